@@ -1,0 +1,38 @@
+# Images of edgefast. Targets: `proxy` (default) and `controller`.
+#
+#   docker build --target proxy -t edgefast .
+#   docker run --read-only -v $PWD/examples:/etc/edgefast:ro -p 8080:8080 edgefast run -f /etc/edgefast/quickstart.yaml
+#
+# Runs as 65532:65532 and needs no writable file system; a volume on /var/lib/edgefast (--state-dir) is optional.
+# BASE is any Debian-like image with Python 3.11 or newer; the same one is used to build and to run.
+
+ARG BASE=python:3.13-slim-bookworm
+
+FROM ${BASE} AS build
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends gcc libc6-dev \
+ && rm -rf /var/lib/apt/lists/*
+RUN python3 -m venv /opt/edgefast
+WORKDIR /src
+COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE ./
+COPY csrc csrc
+COPY edgefast edgefast
+COPY controller controller
+RUN /opt/edgefast/bin/python -m pip install --no-cache-dir . \
+ && /opt/edgefast/bin/python -m pip uninstall --yes pip
+
+FROM ${BASE} AS runtime
+ENV PATH=/opt/edgefast/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+RUN mkdir -p /var/lib/edgefast && chown 65532:65532 /var/lib/edgefast
+COPY --from=build /opt/edgefast /opt/edgefast
+WORKDIR /
+USER 65532:65532
+STOPSIGNAL SIGTERM
+
+FROM runtime AS controller
+ENTRYPOINT ["edgefast-controller"]
+
+FROM runtime AS proxy
+EXPOSE 8080 8443 19001 19003
+ENTRYPOINT ["edgefast"]
+CMD ["run", "-f", "/etc/edgefast"]

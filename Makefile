@@ -1,0 +1,97 @@
+# Everything a developer does here. `make run` and `make test` set up whatever they need on a fresh Debian machine.
+#
+# Stamp files under .venv and build/ make second runs instant. Works in any clone, without a terminal, as root or with sudo.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+PIP := $(BIN)/python -m pip install --quiet
+JOBS ?= 2
+
+FILE ?= examples/quickstart.yaml
+ARGS ?=
+SECONDS_PER_TARGET ?= 60
+
+C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch])
+NATIVE := setup.py $(wildcard csrc/*.c csrc/*.h csrc/internal/*.h edgefast/core/*.pyx edgefast/core/*.pxd edgefast/core/*.pxi) \
+          $(wildcard edgefast/table/csrc_build.py)
+TEST_PACKAGES := clang clang-format curl haproxy libclang-rt-dev nginx-light openssl
+BENCH_PACKAGES := haproxy nginx-light nghttp2-client wrk
+
+.PHONY: help run test lint debug bench fuzz wheel clean
+.DELETE_ON_ERROR:
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile
+
+run: $(VENV)/.run build/.native ## the gateway on FILE=examples/quickstart.yaml, with its origins beside it
+	@exec $(BIN)/python examples/origin.py $(FILE) --run -- edgefast run -f $(FILE) $(ARGS)
+
+test: $(VENV)/.dev build/.native build/.test-packages lint ## every check and every test
+	@$(BIN)/pytest -n $(JOBS) $(ARGS) </dev/null
+
+lint: $(VENV)/.dev ## formatting, types, import contracts, C warnings
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@.ci/packages clang-format
+	@clang-format --dry-run -Werror $(C_FILES)
+	@$(CC) -fsyntax-only -std=c11 -Wall -Wextra -Wconversion -Wshadow -Werror $(wildcard csrc/*.c)
+
+debug: $(VENV)/.dev build/.test-packages ## the suite on a build with bounds checks, asserts, ASan and UBSan
+	@.ci/debug $(JOBS)
+
+bench: $(VENV)/.bench build/.native build/.bench-packages ## one alternating run beside the peers, printed as a table
+	@$(BIN)/python -m bench $(ARGS)
+
+fuzz: build/.test-packages ## every fuzz target for SECONDS_PER_TARGET=60
+	@$(MAKE) -C csrc fuzz SECONDS_PER_TARGET=$(SECONDS_PER_TARGET)
+
+wheel: $(VENV)/.run ## dist/*.whl
+	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
+
+clean: ## what the build made; not the virtual environment
+	@rm -rf build dist *.egg-info edgefast/_csrc*.so edgefast/core/*.so
+
+# --- set-up ---------------------------------------------------------------------------------------------------------
+
+$(VENV)/.python:
+	@.ci/packages gcc libc6-dev
+	@python=$$(.ci/python) && echo "python: virtual environment $(VENV) from $$python" && "$$python" -m venv $(VENV)
+	@touch $@
+
+# The package is built against the environment it runs in, so that one Cython and one cffi serve every later build.
+$(VENV)/.run: pyproject.toml | $(VENV)/.python
+	@echo "python: installing edgefast and what it runs on"
+	@$(BIN)/python .ci/requires.py build | xargs -d '\n' $(PIP)
+	@$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	@echo "python: installing the development tools"
+	@$(BIN)/python .ci/requires.py dev | xargs -d '\n' $(PIP)
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	@$(BIN)/python .ci/requires.py bench | xargs -d '\n' $(PIP)
+	@touch $@
+
+build/.native: $(NATIVE) | $(VENV)/.run
+	@$(BIN)/python setup.py --quiet build_ext --inplace
+	@mkdir -p build && touch $@
+
+build/.test-packages: Makefile
+	@.ci/packages $(TEST_PACKAGES)
+	@mkdir -p build && touch $@
+
+build/.bench-packages: Makefile
+	@.ci/packages $(BENCH_PACKAGES)
+	@mkdir -p build && touch $@

@@ -1,0 +1,132 @@
+"""`python -m bench`: run rows over proxies, print the tables, keep them in bench/results/.
+
+In: command-line options. Out: markdown on standard output and in a file; progress on standard
+error. Exit 0 when every row was measured for at least one proxy, 1 otherwise, 2 for wrong usage.
+Must never run unpinned: it needs two CPUs, one for the proxy and one for everything else.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.certificate import make_certificate
+from bench.field import Bench
+from bench.machine import describe_machine
+from bench.native import build_tools, find_tool
+from bench.peers.registry import PEERS
+from bench.process import (
+    LOAD_CPU,
+    PROXY_CPU,
+    raise_file_limit,
+    start_pinned,
+    stop_process,
+    wait_line,
+)
+from bench.report import render_report, write_report
+from bench.rows import ROWS
+
+ORIGIN_START_SECONDS = 5.0
+
+
+def read_options(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Options; unknown rows and proxies end with status 2 and the known names."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--rows", help=f"comma-separated, of: {', '.join(ROWS)}")
+    parser.add_argument("--proxies", help=f"comma-separated, of: {', '.join(PEERS)}")
+    parser.add_argument("--seconds", type=float, default=4.0, help="per sample (default 4)")
+    parser.add_argument("--rounds", type=int, default=5, help="samples per proxy (default 5)")
+    parser.add_argument(
+        "--quick", action="store_true", help="1 second, 2 rounds, smaller counts: a smoke run"
+    )
+    parser.add_argument("--out", type=Path, help="file to write instead of bench/results/...")
+    options = parser.parse_args(argv)
+    options.rows = _read_names(parser, "row", options.rows, list(ROWS))
+    options.proxies = _read_names(parser, "proxy", options.proxies, list(PEERS))
+    if options.quick:
+        options.seconds, options.rounds = min(options.seconds, 1.0), min(options.rounds, 2)
+    if not 0 < options.seconds <= 60 or not 0 < options.rounds <= 50:
+        parser.error("--seconds must be in 0..60 and --rounds in 1..50")
+    return options
+
+
+def _read_names(
+    parser: argparse.ArgumentParser, kind: str, text: str | None, known: list[str]
+) -> list[str]:
+    names = [name.strip() for name in text.split(",")] if text else known
+    for name in names:
+        if name not in known:
+            parser.error(f"no {kind} {name!r}; there are {', '.join(known)}")
+    return names
+
+
+@contextmanager
+def run_origin(folder: Path) -> Iterator[int]:
+    """The C origin on the load CPU; yields its port."""
+    process = start_pinned([str(find_tool("origin")), "0"], LOAD_CPU, folder, "origin")
+    try:
+        yield int(wait_line(folder / "origin.out", process, ORIGIN_START_SECONDS))
+    finally:
+        stop_process(process)
+
+
+def say(text: str) -> None:
+    """Progress, so that a long run can be followed and standard output stays a report."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the bench; returns the exit status."""
+    options = read_options(argv)
+    if not {PROXY_CPU, LOAD_CPU} <= os.sched_getaffinity(0):
+        say(f"the bench needs CPU {PROXY_CPU} and CPU {LOAD_CPU}; it may use only some of them")
+        return 2
+    peers = [PEERS[name] for name in options.proxies]
+    machine = describe_machine(peers)
+    os.sched_setaffinity(0, {LOAD_CPU})
+    raise_file_limit()
+    try:
+        build_tools()
+    except (OSError, subprocess.CalledProcessError) as error:
+        say(f"the bench's C tools cannot be built: {error}")
+        return 2
+    root = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # logs must not measure a disk
+    tables = []
+    with tempfile.TemporaryDirectory(prefix="edgefast-bench-", dir=root) as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # nginx workers drop to another user
+        with run_origin(folder) as origin_port:
+            bench = Bench(
+                peers=peers,
+                seconds=options.seconds,
+                rounds=options.rounds,
+                quick=options.quick,
+                folder=folder,
+                origin_port=origin_port,
+                certificate=make_certificate(folder),
+                say=say,
+            )
+            for row in options.rows:
+                say(f"{row}:")
+                tables.append(ROWS[row](bench))
+                print(tables[-1].to_markdown(), flush=True)
+    method = (
+        f"{options.rounds} alternating rounds of {options.seconds:g} s, medians (lowest-highest); "
+        f"proxy alone on CPU {PROXY_CPU}, generator and origin on CPU {LOAD_CPU}; bench/README.md."
+    )
+    text = render_report(tables, machine, method)
+    if options.out:
+        options.out.write_text(text)
+    path = options.out or write_report(
+        text, options.rows, options.rows == list(ROWS), options.quick
+    )
+    print(f"Machine: {machine}\n\nWritten to {path}")
+    return 0 if all(table.values for table in tables) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""Runs one bounded load on the load CPU: bench/native/load.c, or wrk where TLS is spoken.
+
+In: a `Load` and the target. Out: a `LoadResult` in the same shape from both. load.c serves every
+row it can, so that rows compare; wrk is used for TLS alone (README.md has the measurement that
+chose load.c). Must never run without an end: seconds and a deadline are always given.
+"""
+
+import json
+import math
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.native import SOURCES, find_tool
+from bench.peers.peer import find_program
+from bench.process import LOAD_CPU
+from bench.scenario import Scenario
+
+DEADLINE_SECONDS = 20.0
+# One cipher and one group for every proxy: wrk is the side that proposes.
+OPENSSL_CONF = """\
+openssl_conf = init
+[init]
+ssl_conf = modules
+[modules]
+system_default = client
+[client]
+MinProtocol = TLSv1.3
+Ciphersuites = TLS_AES_128_GCM_SHA256
+Groups = X25519
+"""
+# The headers that load.c sends, word for word.
+HEADERS = (
+    "User-Agent: edgefast-bench/1.0 (closed loop)",
+    "Accept: text/html,application/json;q=0.9,*/*;q=0.8",
+    "Accept-Encoding: gzip, deflate, br",
+    "Accept-Language: en-US,en;q=0.5",
+    "Cookie: session=0123456789abcdef0123456789abcdef",
+)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one row sends. rate: requests/s of the open loop, None: closed loop."""
+
+    connections: int = 64
+    close: bool = False
+    body: int = 0
+    suffix: str = ""
+    rate: int | None = None
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """Whole 200 answers, everything else, and latencies in microseconds."""
+
+    requests: int
+    errors: int
+    seconds: float
+    unsent: int
+    p50: float
+    p99: float
+    p999: float
+
+
+def make_command(load: Load, scenario: Scenario, port: int, seconds: float) -> list[str]:
+    """Command line of load.c for a scenario: random over all of its routes."""
+    argv = [str(find_tool("load")), "--port", str(port), "--seconds", str(seconds)]
+    argv += ["--connections", str(load.connections)]
+    if scenario.spread == "paths":
+        argv += ["--paths", str(scenario.routes)]
+    else:
+        argv += ["--hosts", str(scenario.routes)]
+    if load.close:
+        argv.append("--close")
+    if load.body:
+        argv += ["--body", str(load.body)]
+    if load.suffix:
+        argv += ["--suffix", load.suffix]
+    if load.rate:
+        argv += ["--rate", str(load.rate)]
+    return ["taskset", "-c", str(LOAD_CPU), *argv]
+
+
+def make_wrk_command(load: Load, port: int, seconds: float, scheme: str) -> list[str]:
+    """Command line of wrk; it knows whole seconds and one host."""
+    wrk = find_program("wrk")
+    if wrk is None:
+        raise FileNotFoundError("wrk is not installed: it generates the TLS rows")
+    argv = [str(wrk), "-t1", f"-c{load.connections}", f"-d{math.ceil(seconds)}", "--timeout", "5"]
+    argv += ["-s", str(SOURCES / "done.lua"), "-H", "Host: www-0.example.com"]
+    for header in HEADERS + (("Connection: close",) if load.close else ()):
+        argv += ["-H", header]
+    return ["taskset", "-c", str(LOAD_CPU), *argv, f"{scheme}://localhost:{port}/get"]
+
+
+def run_load(load: Load, scenario: Scenario, port: int, seconds: float, folder: Path) -> LoadResult:
+    """Generate for `seconds`; folder takes wrk's OpenSSL settings."""
+    environment = dict(os.environ)
+    if scenario.tls:
+        settings = folder / "openssl.cnf"
+        settings.write_text(OPENSSL_CONF)
+        environment["OPENSSL_CONF"] = str(settings)
+        argv = make_wrk_command(load, port, seconds, scenario.scheme)
+    else:
+        argv = make_command(load, scenario, port, seconds)
+    done = subprocess.run(
+        argv,
+        stdout=subprocess.PIPE,
+        check=True,
+        env=environment,
+        timeout=seconds + DEADLINE_SECONDS,
+    )
+    return decode_result(done.stdout)
+
+
+def decode_result(output: bytes) -> LoadResult:
+    """The JSON object in the last line of either generator's output."""
+    result = json.loads(output.strip().splitlines()[-1])
+    latency = result["latency_us"]
+    return LoadResult(
+        requests=result["requests"],
+        errors=result["errors"],
+        seconds=result["seconds"],
+        unsent=result["unsent"],
+        p50=latency["p50"],
+        p99=latency["p99"],
+        p999=latency["p999"],
+    )

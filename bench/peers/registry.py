@@ -1,0 +1,15 @@
+"""Every proxy by its name, in the order of the tables: the floor first, the product last.
+
+In: nothing. Out: PEERS. Must never leave a proxy out because it is not installed: rows say so.
+"""
+
+from bench.peers.edgefast import Edgefast
+from bench.peers.envoy import Envoy
+from bench.peers.floor import Floor
+from bench.peers.haproxy import Haproxy
+from bench.peers.nginx import Nginx
+from bench.peers.peer import Peer
+
+PEERS: dict[str, Peer] = {
+    peer.name: peer for peer in (Floor(), Nginx(), Haproxy(), Envoy(), Edgefast())
+}

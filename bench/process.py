@@ -1,0 +1,132 @@
+"""Pinned child processes and what /proc says about them: CPU time, memory, threads, idle CPUs.
+
+In: command lines and process ids. Out: seconds of CPU, bytes of PSS. Must never signal a process
+that this module did not start: a process tree is stopped by the ids found under its root.
+"""
+
+import os
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+TICK = os.sysconf("SC_CLK_TCK")
+PROXY_CPU = 0
+LOAD_CPU = 1  # generator, origin and the harness itself
+STOP_SECONDS = 5.0
+
+
+def start_pinned(
+    argv: Sequence[str], cpu: int, folder: Path, name: str, *, stdin: int | None = None
+) -> subprocess.Popen[bytes]:
+    """Start argv on one CPU, output into `<folder>/<name>.out` and `.err`, in its own session."""
+    with (folder / f"{name}.out").open("ab") as out, (folder / f"{name}.err").open("ab") as err:
+        return subprocess.Popen(
+            ["taskset", "-c", str(cpu), *argv],
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=out,
+            stderr=err,
+            cwd=folder,
+            start_new_session=True,
+        )
+
+
+def _read_stat(pid: int) -> list[str]:
+    """Fields of /proc/<pid>/stat from `state` on (field 3); [] when the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    except OSError:
+        return []
+
+
+def find_tree(root: int) -> list[int]:
+    """The process and all its living descendants."""
+    parents: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (stat := _read_stat(int(entry))) and stat[0] != "Z":
+            parents.setdefault(int(stat[1]), []).append(int(entry))
+    tree, todo = [], [root]
+    while todo:
+        pid = todo.pop()
+        tree.append(pid)
+        todo.extend(parents.get(pid, []))
+    return tree
+
+
+def read_cpu_seconds(pids: Sequence[int]) -> float:
+    """User + system seconds of the processes, all threads, at the kernel's tick resolution."""
+    return sum(int(s[11]) + int(s[12]) for s in map(_read_stat, pids) if s) / TICK
+
+
+def read_pss_bytes(pids: Sequence[int]) -> int:
+    """Proportional set size: memory shared between the processes counts once."""
+    total = 0
+    for pid in pids:
+        with suppress(OSError):
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1]) * 1024
+    return total
+
+
+@dataclass(frozen=True)
+class CpuClock:
+    """Busy and total ticks of one CPU since boot."""
+
+    busy: int
+    total: int
+
+    def busy_share_since(self, earlier: "CpuClock") -> float:
+        """Share of busy time between two readings, 0..1; time stolen by the host is busy."""
+        total = self.total - earlier.total
+        return (self.busy - earlier.busy) / total if total else 0.0
+
+
+def read_cpu_clock(cpu: int) -> CpuClock:
+    """/proc/stat of one CPU: everything except idle and iowait is busy."""
+    for line in Path("/proc/stat").read_text().splitlines():
+        if line.startswith(f"cpu{cpu} "):
+            ticks = [int(field) for field in line.split()[1:9]]
+            return CpuClock(sum(ticks) - ticks[3] - ticks[4], sum(ticks))
+    raise RuntimeError(f"no cpu{cpu} in /proc/stat: the bench needs two CPUs")
+
+
+def stop_process(process: subprocess.Popen[bytes]) -> None:
+    """SIGTERM to the root, then SIGKILL to whatever of its tree is left; waits for the root."""
+    # With start times: an id that the kernel gave to another process meanwhile is left alone.
+    tree = {pid: stat[19] for pid in find_tree(process.pid) if (stat := _read_stat(pid))}
+    if process.poll() is None:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_SECONDS)
+    for pid, started in tree.items():
+        if pid != process.pid and (stat := _read_stat(pid)) and stat[19] == started:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+
+
+def wait_line(path: Path, process: subprocess.Popen[bytes], seconds: float) -> str:
+    """First whole line that a child wrote to its output file; RuntimeError if it never comes."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        text = path.read_text()
+        if "\n" in text:
+            return text.partition("\n")[0]
+        if process.poll() is not None:
+            break
+        time.sleep(0.005)
+    raise RuntimeError(f"{path.name}: nothing printed; {path.with_suffix('.err').read_text()!r}")
+
+
+def raise_file_limit() -> int:
+    """Soft limit of open files to the hard one, for this process and its children; returns it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard

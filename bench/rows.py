@@ -1,0 +1,83 @@
+"""The rows of the bench by name: which scenario, which load, which measurement.
+
+In: a `Bench`. Out: one `Table` per row. Must never hold how something is measured: one line per
+row, so that this file reads as the list of what is compared.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from bench.field import Bench, Variant
+from bench.generator import Load
+from bench.latency import measure_latency
+from bench.measure import measure_load
+from bench.memory import measure_idle, measure_route_memory
+from bench.scenario import Scenario, Spread
+from bench.startup import measure_start
+from bench.syscalls import measure_syscalls
+from bench.table import Table
+
+Row = Callable[[Bench], Table]
+ONE_ROUTE = [Variant("", Scenario())]
+
+
+def _load_row(name: str, title: str, load: Load, scenario: Scenario | None = None) -> Row:
+    variants = [Variant("", scenario)] if scenario else ONE_ROUTE
+    return partial(measure_load, name=name, title=title, load=load, variants=variants)
+
+
+def _measure_routes(bench: Bench, name: str, title: str, spread: Spread) -> Table:
+    counts = (1, 1_000, 10_000) if bench.quick else (1, 1_000, 10_000, 100_000)
+    variants = [Variant(str(n), Scenario(routes=n, spread=spread)) for n in counts]
+    return measure_load(bench, name, title, Load(), variants)
+
+
+def _measure_idle(bench: Bench, name: str, title: str) -> Table:
+    return measure_idle(bench, name, title, 2_000 if bench.quick else 10_000)
+
+
+def _measure_memory(bench: Bench, name: str, title: str) -> Table:
+    return measure_route_memory(bench, name, title, 1_000 if bench.quick else 10_000)
+
+
+def _measure_start(bench: Bench, name: str, title: str) -> Table:
+    return measure_start(bench, name, title, 1_000)
+
+
+def _list_rows() -> dict[str, Row]:
+    post, long = Load(body=10 << 10), Load(connections=8, suffix=f"/bytes/{10 << 20}")
+    tls = Scenario(tls=True)
+    rows: dict[str, Row] = {}
+
+    def add(name: str, title: str, measure: Callable[[Bench, str, str], Table]) -> None:
+        rows[name] = lambda bench: measure(bench, name, title)
+
+    def add_load(name: str, title: str, load: Load, scenario: Scenario | None = None) -> None:
+        rows[name] = _load_row(name, title, load, scenario)
+
+    add_load("get", "keep-alive GET, 128 bytes, 64 connections, logs off", Load())
+    add_load("get-logs", "keep-alive GET, JSON access log on", Load(), Scenario(logs=True))
+    add_load("connect", "a new client connection for each request", Load(close=True))
+    add_load("post", "keep-alive POST of 10 KiB", post)
+    add_load("download", "10 MiB download, 8 connections", long)
+    add_load("tls", "keep-alive GET over TLS 1.3 (ECDSA P-256, AES-128-GCM)", Load(), tls)
+    add_load("handshake", "a new TLS 1.3 connection for each request", Load(close=True), tls)
+    add("latency", "open loop at a fixed rate", measure_latency)
+    add("syscalls", "system calls per keep-alive GET", measure_syscalls)
+    add("idle", "memory of an idle keep-alive connection", _measure_idle)
+    add("memory", "memory of a route and its backend", _measure_memory)
+    add("start", "start with 1,000 routes, reload of one more", _measure_start)
+    add(
+        "hosts",
+        "N routes on N hosts, requests at random over all",
+        partial(_measure_routes, spread="hosts"),
+    )
+    add(
+        "paths",
+        "N routes on one host, requests at random over all",
+        partial(_measure_routes, spread="paths"),
+    )
+    return rows
+
+
+ROWS: dict[str, Row] = _list_rows()

@@ -1,0 +1,59 @@
+"""What a proxy is asked to serve in a row: routes, TLS, logs. The same for every proxy.
+
+In: counts and switches. Out: `Scenario` and its routes in a fixed order. Must never know how one
+proxy spells its configuration.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Spread = Literal["hosts", "paths"]
+
+
+@dataclass(frozen=True)
+class Route:
+    """Requests for `host` under `prefix` go to backend number `backend`."""
+
+    host: str
+    prefix: str
+    backend: int
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One set-up of all proxies.
+
+    spread "hosts": route i is www-<i>.example.com /get; "paths": www-0.example.com /route-<i>/get.
+    own_backends: every route has a backend of its own (same origin address), else all share one.
+    logs: access log on, JSON, into a file. connections: client connections that must be possible.
+    """
+
+    routes: int = 1
+    spread: Spread = "hosts"
+    tls: bool = False
+    logs: bool = False
+    own_backends: bool = False
+    connections: int = 4096
+
+    def list_routes(self) -> Iterator[Route]:
+        """Routes in an order that every proxy can load without sorting (by name)."""
+        for index in sorted(range(self.routes), key=str):
+            yield self.make_route(index)
+
+    def make_route(self, index: int) -> Route:
+        """Route number `index`, 0..routes-1."""
+        backend = index if self.own_backends else 0
+        if self.spread == "hosts":
+            return Route(f"www-{index}.example.com", "/get", backend)
+        return Route("www-0.example.com", f"/route-{index}/get", backend)
+
+    @property
+    def backends(self) -> int:
+        """Number of backends named by the routes."""
+        return self.routes if self.own_backends else 1
+
+    @property
+    def scheme(self) -> str:
+        """http or https."""
+        return "https" if self.tls else "http"

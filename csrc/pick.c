@@ -1,0 +1,87 @@
+/* pick.c - see pick.h. */
+#include "pick.h"
+
+int ef_pick_wrr(int64_t *current, const uint32_t *weight, uint32_t n) {
+    int64_t total = 0;
+    int best = -1;
+    for (uint32_t i = 0; i < n; i++) {
+        if (weight[i] == 0) continue;
+        current[i] += weight[i];
+        total += weight[i];
+        if (best < 0 || current[i] > current[best]) best = (int)i;
+    }
+    if (best >= 0) current[best] -= total;
+    return best;
+}
+
+enum choice { HEALTHY_FRESH, FRESH, HEALTHY, ANY };
+
+static int eligible(const ef_endpoint_load *load, uint32_t i, uint64_t tried, enum choice choice) {
+    const int fresh = i >= 64 || (tried >> i & 1) == 0;
+    const int healthy = load[i].ejected == 0;
+    return (fresh || choice == HEALTHY || choice == ANY) && (healthy || choice == FRESH || choice == ANY);
+}
+
+static uint32_t count_eligible(const ef_endpoint_load *load, uint32_t n, uint64_t tried, enum choice choice) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) count += (uint32_t)eligible(load, i, tried, choice);
+    return count;
+}
+
+/* The k-th eligible endpoint; k is below their count. */
+static uint32_t find_eligible(const ef_endpoint_load *load, uint64_t tried, enum choice choice, uint32_t k) {
+    for (uint32_t i = 0;; i++) {
+        if (eligible(load, i, tried, choice) && k-- == 0) return i;
+    }
+}
+
+static uint32_t scale(uint64_t rnd32, uint32_t n) { return (uint32_t)((rnd32 & 0xffffffffu) * n >> 32); }
+
+/* Fewer requests in flight per weight; the first on a tie, which is the random one. */
+static uint32_t less_loaded(const ef_endpoint_load *load, uint32_t a, uint32_t b) {
+    const uint64_t cost_a = ((uint64_t)load[a].active + 1) * load[b].weight;
+    const uint64_t cost_b = ((uint64_t)load[b].active + 1) * load[a].weight;
+    return cost_b < cost_a ? b : a;
+}
+
+static enum choice relax(const ef_endpoint_load *load, uint32_t n, uint64_t tried, uint32_t *count) {
+    if ((*count = count_eligible(load, n, tried, HEALTHY_FRESH)) != 0) return HEALTHY_FRESH;
+    const uint32_t healthy = count_eligible(load, n, tried, HEALTHY);
+    if (healthy != 0) { /* all of them were tried: rather one of them again than one known to be bad */
+        *count = healthy;
+        return HEALTHY;
+    }
+    if ((*count = count_eligible(load, n, tried, FRESH)) != 0) return FRESH;
+    *count = n;
+    return ANY;
+}
+
+int ef_pick_endpoint(const ef_endpoint_load *load, uint32_t n, uint64_t tried, uint64_t rnd) {
+    if (n == 0) return -1;
+    if (n == 1) return 0;
+    uint32_t a = scale(rnd, n);
+    uint32_t b = scale(rnd >> 32, n - 1);
+    b += b >= a;
+    if (eligible(load, a, tried, HEALTHY_FRESH) && eligible(load, b, tried, HEALTHY_FRESH)) {
+        return (int)less_loaded(load, a, b);
+    }
+    uint32_t count;
+    const enum choice choice = relax(load, n, tried, &count);
+    const uint32_t first = scale(rnd, count);
+    a = find_eligible(load, tried, choice, first);
+    if (count == 1) return (int)a;
+    uint32_t second = scale(rnd >> 32, count - 1);
+    second += second >= first;
+    b = find_eligible(load, tried, choice, second);
+    return (int)less_loaded(load, a, b);
+}
+
+uint64_t ef_random(uint64_t state[2]) {
+    const uint64_t s0 = state[0];
+    uint64_t s1 = state[1];
+    const uint64_t result = s0 + s1;
+    s1 ^= s0;
+    state[0] = (s0 << 24 | s0 >> 40) ^ s1 ^ s1 << 16;
+    state[1] = s1 << 37 | s1 >> 27;
+    return result;
+}

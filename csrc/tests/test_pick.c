@@ -1,0 +1,133 @@
+/* test_pick.c - shares come out as the weights say, loads even out, ejected and tried endpoints are passed over. */
+#include "../pick.h"
+
+#include <string.h>
+
+#include "check.h"
+
+static void test_wrr_shares(void) {
+    const uint32_t weight[3] = {70, 30, 0};
+    int64_t current[3] = {0};
+    int count[3] = {0};
+    for (int i = 0; i < 500; i++) {
+        const int pick = ef_pick_wrr(current, weight, 3);
+        if (CHECK(pick >= 0 && pick < 3)) count[pick]++;
+        for (int k = 0; k < 3; k++) { /* smooth: never a whole request away from the exact share */
+            const int off = count[k] * 100 - (i + 1) * (int)weight[k];
+            CHECK(off > -100 && off < 100);
+        }
+    }
+    CHECK(count[0] == 350 && count[1] == 150 && count[2] == 0);
+    CHECK(current[0] == 0 && current[1] == 0 && current[2] == 0);
+}
+
+static void test_wrr_edges(void) {
+    const uint32_t none[2] = {0, 0}, one[2] = {0, 5}, huge[2] = {UINT32_MAX, UINT32_MAX};
+    int64_t current[2] = {0};
+    CHECK_EQUAL(ef_pick_wrr(current, none, 2), -1);
+    CHECK_EQUAL(ef_pick_wrr(current, none, 0), -1);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQUAL(ef_pick_wrr(current, one, 2), 1);
+    memset(current, 0, sizeof current);
+    for (int i = 0; i < 1000; i++)
+        CHECK_EQUAL(ef_pick_wrr(current, huge, 2), i % 2);
+}
+
+static void test_wrr_interleaves(void) {
+    const uint32_t weight[3] = {5, 1, 1}; /* the known sequence of the algorithm */
+    const int want[7] = {0, 0, 1, 0, 2, 0, 0};
+    int64_t current[3] = {0};
+    for (int i = 0; i < 21; i++)
+        CHECK_EQUAL(ef_pick_wrr(current, weight, 3), want[i % 7]);
+}
+
+static void set(ef_endpoint_load *load, uint32_t n) {
+    memset(load, 0, sizeof *load * n);
+    for (uint32_t i = 0; i < n; i++)
+        load[i].weight = 1;
+}
+
+static void test_endpoint_few(void) {
+    ef_endpoint_load load[2];
+    set(load, 2);
+    CHECK_EQUAL(ef_pick_endpoint(load, 0, 0, 1), -1);
+    load[0].ejected = 1;
+    CHECK_EQUAL(ef_pick_endpoint(load, 1, 1, 1), 0); /* there is no other */
+    uint64_t state[2] = {3, 4};
+    for (int i = 0; i < 200; i++) {
+        const uint64_t rnd = ef_random(state);
+        CHECK_EQUAL(ef_pick_endpoint(load, 2, 0, rnd), 1);
+        CHECK_EQUAL(ef_pick_endpoint(load, 2, 2, rnd), 1); /* tried, but the other is known to be bad */
+    }
+    load[1].ejected = 1;
+    unsigned both = 0;
+    for (int i = 0; i < 200; i++) {
+        const uint64_t rnd = ef_random(state);
+        both |= 1u << ef_pick_endpoint(load, 2, 0, rnd); /* panic: all are in again */
+        CHECK_EQUAL(ef_pick_endpoint(load, 2, 1, rnd), 1);
+        CHECK(ef_pick_endpoint(load, 2, 3, rnd) >= 0);
+    }
+    CHECK_EQUAL(both, 3);
+}
+
+/* Every eligible endpoint is chosen about equally often, none other is ever. */
+static void test_endpoint_fair(uint32_t n, uint64_t tried) {
+    enum { MAX = 200, EACH = 400 };
+    ef_endpoint_load load[MAX];
+    unsigned count[MAX] = {0}, eligible = 0;
+    uint64_t state[2] = {5, n};
+    set(load, n);
+    for (uint32_t i = 0; i < n; i++) {
+        load[i].ejected = i % 3 == 1;
+        eligible += !load[i].ejected && (i >= 64 || !(tried >> i & 1));
+    }
+    for (unsigned i = 0; i < eligible * EACH; i++)
+        count[ef_pick_endpoint(load, n, tried, ef_random(state))]++;
+    for (uint32_t i = 0; i < n; i++) {
+        if (load[i].ejected || (i < 64 && tried >> i & 1))
+            CHECK_EQUAL(count[i], 0);
+        else
+            CHECK(count[i] > EACH * 3 / 4 && count[i] < EACH * 5 / 4);
+    }
+}
+
+static void test_endpoint_load(void) {
+    enum { N = 10 };
+    ef_endpoint_load load[N];
+    uint64_t state[2] = {9, 9};
+    set(load, N);
+    for (uint32_t i = 5; i < N; i++)
+        load[i].weight = 3;
+    for (int i = 0; i < 20000; i++)
+        load[ef_pick_endpoint(load, N, 0, ef_random(state))].active++;
+    for (int i = 0; i < 5; i++)
+        CHECK(load[i].active > 900 && load[i].active < 1100);
+    for (int i = 5; i < N; i++)
+        CHECK(load[i].active > 2850 && load[i].active < 3150);
+    load[3].weight = 0; /* comes last, always */
+    for (int i = 0; i < 1000; i++)
+        CHECK(ef_pick_endpoint(load, N, 0, ef_random(state)) != 3);
+}
+
+static void test_random(void) {
+    uint64_t state[2] = {1, 0}, ones[64] = {0};
+    for (int i = 0; i < 10000; i++) {
+        const uint64_t r = ef_random(state);
+        for (int k = 0; k < 64; k++)
+            ones[k] += r >> k & 1;
+    }
+    for (int k = 0; k < 64; k++)
+        CHECK(ones[k] > 4700 && ones[k] < 5300);
+}
+
+int main(void) {
+    test_wrr_shares();
+    test_wrr_edges();
+    test_wrr_interleaves();
+    test_endpoint_few();
+    test_endpoint_fair(7, 0);
+    test_endpoint_fair(150, 0x5555555555555555u);
+    test_endpoint_load();
+    test_random();
+    return FINISH();
+}

@@ -1,0 +1,91 @@
+"""`edgefast check`: every problem of the files, one line each, as `edgefast run` would report them.
+
+In: files. Out: problems on standard output, a summary on standard error, exit status 0 (no error; warnings may be shown),
+1 (errors), 2 (wrong usage). It must serve nothing and write nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from edgefast.cli.inputs import Inputs, read_inputs
+from edgefast.cli.options import Format, config_option, files_option, output_option
+from edgefast.cli.output import escape_control, has_colour, write_value
+from edgefast.problem import Problem
+from edgefast.translate.pipeline import translate
+
+
+@click.command()
+@files_option
+@config_option
+@output_option("table")
+@click.pass_context
+def check(ctx: click.Context, files: tuple[Path, ...], config: Path | None, output: Format) -> None:
+    """Find problems in files: exit 0 none, 1 some, 2 wrong usage."""
+    inputs = read_inputs(files, config)
+    problems = collect_problems(inputs)
+    if output == "table":
+        for problem in problems:
+            click.echo(render_line(problem))
+    else:
+        write_value([describe_problem(problem) for problem in problems], output)
+    click.echo(summarise(inputs, problems), err=True)
+    ctx.exit(1 if any(problem.severity == "error" for problem in problems) else 0)
+
+
+def collect_problems(inputs: Inputs) -> list[Problem]:
+    """Problems of decoding and of translation, by file and line; errors of one place before its warnings."""
+    found = [*inputs.problems, *translate(inputs.snapshot, inputs.settings).problems]
+    return sorted(dict.fromkeys(found), key=_place)
+
+
+def _place(problem: Problem) -> tuple[str, int, bool]:
+    source = problem.source
+    return (source.file, source.line, problem.severity != "error") if source else ("", 0, False)
+
+
+def render_line(problem: Problem) -> str:
+    """One line for a terminal: place, object and path, what is wrong; warnings say so at the end."""
+    source = f"{problem.source} " if problem.source else ""
+    text = escape_control(problem.text())
+    note = " (warning)" if problem.severity == "warning" else ""
+    if not has_colour():
+        return source + text + note
+    colour = "yellow" if note else "red"
+    head, separator, rest = text.partition(": ")
+    return click.style(source, dim=True) + click.style(head, fg=colour) + separator + rest + note
+
+
+def describe_problem(problem: Problem) -> dict[str, Any]:
+    """A problem as plain values; `text` is what a status condition says."""
+    named = problem.object
+    return {
+        "file": problem.source.file if problem.source else None,
+        "line": problem.source.line if problem.source else None,
+        "object": {"kind": named.kind, "namespace": named.namespace, "name": named.name}
+        if named
+        else None,
+        "path": problem.path,
+        "reason": problem.reason,
+        "message": problem.message,
+        "hint": problem.hint,
+        "severity": problem.severity,
+        "text": problem.text(),
+    }
+
+
+def summarise(inputs: Inputs, problems: Sequence[Problem]) -> str:
+    """The last line: how much was read and what came of it."""
+    read = f"{_count(inputs.objects, 'object')} in {_count(inputs.files, 'file')}"
+    errors = sum(problem.severity == "error" for problem in problems)
+    warnings = len(problems) - errors
+    told = [_count(n, word) for n, word in ((errors, "problem"), (warnings, "warning")) if n]
+    return f"{', '.join(told) or 'no problems'} ({read})"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -1,0 +1,63 @@
+"""The `edgefast` command: finds the subcommand and loads only that one.
+
+In: the command line. Out: whatever the subcommand does. Built-in subcommands are in BUILT_IN; others join through the
+entry-point group `edgefast.commands` (the controller's do), which is read only when a name is not built in or help is
+asked for. It must import nothing heavy: `edgefast version` answers in a moment.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+#: Name -> (module, attribute, help line). The help line stands here so that help loads no subcommand.
+BUILT_IN: dict[str, tuple[str, str, str]] = {
+    "run": ("edgefast.cli.run", "run", "Serve Gateway API objects from files."),
+    "check": ("edgefast.cli.check", "check", "Find problems in files: exit 0 none, 1 some."),
+    "translate": ("edgefast.cli.translate", "translate", "Show what files are compiled to."),
+    "dump": ("edgefast.cli.dump", "dump", "Show what a running proxy has applied."),
+    "version": ("edgefast.cli.version", "version", "Show versions."),
+}
+
+GROUP = "edgefast.commands"
+
+
+class LazyGroup(click.Group):
+    """A group whose subcommands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*BUILT_IN, *sorted(_plugins())]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in BUILT_IN:
+            module, attribute, _ = BUILT_IN[cmd_name]
+            found: click.Command = getattr(import_module(module), attribute)
+            return found
+        return _plugins().get(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, line) for name, (_, _, line) in BUILT_IN.items()]
+        rows += [
+            (name, command.get_short_help_str()) for name, command in sorted(_plugins().items())
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def _plugins() -> dict[str, click.Command]:
+    from importlib.metadata import entry_points  # slow to import, seldom needed
+
+    return {point.name: point.load() for point in entry_points(group=GROUP)}
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+def main() -> None:
+    """Kubernetes Gateway API objects, compiled to a routing table and served."""
+
+
+if __name__ == "__main__":
+    main()

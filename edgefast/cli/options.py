@@ -1,0 +1,55 @@
+"""Options that several subcommands share, declared once: same name, same meaning, same help everywhere.
+
+In: nothing. Out: click decorators. It must not read what the options name; a path that does not exist is wrong usage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import click
+
+Format = Literal["table", "yaml", "json"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_ADMIN = "127.0.0.1:19000"
+
+files_option = click.option(
+    "-f",
+    "--file",
+    "files",
+    required=True,
+    multiple=True,
+    metavar="FILE|DIR",
+    type=click.Path(exists=True, allow_dash=True, path_type=Path),
+    help="YAML or JSON file, or a folder of them; may be repeated. - is standard input.",
+)
+
+config_option = click.option(
+    "--config",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="EdgeGateway configuration (config.gateway.edge.io/v1alpha1).",
+)
+
+admin_option = click.option(
+    "--admin",
+    default=DEFAULT_ADMIN,
+    show_default=True,
+    metavar="ADDRESS",
+    help="Admin address of the running proxy.",
+)
+
+
+def output_option(default: Format) -> Callable[[F], F]:
+    """`-o table|yaml|json` with the default that suits the subcommand."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["table", "yaml", "json"]),
+        default=default,
+        show_default=True,
+        help="How to write the result.",
+    )

@@ -1,0 +1,65 @@
+"""How results are written: tables for people, YAML and JSON for programs.
+
+In: rows or plain values. Out: text on standard output; colour only when that is a terminal (and NO_COLOR is not set).
+It must never decide what is shown, only how.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from edgefast.cli.options import Format
+
+#: Words that a reader looks for first, and the colour they get on a terminal.
+COLOURS = {"error": "red", "False": "red", "ejected": "red", "warning": "yellow", "True": "green"}
+
+
+def write_value(value: Any, output: Format) -> None:
+    """Write one plain value (dict, list, str, number) as YAML or JSON; JSON is indented and sorted as given."""
+    if output == "json":
+        import orjson
+
+        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+        return
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    click.echo(
+        yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120), nl=False
+    )
+
+
+def write_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Write rows in columns, each as wide as its widest cell; the last one is not padded."""
+    texts = [[escape_control(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
+    coloured = has_colour()
+    for index, row in enumerate([list(header), *texts]):
+        cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)] + [
+            row[-1]
+        ]
+        if coloured:
+            cells = [paint(cell, bold=index == 0) for cell in cells]
+        click.echo("  ".join(cells).rstrip())
+
+
+def paint(cell: str, bold: bool = False) -> str:
+    """A cell in the colour of its word."""
+    return click.style(cell, fg=COLOURS.get(cell.strip()), bold=bold or None)
+
+
+def has_colour() -> bool:
+    """True when standard output is a terminal and the user has not said no (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def escape_control(text: str) -> str:
+    """Text as one line without control characters: object names and messages come from files of others."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )

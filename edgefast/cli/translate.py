@@ -1,0 +1,67 @@
+"""`edgefast translate`: what the files are compiled to.
+
+In: files and a target: `ir` (what proxies serve), `status` (what a controller would write to each object), `infra` (the
+fleets it would create). Out: YAML, JSON or a table on standard output, problems on standard error. The exit status is 0
+whenever there is a result: `check` is the judge. It must never print key material.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import msgspec
+
+from edgefast.cli import show
+from edgefast.cli.check import collect_problems, render_line
+from edgefast.cli.inputs import read_inputs
+from edgefast.cli.options import Format, config_option, files_option, output_option
+from edgefast.cli.output import write_table, write_value
+from edgefast.translate.pipeline import translate as translate_objects
+
+Target = Literal["ir", "status", "infra"]
+
+
+@click.command()
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(["ir", "status", "infra"]),
+    default="ir",
+    show_default=True,
+    help="What proxies serve, what statuses say, or which fleets are needed.",
+)
+@click.option(
+    "--cluster",
+    is_flag=True,
+    help="As a controller would: one fleet per Gateway or per merged class.",
+)
+@files_option
+@config_option
+@output_option("yaml")
+def translate(
+    target: Target, cluster: bool, files: tuple[Path, ...], config: Path | None, output: Format
+) -> None:
+    """Show what files are compiled to."""
+    inputs = read_inputs(files, config)
+    settings = msgspec.structs.replace(inputs.settings, standalone=not cluster)
+    translation = translate_objects(inputs.snapshot, settings)
+    for problem in collect_problems(inputs):
+        click.echo(render_line(problem), err=True)
+    if output == "table":
+        write_table(*TABLES[target](translation))
+    else:
+        write_value(VALUES[target](translation), output)
+
+
+TABLES: dict[Target, Any] = {
+    "ir": show.ir_table,
+    "status": show.status_table,
+    "infra": show.infra_table,
+}
+VALUES: dict[Target, Any] = {
+    "ir": show.ir_value,
+    "status": show.status_value,
+    "infra": show.infra_value,
+}

@@ -1,0 +1,40 @@
+"""`edgefast version`: the version of edgefast, of Python and of the libraries on the request path.
+
+Out: a line, or an object with -o yaml|json. It must not import what it names: it only asks for versions.
+"""
+
+from __future__ import annotations
+
+import platform
+
+import click
+
+from edgefast import __version__
+from edgefast.cli.options import Format, output_option
+
+
+@click.command()
+@output_option("table")
+def version(output: Format) -> None:
+    """Show versions."""
+    if output == "table":
+        click.echo(
+            f"edgefast {__version__} (Python {platform.python_version()}, {platform.machine()})"
+        )
+        return
+    from importlib.metadata import version as version_of
+
+    from edgefast.cli.output import write_value
+
+    libraries = {
+        name: version_of(name) for name in ("uvloop", "httptools", "msgspec", "google-re2")
+    }
+    write_value(
+        {
+            "edgefast": __version__,
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            "libraries": libraries,
+        },
+        output,
+    )

@@ -1,0 +1,127 @@
+# Access log lines: one JSON object per request, written into the worker's batch, handed over off the request path.
+#
+# In: a finished exchange. Out: bytes appended to Engine.log. Every client byte is escaped; values are cut at LOG_FIELD bytes.
+# The fields are documented in docs/operations.md.
+
+cdef void log_text(Out *out, const uint8_t *data, size_t n) noexcept:
+    """A JSON string's inside; the caller has reserved 6 bytes per byte. Bytes above 0x7e are shown as Latin-1 escapes."""
+    cdef size_t i
+    cdef uint8_t c
+    if n > LOG_FIELD:
+        n = LOG_FIELD
+    for i in range(n):
+        c = data[i]
+        if c == 34 or c == 92:
+            out.data[out.size] = 92
+            out.data[out.size + 1] = c
+            out.size += 2
+        elif c < 32 or c > 126:
+            memcpy(out.data + out.size, b"\\u00", 4)
+            out.data[out.size + 4] = b"0123456789abcdef"[c >> 4]
+            out.data[out.size + 5] = b"0123456789abcdef"[c & 15]
+            out.size += 6
+        else:
+            out.data[out.size] = c
+            out.size += 1
+
+
+cdef void log_ms(Out *out, int64_t us) noexcept:
+    """Microseconds as milliseconds with three digits."""
+    if us < 0:
+        us = 0
+    out_number(out, <uint64_t>(us // 1000))
+    out.data[out.size] = c"."
+    out.data[out.size + 1] = <uint8_t>(48 + us // 100 % 10)
+    out.data[out.size + 2] = <uint8_t>(48 + us // 10 % 10)
+    out.data[out.size + 3] = <uint8_t>(48 + us % 10)
+    out.size += 4
+
+
+cdef tuple FLAG_NAMES = (
+    b"NR", b"NE", b"UO", b"UF", b"UR", b"UPE", b"UT", b"DC", b"RT", b"CFG", b"RD", b"CORS", b"MD", b"TL", b"SI",
+)
+
+
+cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
+    cdef Out *out = &engine.log
+    cdef ListenerTable listener = ex.listener
+    cdef uint32_t i, first
+    cdef bytes text
+    if listener is not None:
+        if listener.log_off or (listener.log_min_status and ex.status < listener.log_min_status):
+            return 0
+        if listener.log_min_ms and took < listener.log_min_ms * 1000:
+            return 0
+        if listener.log_sampling < 1.0 and (ef_random(engine.random) >> 11) * (1.0 / 9007199254740992.0) >= listener.log_sampling:
+            return 0
+    out_reserve(out, 1024 + 6 * 4 * LOG_FIELD + (PyBytes_GET_SIZE(ex.rule.log) if ex.rule is not None else 0))
+    out_raw(out, <const char *>b'{"time":"', 9)
+    engine.log_time(out)
+    out_raw(out, <const char *>b'","client":"', 12)
+    out_bytes(out, ex.down.peer)
+    out_raw(out, <const char *>b'","method":"', 12)
+    log_text(out, ex.raw.data, ex.method_len)
+    out_raw(out, <const char *>b'","host":"', 10)
+    log_text(out, ex.raw.data + ex.authority_off, ex.authority_len)
+    out_raw(out, <const char *>b'","path":"', 10)
+    log_text(out, ex.raw.data + ex.target_off, ex.target_len)
+    out_raw(out, <const char *>b'","status":', 11)
+    out_number(out, ex.status)
+    out_raw(out, <const char *>b',"flags":"', 10)
+    first = 1
+    for i in range(15):
+        if ex.flags >> i & 1:
+            if not first:
+                out_raw(out, <const char *>b",", 1)
+            first = 0
+            out_bytes(out, <bytes>FLAG_NAMES[i])
+    out_raw(out, <const char *>b'"', 1)
+    if ex.rule is not None:
+        out_raw(out, <const char *>b",", 1)
+        out_bytes(out, ex.rule.log)
+    if ex.backend is not None and ex.backend.cluster is not None:
+        text = ex.backend.cluster.label
+        out_reserve(out, 4096 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)
+        out_raw(out, <const char *>b',"backend":"', 12)
+        out_bytes(out, text)
+        out_raw(out, <const char *>b'"', 1)
+    if ex.endpoint is not None:
+        text = ex.endpoint.text
+        out_reserve(out, 2048 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)
+        out_raw(out, <const char *>b',"endpoint":"', 13)
+        out_bytes(out, text)
+        out_raw(out, <const char *>b'"', 1)
+    out_raw(out, <const char *>b',"request_id":"', 15)
+    log_text(out, ex.request_id, ex.request_id_len)
+    out_raw(out, <const char *>b'","bytes_received":', 19)
+    out_number(out, ex.bytes_in)
+    out_raw(out, <const char *>b',"bytes_sent":', 14)
+    out_number(out, ex.bytes_out)
+    out_raw(out, <const char *>b',"duration_ms":', 15)
+    log_ms(out, took)
+    out_raw(out, <const char *>b',"upstream_ms":', 15)
+    log_ms(out, ex.upstream_us)
+    out_raw(out, <const char *>b',"tries":', 9)
+    out_number(out, ex.tries)
+    out_raw(out, <const char *>b',"user_agent":"', 15)
+    log_text(out, ex.raw.data + ex.agent_off, ex.agent_len)
+    out_raw(out, <const char *>b'"}\n', 3)
+    return engine.log_written()
+
+
+cdef int log_refused(Engine engine, Downstream down, int status, bytes reason) except -1:
+    """A message that never became a request."""
+    cdef Out *out = &engine.log
+    if down.port.log_off:
+        return 0
+    out_reserve(out, 1024 + 6 * LOG_FIELD)
+    out_raw(out, <const char *>b'{"time":"', 9)
+    engine.log_time(out)
+    out_raw(out, <const char *>b'","client":"', 12)
+    out_bytes(out, down.peer)
+    out_raw(out, <const char *>b'","status":', 11)
+    out_number(out, status)
+    out_raw(out, <const char *>b',"flags":"PE","reason":"', 24)
+    log_text(out, <const uint8_t *>PyBytes_AS_STRING(reason), PyBytes_GET_SIZE(reason))
+    out_raw(out, <const char *>b'"}\n', 3)
+    return engine.log_written()

@@ -1,0 +1,80 @@
+"""Names of the counters in shared memory: the place in each tuple is the cell's number (csrc/stat.h).
+
+In: nothing. Out: GLOBALS (one set per worker) and ROW (one set per route rule), read by the engine, which writes the
+cells, and by proxy/metrics, which reads them. Names are stable: new ones go at the end.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BUCKET_BOUNDS_MS", "GLOBALS", "HEAD_ERRORS", "ROW"]
+
+# Upper bounds of the latency buckets in milliseconds (ef_stat_bucket); the last bucket is +Inf.
+BUCKET_BOUNDS_MS: tuple[float, ...] = (
+    0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 10000,
+)  # fmt: skip
+
+# enum ef_head_error from 1 on, as ef_head_error_name() spells it; the engine checks the spelling at start.
+HEAD_ERRORS: tuple[str, ...] = (
+    "line", "bare_lf", "method", "unknown_method", "refused_method", "target", "version",
+    "http09", "http10", "version_unsupported", "line_too_long", "head_too_large", "too_many_headers",
+    "name", "value", "fold", "underscore", "no_host", "many_hosts", "host", "authority",
+    "content_length", "many_content_lengths", "transfer_encoding", "coding_unknown", "both_lengths",
+    "expect", "status",
+)  # fmt: skip
+
+GLOBALS: tuple[str, ...] = (
+    "connections_total",
+    "connections_active",
+    "connections_refused",
+    "connections_tls_total",
+    "requests_active",
+    "downstream_bytes_received",
+    "downstream_bytes_sent",
+    "upstream_bytes_received",
+    "upstream_bytes_sent",
+    "upstream_connects",
+    "upstream_connect_failures",
+    "upstream_connections_active",
+    "upstream_reuses",
+    "upstream_protocol_errors",
+    "retries",
+    "retries_over_budget",
+    "endpoint_ejections",
+    "mirrored",
+    "mirrors_dropped",
+    "no_listener",
+    "no_route",
+    "misdirected",
+    "parser_disagreements",
+    "body_too_large",
+    "body_malformed",
+    "head_timeouts",
+    "access_log_lines",
+    "access_log_dropped",
+    "tunnels_active",
+    "applies",
+    "resources_refused",
+    "pending_refused",
+    "proxy_protocol_refused",
+    "path_refused",
+    *("head_refused_" + name for name in HEAD_ERRORS),
+)
+
+ROW: tuple[str, ...] = (
+    "requests_1xx",
+    "requests_2xx",
+    "requests_3xx",
+    "requests_4xx",
+    "requests_5xx",
+    "requests_aborted",
+    "bytes_received",
+    "bytes_sent",
+    "duration_us",
+    "upstream_us",
+    "timeouts",
+    "retries",
+    *(f"duration_bucket_{i}" for i in range(len(BUCKET_BOUNDS_MS) + 1)),
+)
+
+assert len(GLOBALS) <= 128, "csrc/stat.h EF_STAT_GLOBALS"
+assert len(ROW) <= 48, "csrc/stat.h EF_STAT_CELLS"

@@ -1,0 +1,103 @@
+# Who the client is: PROXY protocol preambles, trusted proxies, private addresses.
+#
+# In: the first bytes of a connection, x-forwarded-for as received, the peer. Out: the address that headers, limits and logs believe.
+# Sources: PROXY protocol specification 2.1 and 2.2; EdgeProxy spec.clientAddress. Nothing here trusts what it was not told to.
+
+cdef enum:
+    PREAMBLE_MORE = 0
+    PREAMBLE_BAD = -1
+    PREAMBLE_ABSENT = -2
+
+cdef bytes V2_SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
+
+
+cdef tuple parse_preamble(bytes data):
+    """(length, address): length > 0 consumed, or a PREAMBLE_*; address None when the sender speaks for itself (LOCAL, UNKNOWN)."""
+    if data.startswith(V2_SIGNATURE[:len(data)]):
+        return parse_v2(data)
+    if b"PROXY ".startswith(data[:6]):
+        return parse_v1(data)
+    return PREAMBLE_ABSENT, None
+
+
+cdef tuple parse_v1(bytes data):
+    end = data.find(b"\r\n", 0, PROXY_LINE)
+    if end < 0:
+        return (PREAMBLE_BAD if len(data) >= PROXY_LINE or b"\n" in data[:PROXY_LINE] else PREAMBLE_MORE), None
+    fields = data[:end].split(b" ")
+    if len(fields) >= 2 and fields[1] == b"UNKNOWN":
+        return end + 2, None
+    if len(fields) != 6 or fields[1] not in (b"TCP4", b"TCP6"):
+        return PREAMBLE_BAD, None
+    try:
+        address = ip_address(fields[2].decode("ascii"))
+        ip_address(fields[3].decode("ascii"))
+        ports = [int(field) for field in fields[4:6] if field.isdigit() and len(field) <= 5]
+    except ValueError:
+        return PREAMBLE_BAD, None
+    if address.version != (4 if fields[1] == b"TCP4" else 6) or len(ports) != 2 or max(ports) > 65535:
+        return PREAMBLE_BAD, None
+    return end + 2, str(address).encode()
+
+
+cdef tuple parse_v2(bytes data):
+    if len(data) < 16:
+        return PREAMBLE_MORE, None
+    length = 16 + int.from_bytes(data[14:16], "big")
+    if data[12] >> 4 != 2 or length > PROXY_V2_MAX:
+        return PREAMBLE_BAD, None
+    if len(data) < length:
+        return PREAMBLE_MORE, None
+    command = data[12] & 15
+    if command == 0:
+        return length, None
+    if command != 1:
+        return PREAMBLE_BAD, None
+    if data[13] == 0x11 and length >= 28:
+        return length, str(ip_address(data[16:20])).encode()
+    if data[13] == 0x21 and length >= 52:
+        return length, str(ip_address(data[16:32])).encode()
+    if data[13] >> 4 in (0, 3):  # unspecified, unix: there is no address to believe
+        return length, None
+    return PREAMBLE_BAD, None
+
+
+cdef bint is_private(bytes text):
+    """RFC 1918, loopback, IPv6 unique local and loopback."""
+    cdef const char *p = PyBytes_AS_STRING(text)
+    if text.startswith((b"10.", b"127.", b"192.168.", b"fc", b"fd")) or text == b"::1":
+        return True
+    if text.startswith(b"172."):
+        second = text[4:].split(b".", 1)[0]
+        return second.isdigit() and 16 <= int(second) <= 31
+    return False
+
+
+@cython.wraparound(True)
+cdef bytes client_address(HttpSettings settings, bytes peer, bytes received):
+    """The address to believe, given x-forwarded-for as received (joined by commas)."""
+    entries = [entry.strip() for entry in received.split(b",")] if received else []
+    if settings.trusted_hops:
+        if len(entries) >= settings.trusted_hops and parse_ip(entries[-settings.trusted_hops]) is not None:
+            return entries[-settings.trusted_hops]
+        return peer
+    address = peer
+    if settings.trusted_networks:
+        while entries and in_networks(settings.trusted_networks, address):
+            candidate = entries.pop()
+            if parse_ip(candidate) is None:
+                break
+            address = candidate
+    return address
+
+
+cdef object parse_ip(bytes text):
+    try:
+        return ip_address(text.decode("ascii"))
+    except (ValueError, UnicodeDecodeError):
+        return None
+
+
+cdef bint in_networks(list networks, bytes text):
+    address = parse_ip(text)
+    return address is not None and any([address.version == n.version and address in n for n in networks])

@@ -1,0 +1,461 @@
+# The client side of HTTP/1.1: request bytes in, one Exchange at a time out, its answer back in order.
+#
+# Reads go through the worker's one buffer; only an incomplete head or requests that came too early are copied. Every fault in
+# framing is answered once, with `connection: close`, and nothing after it is looked at (docs/http1.md). Bodies are passed on as they
+# come; when the other side cannot take more, reading stops.
+
+cdef class Downstream(Connection):
+    def __init__(self, Engine engine, PortTable port, bint tls):
+        self.engine = engine
+        self.port = port
+        self.tls = tls
+
+    def connection_made(self, transport):
+        cdef Engine engine = self.engine
+        self.attach(transport, self.tls)
+        self.buffer_bytes = self.port.settings.buffer_bytes if self.port.settings is not None else 32768
+        engine.count(G_CONNECTIONS_TOTAL)
+        engine.count(G_CONNECTIONS_ACTIVE)
+        engine.connections.add(self)
+        if self.port.settings is None or len(engine.connections) > self.port.settings.max_connections:
+            engine.count(G_CONNECTIONS_REFUSED)
+            self.shut(True)
+            return
+        engine.wheel.refresh()
+        peer = transport.get_extra_info("peername")
+        self.take_address(peer[0].encode() if isinstance(peer, tuple) else b"127.0.0.1")
+        if self.tls:
+            engine.count(G_CONNECTIONS_TLS_TOTAL)
+            sni = getattr(transport.get_extra_info("ssl_object"), "sni", "")
+            if sni:
+                self.sni = sni.lower().encode()
+        self.state = D_PROXY if self.port.proxy_protocol else D_HEAD
+        engine.wheel.arm(self, engine.wheel.now + self.port.settings.head_timeout)
+
+    cdef int take_address(self, bytes text) except -1:
+        if text.startswith(b"::ffff:"):
+            text = text[7:]
+        self.peer = text
+        self.internal = is_private(text)
+        self.own_lines = b"x-forwarded-for: %b\r\nx-forwarded-proto: %b\r\n%b" % (
+            text,
+            b"https" if self.tls else b"http",
+            b"x-edge-internal: true\r\n" if self.internal else b"x-edge-external-address: %b\r\n" % text,
+        )
+        return 0
+
+    # --- bytes from the client -------------------------------------------------------------------------------------
+
+    def buffer_updated(self, Py_ssize_t n):
+        cdef const uint8_t *data = self.engine.read_data
+        cdef ssize_t used
+        self.engine.wheel.refresh()
+        self.engine.count_n(G_DOWNSTREAM_BYTES_RECEIVED, n)
+        if self.closed:
+            return
+        if self.pending_len:
+            self.keep(data, n)
+            used = self.process(self.pending, self.pending_len)
+            self.consume(used)
+        else:
+            used = self.process(data, n)
+            if used < n:
+                self.keep(data + used, n - used)
+        if self.pending_len >= PIPELINE_LIMIT and self.state == D_WAIT:
+            self.pause()
+
+    def _go_on(self):
+        """Requests that came while another one was in flight."""
+        cdef ssize_t used
+        self.scheduled = False
+        if self.closed or not self.pending_len:
+            return
+        used = self.process(self.pending, self.pending_len)
+        self.consume(used)
+        if not (self.state == D_WAIT and self.pending_len >= PIPELINE_LIMIT):
+            self.resume()
+
+    cdef int schedule(self) except -1:
+        if not self.scheduled:
+            self.scheduled = True
+            self.engine.loop.call_soon(self._go_on)
+        return 0
+
+    cdef ssize_t process(self, const uint8_t *data, size_t n) except -1:
+        """Consume what can be consumed now; returns how much."""
+        cdef size_t at = 0, length
+        cdef ssize_t used
+        cdef iovec iov
+        self.processing = True
+        while not self.closed:
+            if self.state == D_HEAD:
+                if at == n:
+                    break
+                used = self.on_head(data + at, n - at)
+                if used == 0:
+                    break
+                at += used
+            elif self.state == D_LENGTH:
+                length = n - at
+                if length > self.left:
+                    length = <size_t>self.left
+                if length == 0:
+                    break
+                if self.witness is not None and not self.witness.body(data + at, length):
+                    self.engine.count(G_PARSER_DISAGREEMENTS)
+                    self.refuse(400, "the two parsers disagree about this message")
+                    break
+                self.left -= length
+                if self.exchange is not None:
+                    iov.iov_base = <void *>(data + at)
+                    iov.iov_len = length
+                    self.exchange.request_body(&iov, 1, length)
+                at += length
+                if self.left == 0 and self.state == D_LENGTH:
+                    self.on_request_end()
+            elif self.state == D_CHUNKED:
+                if at == n:
+                    break
+                at += self.on_chunks(data + at, n - at)
+            elif self.state == D_WAIT:
+                break
+            elif self.state == D_TUNNEL:
+                if at < n and self.exchange is not None:
+                    iov.iov_base = <void *>(data + at)
+                    iov.iov_len = n - at
+                    self.exchange.request_body(&iov, 1, n - at)
+                at = n
+                break
+            elif self.state == D_DISCARD:
+                self.discarded += n - at
+                if self.discarded > LINGER_BYTES:
+                    self.shut(True)
+                at = n
+                break
+            else:
+                used = self.on_preamble(data + at, n - at)
+                if used == 0:
+                    break
+                at += used
+        self.processing = False
+        if self.closed:
+            return n
+        if self.exchange is not None:
+            if self.wants_continue and at == n and self.state != D_WAIT:
+                self.wants_continue = False
+                self.send(<const char *>b"HTTP/1.1 100 Continue\r\n\r\n", 25)
+            self.exchange.flush()
+        return at
+
+    cdef ssize_t on_head(self, const uint8_t *data, size_t n) except -1:
+        """One request head: start its exchange. Returns its length; 0 when more bytes are needed or the request was refused."""
+        cdef Engine engine = self.engine
+        cdef ef_head *head = self.partial
+        cdef ssize_t length
+        cdef int verdict
+        cdef Exchange ex
+        if head == NULL:
+            head = &engine.request_head
+            ef_head_reset(head)
+        length = ef_head_scan_request(head, &self.port.settings.request_limits, data, n)
+        if length == EF_NEED_MORE:
+            if self.partial == NULL:
+                self.partial = <ef_head *>malloc(sizeof(ef_head))
+                if self.partial == NULL:
+                    raise MemoryError
+                memcpy(self.partial, head, sizeof(ef_head))
+                engine.wheel.arm(self, engine.wheel.now + self.port.settings.head_timeout)
+            return 0
+        if length < 0:
+            engine.count(G_HEAD_REFUSED + head.error - 1)
+            self.refuse(head.status, ef_head_error_text(head.error))
+            return 0
+        if self.partial != NULL:
+            memcpy(&engine.request_head, self.partial, sizeof(ef_head))
+            head = &engine.request_head
+            free(self.partial)
+            self.partial = NULL
+        if head.absolute_scheme and (head.absolute_scheme == 2) != self.tls:
+            self.refuse(400, "the target's scheme is not the connection's")
+            return 0
+        self.witness = engine.request_witness()
+        verdict = self.witness.head(data, length, head, False)
+        if verdict == 0:
+            engine.count(G_PARSER_DISAGREEMENTS)
+            self.witness = None
+            self.refuse(400, "the two parsers disagree about this message")
+            return 0
+        if head.body == EF_BODY_NONE:
+            if verdict == 1:
+                engine.idle_request_witness = self.witness
+            self.witness = None
+            self.state = D_WAIT
+        elif head.body == EF_BODY_LENGTH:
+            self.left = head.content_length
+            self.state = D_LENGTH
+        else:
+            ef_chunk_reset(&self.chunk)
+            self.state = D_CHUNKED
+        if verdict == 2 and head.keep_alive:  # an upgrade that the parser followed and we do not
+            self.witness = None
+        self.requests += 1
+        if not head.keep_alive or self.requests >= self.port.settings.max_requests or engine.draining:
+            self.closing = True
+        engine.wheel.disarm(self)
+        self.wants_continue = False
+        ex = Exchange.__new__(Exchange, self)
+        self.exchange = ex
+        ex.begin(data, head)
+        if self.state == D_WAIT and self.exchange is ex:
+            ex.request_end()
+        return length
+
+    cdef ssize_t on_chunks(self, const uint8_t *data, size_t n) except -1:
+        """Chunked body: all data of this read goes on as one piece."""
+        cdef iovec iov[MAX_IOV]
+        cdef int pieces = 0, result
+        cdef size_t at = 0, used, length, total = 0
+        cdef const uint8_t *span
+        while at < n:
+            result = ef_chunk_feed(&self.chunk, data + at, n - at, &used, &span, &length)
+            if result != EF_BAD and used and self.witness is not None and not self.witness.body(data + at, used):
+                self.engine.count(G_PARSER_DISAGREEMENTS)
+                result = EF_BAD
+            at += used
+            if result == EF_CHUNK_DATA:
+                iov[pieces].iov_base = <void *>span
+                iov[pieces].iov_len = length
+                pieces += 1
+                total += length
+                if pieces == MAX_IOV:
+                    if self.exchange is not None:
+                        self.exchange.request_body(iov, pieces, total)
+                    pieces = 0
+                    total = 0
+            elif result == EF_BAD:
+                self.engine.count(G_BODY_MALFORMED)
+                if self.exchange is not None and self.exchange.started_response:
+                    self.exchange.abort(F_INVALID)
+                else:
+                    if self.exchange is not None:
+                        self.exchange.client_gone()
+                    self.refuse(400, ef_chunk_error_text(self.chunk.error))
+                return n
+            else:
+                if pieces and self.exchange is not None:
+                    self.exchange.request_body(iov, pieces, total)
+                pieces = 0
+                if result == EF_CHUNK_DONE:
+                    if self.state == D_CHUNKED:
+                        self.on_request_end()
+                    return at
+                break
+        if pieces and self.exchange is not None:
+            self.exchange.request_body(iov, pieces, total)
+        return at
+
+    cdef int on_request_end(self) except -1:
+        cdef Exchange ex = self.exchange
+        if self.witness is not None:
+            if not self.witness.complete:
+                self.engine.count(G_PARSER_DISAGREEMENTS)
+                self.witness = None
+                if ex is not None:
+                    ex.client_gone()
+                return self.refuse(400, "the two parsers disagree about this message")
+            if not self.closing:
+                self.engine.idle_request_witness = self.witness
+            self.witness = None
+        self.state = D_WAIT
+        if ex is not None:
+            return ex.request_end()
+        return self.exchange_done(None)
+
+    cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1:
+        """PROXY protocol v1 or v2 before the first request."""
+        length, address = parse_preamble(data[:n if n < PROXY_V2_MAX else PROXY_V2_MAX])
+        if length == PREAMBLE_MORE:
+            return 0
+        if length == PREAMBLE_BAD or (length == PREAMBLE_ABSENT and self.port.settings.proxy_protocol == 2):
+            self.engine.count(G_PROXY_PROTOCOL_REFUSED)
+            self.shut(True)
+            return 0
+        if address is not None:
+            self.take_address(address)
+        self.state = D_HEAD
+        if length == PREAMBLE_ABSENT:
+            return self.on_head(data, n)
+        return length
+
+    def eof_received(self):
+        cdef Exchange ex = self.exchange
+        if ex is None or self.closed or self.state == D_DISCARD:
+            return False
+        if self.state == D_TUNNEL:
+            ex.tunnel_closed()
+            return False
+        if self.state == D_WAIT and not self.tls:
+            self.half_closed = self.closing = True
+            return True  # the client only stopped sending: it still gets its answer
+        ex.client_gone()
+        return False
+
+    def connection_lost(self, exc):
+        cdef Exchange ex = self.exchange
+        self.closed = True
+        self.engine.connections.discard(self)
+        self.engine.count_down(G_CONNECTIONS_ACTIVE)
+        self.engine.wheel.disarm(self)
+        if ex is not None:
+            ex.client_gone()
+        self.exchange = None
+        self.witness = None
+        self.transport = None
+        self.release_memory()
+
+    cdef int on_deadline(self, int64_t now) except -1:
+        if self.closed:
+            return 0
+        if self.state == D_HEAD and (self.pending_len or self.requests == 0):
+            self.engine.count(G_HEAD_TIMEOUTS)
+            return self.refuse(408, "the request head came too slowly")
+        return self.shut(self.state == D_DISCARD)
+
+    def resume_writing(self):
+        cdef Exchange ex = self.exchange
+        self.write_paused = False
+        if ex is not None and ex.up is not None:
+            ex.up.resume()
+
+    # --- answers ---------------------------------------------------------------------------------------------------
+
+    cdef int refuse(self, int status, const char *reason) except -1:
+        """Answer a message that is not HTTP as we know it, and close."""
+        cdef bytes text = <bytes>reason
+        self.closing = True
+        self.partial_done()
+        if self.exchange is not None:
+            self.exchange.client_gone()
+        self.answer(status, b"upgrade: HTTP/1.1\r\n" if status == 426 else b"", text + b"\n", None)
+        log_refused(self.engine, self, status, text)
+        return self.linger()
+
+    cdef int partial_done(self) except -1:
+        free(self.partial)
+        self.partial = NULL
+        return 0
+
+    cdef int linger(self) except -1:
+        """No more answers: tell the client, read and drop what it still sends for a moment, then close."""
+        if self.closed:
+            return 0
+        self.state = D_DISCARD
+        self.discarded = 0
+        self.resume()
+        if self.half_closed:
+            return self.shut(False)
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.engine.wheel.disarm(self)
+        return self.engine.wheel.arm(self, self.engine.wheel.now + LINGER_MS)
+
+    cdef int answer(self, int status, bytes lines, bytes body, Exchange ex) except -1:
+        """The proxy's own answer. An empty body is `content-length: 0`, for 429 an empty chunked body (spec 7)."""
+        cdef bint is_head = ex is not None and ex.method == EF_M_HEAD
+        if ex is not None and (
+            self.state == D_CHUNKED or (self.state == D_LENGTH and (self.left > DISCARD_LIMIT or self.wants_continue))
+        ):
+            self.closing = True
+        self.wants_continue = False
+        self.engine.gather_reset()
+        parts = [status_line(status), self.engine.server_and_date(), lines]
+        if self.closing:
+            parts.append(b"connection: close, upgrade\r\n" if status == 426 else b"connection: close\r\n")
+        if body:
+            parts.append(b"content-type: text/plain\r\ncontent-length: %d\r\n\r\n" % len(body))
+            if not is_head:
+                parts.append(body)
+        elif status == 429:
+            parts.append(b"transfer-encoding: chunked\r\n\r\n" if is_head else b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n")
+        elif status == 204 or status == 304:
+            parts.append(b"\r\n")
+        else:
+            parts.append(b"content-length: 0\r\n\r\n")
+        text = b"".join(parts)
+        self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, PyBytes_GET_SIZE(text))
+        return self.send(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
+
+    cdef int exchange_done(self, Exchange ex) except -1:
+        """The exchange has ended; what comes next on this connection?"""
+        self.exchange = None
+        if self.closed:
+            return 0
+        if self.state == D_LENGTH or self.state == D_CHUNKED:  # the client is still sending
+            if self.closing or self.state == D_CHUNKED or self.left > DISCARD_LIMIT:
+                self.closing = True
+                return self.linger()
+            self.engine.wheel.arm(self, self.engine.wheel.now + self.port.settings.head_timeout)
+            return self.resume()
+        if self.state == D_DISCARD:
+            return 0
+        if self.closing or self.engine.draining:
+            if self.pending_len:
+                return self.linger()
+            return self.shut(False)
+        self.state = D_HEAD
+        if self.pending_len and not self.processing:
+            self.schedule()
+        else:
+            self.resume()
+        return self.engine.wheel.arm(self, self.engine.wheel.now + self.port.settings.idle_timeout)
+
+    cdef int response_info(self, const uint8_t *base, ef_head *head) except -1:
+        """An interim response goes on as it is, without hop-by-hop lines."""
+        cdef Out *out = &self.engine.out
+        self.response_flush()
+        out.size = 0
+        out_reserve(out, head.head_len + 64)
+        out_raw(out, <const char *>b"HTTP/1.1 ", 9)
+        write_status_rest(out, base, head)
+        write_spans(out, base, head, 0, None, None)
+        out_raw(out, <const char *>b"\r\n", 2)
+        self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, out.size)
+        return self.send(out.data, out.size)
+
+    cdef int response_head(self, Exchange ex, const uint8_t *base, ef_head *head) except -1:
+        cdef Engine engine = self.engine
+        self.chunked_response = head.body == EF_BODY_CHUNKED or head.body == EF_BODY_EOF
+        if engine.draining:
+            self.closing = True
+        self.wants_continue = False
+        write_response_head(ex, self, base, head)
+        engine.gather_reset()
+        engine.gather(self, engine.out.data, engine.out.size)
+        if head.response_status == 101:
+            self.state = D_TUNNEL
+            self.closing = True
+            self.engine.wheel.disarm(self)
+            if self.pending_len:
+                self.schedule()
+            else:
+                self.resume()
+        return 0
+
+    cdef int response_body(self, const uint8_t *data, size_t n) except -1:
+        if self.chunked_response:
+            return self.engine.gather_chunked(self, data, n)
+        return self.engine.gather(self, data, n)
+
+    cdef int response_flush(self) except -1:
+        return self.engine.gather_flush(self)
+
+    cdef int response_end(self) except -1:
+        if self.chunked_response:
+            self.engine.gather_last_chunk(self)
+            self.chunked_response = False
+        return self.engine.gather_flush(self)
+
+    cdef int response_abort(self) except -1:
+        self.engine.gather_reset()
+        self.closing = True
+        return self.shut(True)

@@ -1,0 +1,96 @@
+# One request in flight, and copies of it for mirrors. Knows nothing of HTTP/1: codecs read heads and write them.
+
+# Reason flags of an exchange (access log, csrc-free; docs/operations.md lists them).
+cdef enum Flag:
+    F_NO_ROUTE = 1
+    F_NO_ENDPOINT = 2
+    F_OVERFLOW = 4
+    F_CONNECT = 8
+    F_RESET = 16
+    F_PROTOCOL = 32
+    F_TIMEOUT = 64
+    F_CLIENT_GONE = 128
+    F_RETRIED = 256
+    F_INVALID = 512         # the rule or backend is refused by configuration
+    F_REDIRECT = 1024
+    F_CORS = 2048
+    F_MISDIRECTED = 4096
+    F_TOO_LARGE = 8192
+    F_IDLE = 16384
+
+
+cdef class Exchange(UpstreamUser):
+    cdef:
+        Downstream down
+        ListenerTable listener
+        Rule rule
+        Backend backend
+        Out head                # the request head as the backend gets it
+        Out body                # request body kept for a connection to come, or for a retry
+        Out raw                 # the client's head, for the access log
+        list mirrors
+        bytes cors_lines
+        int64_t started         # us
+        int64_t sent            # us; the try's request went out
+        int64_t upstream_us     # us from there to the response head
+        int64_t route_deadline, try_deadline, idle_deadline, retry_at   # ms; 0 none
+        uint64_t tried          # endpoints tried, by index
+        uint64_t bytes_in, bytes_out
+        uint32_t tries
+        uint32_t flags
+        uint32_t method_len, target_off, target_len, authority_off, authority_len, agent_off, agent_len
+        int status
+        unsigned method
+        uint8_t request_id[64]
+        uint32_t request_id_len
+        bint expects_body       # the client announced a body
+        bint chunked            # its length is not known
+        bint body_done          # the client has sent all of it
+        bint keeps_body         # `body` is complete so far: a retry is possible
+        bint head_pending       # a connection is there and the head has not been written to it
+        bint upgrade            # asked for
+        bint tunnel             # 101 was answered
+        bint started_response
+        bint finished
+        bint retrying           # counts in the retry budget
+
+    cdef int begin(self, const uint8_t *base, ef_head *head) except -1
+    cdef int forward(self, const uint8_t *base, ef_head *head, const uint8_t *path, size_t path_len, const uint8_t *query,
+                     size_t query_len, size_t prefix_len) except -1
+    cdef int request_body(self, iovec *iov, int n, size_t total) except -1
+    cdef int request_end(self) except -1
+    cdef int flush(self) except -1
+    cdef int write(self, iovec *iov, int n, size_t total, bint end) except -1
+    cdef int answer(self, int status, bytes lines, uint32_t flag) except -1
+    cdef int fail(self, int status, uint32_t flag) except -1
+    cdef int abort(self, uint32_t flag) except -1
+    cdef bint may_retry(self, bint by_route) except -1
+    cdef int retry(self, int64_t wait) except -1
+    cdef int drop_upstream(self) except -1
+    cdef int note(self, const uint8_t *base, ef_head *head) except -1
+    cdef bint on_cors(self, const uint8_t *base, ef_head *head) except -1
+    cdef bint in_budget(self) except -1
+    cdef int64_t backoff(self) noexcept
+    cdef int on_timeout(self, uint32_t flag) except -1
+    cdef int rearm(self) except -1
+    cdef int finish(self) except -1
+    cdef int client_gone(self) except -1
+    cdef int tunnel_closed(self) except -1
+
+
+cdef class Mirror(UpstreamUser):
+    cdef:
+        Out head
+        Out body
+        bint chunked
+        bint ended
+        bint head_sent
+        bint over
+        unsigned method
+
+    cdef int open(self, Exchange ex, Cluster cluster) except -1
+    cdef int request_body(self, iovec *iov, int n, size_t total) except -1
+    cdef int request_end(self) except -1
+    cdef int stop(self) except -1
+    cdef int write(self, iovec *iov, int n, size_t total) except -1
+    cdef int close(self) except -1

@@ -1,0 +1,17 @@
+# Growing byte buffer and compiled header operations.
+
+cdef struct Out:
+    uint8_t *data
+    size_t size, cap
+
+
+cdef class HeaderOps:
+    cdef:
+        tuple names         # lower-case names whose lines are dropped (set and remove)
+        uint32_t *hashes
+        int n
+        bytes append        # b"name: value\r\n..." to add (set and add)
+        bytes host          # value when the operations set Host, else None
+        bint sets_server
+
+    cdef bint drops(self, const uint8_t *base, const ef_span *span) noexcept

@@ -1,0 +1,152 @@
+# The header rewriter: upstream and client heads are written from the spans of the received one, with one copy.
+#
+# In: the raw head, its spans, compiled operations of the rule. Out: bytes in an Out buffer. Lines that are kept are copied in runs,
+# as they came (RFC 9110 5.3: order and spelling are the sender's); hop-by-hop lines (RFC 9110 7.6.1) and whatever the operations
+# drop are left out. It never looks at a header by name twice: the scan has classified it.
+
+cdef inline int out_reserve(Out *out, size_t more) except -1:
+    cdef size_t cap
+    cdef void *grown
+    if out.size + more > out.cap:
+        cap = out.cap * 2 if out.cap else 2048
+        while cap < out.size + more:
+            cap *= 2
+        grown = realloc(out.data, cap)
+        if grown == NULL:
+            raise MemoryError
+        out.data = <uint8_t *>grown
+        out.cap = cap
+    return 0
+
+
+cdef inline void out_raw(Out *out, const void *data, size_t n) noexcept:
+    memcpy(out.data + out.size, data, n)
+    out.size += n
+
+
+cdef inline void out_bytes(Out *out, bytes data) noexcept:
+    out_raw(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+
+
+cdef inline void out_number(Out *out, uint64_t value) noexcept:
+    cdef uint8_t digits[20]
+    cdef int n = 20
+    while True:
+        n -= 1
+        digits[n] = <uint8_t>(48 + value % 10)
+        value //= 10
+        if value == 0:
+            break
+    out_raw(out, digits + n, 20 - n)
+
+
+cdef inline void out_hex(Out *out, uint64_t value) noexcept:
+    cdef uint8_t digits[16]
+    cdef int n = 16
+    while True:
+        n -= 1
+        digits[n] = b"0123456789abcdef"[value & 15]
+        value >>= 4
+        if value == 0:
+            break
+    out_raw(out, digits + n, 16 - n)
+
+
+cdef class HeaderOps:
+    def __cinit__(self, names, bytes append, host):
+        cdef int i
+        self.names = tuple(names)
+        self.n = <int>len(self.names)
+        self.append = append
+        self.host = host
+        self.hashes = <uint32_t *>calloc(self.n + 1, sizeof(uint32_t))
+        if self.hashes == NULL:
+            raise MemoryError
+        for i in range(self.n):
+            name = self.names[i]
+            self.hashes[i] = ef_name_hash(<const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
+            if name == b"server":
+                self.sets_server = True
+
+    def __dealloc__(self):
+        free(self.hashes)
+
+    cdef bint drops(self, const uint8_t *base, const ef_span *span) noexcept:
+        cdef int i
+        cdef const char *name
+        for i in range(self.n):
+            if self.hashes[i] == span.name_hash:
+                name = PyBytes_AS_STRING(<object>PyTuple_GET_ITEM(self.names, i))
+                if (
+                    PyBytes_GET_SIZE(<object>PyTuple_GET_ITEM(self.names, i)) == span.name_len
+                    and strncasecmp(name, <const char *>base + span.name_off, span.name_len) == 0
+                ):
+                    return True
+        return False
+
+
+# Framing and connection headers belong to the proxy, whatever a filter asks for.
+_FRAMING = frozenset(
+    (b"connection", b"content-length", b"transfer-encoding", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"upgrade")
+)
+
+
+cdef HeaderOps compile_ops(filters):
+    """One HeaderOps from ir.HeaderOps in the order they apply (rule, then backendRef); None when there is nothing to do."""
+    drop = []
+    lines = []
+    host = None
+    for ops in filters:
+        if ops is None:
+            continue
+        removed = [name.lower().encode() for name in ops.remove]
+        replaced = [(name.lower().encode(), name.encode(), value.encode()) for name, value in ops.set]
+        gone = set(removed) | {key for key, _, _ in replaced}
+        lines = [line for line in lines if line[0] not in gone]
+        drop += sorted(gone)
+        lines += replaced
+        lines += [(name.lower().encode(), name.encode(), value.encode()) for name, value in ops.add]
+    for key, _, value in lines:
+        if key == b"host":
+            host = value
+    lines = [line for line in lines if line[0] not in _FRAMING and line[0] != b"host"]
+    drop = [name for name in dict.fromkeys(drop) if name not in _FRAMING and name != b"host"]
+    if not lines and not drop and host is None:
+        return None
+    return HeaderOps(drop, b"".join(b"%b: %b\r\n" % (name, value) for _, name, value in lines), host)
+
+
+cdef HeaderOps CORS_OPS = HeaderOps(
+    (b"access-control-allow-origin", b"access-control-allow-credentials", b"access-control-expose-headers"), b"", None
+)
+
+cdef uint32_t HASH_SERVICE_TIME = ef_name_hash(<const uint8_t *>b"x-edge-upstream-service-time", 28)
+
+
+cdef int write_spans(
+    Out *out, const uint8_t *base, const ef_head *head, uint32_t drop_ids, HeaderOps ops, HeaderOps more
+) except -1:
+    """Copy the header lines that stay, in runs of neighbours. `drop_ids` is a bit set of enum ef_header_id."""
+    cdef uint32_t run = 0, end = 0
+    cdef uint16_t i
+    cdef const ef_span *span
+    for i in range(head.n_spans):
+        span = &head.spans[i]
+        if (
+            span.flags
+            or (drop_ids >> span.id) & 1
+            or (ops is not None and ops.n and ops.drops(base, span))
+            or (more is not None and more.drops(base, span))
+        ):
+            if end > run:
+                out_raw(out, base + run, end - run)
+            run = end = 0
+            continue
+        if span.name_off != end:
+            if end > run:
+                out_raw(out, base + run, end - run)
+            run = span.name_off
+        end = span.line_end
+    if end > run:
+        out_raw(out, base + run, end - run)
+    return 0

@@ -1,0 +1,182 @@
+# HTTP/1.1 heads as they leave: the backend's request head, the client's response head (header rules: docs/http1.md, spec 4).
+
+cdef int write_request_head(
+    Exchange ex, const uint8_t *base, ef_head *head, const uint8_t *path, size_t path_len, const uint8_t *query, size_t query_len,
+    size_t prefix_len
+) except -1:
+    """Into ex.head: request line, Host, the client's lines that stay, the rule's, ours."""
+    cdef Out *out = &ex.head
+    cdef Backend backend = ex.backend
+    cdef Downstream down = ex.down
+    cdef HeaderOps ops = backend.request_ops
+    cdef const ef_span *forwarded = NULL
+    cdef const ef_span *request_id = NULL
+    cdef const ef_span *upgrade = NULL
+    cdef const ef_span *span
+    cdef bytes replaced = None, lines
+    cdef uint16_t i
+    cdef uint32_t drop = (
+        <uint32_t>1 << EF_H_HOST | <uint32_t>1 << EF_H_EXPECT | <uint32_t>1 << EF_H_X_EDGE | <uint32_t>1 << EF_H_X_FORWARDED_FOR
+        | <uint32_t>1 << EF_H_X_FORWARDED_PROTO | <uint32_t>1 << EF_H_X_REQUEST_ID
+    )
+    for i in range(head.n_spans):
+        span = &head.spans[i]
+        if span.id == EF_H_X_FORWARDED_FOR:
+            forwarded = span
+        elif span.id == EF_H_X_REQUEST_ID:
+            request_id = span
+        elif span.id == EF_H_UPGRADE:
+            upgrade = span
+    if backend.path_kind:
+        replaced = replace_path(path[:path_len], prefix_len, backend.path_kind == 1, backend.path)
+    out.size = 0
+    out_reserve(
+        out,
+        head.head_len + path_len + 1024 + (PyBytes_GET_SIZE(ops.append) if ops is not None else 0)
+        + (PyBytes_GET_SIZE(replaced) if replaced is not None else 0)
+        + (PyBytes_GET_SIZE(backend.host) if backend.host is not None else 0),
+    )
+    out_raw(out, base + head.method_off, head.method_len)
+    out_raw(out, <const char *>b" ", 1)
+    if replaced is not None:
+        out_bytes(out, replaced)
+    else:
+        out_raw(out, path, path_len)
+    if query != NULL:
+        out_raw(out, <const char *>b"?", 1)
+        out_raw(out, query, query_len)
+    out_raw(out, <const char *>b" HTTP/1.1\r\nhost: ", 17)
+    if backend.host is not None:
+        out_bytes(out, backend.host)
+    else:
+        out_raw(out, base + head.authority_off, head.authority_len)
+    out_raw(out, <const char *>b"\r\n", 2)
+    write_spans(out, base, head, drop, ops, None)
+    if forwarded == NULL and ex.settings.trusted_hops == 0 and not ex.settings.trusted_networks:
+        out_bytes(out, down.own_lines)
+        internal = down.internal
+    else:
+        lines, internal = forwarded_lines(ex, base, head)
+        out_reserve(out, PyBytes_GET_SIZE(lines) + 512 + PyBytes_GET_SIZE(ex.settings.via))
+        out_bytes(out, lines)
+    out_raw(out, <const char *>b"x-request-id: ", 14)
+    if internal and request_id != NULL and 0 < request_id.val_len <= sizeof(ex.request_id):
+        ex.request_id_len = request_id.val_len
+        memcpy(ex.request_id, base + request_id.val_off, request_id.val_len)
+    else:
+        ex.request_id_len = 36
+        write_uuid(ex.engine, ex.request_id)
+    out_raw(out, ex.request_id, ex.request_id_len)
+    out_raw(out, <const char *>b"\r\n", 2)
+    out_bytes(out, ex.rule.timeout_line)
+    out_reserve(out, 256 + PyBytes_GET_SIZE(ex.settings.via) + (PyBytes_GET_SIZE(ops.append) if ops is not None else 0))
+    out_bytes(out, ex.settings.via)
+    if ops is not None:
+        out_bytes(out, ops.append)
+    if ex.chunked:
+        out_raw(out, <const char *>b"transfer-encoding: chunked\r\n", 28)
+    if ex.upgrade and upgrade != NULL:
+        out_reserve(out, upgrade.val_len + 64)
+        out_raw(out, <const char *>b"connection: upgrade\r\nupgrade: ", 30)
+        out_raw(out, base + upgrade.val_off, upgrade.val_len)
+        out_raw(out, <const char *>b"\r\n", 2)
+    out_raw(out, <const char *>b"\r\n", 2)
+    return 0
+
+
+cdef tuple forwarded_lines(Exchange ex, const uint8_t *base, ef_head *head):
+    """Forwarding lines for a request that came through other proxies, and whether it counts as internal: it never does, unless the
+    list is empty. The client's address: trusted hops from the right, or the first address that is in no trusted network."""
+    cdef Downstream down = ex.down
+    cdef uint16_t i
+    cdef list values = []
+    for i in range(head.n_spans):
+        if head.spans[i].id == EF_H_X_FORWARDED_FOR:
+            values.append(base[head.spans[i].val_off:head.spans[i].val_off + head.spans[i].val_len])
+    received = b",".join(value for value in values if value)
+    trusted = client_address(ex.settings, down.peer, received)
+    internal = not received and is_private(trusted)
+    lines = b"x-forwarded-for: %b\r\nx-forwarded-proto: %b\r\n%b" % (
+        received + b"," + down.peer if received else down.peer,
+        b"https" if down.tls else b"http",
+        b"x-edge-internal: true\r\n" if internal else b"x-edge-external-address: %b\r\n" % trusted,
+    )
+    return lines, internal
+
+
+cdef inline int write_status_rest(Out *out, const uint8_t *base, ef_head *head) except -1:
+    """Status code and reason, as received, with CRLF."""
+    cdef uint32_t end = head.spans[0].name_off if head.n_spans else head.head_len - 2
+    if end - 9 == 5:  # no space and no reason: the space is not optional (RFC 9112 4)
+        out_raw(out, base + 9, 3)
+        out_raw(out, <const char *>b" \r\n", 3)
+    else:
+        out_raw(out, base + 9, end - 9)
+    return 0
+
+
+cdef int write_response_head(Exchange ex, Downstream down, const uint8_t *base, ef_head *head) except -1:
+    """Into engine.out: the backend's head as the client gets it."""
+    cdef Engine engine = ex.engine
+    cdef Out *out = &engine.out
+    cdef HeaderOps ops = ex.backend.response_ops
+    cdef bytes line
+    cdef uint32_t drop = 0
+    cdef uint16_t i
+    if ops is None or not ops.sets_server:
+        drop |= <uint32_t>1 << EF_H_SERVER
+    out.size = 0
+    out_reserve(
+        out,
+        head.head_len + 512 + (PyBytes_GET_SIZE(ops.append) if ops is not None else 0)
+        + (PyBytes_GET_SIZE(ex.cors_lines) if ex.cors_lines is not None else 0),
+    )
+    out_raw(out, <const char *>b"HTTP/1.1 ", 9)
+    write_status_rest(out, base, head)
+    for i in range(head.n_spans):
+        if head.spans[i].name_hash == HASH_SERVICE_TIME and head.spans[i].name_len == 28:
+            head.spans[i].flags |= EF_SPAN_HOP
+    write_spans(out, base, head, drop, ops, CORS_OPS if ex.cors_lines is not None else None)
+    if drop:
+        out_raw(out, <const char *>b"server: edgefast\r\n", 18)
+    if not head.has_date:
+        line = engine.date_line()
+        out_bytes(out, line)
+    out_raw(out, <const char *>b"x-edge-upstream-service-time: ", 30)
+    out_number(out, <uint64_t>(ex.upstream_us // 1000 if ex.upstream_us > 0 else 0))
+    out_raw(out, <const char *>b"\r\n", 2)
+    if ops is not None:
+        out_bytes(out, ops.append)
+    if ex.cors_lines is not None:
+        out_bytes(out, ex.cors_lines)
+    if down.chunked_response:
+        out_raw(out, <const char *>b"transfer-encoding: chunked\r\n", 28)
+    if head.response_status == 101:
+        out_raw(out, <const char *>b"connection: upgrade\r\n", 21)
+        for i in range(head.n_spans):
+            if head.spans[i].id == EF_H_UPGRADE:
+                out_reserve(out, head.spans[i].val_len + 64)
+                out_raw(out, <const char *>b"upgrade: ", 9)
+                out_raw(out, base + head.spans[i].val_off, head.spans[i].val_len)
+                out_raw(out, <const char *>b"\r\n", 2)
+    elif down.closing:
+        out_raw(out, <const char *>b"connection: close\r\n", 19)
+    out_raw(out, <const char *>b"\r\n", 2)
+    engine.count_n(G_DOWNSTREAM_BYTES_SENT, out.size)
+    return 0
+
+
+cdef void write_uuid(Engine engine, uint8_t *to) noexcept:
+    """A random UUID, version 4 (RFC 9562 5.4), 36 bytes of text."""
+    cdef uint64_t a = ef_random(engine.random), b = ef_random(engine.random)
+    cdef int i, at = 0
+    cdef uint64_t word
+    a = (a & <uint64_t>0xFFFFFFFFFFFF0FFF) | 0x4000
+    b = (b & <uint64_t>0x3FFFFFFFFFFFFFFF) | <uint64_t>0x8000000000000000
+    for i in range(32):
+        word = a if i < 16 else b
+        if i == 8 or i == 12 or i == 16 or i == 20:
+            to[at] = c"-"
+            at += 1
+        to[at] = b"0123456789abcdef"[(word >> (60 - 4 * (i & 15))) & 15]
+        at += 1

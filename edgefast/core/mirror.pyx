@@ -1,0 +1,104 @@
+# A mirrored request: the same head and body to another cluster, the answer read and dropped.
+#
+# In: what the exchange sends. Out: nothing that the client could notice. It has its own connection, its own deadline and at most
+# MIRROR_LIMIT bytes waiting; whatever goes wrong ends the copy, counted, and never the request (HTTPRequestMirrorFilter).
+
+cdef class Mirror(UpstreamUser):
+    def __dealloc__(self):
+        free(self.head.data)
+        free(self.body.data)
+
+    cdef int open(self, Exchange ex, Cluster cluster) except -1:
+        self.engine = ex.engine
+        self.settings = ex.settings
+        self.method = ex.method
+        self.chunked = ex.chunked
+        out_reserve(&self.head, ex.head.size)
+        out_raw(&self.head, ex.head.data, ex.head.size)
+        self.engine.wheel.arm(self, self.engine.wheel.now + (self.settings.route_timeout or 15000))
+        self.engine.keep_mirror(self)
+        self.engine.count(G_MIRRORED)
+        return cluster.acquire(self, 0)
+
+    cdef int request_body(self, iovec *iov, int n, size_t total) except -1:
+        cdef int i
+        if self.over:
+            return 0
+        if self.up is None or self.up.write_paused:
+            if self.up is not None or self.body.size + total > MIRROR_LIMIT:
+                return self.stop()
+            out_reserve(&self.body, total)
+            for i in range(n):
+                out_raw(&self.body, iov[i].iov_base, iov[i].iov_len)
+            return 0
+        return self.write(iov, n, total)
+
+    cdef int request_end(self) except -1:
+        self.ended = True
+        if not self.over and self.up is not None:
+            return self.write(NULL, 0, 0)
+        return 0
+
+    cdef int write(self, iovec *iov, int n, size_t total) except -1:
+        cdef Out *head = NULL
+        if not self.head_sent:
+            self.head_sent = True
+            head = &self.head
+        elif total == 0 and not self.chunked:
+            self.up.request_done = True
+            return 0
+        self.up.write_request(head, iov, n, total, self.chunked, self.ended)
+        return 0
+
+    cdef int on_up_ready(self, Upstream up) except -1:
+        cdef iovec kept
+        self.up = up
+        up.begin(self, self.method)
+        kept.iov_base = self.body.data
+        kept.iov_len = self.body.size
+        return self.write(&kept, 1 if self.body.size else 0, self.body.size)
+
+    cdef int on_up_failed(self, UpFailure why) except -1:
+        self.engine.count(G_MIRRORS_DROPPED)
+        return self.close()
+
+    cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1:
+        return 1 if head.response_status == 101 else 0
+
+    cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
+        return 0
+
+    cdef int on_response_flush(self) except -1:
+        return 0
+
+    cdef int on_response_end(self) except -1:
+        self.up = None
+        return self.close()
+
+    cdef int on_up_lost(self, int why) except -1:
+        self.up = None
+        self.engine.count(G_MIRRORS_DROPPED)
+        return self.close()
+
+    cdef int on_deadline(self, int64_t now) except -1:
+        return self.stop()
+
+    cdef int stop(self) except -1:
+        if self.over:
+            return 0
+        self.engine.count(G_MIRRORS_DROPPED)
+        return self.close()
+
+    cdef int close(self) except -1:
+        cdef Upstream up = self.up
+        if self.over:
+            return 0
+        self.over = True
+        self.waiting = False
+        self.ticket += 1
+        self.up = None
+        self.engine.wheel.disarm(self)
+        self.engine.drop_mirror(self)
+        if up is not None:
+            up.drop()
+        return 0

@@ -1,0 +1,233 @@
+# The router: port -> listener -> virtual host -> rule, on tables that lie in the arena.
+#
+# In: Host, a normalised request (ef_request). Out: a Rule and the hit, or None. The most specific listener of the port owns the
+# request (listener isolation); inside it exact hostnames come before wildcards, longer wildcards before shorter ones, those before
+# "no hostname"; a miss in one virtual host goes on to the next. Rules are resolved when they are first hit and kept per blob, so that
+# a swap of tables costs nothing per rule and memory follows what is used.
+
+cdef void host_free(Host *host) noexcept:
+    cdef uint32_t i, j, n
+    if host == NULL:
+        return
+    if host.rules != NULL:
+        n = ef_blob_rules(host.vhost.root)
+        for i in range(n):
+            Py_XDECREF(host.rules[i])
+        free(host.rules)
+    if host.parts != NULL:
+        for j in range(host.vhost.n_fragments):
+            if host.parts[j] != NULL:
+                n = ef_blob_rules(host.vhost.fragments[j])
+                for i in range(n):
+                    Py_XDECREF(host.parts[j][i])
+                free(host.parts[j])
+        free(host.parts)
+    free(<void *>host.vhost.fragments)
+    free(host)
+
+
+cdef class ListenerTable:
+    def __cinit__(self, str name):
+        self.name = name
+        self.hostname = b"*"
+        if ef_map_init(&self.hosts, 16) < 0:
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef size_t cursor = 0
+        cdef uint64_t key, value
+        while ef_map_next(&self.hosts, &cursor, &key, &value):
+            host_free(<Host *><size_t>value)
+        ef_map_free(&self.hosts)
+
+    def take(self, spec, HttpSettings settings):
+        self.spec = spec
+        self.hostname = spec.hostname.lower().encode()
+        self.settings = settings
+        self.log_off = spec.access_log.off
+        self.log_sampling = spec.access_log.sampling
+        self.log_min_status = spec.access_log.min_status
+        self.log_min_ms = spec.access_log.min_duration
+
+    cdef Host *find(self, const uint8_t *host, size_t n) noexcept:
+        """The virtual host that was put under exactly this name (any case), or NULL."""
+        cdef uint64_t value
+        cdef Host *found
+        cdef const uint8_t *key
+        cdef size_t length
+        if not ef_map_get(&self.hosts, ef_hash64(SEED, host, n, 1), &value):
+            return NULL
+        found = <Host *><size_t>value
+        key = ef_blob_key(found.vhost.root, &length)
+        if length < n or strncasecmp(<const char *>key + (length - n), <const char *>host, n) != 0:
+            return NULL
+        return found
+
+    cdef int put(self, Engine engine, bytes hostname, Host *host) except -1:
+        cdef uint64_t old = 0
+        cdef const uint8_t *name = <const uint8_t *>PyBytes_AS_STRING(hostname)
+        cdef int result = ef_map_put(
+            &self.hosts, ef_hash64(SEED, name, PyBytes_GET_SIZE(hostname), 1), <uint64_t><size_t>host, &old
+        )
+        if result < 0:
+            raise MemoryError
+        if result == 1:
+            host_free(<Host *><size_t>old)
+        if hostname == b"*":
+            self.has_any = True
+        elif hostname.startswith(b"*."):
+            self.has_wildcards = True
+        return 0
+
+    cdef int remove(self, bytes hostname) except -1:
+        cdef uint64_t old = 0
+        cdef const uint8_t *name = <const uint8_t *>PyBytes_AS_STRING(hostname)
+        if ef_map_del(&self.hosts, ef_hash64(SEED, name, PyBytes_GET_SIZE(hostname), 1), &old):
+            host_free(<Host *><size_t>old)
+        if hostname == b"*":
+            self.has_any = False
+        return 0
+
+    def virtual_hosts(self):
+        cdef size_t cursor = 0, length
+        cdef uint64_t key, value
+        cdef Host *host
+        cdef const uint8_t *name
+        cdef list names = []
+        while ef_map_next(&self.hosts, &cursor, &key, &value):
+            host = <Host *><size_t>value
+            name = ef_blob_key(host.vhost.root, &length)
+            names.append((name[:length].decode(), ef_blob_rules(host.vhost.root), host.vhost.n_fragments))
+        names.sort()
+        return names
+
+
+cdef class PortTable:
+    def __cinit__(self, Engine engine, int number):
+        self.engine = engine
+        self.number = number
+        self.listeners = []
+        self.exact = {}
+        self.wildcards = {}
+
+    def arrange(self, listeners):
+        """Take the listeners of this port, in the order of the table."""
+        cdef ListenerTable listener
+        self.listeners = listeners
+        self.exact = {}
+        self.wildcards = {}
+        self.any = self.only = None
+        for listener in listeners:
+            if listener.hostname == b"*":
+                if self.any is None:
+                    self.any = listener
+            elif listener.hostname.startswith(b"*."):
+                self.wildcards.setdefault(listener.hostname[1:], listener)
+            else:
+                self.exact.setdefault(listener.hostname, listener)
+        if len(listeners) == 1 and self.any is not None:
+            self.only = self.any
+        self.log_off = all([(<ListenerTable>item).log_off for item in listeners])
+        if listeners:
+            self.settings = (<ListenerTable>listeners[0]).settings
+            self.proxy_protocol = self.settings.proxy_protocol != 0
+
+    cdef ListenerTable find(self, const uint8_t *host, size_t n):
+        """The listener that owns a host; None when the port has none for it."""
+        cdef size_t i
+        if self.only is not None:
+            return self.only
+        name = host[:n].lower()
+        found = self.exact.get(name)
+        if found is not None:
+            return <ListenerTable>found
+        if self.wildcards:
+            for i in range(1, n):
+                if host[i] == c".":
+                    found = self.wildcards.get(name[i:])
+                    if found is not None:
+                        return <ListenerTable>found
+        return self.any
+
+    cdef Rule match(self, ListenerTable listener, const uint8_t *host, size_t n, const ef_request *request, ef_hit *hit):
+        cdef Host *found
+        cdef Rule rule
+        cdef uint8_t name[260]
+        cdef size_t i
+        found = listener.find(host, n)
+        if found != NULL:
+            rule = self.match_host(listener, found, request, hit)
+            if rule is not None:
+                return rule
+        if listener.has_wildcards and n <= 255:
+            name[0] = c"*"
+            for i in range(1, n):
+                if host[i] == c".":
+                    memcpy(name + 1, host + i, n - i)
+                    found = listener.find(name, n - i + 1)
+                    if found != NULL:
+                        rule = self.match_host(listener, found, request, hit)
+                        if rule is not None:
+                            return rule
+        if listener.has_any:
+            found = listener.find(<const uint8_t *>b"*", 1)
+            if found != NULL:
+                return self.match_host(listener, found, request, hit)
+        return None
+
+    cdef Rule match_host(self, ListenerTable listener, Host *host, const ef_request *request, ef_hit *hit):
+        cdef ef_route route
+        cdef PyObject **rules
+        cdef uint32_t part
+        ef_route_begin(&route, &host.vhost, request)
+        while ef_route_next(&route, hit):
+            if (hit.regex_path or hit.regex_preds) and not self.regexes_hold(request, hit):
+                continue
+            if hit.blob == host.vhost.root:
+                if host.rules == NULL:
+                    host.rules = <PyObject **>calloc(ef_blob_rules(hit.blob), sizeof(PyObject *))
+                rules = host.rules
+            else:
+                part = ef_blob_fragment_index(hit.blob)
+                if host.parts == NULL:
+                    host.parts = <PyObject ***>calloc(host.vhost.n_fragments, sizeof(PyObject **))
+                    if host.parts == NULL:
+                        raise MemoryError
+                if host.parts[part] == NULL:
+                    host.parts[part] = <PyObject **>calloc(ef_blob_rules(hit.blob), sizeof(PyObject *))
+                rules = host.parts[part]
+            if rules == NULL:
+                raise MemoryError
+            if rules[hit.rule] == NULL:
+                resolved = self.engine.resolve_rule(hit, listener.settings)
+                Py_INCREF(resolved)
+                rules[hit.rule] = <PyObject *>resolved
+            return <Rule>rules[hit.rule]
+        return None
+
+    cdef bint regexes_hold(self, const ef_request *request, const ef_hit *hit) except -1:
+        """Evaluate what the table leaves to RE2: the path pattern and the regex predicates of one candidate."""
+        cdef ef_regex_pred pred
+        cdef const uint8_t *pattern
+        cdef const uint8_t *value
+        cdef size_t length
+        cdef uint32_t i
+        cdef int found
+        for i in range(hit.regex_preds):
+            if ef_route_pred(hit, i, &pred) < 0:
+                return False
+            if pred.is_query:
+                found = ef_request_query(request, pred.name, pred.name_len, self.engine.scratch, self.engine.scratch_size,
+                                         &value, &length)
+            else:
+                found = ef_request_header(request, pred.name, pred.name_len, self.engine.scratch, self.engine.scratch_size,
+                                          &value, &length)
+            if found != 1:
+                return False
+            if not self.engine.regex(pred.pattern[:pred.pattern_len]).fullmatch(value[:length]):
+                return False
+        if hit.regex_path:
+            pattern = ef_blob_regex(hit.blob, hit.candidate, &length)
+            if not self.engine.regex(pattern[:length]).fullmatch(request.path[:request.path_len]):
+                return False
+        return True

@@ -1,0 +1,83 @@
+# A rule as a worker serves it: ir.Rule with its clusters, operations and counters resolved.
+
+cdef class HttpSettings:
+    cdef:
+        ef_head_limits request_limits
+        ef_head_limits response_limits
+        uint64_t body_size
+        size_t buffer_bytes
+        int64_t upstream_idle
+        int64_t head_timeout, idle_timeout, stream_idle_timeout, route_timeout, connect_timeout
+        int64_t max_connections
+        uint32_t max_requests
+        int escaped_slashes     # 0 redirect, 1 keep, 2 reject
+        bytes via               # b"via: ...\r\n" or b""
+        uint32_t trusted_hops
+        list trusted_networks
+        int proxy_protocol      # 0 off, 1 optional, 2 required
+
+
+cdef class Redirect:
+    cdef:
+        int status
+        str scheme, hostname
+        int port
+        object path             # ir.PathRewrite or None
+
+    cdef bytes location(self, Exchange ex, const uint8_t *path, size_t path_len, size_t prefix_len, const uint8_t *query,
+                        size_t query_len, const uint8_t *host, size_t host_len)
+
+
+cdef class Cors:
+    cdef:
+        object spec             # ir.Cors
+        frozenset exact
+        list wildcards          # (prefix, suffix)
+        bint any_origin
+
+    cdef bint allows(self, str origin)
+    cdef bytes simple(self, str origin)
+    cdef bytes preflight(self, str origin, str method, str headers)
+
+
+cdef class MirrorTarget:
+    cdef:
+        Cluster cluster
+        uint32_t numerator, denominator, sum
+
+    cdef bint due(self) noexcept
+
+
+cdef class Backend:
+    cdef:
+        Cluster cluster         # None: answer `status`
+        int status
+        HeaderOps request_ops, response_ops
+        bytes host              # None: as the client sent it
+        int path_kind           # 0 keep, 1 full, 2 prefix
+        bytes path
+        Redirect redirect
+        list mirrors
+        Cors cors
+
+
+cdef class Rule:
+    cdef:
+        int status
+        list backends
+        uint32_t n_backends
+        uint32_t *weights
+        int64_t *current
+        int64_t request_timeout     # ms; -1 unset (the default bounds the response head), 0 none
+        int64_t backend_timeout     # ms; 0 none
+        bytes timeout_line          # b"x-edge-expected-rq-timeout-ms: ...\r\n"; None: by the port's default
+        frozenset retry_codes
+        bint has_retry
+        int attempts
+        int64_t backoff
+        ef_stat_row *row
+        bytes log                   # b'"route":"default/web","rule":0'
+        readonly str route
+        readonly int index
+
+    cdef Backend choose(self)

@@ -1,0 +1,229 @@
+# Rules as they are served: decoded from the table's payload when they are first hit, then only read.
+#
+# In: ir.Rule. Out: everything a request needs, ready to use: clusters by reference, header operations compiled, the share of each
+# backend by smooth weighted round robin, the row of counters. Nothing here waits or writes.
+
+cdef class HttpSettings:
+    def __init__(self, spec):
+        self.request_limits.head = min(spec.request_head, 262144)
+        self.request_limits.line = min(spec.request_line, 262144)
+        self.request_limits.count = min(spec.header_count, EF_MAX_HEADERS)
+        self.request_limits.underscore = {
+            "Reject": EF_UNDERSCORE_REJECT, "Allow": EF_UNDERSCORE_ALLOW, "Drop": EF_UNDERSCORE_DROP
+        }[spec.underscores]
+        self.response_limits.head = min(spec.response_head, 262144)
+        self.response_limits.line = min(spec.response_head, 262144)
+        self.response_limits.count = min(spec.header_count, EF_MAX_HEADERS)
+        self.response_limits.underscore = EF_UNDERSCORE_ALLOW
+        self.body_size = spec.body_size
+        self.buffer_bytes = spec.buffer_bytes
+        self.upstream_idle = spec.upstream_idle
+        self.head_timeout = spec.head_timeout
+        self.idle_timeout = spec.idle_timeout
+        self.stream_idle_timeout = spec.stream_idle_timeout
+        self.route_timeout = spec.route_timeout
+        self.connect_timeout = spec.connect_timeout
+        self.max_connections = spec.max_connections
+        self.max_requests = spec.max_requests_per_connection
+        self.escaped_slashes = {"UnescapeAndRedirect": 0, "KeepUnchanged": 1, "Reject": 2}[spec.escaped_slashes]
+        self.via = b"via: 1.1 %b\r\n" % spec.via.encode() if spec.via else b""
+        self.trusted_hops = spec.client_address.trusted_hops
+        self.trusted_networks = [ip_network(cidr, strict=False) for cidr in spec.client_address.trusted_cidrs]
+        self.proxy_protocol = {"off": 0, "optional": 1, "required": 2}[spec.client_address.proxy_protocol]
+
+
+cdef class Redirect:
+    def __init__(self, spec):
+        self.status = spec.status
+        self.scheme = spec.scheme
+        self.hostname = spec.hostname
+        self.port = spec.port
+        self.path = spec.path
+
+    cdef bytes location(self, Exchange ex, const uint8_t *path, size_t path_len, size_t prefix_len, const uint8_t *query,
+                        size_t query_len, const uint8_t *host, size_t host_len):
+        """The Location value: absolute, by the port rules of HTTPRequestRedirectFilter (port, else the scheme's default, else the
+        listener's; 80 and 443 are left out where they are the default)."""
+        scheme = self.scheme or ("https" if ex.down.tls else "http")
+        port = self.port
+        if port == 0:
+            if self.scheme == "http":
+                port = 80
+            elif self.scheme == "https":
+                port = 443
+            else:
+                port = ex.down.port.number
+        name = self.hostname.encode() if self.hostname else host[:host_len]
+        authority = name
+        if not ((scheme == "http" and port == 80) or (scheme == "https" and port == 443)):
+            authority = b"%b:%d" % (name, port)
+        target = path[:path_len]
+        if self.path is not None:
+            target = replace_path(target, prefix_len, self.path.kind == "full", self.path.value.encode())
+        location = b"%b://%b%b" % (scheme.encode(), authority, target)
+        if query_len:
+            location += b"?" + query[:query_len]
+        return location
+
+
+cdef bytes replace_path(bytes path, size_t prefix_len, bint full, bytes value):
+    """HTTPPathModifier: ReplaceFullPath, or ReplacePrefixMatch on whole segments."""
+    if full:
+        return value if value.startswith(b"/") else b"/" + value
+    rest = path[prefix_len:]
+    value = value.rstrip(b"/")
+    if rest and not rest.startswith(b"/"):
+        rest = b"/" + rest
+    return (value + rest) or b"/"
+
+
+cdef class Cors:
+    def __init__(self, spec):
+        self.spec = spec
+        self.any_origin = "*" in spec.allow_origins
+        self.exact = frozenset(origin.lower() for origin in spec.allow_origins if "*" not in origin)
+        self.wildcards = []
+        for origin in spec.allow_origins:
+            if origin != "*" and "*" in origin:
+                before, after = origin.lower().split("*", 1)
+                self.wildcards.append((before, after))
+
+    cdef bint allows(self, str origin):
+        cdef str low = origin.lower()
+        if self.any_origin or low in self.exact:
+            return True
+        for before, after in self.wildcards:
+            if len(low) > len(before) + len(after) and low.startswith(before) and low.endswith(after):
+                inside = low[len(before):len(low) - len(after)]
+                if "/" not in inside and ":" not in inside:
+                    return True
+        return False
+
+    cdef bytes simple(self, str origin):
+        """Lines for an actual request from an allowed origin (Fetch standard, CORS protocol)."""
+        if self.any_origin and not self.spec.allow_credentials:
+            lines = ["access-control-allow-origin: *"]
+        else:
+            lines = ["access-control-allow-origin: " + origin, "vary: Origin"]
+        if self.spec.allow_credentials:
+            lines.append("access-control-allow-credentials: true")
+        if self.spec.expose_headers:
+            lines.append("access-control-expose-headers: " + ", ".join(self.spec.expose_headers))
+        return ("\r\n".join(lines) + "\r\n").encode("latin-1")
+
+    cdef bytes preflight(self, str origin, str method, str headers):
+        """Lines for a preflight from an allowed origin. A wildcard is answered as asked when credentials are allowed, because
+        browsers take "*" literally then."""
+        if self.any_origin and not self.spec.allow_credentials:
+            lines = ["access-control-allow-origin: *"]
+        else:
+            lines = ["access-control-allow-origin: " + origin, "vary: Origin"]
+        if self.spec.allow_credentials:
+            lines.append("access-control-allow-credentials: true")
+        methods = list(self.spec.allow_methods)
+        if "*" in methods:
+            methods = [method] if self.spec.allow_credentials else ["*"]
+        if methods:
+            lines.append("access-control-allow-methods: " + ", ".join(methods))
+        allowed = list(self.spec.allow_headers)
+        if "*" in allowed:
+            allowed = ([headers] if headers else []) if self.spec.allow_credentials else ["*"]
+        if allowed:
+            lines.append("access-control-allow-headers: " + ", ".join(allowed))
+        lines.append(f"access-control-max-age: {self.spec.max_age}")
+        return ("\r\n".join(lines) + "\r\n").encode("latin-1")
+
+
+cdef class MirrorTarget:
+    def __init__(self, Cluster cluster, spec):
+        self.cluster = cluster
+        self.numerator = spec.numerator
+        self.denominator = max(spec.denominator, 1)
+        self.sum = 0
+
+    cdef bint due(self) noexcept:
+        """Evenly spread: exactly numerator of every denominator requests."""
+        self.sum += self.numerator
+        if self.sum >= self.denominator:
+            self.sum -= self.denominator
+            return True
+        return False
+
+
+cdef class Rule:
+    def __init__(self, Engine engine, spec, HttpSettings settings):
+        cdef uint32_t i
+        self.status = spec.status
+        self.route = spec.route
+        self.index = spec.index
+        self.request_timeout = -1
+        if spec.timeouts is not None:
+            if spec.timeouts.request is not None:
+                self.request_timeout = spec.timeouts.request
+            if spec.timeouts.backend_request is not None:
+                self.backend_timeout = spec.timeouts.backend_request
+        expected = self.request_timeout if self.request_timeout >= 0 else settings.route_timeout
+        self.timeout_line = b"x-edge-expected-rq-timeout-ms: %d\r\n" % expected if expected else b""
+        self.retry_codes = frozenset()
+        if spec.retry is not None:
+            self.has_retry = True
+            self.retry_codes = frozenset(spec.retry.codes)
+            self.attempts = min(spec.retry.attempts, RETRY_MAX_ATTEMPTS)
+            self.backoff = spec.retry.backoff
+        backends = spec.backends
+        self.backends = [resolve_backend(engine, spec, item) for item in backends]
+        if not backends:  # a redirect, or an answer by status
+            self.backends = [resolve_backend(engine, spec, None)]
+        self.n_backends = <uint32_t>len(self.backends)
+        self.weights = <uint32_t *>calloc(self.n_backends, sizeof(uint32_t))
+        self.current = <int64_t *>calloc(self.n_backends, sizeof(int64_t))
+        if self.weights == NULL or self.current == NULL:
+            raise MemoryError
+        for i in range(self.n_backends):
+            self.weights[i] = backends[i].weight if backends else 1
+        if self.n_backends > 1:  # start anywhere in the round, so that a table change does not favour the first
+            for i in range(<uint32_t>(ef_random(engine.random) & 15)):
+                ef_pick_wrr(self.current, self.weights, self.n_backends)
+        name = f"{spec.route}\t{spec.name or spec.index}"
+        label = name.encode()
+        self.row = ef_stat_get(engine.stat, <const uint8_t *>PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label))
+        self.log = b'"route":%b,"rule":%b' % (
+            json_encode(spec.route), json_encode(spec.name) if spec.name else b"%d" % spec.index
+        )
+
+    def __dealloc__(self):
+        free(self.weights)
+        free(self.current)
+
+    cdef Backend choose(self):
+        """The backend of the next request; None when all weights are 0."""
+        cdef int i
+        if self.n_backends == 1:
+            return <Backend>PyList_GET_ITEM(self.backends, 0) if self.weights[0] else None
+        i = ef_pick_wrr(self.current, self.weights, self.n_backends)
+        return <Backend>PyList_GET_ITEM(self.backends, i) if i >= 0 else None
+
+
+cdef Backend resolve_backend(Engine engine, rule, item):
+    """A backendRef with the rule's filters folded in; item None: the rule's own filters alone."""
+    cdef Backend backend = Backend.__new__(Backend)
+    rewrite = (item.rewrite if item is not None else None) or rule.rewrite
+    redirect = (item.redirect if item is not None else None) or rule.redirect
+    cors = (item.cors if item is not None else None) or rule.cors
+    mirrors = rule.mirrors + (item.mirrors if item is not None else ())
+    backend.cluster = engine.cluster(item.cluster) if item is not None and item.cluster else None
+    backend.status = item.status if item is not None else 500
+    backend.request_ops = compile_ops((rule.request_headers, item.request_headers if item is not None else None))
+    backend.response_ops = compile_ops((rule.response_headers, item.response_headers if item is not None else None))
+    if backend.request_ops is not None and backend.request_ops.host is not None:
+        backend.host = backend.request_ops.host
+    if rewrite is not None:
+        if rewrite.hostname:
+            backend.host = rewrite.hostname.encode()
+        if rewrite.path is not None:
+            backend.path_kind = 1 if rewrite.path.kind == "full" else 2
+            backend.path = rewrite.path.value.encode()
+    backend.redirect = Redirect(redirect) if redirect is not None else None
+    backend.cors = Cors(cors) if cors is not None else None
+    backend.mirrors = [MirrorTarget(engine.cluster(m.cluster), m) for m in mirrors] or None
+    return backend

@@ -1,0 +1,17 @@
+# httptools as the second opinion on framing: one message at a time, no header callbacks.
+
+cdef class Window:
+    cdef:
+        const uint8_t *data
+        Py_ssize_t size
+
+
+cdef class Witness:
+    cdef:
+        object parser
+        bint complete       # the parser saw the end of the message
+        bint request
+        Window window
+
+    cdef int head(self, const uint8_t *data, size_t n, const ef_head *head, bint no_body) except -1
+    cdef int body(self, const uint8_t *data, size_t n) except -1

@@ -1,0 +1,65 @@
+# The witness: httptools (llhttp) reads the same message as our scan and has to agree where it ends.
+#
+# Two parsers that disagree are how requests get smuggled, so a disagreement ends the connection. The parser is fed exactly one
+# message and has no header or body callback: a body costs it nothing but a subtraction. What it cannot frame by itself (answers
+# to HEAD, bodies that end with the connection, upgrades) is fed as a head only and the parser is thrown away.
+
+cdef class Window:
+    """A read-only view of foreign memory, valid during one call: spares a memoryview for every read."""
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        PyBuffer_FillInfo(view, self, <void *>self.data, self.size, 1, flags)
+
+    def __releasebuffer__(self, Py_buffer *view):
+        pass
+
+
+cdef class Witness:
+    def __init__(self, Window window, bint request):
+        self.window = window
+        self.request = request
+        self.parser = HttpRequestParser(self) if request else HttpResponseParser(self)
+
+    def on_message_complete(self):
+        self.complete = True
+
+    cdef int head(self, const uint8_t *data, size_t n, const ef_head *head, bint no_body) except -1:
+        """Read a head. 1: agrees and can go on with the body (or the message is complete). 2: agrees, but the parser cannot
+        frame what follows: do not use it again. 0: disagrees."""
+        cdef bint upgraded = False
+        self.complete = False
+        self.window.data = data
+        self.window.size = n
+        try:
+            self.parser.feed_data(self.window)
+        except HttpParserUpgrade:
+            upgraded = True
+        except HttpParserError:
+            return 0
+        if self.request:
+            method = self.parser.get_method()
+            if (
+                <uint32_t>PyBytes_GET_SIZE(method) != head.method_len
+                or memcmp(PyBytes_AS_STRING(method), data + head.method_off, head.method_len) != 0
+            ):
+                return 0
+        else:
+            if <int>self.parser.get_status_code() != head.response_status:
+                return 0
+        if upgraded or no_body or head.body == EF_BODY_EOF:
+            return 2
+        if bool(self.parser.should_keep_alive()) != (head.keep_alive != 0):
+            return 0
+        if self.complete != (head.body == EF_BODY_NONE):
+            return 0
+        return 1 if head.keep_alive else 2
+
+    cdef int body(self, const uint8_t *data, size_t n) except -1:
+        """Read body bytes as they came. 0: the parser refuses them."""
+        self.window.data = data
+        self.window.size = n
+        try:
+            self.parser.feed_data(self.window)
+        except HttpParserError:
+            return 0
+        return 1

@@ -1,0 +1,341 @@
+"""The contract between translate and table: what a proxy fleet serves, and nothing about where it came from.
+
+In: written by `translate` only. Out: read by `table` (compiles it to shards), by `core` (a rule's payload and the
+clusters are these very structs in MessagePack) and by `dump`/`explain`. Everything is immutable, ordered and made of
+plain values, so the same objects always give the same bytes. Durations are milliseconds, sizes are bytes, weights are
+relative. It must never hold a Kubernetes object, a clock reading or an open resource.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Protocol = Literal["HTTP", "HTTPS"]
+PathKind = Literal["exact", "prefix", "regex"]
+NameType = Literal["Hostname", "URI"]
+
+
+class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Settings that all structs of the IR share; defaults are left out of the encoding."""
+
+
+# --- a rule and its parts -----------------------------------------------------------------------------------------
+
+
+class ValueMatch(Struct):
+    """A header or query parameter predicate (HTTPHeaderMatch, HTTPQueryParamMatch)."""
+
+    name: str  # headers: lower case; query parameters: as written
+    value: str  # the exact value, or an RE2 pattern that must match the whole value
+    regex: bool = False
+
+
+class Match(Struct):
+    """One HTTPRouteMatch; all its predicates must hold."""
+
+    kind: PathKind
+    path: str  # exact: whole path; prefix: without trailing slash ("" is the prefix "/"); regex: RE2, whole path
+    method: str = ""  # "" is any method
+    headers: tuple[ValueMatch, ...] = ()
+    query: tuple[ValueMatch, ...] = ()
+
+
+class HeaderOps(Struct):
+    """HTTPHeaderFilter: remove, then set, then add. Names in lower case."""
+
+    set: tuple[tuple[str, str], ...] = ()
+    add: tuple[tuple[str, str], ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+class PathRewrite(Struct):
+    """HTTPPathModifier of a rewrite or redirect."""
+
+    kind: Literal["full", "prefix"]
+    value: str  # full: the new path; prefix: without trailing slash, replaces the matched prefix (whole segments)
+
+
+class Redirect(Struct):
+    """HTTPRequestRedirectFilter; "" or 0 keeps what the request had, by the port rules of the Gateway API."""
+
+    status: int = 302
+    scheme: str = ""
+    hostname: str = ""
+    port: int = 0
+    path: PathRewrite | None = None
+
+
+class Rewrite(Struct):
+    """HTTPURLRewriteFilter."""
+
+    hostname: str = ""
+    path: PathRewrite | None = None
+
+
+class Mirror(Struct):
+    """HTTPRequestMirrorFilter: a copy of numerator of denominator requests goes to the cluster."""
+
+    cluster: str
+    numerator: int = 100
+    denominator: int = 100
+
+
+class Cors(Struct):
+    """HTTPCORSFilter. A pattern is "*", an exact origin, or "scheme://*.suffix[:port]"."""
+
+    allow_origins: tuple[str, ...] = ()
+    allow_methods: tuple[str, ...] = ()
+    allow_headers: tuple[str, ...] = ()
+    expose_headers: tuple[str, ...] = ()
+    allow_credentials: bool = False
+    max_age: int = 5  # seconds, the Gateway API default
+
+
+class BackendRef(Struct):
+    """One share of a rule's traffic. `cluster` is "" when the reference is invalid: that share answers `status`."""
+
+    cluster: str = ""
+    weight: int = 1
+    status: int = 500
+    reason: str = ""  # why `cluster` is "", in words, for dump and explain
+    request_headers: HeaderOps | None = None
+    response_headers: HeaderOps | None = None
+    rewrite: Rewrite | None = None
+    redirect: Redirect | None = None
+    mirrors: tuple[Mirror, ...] = ()
+    cors: Cors | None = None
+
+
+class Timeouts(Struct):
+    """HTTPRouteTimeouts in milliseconds; None is unset (the default of 15 s on response headers), 0 disables."""
+
+    request: int | None = None
+    backend_request: int | None = None
+
+
+class Retry(Struct):
+    """HTTPRouteRetry."""
+
+    codes: tuple[int, ...] = ()
+    attempts: int = 1  # tries after the first
+    backoff: int = 25  # milliseconds, base of the exponential backoff with full jitter
+
+
+class RateLimitSelector(Struct):
+    """One clientSelector: every header predicate and the source predicate must hold."""
+
+    headers: tuple[ValueMatch, ...] = ()
+    distinct_headers: tuple[str, ...] = ()
+    source_cidr: str = ""
+    source_distinct: bool = False
+
+
+class RateLimit(Struct):
+    """One rule of a RateLimitFilter."""
+
+    key: str  # names the counter: route, rule and limit digest
+    requests: int
+    unit: int  # seconds
+    selectors: tuple[RateLimitSelector, ...] = ()
+    shadow: bool = False
+    sliding: bool = False
+
+
+class Rule(Struct):
+    """What happens to a request once one of the rule's matches has taken it."""
+
+    route: str  # "namespace/name" of the HTTPRoute
+    index: int  # its place in spec.rules
+    name: str = ""  # spec.rules[].name
+    source: str = ""  # "file:line" or "generation 3", for dump and explain
+    status: int = 0  # not 0: answer with this status and nothing else (500: no valid backend or a broken filter)
+    reason: str = ""  # why, in words, for dump and explain
+    backends: tuple[BackendRef, ...] = ()
+    request_headers: HeaderOps | None = None
+    response_headers: HeaderOps | None = None
+    redirect: Redirect | None = None
+    rewrite: Rewrite | None = None
+    mirrors: tuple[Mirror, ...] = ()
+    cors: Cors | None = None
+    timeouts: Timeouts | None = None
+    retry: Retry | None = None
+    rate_limits: tuple[RateLimit, ...] = ()
+
+
+class Entry(Struct):
+    """One match of one rule inside a virtual host."""
+
+    match: Match
+    rule: int  # index into VirtualHost.rules
+
+
+class VirtualHost(Struct):
+    """All rules that one hostname of one listener has: what a shard is compiled from."""
+
+    listener: str  # Listener.name
+    hostname: str  # "www.example.com", "*.example.com", or "*" (none given); lower case
+    rules: tuple[Rule, ...]
+    entries: tuple[Entry, ...]  # in order of precedence, first match wins (translate/precedence.py)
+
+
+# --- listeners ----------------------------------------------------------------------------------------------------
+
+
+class ClientAddress(Struct):
+    """What x-forwarded-for, x-edge-*, sourceCIDR and logs believe of the client's address."""
+
+    trusted_hops: int = 0
+    trusted_cidrs: tuple[str, ...] = ()
+    proxy_protocol: Literal["off", "optional", "required"] = "off"
+
+
+class HttpSettings(Struct):
+    """Limits and timeouts of a port (EdgeProxy spec.http and spec.clientAddress). One set per port."""
+
+    request_head: int = 32 * 1024
+    request_line: int = 8 * 1024
+    header_count: int = 100
+    response_head: int = 64 * 1024
+    body_size: int = 0  # 0: no limit
+    buffer_bytes: int = 32 * 1024
+    head_timeout: int = 10_000
+    idle_timeout: int = 60_000
+    stream_idle_timeout: int = 300_000
+    route_timeout: int = 15_000
+    connect_timeout: int = 2_000
+    upstream_idle: int = 20_000
+    max_connections: int = 10_000  # per worker
+    max_requests_per_connection: int = 10_000
+    escaped_slashes: Literal["UnescapeAndRedirect", "KeepUnchanged", "Reject"] = "UnescapeAndRedirect"
+    underscores: Literal["Reject", "Allow", "Drop"] = "Reject"
+    via: str = ""  # "" sends no Via header
+    client_address: ClientAddress = ClientAddress()
+    rate_limit_headers: bool = False
+    retry_after: bool = False
+
+
+class AccessLog(Struct):
+    """EdgeProxy spec.accessLog."""
+
+    off: bool = False
+    format: Literal["json", "text"] = "json"
+    fields: tuple[str, ...] = ()  # () is every field
+    template: str = ""
+    sampling: float = 1.0
+    min_status: int = 0
+    min_duration: int = 0
+
+
+class ListenerTls(Struct):
+    """TLS termination of one listener. Versions and client verification belong to the port: equal on all its listeners."""
+
+    certificates: tuple[str, ...]  # Secret.name, RSA and ECDSA side by side
+    min_version: Literal["1.2", "1.3"] = "1.2"
+    client_ca: str = ""  # Secret.name of a CA bundle; "" asks for no client certificate
+    client_insecure_fallback: bool = False
+
+
+class Listener(Struct):
+    """One listener of one Gateway."""
+
+    name: str  # "namespace/gateway/listener"
+    port: int  # the listener's port: what clients and redirects speak of
+    bind_port: int  # the port to bind; differs from `port` below 1024 in fleets
+    protocol: Protocol
+    hostname: str = "*"  # as VirtualHost.hostname
+    tls: ListenerTls | None = None
+    http: HttpSettings = HttpSettings()
+    access_log: AccessLog = AccessLog()
+    isolated: bool = True  # the most specific listener of the port owns the request
+
+
+# --- where requests go --------------------------------------------------------------------------------------------
+
+
+class Endpoint(Struct):
+    """One address of a cluster."""
+
+    address: str = ""  # IPv4, IPv6, or a unix socket's path
+    port: int = 0  # 0 with a unix path
+    hostname: str = ""  # fqdn to resolve again and again; `address` is "" then
+    weight: int = 1
+
+
+class UpstreamTls(Struct):
+    """TLS towards a cluster (BackendTLSPolicy, Backend spec.tls)."""
+
+    sni: str
+    ca: str = ""  # Secret.name of a CA bundle; "" is the system's bundle
+    sans: tuple[tuple[NameType, str], ...] = ()  # when given, they replace `sni` in verification
+    certificate: str = ""  # Secret.name of a client certificate
+
+
+class Cluster(Struct):
+    """A set of equal endpoints. `fallback` is used only while `endpoints` is empty (serving but terminating)."""
+
+    name: str  # "service/namespace/name/port" or "backend/namespace/name[/port]", "@namespace/secret" after it when
+    # the Gateway shows a client certificate of its own to TLS backends
+    endpoints: tuple[Endpoint, ...] = ()
+    fallback: tuple[Endpoint, ...] = ()
+    tls: UpstreamTls | None = None
+    max_connections: int = 1024
+    max_pending: int = 1024
+
+
+class Secret(Struct):
+    """Key material by name; never printed."""
+
+    name: str  # "secret/namespace/name", "configmap/namespace/name" or "bundle/digest" of several CA references
+    certificate: bytes = b""  # PEM chain
+    private_key: bytes = b""  # PEM
+    ca: bytes = b""  # PEM bundle
+
+    def __repr__(self) -> str:
+        return f"Secret(name={self.name!r}, <redacted>)"
+
+
+class Fleet(Struct):
+    """All that one set of proxies serves. In standalone there is one, named "standalone"."""
+
+    name: str
+    listeners: tuple[Listener, ...] = ()
+    virtual_hosts: tuple[VirtualHost, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+    secrets: tuple[Secret, ...] = ()
+
+
+class IR(Struct):
+    """The whole outcome for the data plane."""
+
+    fleets: tuple[Fleet, ...] = ()
+
+
+# --- what a fleet needs around it ---------------------------------------------------------------------------------
+
+
+class InfraPort(Struct):
+    """One port of a fleet's Service."""
+
+    name: str  # "http-80"
+    port: int  # the Service's port: the listener's
+    target: int  # the container's port: Listener.bind_port
+
+
+class Infra(Struct):
+    """One fleet as its workload and Service are to be made; standalone prints it only."""
+
+    name: str  # Fleet.name, and the name of Deployment, Service and ServiceAccount
+    namespace: str = ""  # "" in standalone
+    labels: tuple[tuple[str, str], ...] = ()  # sorted
+    annotations: tuple[tuple[str, str], ...] = ()  # sorted
+    gateways: tuple[str, ...] = ()  # "namespace/name", oldest first
+    ports: tuple[InfraPort, ...] = ()  # by port
+    workload: str = "Deployment"  # or DaemonSet
+    replicas: int = 1
+    workers: int = 0  # processes per proxy; 0: as many as CPUs are allowed
+    service_type: str = "LoadBalancer"
+    external_traffic_policy: str = ""
+    drain_timeout: int = 60_000  # milliseconds
+    min_drain: int = 10_000  # milliseconds

@@ -1,0 +1,122 @@
+"""Problem: one user mistake, said once, in one text everywhere.
+
+In: the object, the full field path, a reason word and what is allowed.
+Out: `Problem` values whose text is the same on the command line, in a status condition and in the
+console. User mistakes are values, never exceptions; whoever finds one collects it and goes on.
+Must never: read files, know a resource model, or carry a secret's content in a message.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+Severity = Literal["error", "warning"]
+
+#: Characters; a longer word is no slip of the pen, and comparing takes quadratic time.
+_LONGEST_GUESS = 64
+
+
+class ObjectRef(msgspec.Struct, frozen=True, order=True):
+    """Names one object; `namespace` is "" for cluster-scoped kinds."""
+
+    kind: str
+    namespace: str
+    name: str
+    group: str = ""
+
+    def __str__(self) -> str:
+        if not self.namespace:
+            return f"{self.kind} {self.name}".rstrip()
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A place in a file; `line` counts from 1."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One mistake in one field of one object.
+
+    `reason` is a word of the Kubernetes field errors (Required, Invalid, NotSupported, Forbidden,
+    Duplicate, TooMany, TooLong) or a Gateway API condition reason (BackendNotFound, ...).
+    `object` is None when the text is not an object at all; `path` is "" for the whole object.
+    """
+
+    object: ObjectRef | None
+    path: str
+    reason: str
+    message: str
+    hint: str = ""
+    source: Source | None = None
+    severity: Severity = "error"
+
+    def text(self) -> str:
+        """Give the problem without its place: what a status condition says."""
+        subject = " ".join(part for part in (str(self.object or ""), self.path) if part)
+        said = f"{self.reason} {self.message}" if self.message else self.reason
+        text = f"{subject}: {said}" if subject else said
+        return _printable(f"{text}, {self.hint}" if self.hint else text)
+
+    def line(self) -> str:
+        """Give the problem as one line for a terminal: place first, then `text()`."""
+        return f"{_printable(str(self.source))} {self.text()}" if self.source else self.text()
+
+
+def _printable(text: str) -> str:
+    """Escape what would break the line or steer a terminal; names and values come from users."""
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+    )
+
+
+def did_you_mean(value: str, allowed: Iterable[str]) -> str:
+    """Return "did you mean X?" for the allowed word nearest to `value`, or ""."""
+    if len(value) > _LONGEST_GUESS:
+        return ""
+    words = sorted(set(allowed))
+    folded = {word.casefold(): word for word in reversed(words)}
+    if value.casefold() in folded:
+        return f"did you mean {folded[value.casefold()]}?"
+    near = difflib.get_close_matches(value.casefold(), folded, n=1, cutoff=0.6)
+    return f"did you mean {folded[near[0]]}?" if near else ""
+
+
+def check_supported(
+    value: str,
+    allowed: Iterable[str],
+    *,
+    object: ObjectRef | None,
+    path: str,
+    source: Source | None = None,
+    severity: Severity = "error",
+) -> Problem | None:
+    """Return the NotSupported problem of a value that is not among `allowed`, else None."""
+    words = tuple(allowed)
+    if value in words:
+        return None
+    return Problem(
+        object=object,
+        path=path,
+        reason="NotSupported",
+        message=supported_text(value, words),
+        hint=did_you_mean(value, words),
+        source=source,
+        severity=severity,
+    )
+
+
+def supported_text(value: str, allowed: Iterable[str]) -> str:
+    """Say which value was given and which are supported."""
+    return f'"{value}" (supported: {", ".join(allowed)})'

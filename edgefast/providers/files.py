@@ -1,0 +1,309 @@
+"""FileSource: the objects of watched files, folders and standard input.
+
+In: paths. Out: a `Reading` (snapshot and problems) for every look; only files that changed are read,
+only documents that changed are decoded. A file that cannot be read, is being written or is broken
+keeps its last good content; an object that became invalid keeps its last good version; both are
+problems. Must never raise for what is in a file, or give a snapshot from half of one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from edgefast.problem import Problem, Source
+from edgefast.providers.watch import Watch
+from edgefast.resources.decode import DecodeCache, decode_documents
+from edgefast.resources.limits import MAX_FILE_BYTES
+from edgefast.resources.loaded import Loaded
+from edgefast.resources.snapshot import Snapshot, check_duplicates
+
+__all__ = ["STANDARD_INPUT", "SUFFIXES", "FileSource", "Reading", "watch_files"]
+
+SUFFIXES = (".yaml", ".yml", ".json")
+STANDARD_INPUT = "<stdin>"
+#: Files of one source; a folder with more is a mistake (/ or a home folder).
+MAX_FILES = 100_000
+#: A file changed this recently (seconds) may change again within the clock tick of its time stamp.
+_FRESH = 0.1
+
+_Key = tuple[str, str, str]
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """One look at everything."""
+
+    snapshot: Snapshot
+    problems: tuple[Problem, ...]
+    changed: bool  # since the look before
+    usable: bool  # at least one file could be read, now or before
+    files: int
+    objects: int
+
+
+class _Stamp(NamedTuple):
+    """When two looks give the same one, the content is the same."""
+
+    modified: int
+    changed: int
+    size: int
+    inode: int
+    device: int
+
+
+class _File(NamedTuple):
+    stamp: _Stamp | None  # None: look again whatever the stamp says
+    digest: bytes
+    objects: tuple[tuple[_Key, Loaded], ...]
+    problems: tuple[Problem, ...]
+    read: bool  # its content was had at least once
+
+
+_NOT_YET = _File(None, b"", (), (), False)
+
+
+class _Once(Exception):
+    """Not a regular file: read once, never watched."""
+
+
+class FileSource:
+    """See the module's text. `read` blocks and is not reentrant: call it in a thread."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = tuple(paths)
+        self._files: dict[str, _File] = {}
+        self._index: dict[_Key, Loaded] = {}
+        self._snapshot = Snapshot()
+        self._problems: tuple[Problem, ...] = ()
+        self._cache = DecodeCache()
+        self._first = True
+
+    def read(self, busy: frozenset[Path] = frozenset()) -> Reading:
+        """Look at everything; files in `busy` are taken as they were."""
+        problems: list[Problem] = []
+        files: dict[str, _File] = {}
+        for path in self._expand(problems):
+            name = STANDARD_INPUT if str(path) == "-" else str(path)
+            if name not in files:
+                files[name] = self._look(name, path, busy)
+        changed = self._first or _differ(self._files, files)
+        self._first = False
+        self._files = files
+        if changed:
+            self._reindex()
+        found = (*problems, *(one for file in files.values() for one in file.problems))
+        if changed or found != self._problems[: len(found)]:
+            changed = True
+            self._problems = (*found, *self._duplicates())
+        return Reading(
+            self._snapshot,
+            self._problems,
+            changed,
+            any(file.read for file in files.values()),
+            len(files),
+            len(self._index),
+        )
+
+    def folders(self) -> dict[Path, frozenset[str] | None]:
+        """Say what to watch: folder -> names that matter, None for all."""
+        wanted: dict[Path, frozenset[str] | None] = {}
+        for path in self._paths:
+            if str(path) == "-":
+                continue
+            if path.is_dir():
+                wanted.update((folder, None) for folder, _ in _walk(path))
+                continue
+            # The folder, not the file: editors replace files. A link's target may be elsewhere.
+            for one in {path, path.resolve()}:
+                names = wanted.get(one.parent, frozenset())
+                wanted[one.parent] = None if names is None else names | {one.name}
+        return wanted
+
+    # --- which files ----------------------------------------------------------------------------
+
+    def _expand(self, problems: list[Problem]) -> Iterator[Path]:
+        count = 0
+        for path in self._paths:
+            if str(path) == "-" or not path.is_dir():
+                yield path
+                continue
+            empty = True
+            try:
+                for folder, names in _walk(path, onerror=_raise):
+                    for name in names:
+                        count += 1
+                        if count > MAX_FILES:
+                            message = f"more than {MAX_FILES} files"
+                            problems.append(_problem(str(path), "TooMany", message))
+                            return
+                        empty = False
+                        yield folder / name
+            except OSError as error:
+                problems.append(_unreadable(str(path), error))
+                # What is under it stays as it was.
+                prefix = str(path) + os.sep
+                yield from (Path(name) for name in self._files if name.startswith(prefix))
+                continue
+            if empty:
+                words = ", ".join(SUFFIXES)
+                problems.append(_problem(str(path), "Required", f"no file ends in {words}"))
+
+    # --- one file -------------------------------------------------------------------------------
+
+    def _look(self, name: str, path: Path, busy: frozenset[Path]) -> _File:
+        known = self._files.get(name)
+        if path in busy and known is None:
+            return _NOT_YET
+        if known is not None and (name == STANDARD_INPUT or path in busy):
+            return known
+        try:
+            data, stamp = _read(path, known.stamp if known else None)
+        except _Once:
+            assert known is not None
+            return known
+        except OSError as error:
+            problem = _unreadable(name, error)
+            if known is None:
+                return _File(None, b"", (), (problem,), False)
+            return known._replace(stamp=None, digest=b"", problems=(problem,))
+        digest = hashlib.blake2b(data, digest_size=16).digest() if data is not None else b""
+        if known is not None and (data is None or digest == known.digest):
+            return known._replace(stamp=stamp)
+        assert data is not None
+        return self._decode(name, data, known)._replace(stamp=stamp, digest=digest)
+
+    def _decode(self, name: str, data: bytes, known: _File | None) -> _File:
+        decoded = decode_documents(data, name, self._cache)
+        problems = decoded.problems
+        if known is not None and known.objects and any(_breaks_file(one) for one in problems):
+            kept = _problem(name, "Invalid", "the file is not whole; its last good content stays")
+            return known._replace(problems=(*problems, kept))
+        objects = tuple(((one.ref.kind, *_place(one)), one) for one in decoded.objects)
+        if known is not None and problems:
+            present = {key for key, _ in objects}
+            refused = {
+                (one.object.kind, one.object.namespace, one.object.name)
+                for one in problems
+                if one.object is not None and one.severity == "error"
+            }
+            stale = tuple(
+                (key, one) for key, one in known.objects if key in refused and key not in present
+            )
+            objects += stale
+            problems += tuple(_stale_problem(one) for _, one in stale)
+        return _File(None, b"", objects, problems, True)
+
+    # --- all files ------------------------------------------------------------------------------
+
+    def _reindex(self) -> None:
+        index: dict[_Key, Loaded] = {}
+        for file in self._files.values():
+            for key, item in file.objects:
+                index.setdefault(key, item)
+        before = self._index
+        changed = [item for key, item in index.items() if before.get(key) is not item]
+        removed = [item.ref for key, item in before.items() if key not in index]
+        self._snapshot = self._snapshot.replace(changed, removed)
+        self._index = index
+
+    def _duplicates(self) -> tuple[Problem, ...]:
+        items = [item for file in self._files.values() for _, item in file.objects]
+        return check_duplicates(items) if len(items) > len(self._index) else ()
+
+
+async def watch_files(source: FileSource, watch: Watch) -> Reading:
+    """Wait for a change and return what it came to."""
+    while True:
+        await watch.wait()
+        reading = await asyncio.to_thread(source.read, watch.busy())
+        if watch.follow(await asyncio.to_thread(source.folders)):
+            reading = await asyncio.to_thread(source.read, watch.busy())
+        if reading.changed:
+            return reading
+
+
+def _differ(before: dict[str, _File], after: dict[str, _File]) -> bool:
+    return before.keys() != after.keys() or any(
+        before[name].objects is not file.objects or before[name].problems != file.problems
+        for name, file in after.items()
+    )
+
+
+def _walk(
+    path: Path, onerror: Callable[[OSError], object] | None = None
+) -> Iterator[tuple[Path, list[str]]]:
+    """Yield folders with their files, both sorted; hidden ones are left out.
+
+    Hidden folders are where mounted ConfigMaps keep their versions; the visible links are read.
+    """
+    for folder, folders, names in os.walk(path, onerror=onerror):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield (
+            Path(folder),
+            sorted(
+                name for name in names if name.endswith(SUFFIXES) and not name.startswith(".")
+            ),
+        )
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _read(path: Path, known: _Stamp | None) -> tuple[bytes | None, _Stamp | None]:
+    """Return content and stamp; None for the content when the stamp is the known one."""
+    if str(path) == "-":
+        return sys.stdin.buffer.read(MAX_FILE_BYTES + 1), None
+    # Never wait for a writer of a FIFO that a folder happens to hold.
+    with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        facts = os.fstat(file.fileno())
+        stamp = _Stamp(
+            facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino, facts.st_dev
+        )
+        if stamp == known:
+            return None, stamp
+        if not stat.S_ISREG(facts.st_mode):
+            if known is not None:
+                raise _Once
+            os.set_blocking(file.fileno(), True)
+        data = file.read(MAX_FILE_BYTES + 1)
+    fresh = time.time() - max(facts.st_mtime, facts.st_ctime) < _FRESH
+    return data, None if fresh and stat.S_ISREG(facts.st_mode) else stamp
+
+
+def _place(one: Loaded) -> tuple[str, str]:
+    ref = one.ref
+    return ref.namespace, ref.name
+
+
+def _breaks_file(problem: Problem) -> bool:
+    """Tell a text that cannot be read on from an object that is wrong."""
+    return problem.object is None and problem.severity == "error"
+
+
+def _problem(name: str, reason: str, message: str) -> Problem:
+    return Problem(None, "", reason, message, source=Source(name, 1))
+
+
+def _unreadable(name: str, error: OSError) -> Problem:
+    return _problem(name, "Invalid", f"cannot be read: {error.strerror or error}")
+
+
+def _stale_problem(one: Loaded) -> Problem:
+    return Problem(
+        one.ref,
+        "",
+        "Invalid",
+        "its last good version stays in use",
+        source=Source(one.file, 1),
+        severity="warning",
+    )

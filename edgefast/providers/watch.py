@@ -1,0 +1,154 @@
+"""Watch: which folders changed, from the kernel (inotify), with a slow look as a safety net.
+
+In: folders, the names in them that matter and the endings of such names. Out: `wait()` returns when something settled down, and
+`busy()` names files that somebody is writing right now. Network and some overlay file systems send
+no events, and watches are limited: the caller looks every POLL seconds anyway, or every SLOW_POLL
+when inotify cannot be had. Must never read a file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import logging
+import os
+import struct
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["Watch"]
+
+log = logging.getLogger(__name__)
+
+#: Seconds between looks without an event; with inotify it is a safety net only.
+POLL = 5.0
+POLL_WITHOUT_INOTIFY = 0.2
+#: Editors and `kubectl cp` touch a file several times: wait until it is quiet, but not for ever.
+QUIET = 0.01
+QUIET_AT_MOST = 0.2
+#: A file that is open for writing counts as half written for this long after its last change.
+BUSY = 2.0
+
+_IN_MODIFY, _IN_ATTRIB, _IN_CLOSE_WRITE = 0x2, 0x4, 0x8
+_IN_MOVED_FROM, _IN_MOVED_TO, _IN_CREATE, _IN_DELETE = 0x40, 0x80, 0x100, 0x200
+_IN_DELETE_SELF, _IN_MOVE_SELF, _IN_ONLYDIR = 0x400, 0x800, 0x1000000
+_IN_ISDIR = 0x40000000
+_MASK = (
+    _IN_MODIFY | _IN_ATTRIB | _IN_CLOSE_WRITE | _IN_MOVED_FROM | _IN_MOVED_TO | _IN_CREATE
+    | _IN_DELETE | _IN_DELETE_SELF | _IN_MOVE_SELF | _IN_ONLYDIR
+)  # fmt: skip
+_EVENT = struct.Struct("iIII")  # wd, mask, cookie, length of the name
+_READ = 64 * 1024
+
+#: Folder -> names that matter in it; None: every name with the right ending.
+Folders = Mapping[Path, frozenset[str] | None]
+
+
+class Watch:
+    """Use inside one event loop; `close` at the end."""
+
+    def __init__(self, endings: tuple[str, ...]) -> None:
+        self._endings = endings
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._watched: dict[int, tuple[Path, frozenset[str] | None]] = {}  # by watch descriptor
+        self._writing: dict[Path, float] = {}  # file: when it was last seen to change
+        self._event = asyncio.Event()
+        self._complete = self._fd >= 0
+        if self._complete:
+            asyncio.get_running_loop().add_reader(self._fd, self._on_readable)
+        else:
+            log.warning("inotify cannot be had (%s): looking at files", os.strerror(ctypes.get_errno()))
+
+    def follow(self, folders: Folders) -> bool:
+        """Watch these folders and no others; True when one is new, so that a look is due."""
+        if self._fd < 0:
+            return False
+        watched: dict[int, tuple[Path, frozenset[str] | None]] = {}
+        complete = True
+        for folder, names in folders.items():
+            number = self._libc.inotify_add_watch(self._fd, os.fsencode(folder), _MASK)
+            if number >= 0:
+                if number in watched:  # two paths to one folder
+                    other = watched[number][1]
+                    names = None if names is None or other is None else names | other
+                watched[number] = (folder, names)
+            else:
+                complete = False
+                log.debug("%s cannot be watched: %s", folder, os.strerror(ctypes.get_errno()))
+        if self._complete and not complete:
+            log.warning("not every folder can be watched (fs.inotify limits?): looking at files")
+        self._complete = complete
+        new = watched.keys() - self._watched.keys()
+        for number in self._watched.keys() - watched.keys():
+            self._libc.inotify_rm_watch(self._fd, number)
+        self._watched = watched
+        return bool(new)
+
+    async def wait(self) -> None:
+        """Return when something changed and is quiet, or when it is time to look anyway."""
+        loop = asyncio.get_running_loop()
+        if not await self._changed_within(self._patience()):
+            return
+        end = loop.time() + QUIET_AT_MOST
+        while loop.time() < end and await self._changed_within(QUIET):
+            pass
+
+    def busy(self) -> frozenset[Path]:
+        """Name the files that are being written; forget those whose writer went silent."""
+        now = time.monotonic()
+        self._writing = {path: at for path, at in self._writing.items() if now - at < BUSY}
+        return frozenset(self._writing)
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._fd >= 0:
+            asyncio.get_running_loop().remove_reader(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+
+    def _patience(self) -> float:
+        patience = POLL if self._complete else POLL_WITHOUT_INOTIFY
+        return min(patience, BUSY) if self._writing else patience
+
+    async def _changed_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
+        except TimeoutError:
+            return False
+        self._event.clear()
+        return True
+
+    def _on_readable(self) -> None:
+        try:
+            data = os.read(self._fd, _READ)
+        except BlockingIOError:
+            return
+        at = 0
+        while at < len(data):
+            number, mask, _, length = _EVENT.unpack_from(data, at)
+            at += _EVENT.size
+            name = os.fsdecode(data[at : at + length].rstrip(b"\0"))
+            at += length
+            self._on_event(number, mask, name)
+
+    def _on_event(self, number: int, mask: int, name: str) -> None:
+        folder, names = self._watched.get(number, (None, None))
+        if folder is None:
+            if number < 0:  # the queue overflowed: anything may have changed
+                self._event.set()
+            return
+        wanted = name in names if names is not None else name.endswith(self._endings)
+        # Names that begin with ".." are the swap of a mounted ConfigMap or Secret.
+        if name and not wanted and not mask & _IN_ISDIR and not name.startswith(".."):
+            return
+        path = folder / name
+        created = mask & _IN_CREATE and not mask & _IN_ISDIR and not path.is_symlink()
+        if mask & _IN_MODIFY or created:
+            # Its writer will close it, and that is the event to act on.
+            self._writing[path] = time.monotonic()
+            return
+        self._writing.pop(path, None)
+        self._event.set()

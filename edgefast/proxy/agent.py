@@ -1,0 +1,303 @@
+"""Agent: the parent process. It owns the arena, the sockets, the counters and the workers' lives.
+
+In: tables (`publish`), from files today and a config stream later. Out: workers that serve them,
+acknowledged; problems as values; an ordered end. It never touches a request and never knows where
+tables come from. Must never block its loop: decoding, compiling and disk are done in threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import Callable, Coroutine, Sequence
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import ObjectRef, Problem
+from edgefast.proxy.arena import Arena, ArenaFull
+from edgefast.proxy.drain import Drain
+from edgefast.proxy.filelimit import check_descriptors, raise_limit
+from edgefast.proxy.lastgood import LastGood
+from edgefast.proxy.ledger import Ledger, Refusal
+from edgefast.proxy.listeners import Listeners, Place
+from edgefast.proxy.logs import set_level
+from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE, ProxySettings
+from edgefast.proxy.workers import Shop, WorkerSlot
+from edgefast.table import Shards
+
+__all__ = ["WORKER_COMMAND", "Agent", "Published"]
+
+log = logging.getLogger(__name__)
+
+WORKER_COMMAND = (sys.executable, "-m", "edgefast.proxy.worker")
+#: Seconds between tries to bind what could not be bound: soon at first, since the usual cause is a
+#: predecessor that is still closing.
+_RETRY_FIRST = 0.1
+_RETRY_MAX = 3.0
+#: At most one table a second goes to disk.
+_KEEP_EVERY = 1.0
+_LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
+
+
+class Published(msgspec.Struct, frozen=True):
+    """What came of one `publish`."""
+
+    version: str
+    changed: bool
+    acknowledged: bool  # by every live worker, within the deadline
+    problems: tuple[Problem, ...]
+
+
+class Agent:
+    """See the module's text. Construct and `run` inside one event loop."""
+
+    def __init__(
+        self, settings: ProxySettings, command: Sequence[str] = WORKER_COMMAND
+    ) -> None:
+        self.settings = settings
+        self.started_at = time.time()
+        self.table_at = 0.0  # Unix time of the newest table
+        self.tables = 0
+        self.file_limit = raise_limit()
+        self.arena = Arena(settings.arena_bytes)
+        self.ledger = Ledger(self.arena)
+        self.listeners = Listeners(
+            settings.binds, settings.workers, required=settings.binds_required
+        )
+        self.last_good = LastGood(settings.state_dir) if settings.state_dir else None
+        self.on_problems: Callable[[tuple[Problem, ...]], None] = lambda _: None
+        self._shop = Shop(
+            command,
+            self.arena,
+            self.ledger,
+            self.listeners,
+            settings.log_level,
+            self._on_refused,
+            self._on_poison,
+            self._on_progress,
+        )
+        self.slots = [
+            WorkerSlot(number, self._shop, settings.stat_rows)
+            for number in range(settings.workers)
+        ]
+        self.drain = Drain(self._shop, self.slots, self.listeners, settings)
+        self._served: dict[str, tuple[str, ir.Listener]] = {}  # name: version, listener
+        self._poisoned: str = ""
+        self._publishing = asyncio.Lock()
+        self._progress = asyncio.Event()
+        self._unbound = asyncio.Event()
+        self._keep = asyncio.Event()
+        self._running: asyncio.TaskGroup | None = None
+
+    # --- life -----------------------------------------------------------------------------------
+
+    async def run(self, *parts: Callable[[], Coroutine[None, None, None]]) -> int:
+        """Run workers and `parts` (servers, the source of tables) until drained.
+
+        Returns 0 after a drain, 128 + signal after a forced end. An exception of a part ends all.
+        """
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for slot in self.slots:
+                    tasks.create_task(slot.run())
+                tasks.create_task(self._retry_ports())
+                tasks.create_task(self._keep_tables())
+                for part in parts:
+                    tasks.create_task(part())
+                with self.drain.signals():
+                    status = await self.drain.ended()
+                raise _Ended
+        except* _Ended:
+            pass
+        finally:
+            self.listeners.close()
+            for slot in self.slots:
+                slot.segment.close()
+            self.arena.close()
+        return status
+
+    # --- tables ---------------------------------------------------------------------------------
+
+    async def publish(self, shards: Shards) -> Published:
+        """Make `shards` the table of all workers; returns when each live one has swapped to it.
+
+        Never raises for the table's content: what cannot be had is in `problems`.
+        """
+        async with self._publishing:
+            try:
+                changed = self.ledger.advance(shards)
+            except ArenaFull as error:
+                problem = Problem(None, "", "TooLong", f"table does not fit: {error}")
+                return Published(shards.version, False, False, (*self.problems, problem))
+            if changed:
+                self._poisoned = ""
+                self.tables += 1
+                self.table_at = time.time()
+                self._rebind()
+            epoch = self.ledger.current.epoch
+            acknowledged = await self._wait_for(epoch) if changed else True
+            if changed and acknowledged:
+                self._keep.set()
+            return Published(shards.version, changed, acknowledged, self.problems)
+
+    async def _wait_for(self, epoch: int) -> bool:
+        """Wait until every worker that lives is at `epoch`; at first, until every one lives."""
+        first = self.ledger.settled.epoch == 0
+        try:
+            async with asyncio.timeout(STARTED_DEADLINE + ACK_DEADLINE if first else ACK_DEADLINE):
+                while not self._is_at(epoch, everyone=first):
+                    self._progress.clear()
+                    await self._progress.wait()
+            return True
+        except TimeoutError:
+            return False
+
+    def _is_at(self, epoch: int, *, everyone: bool) -> bool:
+        serving = [slot for slot in self.slots if slot.serving or slot.connected]
+        if not serving or (everyone and len(serving) < len(self.slots)):
+            return self.drain.phase == "stopping" or bool(self._poisoned)
+        return all(
+            (table := self.ledger.held_by(slot.number)) is not None and table.epoch >= epoch
+            for slot in serving
+        )
+
+    def _rebind(self) -> None:
+        """Bind and let go of ports as the listeners in force ask; then wake the workers."""
+        placed = self.ledger.current.placed
+        served: dict[str, tuple[str, ir.Listener]] = {}
+        for (type_, name), one in placed.items():
+            if type_ != "listener":
+                continue
+            known = self._served.get(name)
+            if known is None or known[0] != one.version:
+                known = (one.version, _LISTENER.decode(self.arena.read(one.block)))
+            served[name] = known
+        self._served = served
+        if self._shop.phase != "stopping":
+            self.listeners.reconcile(self.served)
+        if self.listeners.problems:
+            self._unbound.set()
+        self._wake()
+
+    @property
+    def served(self) -> list[ir.Listener]:
+        """The listeners in force, by name."""
+        return [self._served[name][1] for name in sorted(self._served)]
+
+    # --- what went wrong ------------------------------------------------------------------------
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """All that keeps the newest table from being served whole."""
+        found = [*self.listeners.problems.values()]
+        found += [_refusal_problem(one) for one in self.ledger.current.refused.values()]
+        if self._poisoned:
+            message = f"workers died while they took in table {self._poisoned}; the one before is back"
+            found.append(Problem(None, "", "Invalid", message))
+        short = check_descriptors(self.served, self.file_limit)
+        return (*found, short) if short else tuple(found)
+
+    def _on_refused(self, refused: list[Refusal]) -> None:
+        for one in refused:
+            log.error("%s", _refusal_problem(one).line())
+        if any(one.type == "listener" for one in refused):
+            self._rebind()
+        self._wake()
+        self.on_problems(self.problems)
+
+    def _on_poison(self) -> None:
+        self._poisoned = self.ledger.current.version or "(first)"
+        log.error("two workers died while they took in the newest table: the one before is back")
+        self._rebind()
+        self.on_problems(self.problems)
+
+    def _on_progress(self) -> None:
+        self._progress.set()
+        self.drain.on_progress()
+
+    def _wake(self) -> None:
+        for slot in self.slots:
+            slot.wake()
+
+    async def _retry_ports(self) -> None:
+        """Try again what could not be bound, until it is or nobody asks for it any more."""
+        delay = _RETRY_FIRST
+        while True:
+            await self._unbound.wait()
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, _RETRY_MAX)
+            if self._shop.phase == "stopping":
+                return
+            before = set(self.listeners.problems)
+            opened = self.listeners.reconcile(self.served).opened
+            for place in opened:
+                log.info("now listening on %s port %d", *place)
+            if opened:
+                self._wake()
+            if set(self.listeners.problems) != before:
+                self.on_problems(self.problems)
+            if not self.listeners.problems:
+                self._unbound.clear()
+                delay = _RETRY_FIRST
+
+    async def _keep_tables(self) -> None:
+        """Write the newest acknowledged table to disk, at most one a second."""
+        while self.last_good is not None:
+            await self._keep.wait()
+            self._keep.clear()
+            shards = self.ledger.settled.shards
+            if shards is not None:
+                await asyncio.to_thread(self.last_good.save, shards)
+            await asyncio.sleep(_KEEP_EVERY)
+
+    # --- for the small servers ------------------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        """Whether all live workers serve a table and the agent does not drain."""
+        alive = [slot for slot in self.slots if slot.connected]
+        return (
+            self._shop.phase == "serving"
+            and any(slot.serving for slot in alive)
+            and all(slot.serving for slot in alive)
+        )
+
+    def bound(self) -> tuple[Place, ...]:
+        """The places that are served."""
+        return self.listeners.places
+
+    def set_log_level(self, level: str) -> None:
+        """Change the level here and in every worker; ValueError names the allowed ones."""
+        set_level(level)
+        self._shop.log_level = level
+        self._wake()
+
+    @property
+    def log_level(self) -> str:
+        """The level in force."""
+        return self._shop.log_level
+
+
+class _Ended(Exception):
+    """Ends the agent's task group."""
+
+
+def _refusal_problem(one: Refusal) -> Problem:
+    """Name the object behind a refused resource."""
+    parts = one.name.split("/")
+    reference: ObjectRef | None = None
+    path = ""
+    match one.type, parts:
+        case "listener", [namespace, gateway, listener]:
+            reference = ObjectRef("Gateway", namespace, gateway)
+            path = f"spec.listeners[name={listener}]"
+        case ("virtual_host" | "fragment"), [namespace, gateway, listener, *_]:
+            reference = ObjectRef("Gateway", namespace, gateway)
+            path = f"spec.listeners[name={listener}]"
+        case "secret", ["secret", namespace, name]:
+            reference = ObjectRef("Secret", namespace, name)
+    message = f"{one.type} {one.name} was refused by a worker: {one.error}"
+    return Problem(reference, path, "Invalid", message, hint="the version before it stays in use")

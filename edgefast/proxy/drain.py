@@ -1,0 +1,142 @@
+"""Drain: the ordered end. Readiness fails, accepting goes on, queues are emptied, then it is over.
+
+In: signals or an order of the admin server. Out: the phase all slots follow, and the exit status.
+
+  0 s            readiness fails; answers say `connection: close`; new connections are still accepted
+  min drain      load balancers have noticed: accept queues are emptied, sockets closed
+  ... nobody is left, or the drain timeout: what is left is aborted, workers exit
+A second signal ends everything at once. Must never close a socket while its queue holds connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+from edgefast.proxy.listeners import Listeners
+from edgefast.proxy.settings import EXIT_GRACE, ProxySettings
+from edgefast.proxy.workers import Phase, Shop, WorkerSlot
+
+__all__ = ["Drain"]
+
+log = logging.getLogger(__name__)
+
+
+class Drain:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        shop: Shop,
+        slots: Sequence[WorkerSlot],
+        listeners: Listeners,
+        settings: ProxySettings,
+    ) -> None:
+        self._shop = shop
+        self._slots = slots
+        self._listeners = listeners
+        self._settings = settings
+        self._min_drain = settings.min_drain
+        self._ordered = asyncio.Event()
+        self._progress = asyncio.Event()
+        self._forced_by = 0
+
+    @property
+    def phase(self) -> Phase:
+        """Where the end stands; `serving` before it begins."""
+        return self._shop.phase
+
+    @contextlib.contextmanager
+    def signals(self) -> Iterator[None]:
+        """Let SIGTERM and SIGINT order the drain, and a second one force the end."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_signal, number)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+    def _on_signal(self, number: int) -> None:
+        if self.phase != "serving":
+            self._forced_by = number
+            self._progress.set()
+        elif number == signal.SIGINT and sys.stderr.isatty():
+            # Nobody's load balancer watches a gateway in a terminal.
+            self.order("Ctrl-C (again: stop at once)", min_drain=0.0)
+        else:
+            self.order(signal.Signals(number).name)
+
+    def order(self, why: str, min_drain: float | None = None) -> bool:
+        """Begin to drain; False when it has begun before."""
+        if self.phase != "serving":
+            return False
+        if min_drain is not None:
+            self._min_drain = min_drain
+        log.info(
+            "draining on %s: accepting for at least %g s more, ending after at most %g s",
+            why,
+            self._min_drain,
+            max(self._min_drain, self._settings.drain_timeout),
+        )
+        self._shop.phase = "draining"
+        self._wake()
+        self._ordered.set()
+        return True
+
+    def on_progress(self) -> None:
+        """Look again whether every worker is done."""
+        self._progress.set()
+
+    async def ended(self) -> int:
+        """Wait for the order and carry it out; returns the exit status of the process."""
+        await self._ordered.wait()
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        end = start + max(self._min_drain, self._settings.drain_timeout)
+        if await self._wait(start + self._min_drain, lambda: False):
+            return self._force()
+        self._shop.phase = "stopping"
+        # The workers' copies are the last ones from here on; each empties its queue, then closes.
+        self._listeners.close()
+        self._wake()
+        if await self._wait(end, lambda: all(slot.drained for slot in self._slots)):
+            return self._force()
+        late = [slot for slot in self._slots if not slot.drained]
+        if late:
+            left = sum(slot.connections for slot in late)
+            log.warning("drain timeout: aborting what is left (about %d connections)", left)
+        for slot in self._slots:
+            slot.order_exit(0.0)
+        gone = loop.time() + EXIT_GRACE
+        if await self._wait(gone, lambda: not any(slot.pid for slot in self._slots)):
+            return self._force()
+        log.info("drained")
+        return 0
+
+    async def _wait(self, until: float, done: Callable[[], bool]) -> bool:
+        """Wait for the loop's time `until` or for `done`; True when an end was forced."""
+        loop = asyncio.get_running_loop()
+        while not self._forced_by and not done() and loop.time() < until:
+            self._progress.clear()
+            try:
+                async with asyncio.timeout_at(until):
+                    await self._progress.wait()
+            except TimeoutError:
+                break
+        return bool(self._forced_by)
+
+    def _force(self) -> int:
+        """End at once; the slots kill their workers when the agent's tasks are cancelled."""
+        self._shop.phase = "stopping"
+        log.warning("stopping at once: requests in flight are aborted")
+        return 128 + self._forced_by
+
+    def _wake(self) -> None:
+        for slot in self._slots:
+            slot.wake()

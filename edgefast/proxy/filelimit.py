@@ -1,0 +1,74 @@
+"""The file descriptor limit: raised to what the connection caps of the table need.
+
+In: the listeners of a table. Out: the limit of this process, inherited by workers through exec, and
+a Problem when the caps cannot be reached. Must never lower a limit.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterable
+from pathlib import Path
+
+from edgefast import ir
+from edgefast.problem import Problem
+
+__all__ = ["check_descriptors", "needed_descriptors", "raise_limit"]
+
+#: A downstream connection and the upstream connection that serves it.
+_PER_CONNECTION = 2
+#: Log, control, arena, event loop, sockets per listener, idle upstream connections.
+_OTHERS = 1024
+_CEILING = Path("/proc/sys/fs/nr_open")
+
+
+def raise_limit() -> int:
+    """Raise the soft limit to the hard one, the hard one to the kernel's ceiling when allowed.
+
+    Returns the limit now in force.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    ceiling = _ceiling()
+    highest = ceiling if hard == resource.RLIM_INFINITY else max(hard, ceiling)
+    for want in (highest, ceiling if hard == resource.RLIM_INFINITY else hard):
+        if want <= soft:
+            break
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (want, want))
+            break
+        except (OSError, ValueError):
+            continue  # raising the hard limit needs CAP_SYS_RESOURCE
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def needed_descriptors(listeners: Iterable[ir.Listener]) -> int:
+    """Return what one worker needs when every port is at its connection cap."""
+    caps: dict[int, int] = {}
+    for one in listeners:
+        caps[one.bind_port] = max(caps.get(one.bind_port, 0), one.http.max_connections)
+    return sum(caps.values()) * _PER_CONNECTION + _OTHERS
+
+
+def check_descriptors(listeners: Iterable[ir.Listener], limit: int) -> Problem | None:
+    """Return the warning that the caps are out of reach of the limit, else None."""
+    need = needed_descriptors(listeners)
+    if need <= limit:
+        return None
+    return Problem(
+        object=None,
+        path="",
+        reason="Invalid",
+        message=(
+            f"file descriptor limit {limit} is below the {need} that the connection caps need "
+            f"(spec.http.maxConnections per worker and port, x{_PER_CONNECTION}, +{_OTHERS})"
+        ),
+        hint="raise ulimit -Hn or LimitNOFILE= in the unit, or lower maxConnections",
+        severity="warning",
+    )
+
+
+def _ceiling() -> int:
+    try:
+        return int(_CEILING.read_text())
+    except (OSError, ValueError):
+        return 1024 * 1024

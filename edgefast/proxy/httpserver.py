@@ -1,0 +1,191 @@
+"""A small HTTP/1.1 server for operators: admin, metrics and readiness.
+
+In: an address and a table of (method, path) -> handler. Out: answers. Framing is h11's.
+Bounded in every direction: connections, head and body size, requests per connection, a deadline on
+every read and write. It runs in the agent's loop, so a handler with real work must leave the loop
+(asyncio.to_thread). Must never serve user traffic or follow a path into the file system.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import parse_qsl, urlsplit
+
+import h11
+import msgspec
+
+from edgefast.proxy.address import Address, family_of
+
+__all__ = ["Handler", "HttpServer", "Reply", "Request", "bind_server"]
+
+log = logging.getLogger(__name__)
+
+_CONNECTIONS = 64
+_REQUESTS = 100  # per connection
+_HEAD = 16 * 1024
+_BODY = 4 * 1024
+_READ_DEADLINE = 10.0
+_WRITE_DEADLINE = 30.0
+_CHUNK = 64 * 1024
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What a handler sees."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    body: bytes
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What a handler answers."""
+
+    status: int
+    body: bytes
+    content_type: str = "text/plain; charset=utf-8"
+
+
+Handler = Callable[[Request], Awaitable[Reply]]
+
+
+def bind_server(address: Address) -> socket.socket:
+    """Bind and listen; raises OSError."""
+    sock = socket.socket(family_of(address.host), socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((address.host, address.port))
+        sock.listen(_CONNECTIONS)
+        sock.setblocking(False)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+class HttpServer:
+    """Serves one bound socket."""
+
+    def __init__(self, sock: socket.socket, routes: Mapping[tuple[str, str], Handler]) -> None:
+        self._sock = sock
+        self._routes = routes
+        self._free = asyncio.Semaphore(_CONNECTIONS)
+        host, port = sock.getsockname()[:2]
+        self.address = Address(host, port)
+
+    async def run(self) -> None:
+        """Accept until cancelled."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.TaskGroup() as connections:
+                while True:
+                    await self._free.acquire()
+                    try:
+                        connection, _ = await loop.sock_accept(self._sock)
+                    except OSError as error:
+                        # Out of descriptors, most likely: wait for some to come back.
+                        log.warning("%s cannot accept: %s", self.address, error)
+                        self._free.release()
+                        await asyncio.sleep(0.5)
+                        continue
+                    except BaseException:
+                        self._free.release()
+                        raise
+                    connections.create_task(self._attend(connection))
+        finally:
+            self._sock.close()
+
+    async def _attend(self, sock: socket.socket) -> None:
+        try:
+            sock.setblocking(False)
+            await self._converse(sock)
+        except (OSError, TimeoutError):
+            pass  # the client went away or is too slow: nobody is left to tell
+        except Exception:
+            log.exception("request to %s failed", self.address)
+        finally:
+            sock.close()
+            self._free.release()
+
+    async def _converse(self, sock: socket.socket) -> None:
+        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD)
+        for _ in range(_REQUESTS):
+            try:
+                async with asyncio.timeout(_READ_DEADLINE):
+                    request = await _read_request(connection, sock)
+                if request is None:
+                    return
+                reply = await self._answer(request)
+            except h11.RemoteProtocolError as error:
+                if connection.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+                    status = error.error_status_hint
+                    async with asyncio.timeout(_WRITE_DEADLINE):
+                        await _send(connection, sock, Reply(status, b"bad request\n"), close=True)
+                return
+            async with asyncio.timeout(_WRITE_DEADLINE):
+                await _send(connection, sock, reply, head_only=request.method == "HEAD")
+            if connection.our_state is h11.MUST_CLOSE:
+                return
+            connection.start_next_cycle()
+
+    async def _answer(self, request: Request) -> Reply:
+        method = "GET" if request.method == "HEAD" else request.method
+        handler = self._routes.get((method, request.path))
+        if handler is not None:
+            return await handler(request)
+        allowed = sorted(method for method, path in self._routes if path == request.path)
+        if allowed:
+            return Reply(405, f"use {' or '.join(allowed)}\n".encode())
+        paths = sorted(f"{method} {path}" for method, path in self._routes)
+        return Reply(404, ("not here; this server knows:\n" + "\n".join(paths) + "\n").encode())
+
+
+async def _read_request(connection: h11.Connection, sock: socket.socket) -> Request | None:
+    """Read one request with its body; None at the end of the connection."""
+    loop = asyncio.get_running_loop()
+    head: h11.Request | None = None
+    body = b""
+    while True:
+        event = connection.next_event()
+        if event is h11.NEED_DATA:
+            if connection.they_are_waiting_for_100_continue:
+                go_on = connection.send(h11.InformationalResponse(status_code=100, headers=[]))
+                await loop.sock_sendall(sock, go_on or b"")
+            connection.receive_data(await loop.sock_recv(sock, _CHUNK))
+        elif isinstance(event, h11.Request):
+            head = event
+        elif isinstance(event, h11.Data):
+            body += event.data
+            if len(body) > _BODY:
+                raise h11.RemoteProtocolError("body too large", error_status_hint=413)
+        elif isinstance(event, h11.EndOfMessage):
+            assert head is not None
+            target = urlsplit(head.target.decode("ascii", "replace"))
+            query = dict(parse_qsl(target.query, max_num_fields=20))
+            return Request(head.method.decode("ascii"), target.path, query, body)
+        else:
+            return None
+
+
+async def _send(
+    connection: h11.Connection,
+    sock: socket.socket,
+    reply: Reply,
+    *,
+    close: bool = False,
+    head_only: bool = False,
+) -> None:
+    headers = [
+        ("content-type", reply.content_type),
+        ("content-length", str(len(reply.body))),
+        ("cache-control", "no-store"),
+        *([("connection", "close")] if close else []),
+    ]
+    data = connection.send(h11.Response(status_code=reply.status, headers=headers)) or b""
+    if not head_only:
+        data += connection.send(h11.Data(data=reply.body)) or b""
+    data += connection.send(h11.EndOfMessage()) or b""
+    await asyncio.get_running_loop().sock_sendall(sock, data)

@@ -1,0 +1,184 @@
+"""Listeners: the agent's listening sockets, one per worker and (bind address, bind port).
+
+In: the listeners of the newest table. Out: sockets for workers, and a Problem for every address that
+cannot be had. The agent keeps its copies for as long as the port is served, so that the queue of a
+worker that died waits for its successor. Ports come and go at run time; what could not be bound is
+tried again (`reconcile` again). Must never accept, and never close a socket while it is the last
+copy of a queue that a worker could still empty.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from edgefast import ir
+from edgefast.problem import ObjectRef, Problem
+from edgefast.proxy.address import Address, family_of
+from edgefast.proxy.settings import ACCEPT_BACKLOG
+
+__all__ = ["Listeners", "Place", "Rebound"]
+
+log = logging.getLogger(__name__)
+
+#: (bind address, bind port).
+Place = tuple[str, int]
+
+_NO_FAMILY = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT}
+_UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+
+
+class Rebound(NamedTuple):
+    """What one `reconcile` changed."""
+
+    opened: tuple[Place, ...]
+    closed: tuple[Place, ...]
+
+
+class Listeners:
+    """See the module's text."""
+
+    def __init__(self, binds: Sequence[str], workers: int, *, required: bool = False) -> None:
+        """`required`: an address family this machine lacks is a problem, not left out silently."""
+        self._binds = tuple(binds)
+        self._workers = workers
+        self._required = required
+        self._sockets: dict[Place, tuple[socket.socket, ...]] = {}
+        self._serials: dict[Place, int] = {}
+        self._serial = 0
+        self.problems: dict[Place, Problem] = {}
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """All places that are bound."""
+        return tuple(self._sockets)
+
+    def reconcile(self, listeners: Iterable[ir.Listener]) -> Rebound:
+        """Bind what `listeners` ask for, let go of the rest; failures are in `problems`."""
+        wanted = _by_port(listeners)
+        closed = tuple(place for place in self._sockets if place[1] not in wanted)
+        for place in closed:
+            self._let_go(place)
+        self.problems = {}
+        opened: list[Place] = []
+        for port, names in wanted.items():
+            for host in self._binds:
+                if (host, port) not in self._sockets and self._open((host, port), names):
+                    opened.append((host, port))
+        return Rebound(tuple(opened), closed)
+
+    def sockets_of(self, worker: int) -> list[tuple[Place, int, int]]:
+        """List a worker's sockets: place, descriptor, and a serial that no other binding has."""
+        return [
+            (place, group[worker].fileno(), self._serials[place])
+            for place, group in self._sockets.items()
+        ]
+
+    def close(self) -> None:
+        """Let go of everything; the workers hold the last copies then."""
+        for place in tuple(self._sockets):
+            self._let_go(place)
+
+    def _let_go(self, place: Place) -> None:
+        for sock in self._sockets.pop(place):
+            sock.close()
+
+    def _open(self, place: Place, names: Sequence[str]) -> bool:
+        try:
+            self._sockets[place] = _bind_group(place, self._workers)
+        except OSError as error:
+            if error.errno in _NO_FAMILY and not self._required and place[0] == "::":
+                return False
+            self.problems[place] = _problem(place, names, error)
+            return False
+        self._serial += 1
+        self._serials[place] = self._serial
+        return True
+
+
+def _by_port(listeners: Iterable[ir.Listener]) -> Mapping[int, list[str]]:
+    wanted: dict[int, list[str]] = {}
+    for listener in listeners:
+        wanted.setdefault(listener.bind_port, []).append(listener.name)
+    return wanted
+
+
+def _bind_group(place: Place, workers: int) -> tuple[socket.socket, ...]:
+    """Bind and listen once per worker; OSError leaves nothing open."""
+    # Without SO_REUSEPORT first: a second edgefast of the same user could otherwise join the group
+    # and take a share of the connections, silently.
+    _socket(place, shared=False).close()
+    group: list[socket.socket] = []
+    try:
+        for _ in range(workers):
+            sock = _socket(place, shared=True)
+            group.append(sock)
+            sock.listen(ACCEPT_BACKLOG)
+    except OSError:
+        for sock in group:
+            sock.close()
+        raise
+    return tuple(group)
+
+
+def _socket(place: Place, *, shared: bool) -> socket.socket:
+    host, port = place
+    family = family_of(host)
+    sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind((host, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _problem(place: Place, names: Sequence[str], error: OSError) -> Problem:
+    """Say which listener has no port, why, and what to do."""
+    address = Address(*place)
+    namespace, gateway, listener = (*names[0].split("/"), "", "", "")[:3]
+    others = f" (and {len(names) - 1} more on this port)" if len(names) > 1 else ""
+    match error.errno:
+        case errno.EADDRINUSE:
+            why = f"{address} is in use by another process"
+            fix = f"stop it or choose another port or --bind; see who: ss -ltnp sport = :{place[1]}"
+        case errno.EACCES | errno.EPERM:
+            why = f"{address} is not permitted for user {os.geteuid()}"
+            fix = (
+                f"ports below {_first_unprivileged()} need CAP_NET_BIND_SERVICE: "
+                f"setcap cap_net_bind_service+ep, AmbientCapabilities= in the unit, "
+                f"or sysctl net.ipv4.ip_unprivileged_port_start={place[1]}"
+            )
+        case errno.EADDRNOTAVAIL:
+            why = f"{place[0]} is not an address of this machine"
+            fix = "check --bind against: ip address"
+        case errno.EMFILE | errno.ENFILE:
+            why = f"{address}: out of file descriptors"
+            fix = "raise ulimit -n or LimitNOFILE= in the unit"
+        case _:
+            why = f"{address}: {os.strerror(error.errno or 0)}"
+            fix = "check --bind"
+    return Problem(
+        object=ObjectRef("Gateway", namespace, gateway),
+        path=f"spec.listeners[name={listener}].port",
+        reason="PortUnavailable",
+        message=f"{why}{others}",
+        hint=fix,
+    )
+
+
+def _first_unprivileged() -> int:
+    try:
+        return int(_UNPRIVILEGED.read_text())
+    except (OSError, ValueError):
+        return 1024

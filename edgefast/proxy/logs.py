@@ -1,0 +1,49 @@
+"""Logging of the processes themselves: one plain line per event on standard error.
+
+In: standard `logging` records. Out: `2026-01-31T12:00:00.123Z warning agent worker 1 died ...`.
+The access log is another thing (accesslog.py). Must never log key material, a header value or a
+resource's bytes; callers log names, counts and errors only.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+
+__all__ = ["LEVELS", "set_level", "start_logging"]
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+class _Line(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """Write one record; line breaks in a message are escaped, a traceback keeps its lines."""
+        clock = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        where = record.name.rpartition(".")[2]
+        message = record.getMessage().replace("\r", "\\r").replace("\n", "\\n")
+        level = record.levelname.lower()
+        line = f"{clock}.{int(record.msecs):03}Z {level} {where}[{record.process}] {message}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line
+
+
+def start_logging(level: str) -> None:
+    """Send the `edgefast` loggers to standard error from `level` on."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Line())
+    root = logging.getLogger("edgefast")
+    root.handlers[:] = [handler]
+    root.propagate = False
+    asyncio_log = logging.getLogger("asyncio")
+    asyncio_log.handlers[:] = [handler]
+    asyncio_log.propagate = False
+    set_level(level)
+
+
+def set_level(level: str) -> None:
+    """Change the level at run time; ValueError names the allowed ones."""
+    if level not in LEVELS:
+        raise ValueError(f'"{level}" is not a log level (supported: {", ".join(LEVELS)})')
+    logging.getLogger("edgefast").setLevel(level.upper())

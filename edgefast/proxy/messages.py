@@ -1,0 +1,210 @@
+"""Messages between the agent and a worker: every word the two can say, and nothing else.
+
+In: built by agent.py and worker.py. Out: MessagePack frames (channel.py), each at most FRAME_LIMIT
+bytes; what does not fit is said in several messages closed by one of another kind (Changes* Commit,
+Refused* Ack, DumpPart* with `last`). Must never carry key material or a request's bytes: those are
+in the arena or nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from edgefast.proxy.ledger import Change
+
+__all__ = [
+    "FRAME_LIMIT",
+    "Ack",
+    "AgentMessage",
+    "Changes",
+    "CloseSockets",
+    "Commit",
+    "Drain",
+    "Drained",
+    "DumpPart",
+    "DumpRequest",
+    "Exit",
+    "Hello",
+    "LogLevel",
+    "Ping",
+    "Pong",
+    "Refused",
+    "Sockets",
+    "Started",
+    "StopAccepting",
+    "WorkerMessage",
+    "split_changes",
+    "split_refused",
+]
+
+#: Bytes of one frame: well below the kernel's default socket buffer (212,992), so that it is one
+#: datagram without a large contiguous allocation.
+FRAME_LIMIT = 64 * 1024
+#: Bytes of a payload that the split functions fill, leaving room for the message around it.
+_FILL = FRAME_LIMIT - 4096
+_ERROR_TEXT = 400  # characters of a refusal that travel; names are at most 253 + 253 + 63
+_CHANGE_OVERHEAD = 40  # MessagePack of op, type, two integers
+
+
+class _Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Settings that all messages share."""
+
+
+# --- agent to worker ------------------------------------------------------------------------------
+
+
+class Hello(_Message, frozen=True):
+    """First of all; brings the arena's and the counters' descriptors, in this order."""
+
+    worker: int
+    arena_bytes: int
+    log_level: str
+
+
+class Sockets(_Message, frozen=True):
+    """Listening sockets, one (bind address, bind port) per descriptor that comes along."""
+
+    places: tuple[tuple[str, int], ...]
+
+
+class CloseSockets(_Message, frozen=True):
+    """Empty the accept queues of these and close them."""
+
+    places: tuple[tuple[str, int], ...]
+
+
+class Changes(_Message, frozen=True):
+    """A part of a commit; nothing is applied before `Commit`."""
+
+    items: tuple[Change, ...]
+
+
+class Commit(_Message, frozen=True):
+    """Apply all parts received since the last commit in one swap."""
+
+    epoch: int
+    version: str
+
+
+class Drain(_Message, frozen=True):
+    """Go on accepting, close connections as they become idle."""
+
+
+class StopAccepting(_Message, frozen=True):
+    """Empty all accept queues, close the sockets, say `Drained` when no connection is left."""
+
+
+class Exit(_Message, frozen=True):
+    """Abort what is left after `after` seconds and exit."""
+
+    after: float
+
+
+class Ping(_Message, frozen=True):
+    """Answered with `Pong` from the worker's loop."""
+
+    number: int
+
+
+class DumpRequest(_Message, frozen=True):
+    """Answered with `DumpPart`s."""
+
+    number: int
+
+
+class LogLevel(_Message, frozen=True):
+    """Set the worker's log level (debug, info, warning, error)."""
+
+    level: str
+
+
+AgentMessage = (
+    Hello
+    | Sockets
+    | CloseSockets
+    | Changes
+    | Commit
+    | Drain
+    | StopAccepting
+    | Exit
+    | Ping
+    | DumpRequest
+    | LogLevel
+)
+
+
+# --- worker to agent ------------------------------------------------------------------------------
+
+
+class Started(_Message, frozen=True):
+    """The worker's loop runs."""
+
+    pid: int
+
+
+class Refused(_Message, frozen=True):
+    """A part of what a commit's acknowledgement refuses: (type, name, error)."""
+
+    items: tuple[tuple[str, str, str], ...]
+
+
+class Ack(_Message, frozen=True):
+    """The swap to `epoch` is done; older blobs are no longer read, new ports accept."""
+
+    epoch: int
+
+
+class Pong(_Message, frozen=True):
+    """State of the worker's connections."""
+
+    number: int
+    connections: int
+    active: int
+
+
+class DumpPart(_Message, frozen=True):
+    """A piece of the MessagePack of `Engine.dump()`."""
+
+    number: int
+    data: bytes
+    last: bool
+
+
+class Drained(_Message, frozen=True):
+    """Sockets are closed and no connection is left."""
+
+
+WorkerMessage = Started | Refused | Ack | Pong | DumpPart | Drained
+
+
+def split_changes(changes: Sequence[Change]) -> Iterator[Changes]:
+    """Cut a list of changes into messages that fit into a frame."""
+    part: list[Change] = []
+    size = 0
+    for change in changes:
+        cost = _CHANGE_OVERHEAD + len(change.name.encode())
+        if size + cost > _FILL and part:
+            yield Changes(tuple(part))
+            part, size = [], 0
+        part.append(change)
+        size += cost
+    if part:
+        yield Changes(tuple(part))
+
+
+def split_refused(refused: Sequence[tuple[str, str, str]]) -> Iterator[Refused]:
+    """Cut a list of refusals into messages that fit into a frame; long texts are cut."""
+    part: list[tuple[str, str, str]] = []
+    size = 0
+    for type_, name, error in refused:
+        text = error if len(error) <= _ERROR_TEXT else error[: _ERROR_TEXT - 1] + "…"
+        cost = _CHANGE_OVERHEAD + len(name.encode()) + len(text.encode())
+        if size + cost > _FILL and part:
+            yield Refused(tuple(part))
+            part, size = [], 0
+        part.append((type_, name, text))
+        size += cost
+    if part:
+        yield Refused(tuple(part))

@@ -1,0 +1,57 @@
+"""ProxySettings: everything a user can choose about the processes, and the named bounds behind it.
+
+In: filled by the command line. Out: read by the agent and its parts.
+Must never hold routing or TLS settings: those come with the table.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from edgefast.proxy.address import Address
+
+__all__ = [
+    "ACK_DEADLINE",
+    "ACCEPT_BACKLOG",
+    "ARENA_BYTES",
+    "EXIT_GRACE",
+    "PING_DEADLINE",
+    "PING_EVERY",
+    "STAT_ROWS",
+    "STARTED_DEADLINE",
+    "ProxySettings",
+]
+
+#: Address range reserved for tables (D5): sparse, only pages that hold a blob cost memory.
+ARENA_BYTES = 64 * 1024**3
+#: Rows of route counters per worker; what comes later is counted in the overflow row (csrc/stat.h).
+STAT_ROWS = 16_384
+#: Connections the kernel queues per listening socket while a worker is busy or being replaced.
+ACCEPT_BACKLOG = 4096
+#: Seconds for a worker to begin speaking after exec, and to swap to a table.
+STARTED_DEADLINE = 20.0
+ACK_DEADLINE = 30.0
+#: A worker answers a ping in microseconds; one that is silent for this long is stuck.
+PING_EVERY = 5.0
+PING_DEADLINE = 30.0
+#: Seconds between the order to exit and SIGKILL.
+EXIT_GRACE = 3.0
+
+
+class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of one agent; durations are seconds."""
+
+    binds: tuple[str, ...] = ("0.0.0.0", "::")
+    binds_required: bool = False  # given by the user: an address family that is missing is a problem
+    workers: int = 1
+    admin: Address | None = Address("127.0.0.1", 19000)
+    metrics: Address | None = Address("127.0.0.1", 19001)
+    ready: Address | None = Address("127.0.0.1", 19003)
+    log_level: str = "info"
+    drain_timeout: float = 60.0
+    min_drain: float = 10.0
+    state_dir: Path | None = None
+    arena_bytes: int = ARENA_BYTES
+    stat_rows: int = STAT_ROWS

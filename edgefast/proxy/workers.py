@@ -1,0 +1,342 @@
+"""WorkerSlot: the place of one worker, through all its successors.
+
+In: the ledger (what to send), the listeners (which sockets), the agent's phase. Out: a process that
+has them, replaced within a second when it dies, with backoff when it dies young. The slot keeps the
+counters' segment and the sockets, so a successor goes on where its predecessor stopped.
+Level-triggered: `wake()` makes the slot compare what its worker has with what it should have.
+Must never wait for a worker without a deadline: one that is silent is killed and replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from edgefast.proxy import messages
+from edgefast.proxy.arena import Arena
+from edgefast.proxy.channel import MAX_DESCRIPTORS, Channel, ChannelClosed, ChannelError
+from edgefast.proxy.ledger import Ledger, Refusal
+from edgefast.proxy.listeners import Listeners, Place
+from edgefast.proxy.process import WorkerProcess
+from edgefast.proxy.settings import ACK_DEADLINE, PING_DEADLINE, PING_EVERY, STARTED_DEADLINE
+from edgefast.proxy.stats import Segment
+
+__all__ = ["Phase", "Shop", "WorkerSlot"]
+
+log = logging.getLogger(__name__)
+
+#: serving -> draining (accept, but close connections) -> stopping (accept no more).
+Phase = Literal["serving", "draining", "stopping"]
+
+_DUMP_LIMIT = 256 * 1024 * 1024
+_DUMP_DEADLINE = 20.0
+#: A worker that lived this long did not die of its start: its successor starts at once.
+_SETTLED_LIFE = 10.0
+_BACKOFF_FIRST = 0.1
+_BACKOFF_MAX = 5.0
+#: places per message; each also costs up to 60 bytes of text
+_SOCKETS_PER_MESSAGE = MAX_DESCRIPTORS // 2
+
+_AgentChannel = Channel[messages.WorkerMessage]
+
+
+class Shop:
+    """What all slots share."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        arena: Arena,
+        ledger: Ledger,
+        listeners: Listeners,
+        log_level: str,
+        on_refused: Callable[[list[Refusal]], None],
+        on_poison: Callable[[], None],
+        on_progress: Callable[[], None],
+    ) -> None:
+        self.command = command
+        self.arena = arena
+        self.ledger = ledger
+        self.listeners = listeners
+        self.log_level = log_level
+        self.phase: Phase = "serving"
+        self.on_refused = on_refused
+        self.on_poison = on_poison
+        self.on_progress = on_progress
+
+
+class _WorkerLost(Exception):
+    """The worker must be replaced; the text says why."""
+
+
+class WorkerSlot:
+    """See the module's text."""
+
+    def __init__(self, number: int, shop: Shop, stat_rows: int) -> None:
+        self.number = number
+        self.segment = Segment(stat_rows)
+        self.restarts = 0
+        self.pid = 0
+        self.connections = 0
+        self.active = 0
+        self.drained = False
+        self.connected = False
+        self._shop = shop
+        self._work = asyncio.Event()
+        self._exit_after: float | None = None
+        self._forget_worker()
+
+    def _forget_worker(self) -> None:
+        """Start a life: nothing is known to the worker."""
+        self._told_places: dict[Place, int] = {}
+        self._told_phase: Phase = "serving"
+        self._told_level = self._shop.log_level
+        self._told_exit = False
+        self._refused: list[tuple[str, str, str]] = []
+        self._ack_due: float | None = None
+        self._heard = 0.0
+        self._dumps: dict[int, tuple[bytearray, asyncio.Future[Any]]] = {}
+        self.connected = False
+        self.drained = False
+        self.pid = 0
+        self.connections = self.active = 0
+
+    @property
+    def serving(self) -> bool:
+        """Whether the worker has taken in a table."""
+        return self.connected and self._shop.ledger.held_by(self.number) is not None
+
+    def wake(self) -> None:
+        """Look again at what the worker should have."""
+        self._work.set()
+
+    def order_exit(self, after: float) -> None:
+        """Tell the worker to abort what is left after `after` seconds and go."""
+        self._exit_after = after
+        self.wake()
+
+    async def run(self) -> None:
+        """Keep a worker alive until the phase is `stopping` and the last one is gone."""
+        loop = asyncio.get_running_loop()
+        young = 0
+        while self._shop.phase != "stopping":
+            began = loop.time()
+            await self._live()
+            if self._shop.phase == "stopping":
+                break
+            self.restarts += 1
+            young = 0 if loop.time() - began >= _SETTLED_LIFE else young + 1
+            # The first replacement is immediate; a worker that dies of its start is held back.
+            delay = 0.0 if young <= 1 else min(_BACKOFF_FIRST * 2 ** (young - 2), _BACKOFF_MAX)
+            if delay:
+                await asyncio.sleep(delay * random.uniform(0.5, 1.0))
+        self.drained = True
+        self._shop.on_progress()
+
+    async def _live(self) -> None:
+        """Go through one worker's life."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        channel: _AgentChannel = Channel(ours, msgspec.msgpack.Decoder(messages.WorkerMessage))
+        process: WorkerProcess | None = None
+        why = ""
+        try:
+            process = WorkerProcess(self._shop.command, theirs)
+            theirs.close()
+            self._forget_worker()
+            self.pid = process.pid
+            async with asyncio.TaskGroup() as life:
+                life.create_task(self._watch(process))
+                life.create_task(self._talk(channel, life))
+        except* (_WorkerLost, ChannelClosed, ChannelError, TimeoutError, OSError) as group:
+            why = "; ".join(dict.fromkeys(str(one) or type(one).__name__ for one in _leaves(group)))
+        finally:
+            theirs.close()
+            status = await process.close() if process else None
+            channel.close()
+            pid = self.pid
+            self._fail_dumps()
+            self._forget_worker()
+            if self._shop.ledger.forget(self.number):
+                self._shop.on_poison()
+            self._shop.on_progress()
+        if self._shop.phase != "stopping":
+            log.error("worker %d (pid %d) is gone, status %s: %s", self.number, pid, status, why)
+
+    async def _watch(self, process: WorkerProcess) -> None:
+        status = await process.exited()
+        raise _WorkerLost(f"killed by signal {-status}" if status < 0 else f"exited with {status}")
+
+    async def _talk(self, channel: _AgentChannel, life: asyncio.TaskGroup) -> None:
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(STARTED_DEADLINE):
+            first, _ = await channel.receive()
+            if not isinstance(first, messages.Started):
+                raise ChannelError("worker did not begin with Started")
+            shop = self._shop
+            hello = messages.Hello(self.number, shop.arena.capacity, shop.log_level)
+            self._told_level = shop.log_level
+            await channel.send(hello, (shop.arena.reader_fd, self.segment.fd))
+        self._heard = loop.time()
+        self.connected = True
+        self.wake()
+        life.create_task(self._send(channel))
+        life.create_task(self._check(channel))
+        while True:
+            message, _ = await channel.receive()
+            self._heard = loop.time()
+            self._on_message(message)
+
+    # --- from the worker ------------------------------------------------------------------------
+
+    def _on_message(self, message: messages.WorkerMessage) -> None:
+        match message:
+            case messages.Refused(items):
+                self._refused += items
+            case messages.Ack(epoch):
+                refused, self._refused = self._refused, []
+                self._ack_due = None
+                try:
+                    fresh = self._shop.ledger.on_ack(self.number, epoch, refused)
+                except ValueError as error:
+                    raise ChannelError(str(error)) from None
+                if fresh:
+                    self._shop.on_refused(fresh)
+                self.wake()
+                self._shop.on_progress()
+            case messages.Pong(_, connections, active):
+                self.connections, self.active = connections, active
+            case messages.DumpPart(number, data, last):
+                self._on_dump_part(number, data, last)
+            case messages.Drained():
+                self.drained = True
+                self._shop.on_progress()
+            case messages.Started():
+                raise ChannelError("worker started twice")
+
+    def _on_dump_part(self, number: int, data: bytes, last: bool) -> None:
+        gathered, answer = self._dumps.get(number, (bytearray(), None))
+        if answer is None or answer.done():
+            return
+        gathered += data
+        if len(gathered) > _DUMP_LIMIT:
+            answer.set_exception(ChannelError("dump is over its limit"))
+        elif last:
+            answer.set_result(msgspec.msgpack.decode(gathered))
+
+    def _fail_dumps(self) -> None:
+        for _, answer in self._dumps.values():
+            if not answer.done():
+                answer.set_exception(ChannelClosed("the worker is gone"))
+
+    async def dump(self, number: int) -> Any:
+        """Return what `Engine.dump()` says in the worker.
+
+        Raises ChannelClosed, ChannelError or TimeoutError.
+        """
+        if not self.connected:
+            raise ChannelClosed("the worker is being replaced")
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._dumps[number] = (bytearray(), answer)
+        self.wake()
+        try:
+            async with asyncio.timeout(_DUMP_DEADLINE):
+                return await answer
+        finally:
+            self._dumps.pop(number, None)
+
+    # --- to the worker --------------------------------------------------------------------------
+
+    async def _send(self, channel: _AgentChannel) -> None:
+        """Bring the worker up to date whenever woken."""
+        asked: set[int] = set()
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            async with asyncio.timeout(ACK_DEADLINE):
+                await self._send_sockets(channel)
+                await self._send_commit(channel)
+                await self._send_closed(channel)
+                await self._send_orders(channel)
+                for number in set(self._dumps) - asked:
+                    asked.add(number)
+                    await channel.send(messages.DumpRequest(number))
+
+    async def _send_sockets(self, channel: _AgentChannel) -> None:
+        if self._shop.phase == "stopping":
+            return
+        missing = [
+            (place, fd, serial)
+            for place, fd, serial in self._shop.listeners.sockets_of(self.number)
+            if self._told_places.get(place) != serial
+        ]
+        for start in range(0, len(missing), _SOCKETS_PER_MESSAGE):
+            part = missing[start : start + _SOCKETS_PER_MESSAGE]
+            places = tuple(place for place, _, _ in part)
+            await channel.send(messages.Sockets(places), [fd for _, fd, _ in part])
+            self._told_places.update((place, serial) for place, _, serial in part)
+
+    async def _send_commit(self, channel: _AgentChannel) -> None:
+        commit = self._shop.ledger.commit_for(self.number)
+        if commit is None:
+            return
+        self._ack_due = asyncio.get_running_loop().time() + ACK_DEADLINE
+        for part in messages.split_changes(commit.changes):
+            await channel.send(part)
+        await channel.send(messages.Commit(commit.epoch, commit.version))
+
+    async def _send_closed(self, channel: _AgentChannel) -> None:
+        """After the commit: the table that no longer names a port is on its way first."""
+        if self._shop.phase == "stopping":
+            return
+        bound = set(self._shop.listeners.places)
+        gone = [place for place in self._told_places if place not in bound]
+        for part in _parts(gone, _SOCKETS_PER_MESSAGE):
+            await channel.send(messages.CloseSockets(tuple(part)))
+            for place in part:
+                del self._told_places[place]
+
+    async def _send_orders(self, channel: _AgentChannel) -> None:
+        shop = self._shop
+        if self._told_level != shop.log_level:
+            self._told_level = shop.log_level
+            await channel.send(messages.LogLevel(shop.log_level))
+        if self._told_phase != shop.phase:
+            if self._told_phase == "serving":
+                await channel.send(messages.Drain())
+            if shop.phase == "stopping":
+                await channel.send(messages.StopAccepting())
+            self._told_phase = shop.phase
+        if self._exit_after is not None and not self._told_exit:
+            self._told_exit = True
+            await channel.send(messages.Exit(self._exit_after))
+
+    async def _check(self, channel: _AgentChannel) -> None:
+        """Ask for a sign of life, and hold the worker to its deadlines."""
+        loop = asyncio.get_running_loop()
+        number = 0
+        while True:
+            async with asyncio.timeout(PING_DEADLINE):
+                await channel.send(messages.Ping(number := number + 1))
+            await asyncio.sleep(PING_EVERY)
+            if self._ack_due is not None and loop.time() > self._ack_due:
+                raise _WorkerLost(f"did not take in a table within {ACK_DEADLINE:g} s")
+            if loop.time() - self._heard > PING_DEADLINE:
+                raise _WorkerLost(f"silent for {PING_DEADLINE:g} s")
+
+
+def _parts(items: Sequence[Place], size: int) -> Iterable[Sequence[Place]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterable[BaseException]:
+    for one in group.exceptions:
+        if isinstance(one, BaseExceptionGroup):
+            yield from _leaves(one)
+        else:
+            yield one

@@ -1,0 +1,221 @@
+"""Decoding: the text of files into typed objects, with every mistake of every object at once.
+
+In: bytes of YAML (many documents, Lists) or JSON. Out: `Decoded`: sound objects, and problems
+with file and line. An object with a problem is left out; the others are not touched by it.
+Objects of an API server go through `decode_api_object`, which passes over unknown fields.
+Must never: open a file, or raise for what a user wrote in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from edgefast.problem import ObjectRef, Problem, Severity, Source
+from edgefast.resources.document import Found, decode_object, repeated_fields
+from edgefast.resources.edgegateway import EdgeGateway
+from edgefast.resources.json_text import read_json
+from edgefast.resources.kinds import KINDS, Object
+from edgefast.resources.limits import MAX_DOCUMENTS, MAX_FILE_BYTES, MAX_PROBLEMS
+from edgefast.resources.loaded import Loaded, render_path
+from edgefast.resources.rule import Violation
+from edgefast.resources.text import (
+    DocumentMarks,
+    Piece,
+    PieceLines,
+    Syntax,
+    split_documents,
+)
+from edgefast.resources.walk import Walk
+from edgefast.resources.yaml_text import ParsedDocument, SyntaxProblem, read_yaml
+
+
+class Decoded(msgspec.Struct, frozen=True):
+    """What came of a file."""
+
+    objects: tuple[Loaded, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class DecodeError(Exception):
+    """An API object that cannot be built; `violations` says why."""
+
+    def __init__(self, kind: str, violations: list[Violation]) -> None:
+        shown = "; ".join(f"{render_path(one.path)} {one.reason}" for one in violations[:8])
+        super().__init__(f"{kind}: {shown}")
+        self.violations = violations
+
+
+class DecodeCache:
+    """What came of each document of each file the last time; give the same one again on reload.
+
+    A document whose bytes are as before gives the identical object, wherever in the file it now
+    stands. Only the last decoding of a file is kept.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[str, dict[bytes, _PieceResult]] = {}
+
+    def take(self, file: str) -> dict[bytes, _PieceResult]:
+        """Hand out what is known of a file, and forget it here."""
+        return self._files.pop(file, {})
+
+    def keep(self, file: str, results: dict[bytes, _PieceResult]) -> None:
+        """Keep what is now known of a file."""
+        self._files[file] = results
+
+
+class _PieceResult(msgspec.Struct, frozen=True, eq=False):
+    """What came of one piece: (document, Found); lines count from 0 within it."""
+
+    lines: PieceLines
+    found: tuple[tuple[int, Found], ...] = ()
+    error: SyntaxProblem | None = None
+
+
+def decode_documents(data: bytes, file: str, cache: DecodeCache | None = None) -> Decoded:
+    """Decode a file; `file` is its name in problems."""
+    if len(data) > MAX_FILE_BYTES:
+        message = f"{len(data)} bytes (at most {MAX_FILE_BYTES})"
+        return Decoded((), (Problem(None, "", "TooLong", message, source=Source(file, 1)),))
+    known = cache.take(file) if cache else {}
+    results: dict[bytes, _PieceResult] = {}
+    objects: list[Loaded] = []
+    problems: list[Problem] = []
+    count = 0
+    for piece in _pieces(data, file):
+        result = known.get(piece.text) or results.get(piece.text) or _decode_piece(piece, file)
+        results[piece.text] = result
+        count += len(result.found)
+        if count > MAX_DOCUMENTS:
+            message = f"more than {MAX_DOCUMENTS} documents (the rest is not read)"
+            source = Source(file, piece.line + 1)
+            problems.append(Problem(None, "", "TooMany", message, source=source))
+            break
+        _place(result, file, piece.line, objects, problems)
+    if cache:
+        cache.keep(file, results)
+    return Decoded(tuple(objects), _arrange(problems, file))
+
+
+def _decode_piece(piece: Piece, file: str) -> _PieceResult:
+    found: list[tuple[int, Found]] = []
+    try:
+        text, syntax, documents = _read(piece.text, file)
+        for index, document in enumerate(documents):
+            found.extend((index, one) for one in decode_object(document))
+    except SyntaxProblem as error:
+        return _PieceResult(PieceLines(piece.text, "yaml"), tuple(found), error)
+    return _PieceResult(PieceLines(text, syntax), tuple(found))
+
+
+def _place(
+    result: _PieceResult, file: str, base: int, objects: list[Loaded], problems: list[Problem]
+) -> None:
+    """Give the results of a piece their place in the file."""
+    for document, found in result.found:
+        marks = DocumentMarks(result.lines, document, found.prefix, base)
+        if found.obj is not None:
+            objects.append(Loaded(found.obj, file, marks))
+        for one in found.violations:
+            source = Source(file, marks.line_of(one.path))
+            problems.append(_problem(found.ref, one, source, found.severity))
+    if result.error is not None:
+        source = Source(file, base + result.error.line + 1)
+        problems.append(Problem(None, "", "Invalid", result.error.message, source=source))
+
+
+def decode_config(data: bytes, file: str) -> tuple[EdgeGateway | None, tuple[Problem, ...]]:
+    """Decode the configuration file: the configuration and (), or None and what is wrong."""
+    ref = ObjectRef("EdgeGateway", "", "")
+    for piece in _pieces(data, file):
+        try:
+            text, syntax, documents = _read(piece.text, file)
+            document = next((one for one in documents if one.value is not None), None)
+        except SyntaxProblem as error:
+            source = Source(file, piece.line + error.line + 1)
+            return None, (Problem(None, "", "Invalid", error.message, source=source),)
+        if document is None:
+            continue
+        walk = Walk()
+        config = walk.build(EdgeGateway, document.value)
+        violations = [*repeated_fields(document), *walk.violations]
+        marks = DocumentMarks(PieceLines(text, syntax), 0, (), piece.line)
+        problems = [
+            _problem(ref, one, Source(file, marks.line_of(one.path)), "error") for one in violations
+        ]
+        return (None if problems else config), _arrange(problems, file)
+    message = "no configuration in the file"
+    return None, (Problem(ref, "", "Required", message, source=Source(file, 1)),)
+
+
+_STRUCTS = {info.kind: info.struct for info in KINDS.values()}
+
+
+def decode_api_object(raw: Mapping[str, Any] | bytes, kind: str) -> Object:
+    """Decode an object of an API server: a mapping, or its JSON.
+
+    Unknown fields are passed over. DecodeError when the object cannot be built at all, KeyError
+    for a kind that is not read.
+    """
+    struct = _STRUCTS[kind]
+    try:
+        if isinstance(raw, bytes):
+            return cast("Object", msgspec.json.decode(raw, type=struct))
+        return cast("Object", msgspec.convert(raw, struct))
+    except msgspec.ValidationError:
+        walk = Walk(lenient=True, redact=kind == "Secret")
+        value = msgspec.json.decode(raw) if isinstance(raw, bytes) else raw
+        built: Object | None = walk.build(struct, value)
+        if built is None:
+            raise DecodeError(kind, walk.violations) from None
+        return built
+
+
+def _pieces(data: bytes, file: str) -> Iterator[Piece]:
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if file.endswith(".json") or data.lstrip()[:1] == b"{":
+        return iter((Piece(data, 0),))
+    return split_documents(data)
+
+
+def _read(text: bytes, file: str) -> tuple[bytes, Syntax, Iterable[ParsedDocument]]:
+    """Return the documents of a piece and the syntax they turned out to be in."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start)
+        raise SyntaxProblem("the text is not UTF-8", line) from None
+    named_json = file.endswith(".json")
+    if named_json or text.lstrip()[:1] == b"{":
+        try:
+            return text, "json", (read_json(text),)
+        except SyntaxProblem:
+            # A YAML flow mapping begins like JSON; but a file that says .json must be JSON.
+            if named_json:
+                raise
+    return text, "yaml", read_yaml(text)
+
+
+def _problem(ref: ObjectRef | None, one: Violation, source: Source, severity: Severity) -> Problem:
+    return Problem(
+        object=ref,
+        path=render_path(one.path),
+        reason=one.reason,
+        message=one.message,
+        hint=one.hint,
+        source=source,
+        severity=severity,
+    )
+
+
+def _arrange(problems: list[Problem], file: str) -> tuple[Problem, ...]:
+    """Put problems in the order of their lines, and keep no more than anyone reads."""
+    problems.sort(key=lambda one: one.source.line if one.source else 0)
+    if len(problems) <= MAX_PROBLEMS:
+        return tuple(problems)
+    message = f"{len(problems)} problems (the first {MAX_PROBLEMS} are shown)"
+    rest = Problem(None, "", "TooMany", message, source=problems[MAX_PROBLEMS].source)
+    return (*problems[:MAX_PROBLEMS], rest)

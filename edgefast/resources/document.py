@@ -1,0 +1,162 @@
+"""One document's plain value into objects: the kind looked up, the fast way, then the strict one.
+
+In: what YAML or JSON gave. Out: `Found`s: an object, or violations with the object's name.
+The fast way is msgspec's, in C; only when it or a rule says no, the walk finds out everything
+that is wrong. Lists (`kind: List`, `HTTPRouteList`) give one `Found` per item.
+Must never: know files or lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from edgefast.problem import ObjectRef, Severity
+from edgefast.resources.foreign import judge_foreign
+from edgefast.resources.kinds import KINDS, KindInfo, Object
+from edgefast.resources.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
+from edgefast.resources.loaded import Path
+from edgefast.resources.meta import ObjectMeta
+from edgefast.resources.rule import Violation
+from edgefast.resources.rules import obeys
+from edgefast.resources.walk import Walk
+from edgefast.resources.yaml_text import ParsedDocument
+
+DEFAULT_NAMESPACE = "default"
+
+
+class Found(msgspec.Struct, frozen=True, eq=False):
+    """An object, or what is wrong with it; `prefix` is where in the document it is."""
+
+    prefix: Path
+    obj: Object | None = None
+    ref: ObjectRef | None = None
+    violations: tuple[Violation, ...] = ()
+    severity: Severity = "error"
+
+
+def decode_object(document: ParsedDocument) -> Iterator[Found]:
+    """Yield what is in a document; nothing for an empty one."""
+    value = document.value
+    if value is None:
+        return
+    if not isinstance(value, dict):
+        shown = "a list" if isinstance(value, list) else "a bare value"
+        yield _wrong((), None, (), "Invalid", f"{shown} (expected an object)")
+        return
+    items, kind = value.get("items"), value.get("kind")
+    if not isinstance(items, list) or not isinstance(kind, str) or not kind.endswith("List"):
+        yield _decode_one(value, (), tuple(repeated_fields(document)))
+        return
+    repeated: dict[Path, list[Violation]] = {}
+    for one in repeated_fields(document):
+        size = 2 if one.path[0] == "items" and len(one.path) > 2 else 0
+        inside = msgspec.structs.replace(one, path=one.path[size:])
+        repeated.setdefault(one.path[:size], []).append(inside)
+    if () in repeated:
+        yield Found((), None, None, tuple(repeated[()]))
+    for index, item in enumerate(items):
+        prefix: Path = ("items", index)
+        if not isinstance(item, dict):
+            yield _wrong(prefix, None, (), "Invalid", "not an object")
+        elif isinstance(item.get("kind"), str) and item["kind"] == "List":
+            yield _wrong(prefix, None, ("kind",), "Forbidden", "a List in a List")
+        else:
+            if kind != "List" and "kind" not in item and "apiVersion" not in item:
+                # Items of a typed list carry neither when they come from an API server.
+                item |= {"kind": str(kind).removesuffix("List"), "apiVersion": value["apiVersion"]}
+            yield _decode_one(item, prefix, tuple(repeated.get(prefix, ())))
+
+
+def repeated_fields(document: ParsedDocument) -> list[Violation]:
+    """Return the fields that a document gives twice, as violations."""
+    return [
+        Violation(path, "Duplicate", "the field is given twice") for path, _ in document.duplicates
+    ]
+
+
+def _decode_one(raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ...]) -> Found:
+    api_version, kind = raw.get("apiVersion"), raw.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str) or not kind:
+        return _untyped(raw, prefix, repeated)
+    group, _, version = api_version.rpartition("/")
+    info = KINDS.get((group, kind))
+    if info is None or version not in info.versions:
+        verdict = judge_foreign(api_version, kind)
+        path: Path = (verdict.field,) if verdict.field else ()
+        one = Violation(path, verdict.reason, verdict.message, verdict.hint)
+        return Found(prefix, None, _ref(raw, kind, group, True), (one,), verdict.severity)
+    metadata = raw.get("metadata")
+    if info.namespaced and isinstance(metadata, dict) and not metadata.get("namespace"):
+        metadata["namespace"] = DEFAULT_NAMESPACE
+    if not repeated:
+        obj = _decode_fast(raw, info)
+        if obj is not None:
+            return Found(prefix, obj)
+    walk = Walk(redact=info.kind == "Secret")
+    built: Object | None = walk.build(info.struct, raw)
+    violations = [*repeated, *walk.violations]
+    if not info.namespaced and isinstance(metadata, dict) and metadata.get("namespace"):
+        violations.append(
+            Violation(("metadata", "namespace"), "Forbidden", f"{kind} is cluster-scoped")
+        )
+    if violations:
+        return Found(prefix, None, _ref(raw, kind, group, info.namespaced), tuple(violations))
+    return Found(prefix, built)
+
+
+_META_FIELDS = frozenset(ObjectMeta.__struct_encode_fields__) | ObjectMeta.unread
+_TOP_FIELDS = {
+    info.struct: frozenset(info.struct.__struct_encode_fields__) | info.struct.unread
+    for info in KINDS.values()
+}
+
+
+def _decode_fast(raw: dict[str, Any], info: KindInfo) -> Object | None:
+    """Return the object when nothing at all is wrong, None when the walk must look."""
+    try:
+        obj: Object = msgspec.convert(raw, info.struct)  # type: ignore[assignment]
+    except msgspec.ValidationError:
+        return None
+    # These two Structs pass over unknown fields, for API servers' sake.
+    if not raw.keys() <= _TOP_FIELDS[info.struct] or not raw["metadata"].keys() <= _META_FIELDS:
+        return None
+    if not info.namespaced and obj.metadata.namespace:
+        return None
+    return obj if obeys(obj) else None
+
+
+def _untyped(raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ...]) -> Found:
+    violations = list(repeated)
+    for name in ("apiVersion", "kind"):
+        value = raw.get(name)
+        if value is None or value == "":
+            violations.append(Violation((name,), "Required", "field is missing"))
+        elif not isinstance(value, str):
+            violations.append(Violation((name,), "Invalid", "not text"))
+    kind = raw.get("kind")
+    ref = _ref(raw, kind, "", True) if isinstance(kind, str) and kind else None
+    return Found(prefix, None, ref, tuple(violations))
+
+
+def _ref(raw: dict[str, Any], kind: str, group: str, namespaced: bool) -> ObjectRef:
+    metadata = raw.get("metadata")
+    if not isinstance(metadata, dict):
+        metadata = {}
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    if not isinstance(name, str) or not name:
+        name = "?"
+    if not isinstance(namespace, str) or not namespace:
+        namespace = DEFAULT_NAMESPACE
+    return ObjectRef(
+        kind=kind[:MAX_SHOWN_VALUE],
+        namespace=namespace[:MAX_SHOWN_VALUE] if namespaced else "",
+        name=name[:MAX_SHOWN_NAME],
+        group=group[:MAX_SHOWN_NAME],
+    )
+
+
+def _wrong(prefix: Path, ref: ObjectRef | None, path: Path, reason: str, message: str) -> Found:
+    return Found(prefix, None, ref, (Violation(path, reason, message),))

@@ -1,0 +1,121 @@
+"""KINDS: every kind of object that is read, with its Struct, versions and scope.
+
+In: nothing. Out: `KINDS[(group, kind)]`. Adding a kind means adding one line here.
+EdgeGateway is not among them: it is a configuration file, no API object (`decode_config`).
+Must never: list a version whose fields differ from the Struct's.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast.problem import ObjectRef
+from edgefast.resources.backend import Backend
+from edgefast.resources.backendtlspolicy import BackendTLSPolicy
+from edgefast.resources.configmap import ConfigMap
+from edgefast.resources.edgeproxy import EdgeProxy
+from edgefast.resources.endpointslice import EndpointSlice
+from edgefast.resources.fields import Resource
+from edgefast.resources.gateway import Gateway
+from edgefast.resources.gatewayclass import GatewayClass
+from edgefast.resources.httproute import HTTPRoute
+from edgefast.resources.listenerset import ListenerSet
+from edgefast.resources.namespace import Namespace
+from edgefast.resources.ratelimitfilter import RateLimitFilter
+from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.referencegrant import ReferenceGrant
+from edgefast.resources.secret import Secret
+from edgefast.resources.service import Service
+
+EDGE_GROUP = "gateway.edge.io"
+
+#: Any object of a supported kind.
+Object = (
+    GatewayClass
+    | Gateway
+    | HTTPRoute
+    | ListenerSet
+    | ReferenceGrant
+    | BackendTLSPolicy
+    | Service
+    | EndpointSlice
+    | Secret
+    | ConfigMap
+    | Namespace
+    | EdgeProxy
+    | RateLimitFilter
+    | Backend
+)
+
+
+class KindInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind; `versions` newest first, `plural` as in API paths."""
+
+    group: str
+    kind: str
+    struct: type[Resource]
+    versions: tuple[str, ...]
+    namespaced: bool
+    plural: str
+
+    @property
+    def api_versions(self) -> tuple[str, ...]:
+        """The `apiVersion` texts accepted for this kind."""
+        prefix = f"{self.group}/" if self.group else ""
+        return tuple(f"{prefix}{version}" for version in self.versions)
+
+
+def _kind(
+    group: str,
+    struct: type[Resource],
+    plural: str,
+    *versions: str,
+    namespaced: bool = True,
+) -> KindInfo:
+    return KindInfo(
+        group=group,
+        kind=struct.__name__,
+        struct=struct,
+        versions=versions,
+        namespaced=namespaced,
+        plural=plural,
+    )
+
+
+_ALL = (
+    _kind(GATEWAY_GROUP, GatewayClass, "gatewayclasses", "v1", "v1beta1", namespaced=False),
+    _kind(GATEWAY_GROUP, Gateway, "gateways", "v1", "v1beta1"),
+    _kind(GATEWAY_GROUP, HTTPRoute, "httproutes", "v1", "v1beta1"),
+    _kind(GATEWAY_GROUP, ListenerSet, "listenersets", "v1"),
+    _kind(GATEWAY_GROUP, ReferenceGrant, "referencegrants", "v1", "v1beta1"),
+    _kind(GATEWAY_GROUP, BackendTLSPolicy, "backendtlspolicies", "v1", "v1alpha3"),
+    _kind("", Service, "services", "v1"),
+    _kind("discovery.k8s.io", EndpointSlice, "endpointslices", "v1"),
+    _kind("", Secret, "secrets", "v1"),
+    _kind("", ConfigMap, "configmaps", "v1"),
+    _kind("", Namespace, "namespaces", "v1", namespaced=False),
+    _kind(EDGE_GROUP, EdgeProxy, "edgeproxies", "v1alpha1"),
+    _kind(EDGE_GROUP, RateLimitFilter, "ratelimitfilters", "v1alpha1"),
+    _kind(EDGE_GROUP, Backend, "backends", "v1alpha1"),
+)
+
+KINDS: dict[tuple[str, str], KindInfo] = {(info.group, info.kind): info for info in _ALL}
+
+_INFO_OF: dict[type, KindInfo] = {info.struct: info for info in _ALL}
+
+
+def info_of(obj: Object) -> KindInfo:
+    """Return the kind of an object; KeyError when it is none of KINDS."""
+    return _INFO_OF[type(obj)]
+
+
+def ref_of(obj: Object) -> ObjectRef:
+    """Return the reference that names an object in problems and statuses."""
+    info = _INFO_OF[type(obj)]
+    meta = obj.metadata
+    return ObjectRef(
+        kind=info.kind,
+        namespace=meta.namespace if info.namespaced else "",
+        name=meta.name,
+        group=info.group,
+    )

@@ -1,0 +1,60 @@
+"""Rule: a condition on one Struct that needs more than one field, as CRDs state in CEL.
+
+In: a built Struct. Out: `Violation`s with a path relative to that Struct.
+`reads` names the attributes that a rule looks at: it is not asked when one of them is itself in
+trouble, so that one mistake gives one problem. `cel` is the same rule for the CRD of our own
+kinds, `message` what an API server then says.
+Must never: look at another object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import msgspec
+
+from edgefast.resources.fields import Element
+from edgefast.resources.loaded import Path
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """One broken rule; `path` begins at the Struct that the rule is about."""
+
+    path: Path
+    reason: str
+    message: str
+    hint: str = ""
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """`check` is asked for each Struct of type `struct`."""
+
+    struct: type[Element]
+    reads: tuple[str, ...]
+    check: Callable[[Any], Iterable[Violation]]
+    cel: str = ""
+    message: str = ""
+
+
+_Check = TypeVar("_Check", bound=Callable[[Any], Iterable[Violation]])
+
+
+class RuleBook:
+    """Collects the rules of one module through its decorator."""
+
+    def __init__(self) -> None:
+        self.rules: list[Rule] = []
+
+    def on(
+        self, struct: type[Element], *reads: str, cel: str = "", message: str = ""
+    ) -> Callable[[_Check], _Check]:
+        """Add the decorated function as a rule about `struct`."""
+
+        def add(check: _Check) -> _Check:
+            self.rules.append(
+                Rule(struct=struct, reads=reads, check=check, cel=cel, message=message)
+            )
+            return check
+
+        return add

@@ -1,0 +1,64 @@
+"""Service: the name and ports that routes refer to.
+
+In: core `v1` documents. Out: `Service`; fields that nobody here reads are kept as they came so
+that a file with them is not called wrong. Source: Kubernetes API reference, Service v1.
+Must never: be the source of endpoints; those are EndpointSlices.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import field
+
+from edgefast.resources.fields import (
+    Element,
+    FreeObject,
+    ObjectName,
+    PortNumber,
+    Resource,
+)
+from edgefast.resources.meta import ObjectMeta
+
+
+class ServicePort(Element, frozen=True, kw_only=True):
+    """A port; `target_port` is a number or a container port's name."""
+
+    name: str = ""
+    port: PortNumber
+    protocol: Literal["TCP", "UDP", "SCTP"] = "TCP"
+    target_port: PortNumber | str | None = None
+    app_protocol: str | None = None
+    node_port: int | None = None
+
+
+class ServiceSpec(Element, frozen=True, kw_only=True):
+    """`spec` of a Service."""
+
+    type: Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"] = "ClusterIP"
+    ports: tuple[ServicePort, ...] = ()
+    selector: dict[str, str] = field(default_factory=dict)
+    cluster_ip: str | None = field(default=None, name="clusterIP")
+    cluster_ips: tuple[str, ...] = field(default=(), name="clusterIPs")
+    external_name: ObjectName | None = None
+    external_ips: tuple[str, ...] = field(default=(), name="externalIPs")
+    external_traffic_policy: str | None = None
+    internal_traffic_policy: str | None = None
+    health_check_node_port: int | None = None
+    ip_families: tuple[str, ...] = ()
+    ip_family_policy: str | None = None
+    load_balancer_class: str | None = None
+    load_balancer_ip: str | None = field(default=None, name="loadBalancerIP")
+    load_balancer_source_ranges: tuple[str, ...] = ()
+    allocate_load_balancer_node_ports: bool | None = None
+    publish_not_ready_addresses: bool = False
+    session_affinity: str | None = None
+    session_affinity_config: FreeObject | None = None
+    traffic_distribution: str | None = None
+
+
+class Service(Resource, frozen=True, kw_only=True):
+    """A namespaced Service."""
+
+    metadata: ObjectMeta
+    spec: ServiceSpec = ServiceSpec()

@@ -1,0 +1,234 @@
+"""Snapshot: every object that counts, at one moment, by kind and by (namespace, name).
+
+In: loaded objects. Out: an immutable index; `replace` gives the next one and shares what did not
+change, so that "same object" means "nothing changed" to whoever memoises on identity.
+Namespaces that nobody defines are there all the same, labelled as the API server would.
+Must never: be mutated, resolve a reference, or keep two objects of one name (the first wins).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from edgefast.problem import ObjectRef, Problem, Source
+from edgefast.resources.backend import Backend
+from edgefast.resources.backendtlspolicy import BackendTLSPolicy
+from edgefast.resources.configmap import ConfigMap
+from edgefast.resources.edgeproxy import EdgeProxy
+from edgefast.resources.endpointslice import EndpointSlice
+from edgefast.resources.gateway import Gateway
+from edgefast.resources.gatewayclass import GatewayClass
+from edgefast.resources.httproute import HTTPRoute
+from edgefast.resources.kinds import Object, info_of
+from edgefast.resources.listenerset import ListenerSet
+from edgefast.resources.loaded import Loaded
+from edgefast.resources.namespace import Namespace, implicit_namespace, label_namespace
+from edgefast.resources.ratelimitfilter import RateLimitFilter
+from edgefast.resources.referencegrant import ReferenceGrant
+from edgefast.resources.secret import Secret
+from edgefast.resources.service import Service
+
+#: (namespace, name); the namespace of cluster-scoped objects is "".
+Key = tuple[str, str]
+
+_TABLES: dict[str, str] = {
+    "GatewayClass": "gateway_classes",
+    "Gateway": "gateways",
+    "HTTPRoute": "http_routes",
+    "ListenerSet": "listener_sets",
+    "ReferenceGrant": "reference_grants",
+    "BackendTLSPolicy": "backend_tls_policies",
+    "Service": "services",
+    "EndpointSlice": "endpoint_slices",
+    "Secret": "secrets",
+    "ConfigMap": "config_maps",
+    "Namespace": "namespaces",
+    "EdgeProxy": "edge_proxies",
+    "RateLimitFilter": "rate_limit_filters",
+    "Backend": "backends",
+}
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """An immutable index of objects; build with `of`, go on with `replace`."""
+
+    gateway_classes: Mapping[Key, GatewayClass] = {}
+    gateways: Mapping[Key, Gateway] = {}
+    http_routes: Mapping[Key, HTTPRoute] = {}
+    listener_sets: Mapping[Key, ListenerSet] = {}
+    reference_grants: Mapping[Key, ReferenceGrant] = {}
+    backend_tls_policies: Mapping[Key, BackendTLSPolicy] = {}
+    services: Mapping[Key, Service] = {}
+    endpoint_slices: Mapping[Key, EndpointSlice] = {}
+    secrets: Mapping[Key, Secret] = {}
+    config_maps: Mapping[Key, ConfigMap] = {}
+    namespaces: Mapping[Key, Namespace] = {}
+    edge_proxies: Mapping[Key, EdgeProxy] = {}
+    rate_limit_filters: Mapping[Key, RateLimitFilter] = {}
+    backends: Mapping[Key, Backend] = {}
+    #: EndpointSlices by (namespace, Service), each tuple sorted by name.
+    slices_by_service: Mapping[Key, tuple[EndpointSlice, ...]] = {}
+    #: (kind, namespace, name) -> where it came from; only objects from files are in it.
+    loaded: Mapping[tuple[str, str, str], Loaded] = {}
+
+    @staticmethod
+    def of(items: Iterable[Loaded | Object], previous: Snapshot | None = None) -> Snapshot:
+        """Index objects; the first of two with one name wins (see `check_duplicates`).
+
+        With `previous`, an object equal to its predecessor is replaced by it, so identity lasts.
+        """
+        first: dict[tuple[str, Key], Loaded | Object] = {}
+        for item in items:
+            obj = item.obj if isinstance(item, Loaded) else item
+            first.setdefault((type(obj).__name__, _key(obj)), item)
+        if previous is None:
+            return Snapshot().replace(changed=first.values())
+        return Snapshot().replace(changed=[_keep(item, previous) for item in first.values()])
+
+    def replace(
+        self, changed: Iterable[Loaded | Object] = (), removed: Iterable[ObjectRef] = ()
+    ) -> Snapshot:
+        """Return the next snapshot: `removed` goes first, then `changed` is put in its place.
+
+        Tables without a change are shared. A changed object that equals the present one leaves
+        the present one in place.
+        """
+        return _Replacement(self).apply(changed, removed)
+
+    def get(self, ref: ObjectRef) -> Object | None:
+        """Return an object by its reference; the group is not compared."""
+        table = _TABLES.get(ref.kind)
+        if table is None:
+            return None
+        found: Object | None = getattr(self, table).get((ref.namespace, ref.name))
+        return found
+
+    def endpoint_slices_of(self, namespace: str, service: str) -> tuple[EndpointSlice, ...]:
+        """Return a Service's EndpointSlices, by name."""
+        return self.slices_by_service.get((namespace, service), ())
+
+    def source_of(self, ref: ObjectRef, path: str = "") -> Source | None:
+        """Return the place of an object or of one of its fields, None when it is not from a file."""
+        found = self.loaded.get((ref.kind, ref.namespace, ref.name))
+        if found is None:
+            return None
+        return found.source_at(path) if path else found.source
+
+
+def check_duplicates(items: Iterable[Loaded]) -> tuple[Problem, ...]:
+    """Report every object whose kind, namespace and name another one before it has."""
+    first: dict[tuple[str, Key], Loaded] = {}
+    problems = []
+    for item in items:
+        winner = first.setdefault((type(item.obj).__name__, _key(item.obj)), item)
+        if winner is not item:
+            problems.append(
+                Problem(
+                    object=item.ref,
+                    path="metadata.name",
+                    reason="Duplicate",
+                    message=f'"{item.obj.metadata.name}" (first defined at {winner.source})',
+                    source=item.source_at("metadata.name"),
+                )
+            )
+    return tuple(problems)
+
+
+class _Replacement:
+    """The tables of the next snapshot, copied only when first written to."""
+
+    def __init__(self, old: Snapshot) -> None:
+        self._old = old
+        self._tables: dict[str, dict[Any, Any]] = {}
+
+    def apply(self, changed: Iterable[Loaded | Object], removed: Iterable[ObjectRef]) -> Snapshot:
+        for ref in removed:
+            self._remove(ref)
+        for item in changed:
+            self._put(item)
+        return msgspec.structs.replace(self._old, **self._tables) if self._tables else self._old
+
+    def _read(self, table: str) -> Mapping[Any, Any]:
+        if table in self._tables:
+            return self._tables[table]
+        present: Mapping[Any, Any] = getattr(self._old, table)
+        return present
+
+    def _write(self, table: str) -> dict[Any, Any]:
+        if table not in self._tables:
+            self._tables[table] = dict(getattr(self._old, table))
+        return self._tables[table]
+
+    def _remove(self, ref: ObjectRef) -> None:
+        table, key = _TABLES.get(ref.kind), (ref.namespace, ref.name)
+        if table is None or key not in self._read(table):
+            return
+        if (ref.kind, *key) in self._read("loaded"):
+            del self._write("loaded")[(ref.kind, *key)]
+        if table == "namespaces":
+            # The name lives on: objects may still be in it.
+            self._write(table)[key] = implicit_namespace(ref.name)
+            return
+        gone = self._write(table).pop(key)
+        if isinstance(gone, EndpointSlice):
+            self._index_slice(gone, None)
+
+    def _put(self, item: Loaded | Object) -> None:
+        obj = item.obj if isinstance(item, Loaded) else item
+        kind, key = type(obj).__name__, _key(obj)
+        if isinstance(obj, Namespace):
+            obj = label_namespace(obj)
+        table = _TABLES[kind]
+        present = self._read(table).get(key)
+        if isinstance(item, Loaded):
+            self._write("loaded")[(kind, *key)] = item
+        elif (kind, *key) in self._read("loaded"):
+            del self._write("loaded")[(kind, *key)]
+        if present is obj or present == obj:
+            return
+        self._write(table)[key] = obj
+        if isinstance(obj, EndpointSlice):
+            self._index_slice(present, obj)
+        if key[0] and ("", key[0]) not in self._read("namespaces"):
+            self._write("namespaces")[("", key[0])] = implicit_namespace(key[0])
+
+    def _index_slice(self, old: EndpointSlice | None, new: EndpointSlice | None) -> None:
+        if old is not None and old.service_name:
+            self._set_slices(old, [one for one in self._slices(old) if one is not old])
+        if new is not None and new.service_name:
+            kept = [*self._slices(new), new]
+            self._set_slices(new, sorted(kept, key=lambda one: one.metadata.name))
+
+    def _slices(self, of: EndpointSlice) -> tuple[EndpointSlice, ...]:
+        key = (of.metadata.namespace, of.service_name)
+        present: tuple[EndpointSlice, ...] = self._read("slices_by_service").get(key, ())
+        return present
+
+    def _set_slices(self, of: EndpointSlice, slices: list[EndpointSlice]) -> None:
+        key, index = (
+            (of.metadata.namespace, of.service_name),
+            self._write("slices_by_service"),
+        )
+        if slices:
+            index[key] = tuple(slices)
+        else:
+            index.pop(key, None)
+
+
+def _key(obj: Object) -> Key:
+    meta = obj.metadata
+    return (meta.namespace if info_of(obj).namespaced else "", meta.name)
+
+
+def _keep(item: Loaded | Object, previous: Snapshot) -> Loaded | Object:
+    obj = item.obj if isinstance(item, Loaded) else item
+    table: Mapping[Key, Object] = getattr(previous, _TABLES[type(obj).__name__])
+    old = table.get(_key(obj))
+    if old is None or old is obj or old != obj:
+        return item
+    if isinstance(item, Loaded):
+        return Loaded(obj=old, file=item.file, marks=item.marks)
+    return old

@@ -1,0 +1,133 @@
+"""Attachment: which listeners of a parent take a route, and if none, why.
+
+In: a route's parentRef and the Gateway it names. Out: listeners with the route's hostnames on each, or
+a reason: NoMatchingParent (no such listener or port), NotAllowedByListeners (namespace or kind),
+NoMatchingListenerHostname. A listener that is broken still takes routes and counts them.
+Source: Gateway API ParentReference, AllowedRoutes, HTTPRouteSpec.hostnames.
+Must never: attach to a Gateway of another controller.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast.problem import did_you_mean
+from edgefast.resources.httproute import HTTPRoute
+from edgefast.resources.reference import GATEWAY_GROUP, ParentReference
+from edgefast.translate.facts import GatewayView, ListenerView, Reader
+from edgefast.translate.hostname import matching_hostnames
+from edgefast.translate.report import Report
+
+
+class Attachment(msgspec.Struct, frozen=True, kw_only=True):
+    """One parentRef that names a Gateway of ours; without listeners it is not accepted."""
+
+    parent: ParentReference
+    gateway: GatewayView
+    listeners: tuple[tuple[ListenerView, tuple[str, ...]], ...] = ()  # with hostnames
+
+
+def attach_route(
+    route: HTTPRoute, parent: ParentReference, reader: Reader, report: Report, path: str
+) -> Attachment | None:
+    """Attach to one parent; None when it is not ours to judge. Refusals go to the report."""
+    namespace = parent.namespace or route.metadata.namespace
+    if parent.group != GATEWAY_GROUP or parent.kind not in ("Gateway", "ListenerSet"):
+        return None
+    if parent.kind == "ListenerSet":
+        return _refuse_listener_set(parent, namespace, reader, report, path)
+    gateway = reader.gateway(namespace, parent.name)
+    if gateway is None:
+        if reader.settings.standalone and not reader.gateway_exists(namespace, parent.name):
+            said = f"Gateway {namespace}/{parent.name} not found"
+            report.refuse(f"{path}.name", "NoMatchingParent", said)
+        return None
+    attached = Attachment(parent=parent, gateway=gateway)
+    named = _named_listeners(parent, gateway)
+    if not named:
+        _refuse_name(parent, gateway, report, path)
+        return attached
+    allowed = [one for one in named if _allows(one, gateway, route.metadata.namespace, reader)]
+    if not allowed:
+        said = (
+            f"no listener of Gateway {gateway.namespace}/{gateway.name} allows HTTPRoutes of "
+            f"namespace {route.metadata.namespace} ({_rules_text(named)})"
+        )
+        report.refuse(path, "NotAllowedByListeners", said)
+        return attached
+    listeners = tuple(
+        (one, hosts)
+        for one in allowed
+        for hosts in (matching_hostnames(one.hostname, route.spec.hostnames),)
+        if hosts
+    )
+    if not listeners:
+        hosts = ", ".join(dict.fromkeys(one.hostname for one in allowed))
+        said = f"{', '.join(route.spec.hostnames)} (the listeners have {hosts})"
+        report.refuse("spec.hostnames", "NoMatchingListenerHostname", said)
+    return msgspec.structs.replace(attached, listeners=listeners)
+
+
+def _named_listeners(parent: ParentReference, gateway: GatewayView) -> list[ListenerView]:
+    return [
+        one
+        for one in gateway.listeners
+        if parent.section_name in (None, one.section) and parent.port in (None, one.port)
+    ]
+
+
+def _refuse_name(
+    parent: ParentReference, gateway: GatewayView, report: Report, path: str
+) -> None:
+    sections = [one.section for one in gateway.listeners]
+    named = f"Gateway {gateway.namespace}/{gateway.name}"
+    if parent.section_name is not None and parent.section_name not in sections:
+        report.refuse(
+            f"{path}.sectionName",
+            "NoMatchingParent",
+            f'"{parent.section_name}" ({named} has {", ".join(sections)})',
+            did_you_mean(parent.section_name, sections),
+        )
+        return
+    ports = sorted({one.port for one in gateway.listeners})
+    said = f"{parent.port} ({named} has {', '.join(str(port) for port in ports)})"
+    report.refuse(f"{path}.port", "NoMatchingParent", said)
+
+
+def _allows(
+    listener: ListenerView, gateway: GatewayView, namespace: str, reader: Reader
+) -> bool:
+    if not listener.takes_routes:
+        return False
+    if listener.from_namespaces == "Same":
+        return namespace == gateway.namespace
+    if listener.from_namespaces == "Selector":
+        if listener.selector is None:
+            return False
+        return listener.selector.matches(reader.labels(namespace))
+    return True
+
+
+def _rules_text(listeners: list[ListenerView]) -> str:
+    """Say what each listener allows."""
+    texts = (
+        f"{one.section}: from {one.from_namespaces}"
+        if one.takes_routes
+        else f"{one.section}: no HTTPRoute"
+        for one in listeners
+    )
+    return ", ".join(dict.fromkeys(texts))
+
+
+def _refuse_listener_set(
+    parent: ParentReference, namespace: str, reader: Reader, report: Report, path: str
+) -> Attachment | None:
+    found = reader.listener_set(namespace, parent.name)
+    if found is None:
+        return None
+    ref = found.spec.parent_ref
+    gateway = reader.gateway(ref.namespace or namespace, ref.name)
+    if gateway is None:
+        return None
+    report.refuse(path, "NoMatchingParent", "ListenerSet is not available yet")
+    return Attachment(parent=parent, gateway=gateway)

@@ -1,0 +1,133 @@
+"""Backend kind: endpoints by address, name or unix socket, with TLS of their own.
+
+In: a Backend of `gateway.edge.io`. Out: its endpoints and TLS, or why it is broken: a reference that
+leads nowhere must not become plain HTTP.
+Source: spec section 2 and the field tables of the reference docs.
+Must never: resolve a name; the data plane does, again and again.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import Problem
+from edgefast.resources.backend import Backend, BackendEndpoint, BackendTLS
+from edgefast.resources.kinds import ref_of
+from edgefast.translate.clusterref import ClusterRef
+from edgefast.translate.facts import Reader
+from edgefast.translate.keyring import Keyring, join_bundles
+from edgefast.translate.reference import refusal_text
+from edgefast.translate.report import Report
+
+
+class BackendOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a Backend comes to."""
+
+    endpoints: tuple[ir.Endpoint, ...] = ()
+    tls: ir.UpstreamTls | None = None
+    secrets: tuple[ir.Secret, ...] = ()
+    broken: str = ""
+    problems: tuple[Problem, ...] = ()
+
+
+def translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> BackendOutcome:
+    """Translate a Backend, or those of its endpoints that have the port of `ref`."""
+    backend = reader.backend(ref.namespace, ref.name)
+    if backend is None:
+        return BackendOutcome()
+    report = Report(ref_of(backend))
+    endpoints = tuple(
+        endpoint
+        for at, one in enumerate(backend.spec.endpoints)
+        for endpoint in (_translate_endpoint(one, report, f"spec.endpoints[{at}]"),)
+        if endpoint is not None and ref.port in (0, endpoint.port)
+    )
+    tls, secrets = None, ()
+    if backend.spec.tls is not None:
+        tls, secrets = _translate_tls(backend, backend.spec.tls, reader, keyring, report)
+    broken = report.refused[0].text() if report.refused else ""
+    return BackendOutcome(
+        endpoints=endpoints,
+        tls=tls,
+        secrets=secrets,
+        broken=broken,
+        problems=report.problems,
+    )
+
+
+def _translate_endpoint(one: BackendEndpoint, report: Report, path: str) -> ir.Endpoint | None:
+    if one.ip is not None:
+        try:
+            address = str(ipaddress.ip_address(one.ip.address))
+        except ValueError:
+            said = f'"{one.ip.address}" is neither an IPv4 nor an IPv6 address'
+            report.refuse(f"{path}.ip.address", "Invalid", said, "use fqdn for names")
+            return None
+        return ir.Endpoint(address=address, port=one.ip.port)
+    if one.fqdn is not None:
+        return ir.Endpoint(hostname=one.fqdn.hostname, port=one.fqdn.port)
+    if one.unix is not None:
+        return ir.Endpoint(address=one.unix.path)
+    report.refuse(path, "Required", "one of ip, fqdn and unix")
+    return None
+
+
+def _translate_tls(
+    backend: Backend, tls: BackendTLS, reader: Reader, keyring: Keyring, report: Report
+) -> tuple[ir.UpstreamTls | None, tuple[ir.Secret, ...]]:
+    namespace, bundles, secrets = backend.metadata.namespace, [], []
+    for at, ref in enumerate(tls.ca_certificate_refs):
+        path = f"spec.tls.caCertificateRefs[{at}]"
+        if ref.group not in ("", "core") or ref.kind not in ("ConfigMap", "Secret"):
+            report.refuse(path, "InvalidKind", f'"{ref.kind}" (supported: ConfigMap, Secret)')
+            continue
+        (reader.secret if ref.kind == "Secret" else reader.config_map)(namespace, ref.name)
+        found = keyring.bundle(ref.kind, namespace, ref.name)
+        if isinstance(found, str):
+            report.refuse(path, "InvalidCACertificateRef", found)
+        else:
+            bundles.append(found)
+    shown = _translate_certificate(backend, tls, reader, keyring, report)
+    sni = tls.hostname or _only_hostname(backend)
+    if not sni:
+        said = "with endpoints other than one fqdn: it is the name that certificates must carry"
+        report.refuse("spec.tls.hostname", "Required", said)
+    authority = join_bundles(bundles)
+    secrets = [one for one in (authority, shown) if one is not None]
+    if report.refused:
+        return None, ()
+    upstream = ir.UpstreamTls(
+        sni=sni, ca=authority.name if authority else "", certificate=shown.name if shown else ""
+    )
+    return upstream, tuple(secrets)
+
+
+def _translate_certificate(
+    backend: Backend, tls: BackendTLS, reader: Reader, keyring: Keyring, report: Report
+) -> ir.Secret | None:
+    ref, path = tls.client_certificate_ref, "spec.tls.clientCertificateRef"
+    if ref is None:
+        return None
+    own = backend.metadata.namespace
+    target = (ref.namespace or own, ref.name)
+    if (ref.group, ref.kind) not in (("", "Secret"), ("core", "Secret")):
+        report.refuse(path, "InvalidKind", f'"{ref.kind}" (supported: Secret)')
+        return None
+    if target[0] != own:
+        said = refusal_text("Backend", own, "Secret", *target)
+        report.refuse(path, "RefNotPermitted", f"{said}; put the Secret beside the Backend")
+        return None
+    reader.secret(*target)
+    found = keyring.certificate(*target)
+    if isinstance(found, str):
+        report.refuse(path, "InvalidClientCertificateRef", found)
+        return None
+    return found.secret
+
+
+def _only_hostname(backend: Backend) -> str:
+    names = {one.fqdn.hostname if one.fqdn else "" for one in backend.spec.endpoints}
+    return names.pop() if len(names) == 1 else ""

@@ -1,0 +1,194 @@
+"""Clusters: the endpoints behind a reference, and TLS towards them.
+
+In: a `ClusterRef` with its Service, EndpointSlices and policy, or its Backend. Out: ir.Cluster.
+Ready endpoints are used; serving but terminating ones only while no other is left. The port is found
+by the name of the Service's port, so headless and manual slices work alike.
+Source: Kubernetes EndpointSlice v1 (conditions), Gateway API HTTPRoute (Services).
+Must never: read a Service's selector or its cluster IP.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import Problem
+from edgefast.resources.endpointslice import EndpointSlice
+from edgefast.resources.kinds import ref_of
+from edgefast.translate.backendcluster import translate_backend
+from edgefast.translate.clusterref import ClusterRef, ClusterState
+from edgefast.translate.facts import Fact, Reader, World
+from edgefast.translate.keyring import Certified, Keyring
+from edgefast.translate.policyview import policy_for
+from edgefast.translate.report import Report
+
+
+class ClusterOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """One cluster."""
+
+    cluster: ir.Cluster
+    state: ClusterState
+    reads: frozenset[Fact]
+    secrets: tuple[ir.Secret, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class Clusters:
+    """All clusters asked for, made when first asked for or taken from the previous translation."""
+
+    def __init__(
+        self,
+        world: World,
+        keyring: Keyring,
+        previous: Mapping[ClusterRef, ClusterOutcome],
+        changed: set[Fact],
+    ) -> None:
+        self._world = world
+        self._keyring = keyring
+        self._previous = previous
+        self._changed = changed
+        self.outcomes: dict[ClusterRef, ClusterOutcome] = {}
+        self.made = 0
+
+    def refresh(self) -> set[Fact]:
+        """Make anew what changed; return the facts of clusters whose state differs now."""
+        facts: set[Fact] = set()
+        for ref, old in self._previous.items():
+            if not self._changed.isdisjoint(old.reads):
+                new = self.get(ref)
+                if new.state != old.state:
+                    facts.add(("Cluster", "", ref.id))
+        return facts
+
+    def get(self, ref: ClusterRef) -> ClusterOutcome:
+        """Return a cluster; one that is equal to its predecessor keeps its identity."""
+        found = self.outcomes.get(ref)
+        if found is not None:
+            return found
+        old = self._previous.get(ref)
+        if old is not None and self._changed.isdisjoint(old.reads):
+            self.outcomes[ref] = old
+            return old
+        self.made += 1
+        new = translate_cluster(ref, Reader(self._world), self._keyring)
+        if old is not None and old.cluster == new.cluster:
+            new = msgspec.structs.replace(new, cluster=old.cluster)
+        self.outcomes[ref] = new
+        return new
+
+    def state(self, ref: ClusterRef) -> ClusterState:
+        """Return what routes may know of a cluster."""
+        return self.get(ref).state
+
+
+def translate_cluster(ref: ClusterRef, reader: Reader, keyring: Keyring) -> ClusterOutcome:
+    """Translate the cluster of a reference that was resolved; one that is gone is empty."""
+    make: Callable[[ClusterRef, Reader, Keyring], ClusterOutcome]
+    make = _translate_service if ref.kind == "service" else _translate_backend
+    return make(ref, reader, keyring)
+
+
+def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> ClusterOutcome:
+    service = reader.service(ref.namespace, ref.name)
+    ports = service.spec.ports if service else ()
+    port = next((one for one in ports if one.port == ref.port), None)
+    ready: dict[ir.Endpoint, None] = {}
+    leaving: dict[ir.Endpoint, None] = {}
+    problems: list[Problem] = []
+    tls, secrets = None, ()
+    if port is not None:
+        for one in reader.slices(ref.namespace, ref.name):
+            problems += _collect(one, port.name, ready, leaving)
+        policy = policy_for(reader.policies(ref.namespace, ref.name), port.name)
+        if policy is not None and policy.tls is not None:
+            tls, secrets = _show_certificate(
+                policy.tls, policy.secrets, ref.certificate, reader, keyring
+            )
+    return ClusterOutcome(
+        cluster=ir.Cluster(
+            name=ref.id, endpoints=_sorted(ready), fallback=_sorted(leaving), tls=tls
+        ),
+        state=ClusterState(available=bool(ready or leaving), broken=""),
+        reads=frozenset(reader.reads),
+        secrets=secrets,
+        problems=tuple(problems),
+    )
+
+
+def _translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> ClusterOutcome:
+    made = translate_backend(ref, reader, keyring)
+    tls, secrets = made.tls, made.secrets
+    if tls is not None:
+        tls, secrets = _show_certificate(tls, secrets, ref.certificate, reader, keyring)
+    return ClusterOutcome(
+        cluster=ir.Cluster(name=ref.id, endpoints=made.endpoints, tls=tls),
+        state=ClusterState(available=bool(made.endpoints), broken=made.broken),
+        reads=frozenset(reader.reads),
+        secrets=secrets,
+        problems=made.problems,
+    )
+
+
+def _collect(
+    one: EndpointSlice, port: str, ready: dict[ir.Endpoint, None], leaving: dict[ir.Endpoint, None]
+) -> tuple[Problem, ...]:
+    """Add a slice's endpoints on the port of that name; report addresses that are none."""
+    report = Report(ref_of(one))
+    if one.address_type == "FQDN":
+        said = "FQDN slices are not used"
+        report.warn("addressType", "NotSupported", said, "use a Backend with fqdn")
+        return report.problems
+    numbers = [
+        wanted.port
+        for wanted in one.ports
+        if wanted.name == port and wanted.protocol == "TCP" and wanted.port is not None
+    ]
+    for at, endpoint in enumerate(one.endpoints if numbers else ()):
+        conditions = endpoint.conditions
+        usable = conditions.ready is not False
+        serving = usable if conditions.serving is None else conditions.serving
+        if not usable and not (serving and conditions.terminating):
+            continue
+        address = _canonical(endpoint.addresses[0], one.address_type)
+        if not address:
+            said = f'"{endpoint.addresses[0]}" is not an {one.address_type} address'
+            report.refuse(f"endpoints[{at}].addresses[0]", "Invalid", said)
+            continue
+        for number in numbers:
+            (ready if usable else leaving)[ir.Endpoint(address=address, port=number)] = None
+    return report.problems
+
+
+def _canonical(address: str, kind: str) -> str:
+    """Return an address in its shortest text, "" when it is none of that kind."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return ""
+    return str(parsed) if (parsed.version == 6) == (kind == "IPv6") else ""
+
+
+def _sorted(endpoints: Mapping[ir.Endpoint, None]) -> tuple[ir.Endpoint, ...]:
+    return tuple(sorted(endpoints, key=lambda one: (one.address, one.port)))
+
+
+def _show_certificate(
+    tls: ir.UpstreamTls,
+    secrets: tuple[ir.Secret, ...],
+    certificate: str,
+    reader: Reader,
+    keyring: Keyring,
+) -> tuple[ir.UpstreamTls, tuple[ir.Secret, ...]]:
+    """Add the Gateway's client certificate, which gateway.py found valid and permitted."""
+    if not certificate:
+        return tls, secrets
+    namespace, name = certificate.split("/")
+    reader.secret(namespace, name)
+    found = keyring.certificate(namespace, name)
+    if not isinstance(found, Certified):
+        return tls, secrets
+    tls = msgspec.structs.replace(tls, certificate=found.secret.name)
+    return tls, (*secrets, found.secret)

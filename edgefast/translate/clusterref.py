@@ -1,0 +1,33 @@
+"""ClusterRef: the name of a cluster before there is one, and what a route may know of it.
+
+In: what a backendRef resolved to. Out: a hashable name and its text in the IR.
+Must never: hold endpoints; routes would then be translated again at every rollout.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class ClusterRef(NamedTuple):
+    """Names a cluster; `certificate` is the Gateway's client certificate, "namespace/secret" or ""."""
+
+    kind: str  # "service" or "backend"
+    namespace: str
+    name: str
+    port: int  # 0: all endpoints of a Backend
+    certificate: str
+
+    @property
+    def id(self) -> str:
+        """The cluster's name in the IR."""
+        port = f"/{self.port}" if self.port else ""
+        shown = f"@{self.certificate}" if self.certificate else ""
+        return f"{self.kind}/{self.namespace}/{self.name}{port}{shown}"
+
+
+class ClusterState(NamedTuple):
+    """What routes depend on: their status and their shares of 503 and 500."""
+
+    available: bool  # it has an endpoint to send to
+    broken: str  # why requests must fail, "" when it works

@@ -1,0 +1,120 @@
+"""EdgeProxy: the settings of a fleet and its ports.
+
+In: the EdgeProxy of a GatewayClass and that of a Gateway, the latter winning field by field. Out:
+ir.HttpSettings and ir.AccessLog. What the data plane does not do yet is refused by name, and
+ceilings of the compiled core are kept, with a problem each.
+Source: spec section 2 (EdgeProxy); defaults in `resources/edgeproxy_defaults.py`.
+Must never: ignore a field silently.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from edgefast import ir
+from edgefast.resources.duration import parse_duration
+from edgefast.resources.edgeproxy import EdgeProxy, EdgeProxySpec, ProxyHTTP
+from edgefast.resources.kinds import EDGE_GROUP, ref_of
+from edgefast.resources.size import parse_size
+from edgefast.translate.report import Report
+
+#: csrc/limits.h: EF_MAX_HEAD and EF_MAX_HEADERS, sizes of fixed arrays.
+MAX_HEAD = 256 * 1024
+MAX_HEADERS = 128
+_LATER = "is not available yet"
+_UNDERSCORES: dict[str, Literal["Reject", "Allow", "Drop"]] = {
+    "RejectRequest": "Reject",
+    "DropHeader": "Drop",
+    "Allow": "Allow",
+}
+
+
+def resolve_parameters(
+    group: str, kind: str, namespace: str, name: str, proxy: EdgeProxy | None
+) -> str:
+    """Return why a parametersRef is invalid, "" when it names an EdgeProxy that exists."""
+    if (group, kind) != (EDGE_GROUP, "EdgeProxy"):
+        return f'"{kind}" of group "{group}" (supported: EdgeProxy of group {EDGE_GROUP})'
+    return "" if proxy else f"EdgeProxy {namespace}/{name} not found"
+
+
+def check_edge_proxy(proxy: EdgeProxy, *, of_gateway: bool) -> Report:
+    """Report what of an EdgeProxy is not served; the rest of it is."""
+    report, spec = Report(ref_of(proxy)), proxy.spec
+    if spec.tracing is not None:
+        report.refuse("spec.tracing", "NotSupported", f"tracing {_LATER}")
+    if spec.access_log is not None:
+        log = spec.access_log
+        if log.format == "text":
+            report.refuse("spec.accessLog.format", "NotSupported", f"text {_LATER}, json is")
+        if log.template is not None:
+            report.refuse("spec.accessLog.template", "NotSupported", f"template {_LATER}")
+        if log.filter is not None:
+            report.refuse("spec.accessLog.filter", "NotSupported", f"filter {_LATER}")
+    if of_gateway and spec.merge_gateways is not None:
+        said = "is read from the EdgeProxy of a GatewayClass only"
+        report.warn("spec.mergeGateways", "Forbidden", said)
+    if spec.http is not None:
+        _check_ceilings(spec.http, report)
+    return report
+
+
+def _check_ceilings(http: ProxyHTTP, report: Report) -> None:
+    sizes = (
+        ("requestHead", http.request_head),
+        ("requestLine", http.request_line),
+        ("responseHead", http.response_head),
+    )
+    for field, size in sizes:
+        if size is not None and parse_size(size) > MAX_HEAD:
+            said = f'"{size}" is more than {MAX_HEAD // 1024}KiB, which is used instead'
+            report.refuse(f"spec.http.{field}", "Invalid", said)
+    if http.header_count is not None and http.header_count > MAX_HEADERS:
+        said = f"{http.header_count} is more than {MAX_HEADERS}, which is used instead"
+        report.refuse("spec.http.headerCount", "Invalid", said)
+
+
+def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
+    """Translate a merged spec (no field of `http` but bodySize and via is absent then)."""
+    http, client, limits = spec.http, spec.client_address, spec.rate_limit
+    assert http is not None and client is not None and limits is not None
+    return ir.HttpSettings(
+        request_head=_head(http.request_head),
+        request_line=_head(http.request_line),
+        header_count=min(http.header_count or MAX_HEADERS, MAX_HEADERS),
+        response_head=_head(http.response_head),
+        body_size=parse_size(http.body_size or 0),
+        buffer_bytes=parse_size(http.buffer_bytes or 0),
+        head_timeout=parse_duration(http.head_timeout or "0s"),
+        idle_timeout=parse_duration(http.idle_timeout or "0s"),
+        stream_idle_timeout=parse_duration(http.stream_idle_timeout or "0s"),
+        connect_timeout=parse_duration(http.connect_timeout or "0s"),
+        upstream_idle=parse_duration(http.upstream_idle or "0s"),
+        max_connections=http.max_connections or 0,
+        max_requests_per_connection=http.max_requests_per_connection or 0,
+        escaped_slashes=http.escaped_slashes or "UnescapeAndRedirect",
+        underscores=_UNDERSCORES[http.underscores or "RejectRequest"],
+        via=http.via or "",
+        client_address=ir.ClientAddress(
+            trusted_hops=client.trusted_hops or 0,
+            trusted_cidrs=tuple(client.trusted_cidrs or ()),
+            proxy_protocol=client.proxy_protocol or "off",
+        ),
+        rate_limit_headers=bool(limits.headers),
+        retry_after=bool(limits.retry_after),
+    )
+
+
+def translate_access_log(spec: EdgeProxySpec) -> ir.AccessLog:
+    """Translate the access log of a merged spec; what `check_edge_proxy` refuses is left out."""
+    log = spec.access_log
+    assert log is not None
+    return ir.AccessLog(
+        off=bool(log.off),
+        fields=tuple(log.fields or ()),
+        sampling=(100 if log.sampling is None else log.sampling) / 100,
+    )
+
+
+def _head(size: int | str | None) -> int:
+    return min(parse_size(size or 0), MAX_HEAD)

@@ -1,0 +1,157 @@
+"""Gateways: those of our classes, with their EdgeProxy, addresses, client certificate and listeners.
+
+In: the world, the GatewayClasses and the keyring. Out: a `GatewayDraft` for each Gateway of ours,
+oldest first. merge.py completes the drafts, gatewaystatus.py turns them into statuses.
+Source: Gateway API Gateway. Cheap, so it is done anew each time; parsing keys is remembered.
+Must never: let a broken Gateway disturb another.
+"""
+
+from __future__ import annotations
+
+from edgefast import ir
+from edgefast.problem import Problem
+from edgefast.resources.edgeproxy import EdgeProxySpec
+from edgefast.resources.edgeproxy_defaults import merge_proxy_specs
+from edgefast.resources.gateway import Gateway
+from edgefast.resources.kinds import ref_of
+from edgefast.resources.snapshot import Key
+from edgefast.translate.edgeproxy import (
+    check_edge_proxy,
+    resolve_parameters,
+    translate_access_log,
+    translate_http,
+)
+from edgefast.translate.facts import GatewayView, World
+from edgefast.translate.gatewayclass import GatewayClassOutcome
+from edgefast.translate.keyring import Keyring
+from edgefast.translate.listener import ListenerDraft, translate_listener
+from edgefast.translate.precedence import Age, age_order
+from edgefast.translate.report import Report
+from edgefast.translate.tls import resolve_certificate
+
+
+class GatewayDraft:
+    """A Gateway while it is translated."""
+
+    def __init__(self, gateway: Gateway, gateway_class: GatewayClassOutcome) -> None:
+        self.gateway = gateway
+        self.gateway_class = gateway_class
+        self.key: Key = (gateway.metadata.namespace, gateway.metadata.name)
+        self.age: Age = age_order(gateway.metadata)
+        self.report = Report(ref_of(gateway))
+        self.fleet = ""
+        self.class_spec: EdgeProxySpec = merge_proxy_specs()
+        self.spec = self.class_spec
+        self.checked: tuple[Problem, ...] = ()  # of its own EdgeProxy
+        self.http = ir.HttpSettings()
+        self.access_log = ir.AccessLog()
+        self.http_of_port: dict[int, ir.HttpSettings] = {}  # where an older Gateway decides
+        self.listeners: list[ListenerDraft] = []
+        self.certificate: ir.Secret | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Tell whether the Gateway gets a fleet: one listener at least is accepted."""
+        return not self.report.refused and any(one.accepted for one in self.listeners)
+
+    def view(self) -> GatewayView:
+        """Return what routes see."""
+        served = self.accepted
+        certificate = self.certificate.name.removeprefix("secret/") if self.certificate else ""
+        return GatewayView(
+            namespace=self.key[0],
+            name=self.key[1],
+            certificate=certificate,
+            listeners=tuple(one.view(gateway_served=served) for one in self.listeners),
+        )
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """All problems of the Gateway, its listeners and its own EdgeProxy."""
+        own = list(self.report.problems)
+        for one in self.listeners:
+            own += [*one.report.problems, *one.conflicts]
+        return (*own, *self.checked)
+
+
+def translate_gateways(
+    world: World, classes: dict[str, GatewayClassOutcome], keyring: Keyring
+) -> list[GatewayDraft]:
+    """Check every watched Gateway of our classes; oldest first."""
+    drafts = []
+    for (namespace, _), gateway in world.snapshot.gateways.items():
+        gateway_class = classes.get(gateway.spec.gateway_class_name)
+        if gateway_class is None or not _is_watched(world, namespace):
+            continue
+        drafts.append(_translate(gateway, gateway_class, world, keyring))
+    drafts.sort(key=lambda draft: draft.age)
+    return drafts
+
+
+def _is_watched(world: World, namespace: str) -> bool:
+    found = world.snapshot.namespaces.get(("", namespace))
+    return world.settings.watches(namespace, found.metadata.labels if found else {})
+
+
+def _translate(
+    gateway: Gateway, gateway_class: GatewayClassOutcome, world: World, keyring: Keyring
+) -> GatewayDraft:
+    draft = GatewayDraft(gateway, gateway_class)
+    if not gateway_class.accepted:
+        name = gateway.spec.gateway_class_name
+        said = f"GatewayClass {name} is not accepted"
+        draft.report.refuse("spec.gatewayClassName", "InvalidParameters", said)
+    _translate_parameters(draft, world)
+    _check_addresses(draft)
+    _translate_client_certificate(draft, world, keyring)
+    if gateway.spec.default_scope == "All":
+        said = "default Gateways are not available yet; routes must name their parents"
+        draft.report.warn("spec.defaultScope", "NotSupported", said)
+    draft.listeners = [
+        translate_listener(gateway, index, world, keyring)
+        for index in range(len(gateway.spec.listeners))
+    ]
+    return draft
+
+
+def _translate_parameters(draft: GatewayDraft, world: World) -> None:
+    class_proxy = draft.gateway_class.proxy
+    class_spec = class_proxy.spec if class_proxy else None
+    infrastructure, own = draft.gateway.spec.infrastructure, None
+    ref = infrastructure.parameters_ref if infrastructure else None
+    if ref is not None:
+        proxy = world.snapshot.edge_proxies.get((draft.key[0], ref.name))
+        wrong = resolve_parameters(ref.group, ref.kind, draft.key[0], ref.name, proxy)
+        if wrong:
+            path = "spec.infrastructure.parametersRef"
+            draft.report.refuse(path, "InvalidParameters", wrong)
+        elif proxy is not None:
+            own = proxy.spec
+            draft.checked = check_edge_proxy(proxy, of_gateway=True).problems
+    draft.class_spec = merge_proxy_specs(class_spec)
+    draft.spec = merge_proxy_specs(class_spec, own)
+    draft.http = translate_http(draft.spec)
+    draft.access_log = translate_access_log(draft.spec)
+
+
+def _check_addresses(draft: GatewayDraft) -> None:
+    for at, address in enumerate(draft.gateway.spec.addresses):
+        if address.type not in ("IPAddress", "Hostname"):
+            said = f'"{address.type}" (supported: IPAddress, Hostname)'
+            draft.report.refuse(f"spec.addresses[{at}].type", "UnsupportedAddress", said)
+
+
+def _translate_client_certificate(draft: GatewayDraft, world: World, keyring: Keyring) -> None:
+    tls = draft.gateway.spec.tls
+    ref = tls.backend.client_certificate_ref if tls and tls.backend else None
+    if ref is None:
+        return
+    path = "spec.tls.backend.clientCertificateRef"
+    found = resolve_certificate(draft.gateway, ref, world, keyring)
+    if isinstance(found, tuple):
+        reason = found[0] or "InvalidClientCertificateRef"
+        draft.report.unresolve(path, reason, found[1])
+        return
+    draft.certificate = found.secret
+    if 0 < found.pair.not_after < world.settings.now:
+        draft.report.warn(path, "Invalid", f"the certificate expired at {found.pair.until}")

@@ -1,0 +1,87 @@
+"""GatewayClasses: which are ours, with which EdgeProxy, and their status.
+
+In: the GatewayClasses of a snapshot. Out: a `GatewayClassOutcome` for each whose controllerName is
+ours. A class whose parameters are invalid is not accepted and its Gateways are not served.
+Source: Gateway API GatewayClass; spec section 1 (several classes per controller).
+Must never: touch a class of another controller.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast.problem import Problem
+from edgefast.resources.edgeproxy import EdgeProxy
+from edgefast.resources.gatewayclass import GatewayClass
+from edgefast.resources.kinds import ref_of
+from edgefast.translate.condition import Condition, fails, holds, judge
+from edgefast.translate.edgeproxy import check_edge_proxy, resolve_parameters
+from edgefast.translate.facts import World
+from edgefast.translate.features import SUPPORTED_FEATURES
+from edgefast.translate.report import Report
+from edgefast.translate.settings import BUNDLE_VERSION
+from edgefast.translate.status import GatewayClassStatus, SupportedFeature
+
+_FEATURES = tuple(SupportedFeature(name=name) for name in SUPPORTED_FEATURES)
+
+
+class GatewayClassOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A GatewayClass of ours."""
+
+    gateway_class: GatewayClass
+    accepted: bool
+    proxy: EdgeProxy | None
+    status: GatewayClassStatus
+    problems: tuple[Problem, ...]
+
+    @property
+    def merged(self) -> bool:
+        """Tell whether all Gateways of the class share one fleet."""
+        return bool(self.proxy and self.proxy.spec.merge_gateways)
+
+
+def translate_gateway_classes(world: World) -> dict[str, GatewayClassOutcome]:
+    """Translate every GatewayClass of ours; by name, sorted."""
+    classes = world.snapshot.gateway_classes
+    return {
+        name: _translate(classes[key], world)
+        for key in sorted(classes)
+        if classes[key].spec.controller_name == world.settings.controller_name
+        for name in (key[1],)
+    }
+
+
+def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome:
+    report, proxy = Report(ref_of(gateway_class)), None
+    checked: tuple[Problem, ...] = ()
+    ref = gateway_class.spec.parameters_ref
+    if ref is not None:
+        proxy = world.snapshot.edge_proxies.get((ref.namespace or "", ref.name))
+        wrong = resolve_parameters(ref.group, ref.kind, ref.namespace or "", ref.name, proxy)
+        if wrong:
+            proxy = None
+            report.refuse("spec.parametersRef", "InvalidParameters", wrong)
+        elif proxy is not None:
+            checked = check_edge_proxy(proxy, of_gateway=False).problems
+    generation = gateway_class.metadata.generation
+    accepted = judge(
+        "Accepted", report.refused, generation, reason="Accepted", message="Valid GatewayClass"
+    )
+    return GatewayClassOutcome(
+        gateway_class=gateway_class,
+        accepted=not report.refused,
+        proxy=proxy,
+        status=GatewayClassStatus(
+            conditions=(accepted, _supported_version(world.settings.bundle_version, generation)),
+            supported_features=_FEATURES,
+        ),
+        problems=(*report.problems, *checked),
+    )
+
+
+def _supported_version(version: str, generation: int) -> Condition:
+    if version and version != BUNDLE_VERSION and not version.startswith(f"{BUNDLE_VERSION}."):
+        said = f"Gateway API CRDs are {version}, {BUNDLE_VERSION} is supported"
+        return fails("SupportedVersion", "UnsupportedVersion", said, generation)
+    said = f"Gateway API {version or BUNDLE_VERSION}"
+    return holds("SupportedVersion", "SupportedVersion", said, generation)

@@ -1,0 +1,30 @@
+"""Hostnames: whether a listener's and a route's have requests in common.
+
+In: lower-case names, "*.example.com" wildcards, or "*" for none given. Out: yes or no.
+A wildcard stands for one or more labels to its left and never for the bare domain (Gateway API,
+Listener.hostname). Source: HTTPRouteSpec.hostnames and the conformance table of intersections.
+Must never: compute the intersection as a new name; a virtual host keeps the route's own.
+"""
+
+from __future__ import annotations
+
+#: What an absent hostname is called: every host.
+ANY = "*"
+
+
+def intersects(one: str, other: str) -> bool:
+    """Tell whether some host matches both names."""
+    if one == ANY or other == ANY or one == other:
+        return True
+    if one.startswith("*."):
+        if other.startswith("*."):
+            return one[1:].endswith(other[1:]) or other[1:].endswith(one[1:])
+        return other.endswith(one[1:])
+    return other.startswith("*.") and one.endswith(other[1:])
+
+
+def matching_hostnames(listener: str, route: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the route's own hostnames that intersect the listener's, in order, each once."""
+    if not route:
+        return (ANY,)
+    return tuple(dict.fromkeys(name for name in route if intersects(listener, name)))

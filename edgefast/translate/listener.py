@@ -1,0 +1,135 @@
+"""Listeners: each entry of a Gateway's `spec.listeners`, checked on its own.
+
+In: a Gateway, its merged EdgeProxy, grants and the keyring. Out: a `ListenerDraft` for each, on which
+merge.py then marks conflicts with others, before it becomes an ir.Listener and a status.
+Source: Gateway API Listener; protocols HTTP and HTTPS.
+Must never: drop a listener that is broken; routes still attach to it and its status says why.
+"""
+
+from __future__ import annotations
+
+from edgefast import ir
+from edgefast.problem import Problem, did_you_mean, supported_text
+from edgefast.resources.gateway import Gateway
+from edgefast.resources.kinds import ref_of
+from edgefast.resources.listener import Listener, RouteGroupKind
+from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.translate.facts import ListenerView, World
+from edgefast.translate.hostname import ANY
+from edgefast.translate.keyring import Keyring
+from edgefast.translate.report import Report
+from edgefast.translate.tls import TlsOutcome, translate_tls
+
+PROTOCOLS = ("HTTP", "HTTPS")
+ROUTE_KINDS = ("HTTPRoute",)
+
+
+class ListenerDraft:
+    """A listener while Gateways are translated; conflicts are added until all are known."""
+
+    def __init__(self, gateway: Gateway, index: int) -> None:
+        meta = gateway.metadata
+        self.spec: Listener = gateway.spec.listeners[index]
+        self.path = f"spec.listeners[{index}]"
+        self.name = f"{meta.namespace}/{meta.name}/{self.spec.name}"
+        self.hostname = self.spec.hostname or ANY
+        self.report = Report(ref_of(gateway))
+        self.conflicts: list[Problem] = []
+        self.overlaps: list[str] = []  # names of HTTPS listeners that hosts are shared with
+        self.kinds: tuple[RouteGroupKind, ...] = ()
+        self.tls: TlsOutcome | None = None
+        self.port = self.spec.port
+        self.bind_port = self.spec.port
+
+    @property
+    def known(self) -> bool:
+        """Tell whether the protocol is one that is served at all."""
+        return self.spec.protocol in PROTOCOLS
+
+    @property
+    def accepted(self) -> bool:
+        """Tell whether the listener is valid and conflicts with none."""
+        return not self.report.refused and not self.conflicts
+
+    @property
+    def served(self) -> bool:
+        """Tell whether the data plane gets it: accepted, with something to terminate TLS with."""
+        usable = self.tls is None or self.tls.usable
+        return self.accepted and usable and bool(self.kinds)
+
+    def conflict(self, reason: str, message: str) -> None:
+        """Mark the listener as Conflicted."""
+        self.conflicts.append(Problem(self.report.object, self.path, reason, message))
+
+    def view(self, *, gateway_served: bool) -> ListenerView:
+        """Return what routes see."""
+        allowed = self.spec.allowed_routes.namespaces
+        return ListenerView(
+            name=self.name,
+            section=self.spec.name,
+            port=self.port,
+            hostname=self.hostname,
+            takes_routes=bool(self.kinds),
+            from_namespaces=allowed.from_,
+            selector=allowed.selector,
+            served=self.served and gateway_served,
+        )
+
+    def listener(self, http: ir.HttpSettings, log: ir.AccessLog) -> ir.Listener:
+        """Return the data plane's listener; only of one that is served."""
+        return ir.Listener(
+            name=self.name,
+            port=self.port,
+            bind_port=self.bind_port,
+            protocol="HTTPS" if self.tls else "HTTP",
+            hostname=self.hostname,
+            tls=self.tls.tls if self.tls else None,
+            http=http,
+            access_log=log,
+        )
+
+
+def translate_listener(
+    gateway: Gateway, index: int, world: World, keyring: Keyring
+) -> ListenerDraft:
+    """Check one listener of a Gateway."""
+    draft = ListenerDraft(gateway, index)
+    if not draft.known:
+        draft.report.refuse(
+            f"{draft.path}.protocol",
+            "UnsupportedProtocol",
+            supported_text(draft.spec.protocol, PROTOCOLS),
+            did_you_mean(draft.spec.protocol, PROTOCOLS),
+        )
+        return draft
+    draft.kinds = _translate_kinds(draft)
+    allowed = draft.spec.allowed_routes.namespaces
+    if allowed.from_ == "Selector" and allowed.selector is None:
+        where = f"{draft.path}.allowedRoutes.namespaces.selector"
+        draft.report.warn(where, "Required", "with from: Selector; no namespace is selected")
+    if draft.spec.protocol == "HTTPS":
+        draft.tls = translate_tls(
+            gateway, draft.spec, draft.path, world, keyring, draft.report
+        )
+    elif draft.spec.tls is not None:
+        draft.report.warn(f"{draft.path}.tls", "Forbidden", "is ignored with protocol HTTP")
+    return draft
+
+
+def _translate_kinds(draft: ListenerDraft) -> tuple[RouteGroupKind, ...]:
+    wanted = draft.spec.allowed_routes.kinds
+    if not wanted:
+        return tuple(RouteGroupKind(kind=kind) for kind in ROUTE_KINDS)
+    kinds = []
+    for at, kind in enumerate(wanted):
+        if kind.group == GATEWAY_GROUP and kind.kind in ROUTE_KINDS:
+            kinds.append(kind)
+            continue
+        named = kind.kind if kind.group == GATEWAY_GROUP else f"{kind.group}/{kind.kind}"
+        draft.report.unresolve(
+            f"{draft.path}.allowedRoutes.kinds[{at}]",
+            "InvalidRouteKinds",
+            supported_text(named, ROUTE_KINDS),
+            did_you_mean(kind.kind, ROUTE_KINDS),
+        )
+    return tuple(dict.fromkeys(kinds))

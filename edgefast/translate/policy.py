@@ -1,0 +1,181 @@
+"""BackendTLSPolicy: TLS towards Services, who wins a conflict, and the status at each Gateway.
+
+In: the policies, Services and CA objects. Out: the `PolicyView`s in force for each Service, and a
+`PolicyOutcome` per policy from which its status is made once it is known which Gateways use it.
+Of policies for one Service and port name the oldest wins, then namespace/name.
+Source: Gateway API BackendTLSPolicy (GEP-713 conflicts). A winner that is broken makes requests fail.
+Must never: fall back to plain HTTP, or to a policy that lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import Problem
+from edgefast.resources.backendtlspolicy import BackendTLSPolicy, SubjectAltName
+from edgefast.resources.kinds import ref_of
+from edgefast.resources.snapshot import Key
+from edgefast.translate.facts import Fact, Reader, World
+from edgefast.translate.keyring import Keyring, join_bundles
+from edgefast.translate.policyview import PolicyView
+from edgefast.translate.precedence import age_order
+from edgefast.translate.report import Report
+
+Target = tuple[str, str, str]  # namespace, Service, port name or ""
+
+
+class PolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """One policy on its own, before conflicts."""
+
+    policy: BackendTLSPolicy
+    reads: frozenset[Fact]
+    targets: tuple[tuple[Target, str], ...]  # with the field path of each
+    refused: tuple[Problem, ...]
+    unresolved: tuple[Problem, ...]
+    problems: tuple[Problem, ...]
+    tls: ir.UpstreamTls
+    secrets: tuple[ir.Secret, ...]
+
+    def view(self, section: str) -> PolicyView:
+        """Return the policy as routes and clusters see it."""
+        meta = self.policy.metadata
+        return PolicyView(
+            policy=f"{meta.namespace}/{meta.name}",
+            section=section,
+            broken=self.refused[0].text() if self.refused else "",
+            tls=None if self.refused else self.tls,
+            secrets=self.secrets,
+        )
+
+
+class Policies(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """All policies after conflicts."""
+
+    outcomes: Mapping[Key, PolicyOutcome] = {}
+    in_force: Mapping[Key, tuple[PolicyView, ...]] = {}  # by (namespace, Service)
+    conflicts: Mapping[Key, tuple[Problem, ...]] = {}  # of policies that lost
+
+
+def translate_policies(
+    world: World, keyring: Keyring, previous: Policies, changed: set[Fact]
+) -> Policies:
+    """Translate every policy anew whose object or facts changed, then settle conflicts."""
+    outcomes = {}
+    for key, policy in sorted(world.snapshot.backend_tls_policies.items()):
+        old = previous.outcomes.get(key)
+        if old is not None and old.policy is policy and changed.isdisjoint(old.reads):
+            outcomes[key] = old
+        else:
+            outcomes[key] = _translate(policy, Reader(world), keyring)
+    by_age = sorted(outcomes.values(), key=lambda one: age_order(one.policy.metadata))
+    winners: dict[Target, PolicyOutcome] = {}
+    in_force: dict[Key, tuple[PolicyView, ...]] = {}
+    conflicts: dict[Key, tuple[Problem, ...]] = {}
+    for outcome in by_age:
+        meta = outcome.policy.metadata
+        key = (meta.namespace, meta.name)
+        for target, path in outcome.targets:
+            winner = winners.setdefault(target, outcome)
+            service = target[:2]
+            if winner is outcome:
+                in_force[service] = (*in_force.get(service, ()), outcome.view(target[2]))
+                continue
+            first = winner.policy.metadata
+            said = f"BackendTLSPolicy {first.namespace}/{first.name} has this target already"
+            problem = Problem(ref_of(outcome.policy), path, "Conflicted", said)
+            conflicts[key] = (*conflicts.get(key, ()), problem)
+    return Policies(outcomes=outcomes, in_force=in_force, conflicts=conflicts)
+
+
+def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> PolicyOutcome:
+    report = Report(ref_of(policy))
+    targets = _resolve_targets(policy, reader, report)
+    authority = _resolve_authorities(policy, reader, keyring, report)
+    for key in sorted(policy.spec.options):
+        said = f'"{key}" (no option is supported)'
+        report.warn(f"spec.options[{key}]", "NotSupported", said)
+    validation = policy.spec.validation
+    return PolicyOutcome(
+        policy=policy,
+        reads=frozenset(reader.reads),
+        targets=targets,
+        refused=tuple(report.refused),
+        unresolved=tuple(report.unresolved),
+        problems=report.problems,
+        tls=ir.UpstreamTls(
+            sni=validation.hostname,
+            ca=authority.name if authority else "",
+            sans=tuple(_translate_names(validation.subject_alt_names)),
+        ),
+        secrets=(authority,) if authority else (),
+    )
+
+
+def _resolve_targets(
+    policy: BackendTLSPolicy, reader: Reader, report: Report
+) -> tuple[tuple[Target, str], ...]:
+    targets = []
+    for at, ref in enumerate(policy.spec.target_refs):
+        path, namespace = f"spec.targetRefs[{at}]", policy.metadata.namespace
+        if (ref.group, ref.kind) not in (("", "Service"), ("core", "Service")):
+            named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind
+            report.refuse(path, "TargetNotFound", f'"{named}" (supported: Service)')
+            continue
+        service = reader.service(namespace, ref.name)
+        if service is None:
+            said = f"Service {namespace}/{ref.name} not found"
+            report.refuse(path, "TargetNotFound", said)
+            continue
+        section = ref.section_name or ""
+        names = [port.name for port in service.spec.ports]
+        if section and section not in names:
+            said = f'"{section}" (Service {namespace}/{ref.name} has {", ".join(names) or "none"})'
+            report.refuse(f"{path}.sectionName", "TargetNotFound", said)
+            continue
+        targets.append(((namespace, ref.name, section), path))
+    return tuple(targets)
+
+
+def _resolve_authorities(
+    policy: BackendTLSPolicy, reader: Reader, keyring: Keyring, report: Report
+) -> ir.Secret | None:
+    validation, namespace = policy.spec.validation, policy.metadata.namespace
+    well_known = validation.well_known_ca_certificates
+    if well_known is not None:
+        if well_known != "System":
+            path = "spec.validation.wellKnownCACertificates"
+            report.refuse(path, "Invalid", f'"{well_known}" (supported: System)')
+        return None
+    bundles = []
+    for at, ref in enumerate(validation.ca_certificate_refs):
+        path = f"spec.validation.caCertificateRefs[{at}]"
+        if ref.group not in ("", "core") or ref.kind not in ("ConfigMap", "Secret"):
+            named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind
+            said = f'"{named}" (supported: ConfigMap, Secret)'
+            report.unresolve(path, "InvalidKind", said)
+            continue
+        read = reader.secret if ref.kind == "Secret" else reader.config_map
+        read(namespace, ref.name)
+        found = keyring.bundle(ref.kind, namespace, ref.name)
+        if isinstance(found, str):
+            report.unresolve(path, "InvalidCACertificateRef", found)
+        else:
+            bundles.append(found)
+    if not bundles:
+        path = "spec.validation.caCertificateRefs"
+        said = "none of the references gives a certificate to verify the backend with"
+        report.refuse(path, "NoValidCACertificate", said)
+    return join_bundles(bundles)
+
+
+def _translate_names(
+    names: Iterable[SubjectAltName],
+) -> Iterable[tuple[ir.NameType, str]]:
+    for name in names:
+        if name.type == "Hostname":
+            yield "Hostname", name.hostname or ""
+        else:
+            yield "URI", name.uri or ""

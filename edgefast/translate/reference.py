@@ -1,0 +1,60 @@
+"""References across namespaces: does a ReferenceGrant allow them.
+
+In: all ReferenceGrants, and both ends of a reference. Out: yes or no, and the words for no.
+A grant lives in the namespace of the target; a reference inside one namespace needs none.
+Source: Gateway API ReferenceGrant; removing a grant takes effect with the next translation.
+Must never: look whether the target exists; "not permitted" must not tell what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.referencegrant import ReferenceGrant
+from edgefast.resources.snapshot import Snapshot
+
+Grants = Mapping[str, tuple[ReferenceGrant, ...]]
+
+
+def index_grants(snapshot: Snapshot) -> Grants:
+    """Return the grants by the namespace they are in, each tuple by name."""
+    index: dict[str, tuple[ReferenceGrant, ...]] = {}
+    for namespace, name in sorted(snapshot.reference_grants):
+        grant = snapshot.reference_grants[namespace, name]
+        index[namespace] = (*index.get(namespace, ()), grant)
+    return index
+
+
+def is_granted(
+    grants: tuple[ReferenceGrant, ...],
+    *,
+    kind: str,
+    namespace: str,
+    to_group: str,
+    to_kind: str,
+    to_name: str,
+) -> bool:
+    """Tell whether a Gateway API `kind` in `namespace` may refer to the target.
+
+    `grants` are those of the target's namespace.
+    """
+    return any(
+        any(
+            source.group == GATEWAY_GROUP and source.kind == kind and source.namespace == namespace
+            for source in grant.spec.from_
+        )
+        and any(
+            target.group == to_group and target.kind == to_kind and target.name in (None, to_name)
+            for target in grant.spec.to
+        )
+        for grant in grants
+    )
+
+
+def refusal_text(kind: str, namespace: str, to_kind: str, to_namespace: str, to_name: str) -> str:
+    """Say which grant is missing."""
+    return (
+        f"no ReferenceGrant in namespace {to_namespace} lets {kind}s of namespace {namespace} "
+        f"refer to {to_kind} {to_namespace}/{to_name}"
+    )

@@ -1,0 +1,79 @@
+"""Settings: all that translation depends on besides the objects.
+
+In: the EdgeGateway configuration and what the caller knows of its surroundings. Out: one frozen
+Struct. Two fields are observations rather than configuration, `now` and `fleets`: translation has no
+clock and sees no cluster, so the caller says what it sees; they change statuses and warnings only.
+Must never: be read from the environment here.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast.resources.edgegateway import DEFAULT_CONTROLLER_NAME, EdgeGateway
+from edgefast.resources.meta import LabelSelector
+
+#: The Gateway API release whose CRDs and conformance suite this code is written against.
+BUNDLE_VERSION = "v1.6"
+
+
+class FleetState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a controller sees of one fleet."""
+
+    name: str
+    addresses: tuple[str, ...] = ()  # of its Service: IP addresses or host names
+    replicas: int = 0  # wanted
+    available: int = 0  # ready and serving the present tables
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How to translate; the defaults are those of standalone without a configuration file."""
+
+    standalone: bool = True  # one machine: one fleet of all Gateways, the listener's own ports
+    controller_name: str = DEFAULT_CONTROLLER_NAME  # GatewayClass spec.controllerName to serve
+    namespace: str = "edge-gateway-system"  # where fleets live in Controller Namespace mode
+    gateway_namespace_mode: bool = False  # provider.*.deploy.type GatewayNamespace
+    enable_backend: bool = True  # extensionApis.enableBackend; always on in standalone
+    watch_namespaces: tuple[str, ...] = ()  # provider.*.watch.namespaces; () is all
+    watch_selector: LabelSelector | None = None  # provider.*.watch.namespaceSelector
+    bundle_version: str = ""  # gateway.networking.k8s.io/bundle-version of the CRDs, "" unknown
+    addresses: tuple[str, ...] = ()  # standalone: the addresses bound (--bind)
+    fleets: tuple[FleetState, ...] = ()  # cluster: observations
+    now: int = 0  # seconds since 1970, to warn of expired certificates; 0 does not look
+
+    def core(self) -> Settings:
+        """Return the settings without the observations: what routes and clusters depend on."""
+        return msgspec.structs.replace(self, fleets=(), now=0, addresses=())
+
+    def watches(self, namespace: str, labels: dict[str, str]) -> bool:
+        """Tell whether Gateways and routes of a namespace count (spec, section 1)."""
+        if self.watch_namespaces:
+            return namespace in self.watch_namespaces
+        return self.watch_selector is None or self.watch_selector.matches(labels)
+
+
+def settings_from(
+    config: EdgeGateway | None = None,
+    *,
+    standalone: bool = True,
+    namespace: str = "edge-gateway-system",
+    addresses: tuple[str, ...] = (),
+    now: int = 0,
+) -> Settings:
+    """Derive settings from the configuration file; None is an empty file."""
+    config = config or EdgeGateway()
+    cluster = config.provider.cluster
+    watch = cluster.watch
+    return Settings(
+        standalone=standalone,
+        controller_name=config.gateway.controller_name,
+        namespace=namespace,
+        gateway_namespace_mode=not standalone and cluster.deploy.type == "GatewayNamespace",
+        enable_backend=standalone or config.extension_apis.enable_backend,
+        watch_namespaces=watch.namespaces if watch and watch.type == "Namespaces" else (),
+        watch_selector=(
+            watch.namespace_selector if watch and watch.type == "NamespaceSelector" else None
+        ),
+        addresses=addresses,
+        now=now,
+    )

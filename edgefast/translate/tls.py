@@ -1,0 +1,192 @@
+"""TLS of HTTPS listeners: certificates, versions, and verification of clients.
+
+In: a listener's `tls` and its Gateway's `tls.frontend` and `tls.backend`, with the keyring.
+Out: ir.ListenerTls with the secrets it names; problems go to the listener's report.
+Source: Gateway API ListenerTLSConfig, FrontendTLSValidation, GatewayBackendTLS.
+Must never: serve a listener without a certificate, or without the client verification it asks for.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from edgefast import ir
+from edgefast.resources.gateway import FrontendTLSValidation, Gateway
+from edgefast.resources.listener import Listener, ListenerTLSConfig
+from edgefast.resources.reference import SecretObjectReference
+from edgefast.translate.facts import World
+from edgefast.translate.keyring import Certified, Keyring, join_bundles
+from edgefast.translate.reference import is_granted, refusal_text
+from edgefast.translate.report import Report
+
+#: Key of `tls.options` for the lowest TLS version that clients may speak.
+MIN_VERSION = "gateway.edge.io/tls-min-version"
+TlsVersion = Literal["1.2", "1.3"]
+_VERSIONS: dict[str, TlsVersion] = {"1.2": "1.2", "1.3": "1.3"}
+
+
+class TlsOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """TLS of one listener."""
+
+    tls: ir.ListenerTls
+    secrets: tuple[ir.Secret, ...]
+    insecure: bool  # clients without a valid certificate are let in, by AllowInsecureFallback
+
+    @property
+    def usable(self) -> bool:
+        """Tell whether there is a certificate to show."""
+        return bool(self.tls.certificates)
+
+
+def translate_tls(
+    gateway: Gateway,
+    listener: Listener,
+    path: str,
+    world: World,
+    keyring: Keyring,
+    report: Report,
+) -> TlsOutcome:
+    """Translate the TLS settings of one HTTPS listener; `path` is the listener's."""
+    tls = listener.tls or ListenerTLSConfig()
+    if tls.mode != "Terminate":
+        said = f'"{tls.mode}" (supported: Terminate)'
+        report.refuse(f"{path}.tls.mode", "UnsupportedValue", said)
+    certificates = _translate_certificates(gateway, tls, path, world, keyring, report)
+    validation, where = _validation_of(gateway, listener.port)
+    authority = None
+    if validation is not None:
+        authority = _translate_validation(gateway, validation, where, world, keyring, report)
+    insecure = validation is not None and validation.mode == "AllowInsecureFallback"
+    return TlsOutcome(
+        tls=ir.ListenerTls(
+            certificates=tuple(one.secret.name for one in certificates),
+            min_version=_translate_options(tls, path, report),
+            client_ca=authority.name if authority else "",
+            client_insecure_fallback=insecure and authority is not None,
+        ),
+        secrets=(*(one.secret for one in certificates), *([authority] if authority else [])),
+        insecure=insecure,
+    )
+
+
+def resolve_certificate(
+    gateway: Gateway, ref: SecretObjectReference, world: World, keyring: Keyring
+) -> Certified | tuple[str, str]:
+    """Return the certificate that a Gateway refers to, or (reason, message).
+
+    The reason is RefNotPermitted, or "" for whatever the place of the reference calls invalid.
+    """
+    if (ref.group, ref.kind) not in (("", "Secret"), ("core", "Secret")):
+        named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind
+        return "", f'"{named}" (supported: Secret)'
+    namespace = ref.namespace or gateway.metadata.namespace
+    if not _permits(gateway, world, "Secret", namespace, ref.name):
+        return "RefNotPermitted", refusal_text(
+            "Gateway", gateway.metadata.namespace, "Secret", namespace, ref.name
+        )
+    found = keyring.certificate(namespace, ref.name)
+    return ("", found) if isinstance(found, str) else found
+
+
+def _translate_certificates(
+    gateway: Gateway,
+    tls: ListenerTLSConfig,
+    path: str,
+    world: World,
+    keyring: Keyring,
+    report: Report,
+) -> tuple[Certified, ...]:
+    certificates: dict[str, Certified] = {}
+    wrong: list[tuple[str, str, str]] = []
+    for at, ref in enumerate(tls.certificate_refs):
+        where = f"{path}.tls.certificateRefs[{at}]"
+        found = resolve_certificate(gateway, ref, world, keyring)
+        if isinstance(found, tuple):
+            wrong.append((where, found[0] or "InvalidCertificateRef", found[1]))
+            continue
+        algorithm = found.pair.algorithm
+        if certificates.setdefault(algorithm, found).secret.name != found.secret.name:
+            said = f"a listener serves one {algorithm} certificate; the first one is served"
+            wrong.append((where, "InvalidCertificateRef", said))
+        elif 0 < found.pair.not_after < world.settings.now:
+            report.warn(where, "Invalid", f"the certificate expired at {found.pair.until}")
+    if not tls.certificate_refs:
+        said = "a Secret with the certificate is required"
+        report.unresolve(f"{path}.tls.certificateRefs", "InvalidCertificateRef", said)
+    for where, reason, said in wrong:
+        report.unresolve(
+            where, "PartiallyInvalidCertificateRef" if certificates else reason, said
+        )
+    return tuple(certificates.values())
+
+
+def _translate_options(tls: ListenerTLSConfig, path: str, report: Report) -> TlsVersion:
+    version: TlsVersion = "1.2"
+    for key, value in sorted(tls.options.items()):
+        where = f"{path}.tls.options[{key}]"
+        if key != MIN_VERSION:
+            report.warn(where, "NotSupported", f'"{key}" (supported: {MIN_VERSION})')
+        elif value in _VERSIONS:
+            version = _VERSIONS[value]
+        else:
+            report.refuse(where, "UnsupportedValue", f'"{value}" (supported: 1.2, 1.3)')
+    return version
+
+
+def _validation_of(gateway: Gateway, port: int) -> tuple[FrontendTLSValidation | None, str]:
+    """Return how clients of a port are verified, and the field path of that."""
+    frontend = gateway.spec.tls.frontend if gateway.spec.tls else None
+    if frontend is None:
+        return None, ""
+    for at, one in enumerate(frontend.per_port):
+        if one.port == port:
+            return one.tls.validation, f"spec.tls.frontend.perPort[{at}].tls.validation"
+    return frontend.default.validation, "spec.tls.frontend.default.validation"
+
+
+def _translate_validation(
+    gateway: Gateway,
+    validation: FrontendTLSValidation,
+    path: str,
+    world: World,
+    keyring: Keyring,
+    report: Report,
+) -> ir.Secret | None:
+    bundles = []
+    for at, ref in enumerate(validation.ca_certificate_refs):
+        where = f"{path}.caCertificateRefs[{at}]"
+        if ref.group not in ("", "core") or ref.kind not in ("ConfigMap", "Secret"):
+            named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind
+            said = f'"{named}" (supported: ConfigMap, Secret)'
+            report.unresolve(where, "InvalidCACertificateKind", said)
+            continue
+        namespace = ref.namespace or gateway.metadata.namespace
+        if not _permits(gateway, world, ref.kind, namespace, ref.name):
+            said = refusal_text(
+                "Gateway", gateway.metadata.namespace, ref.kind, namespace, ref.name
+            )
+            report.unresolve(where, "RefNotPermitted", said)
+            continue
+        found = keyring.bundle(ref.kind, namespace, ref.name)
+        if isinstance(found, str):
+            report.unresolve(where, "InvalidCACertificateRef", found)
+        else:
+            bundles.append(found)
+    if not bundles:
+        said = "none of the references gives a certificate to verify clients with"
+        report.refuse(f"{path}.caCertificateRefs", "NoValidCACertificate", said)
+    return join_bundles(bundles)
+
+
+def _permits(gateway: Gateway, world: World, kind: str, namespace: str, name: str) -> bool:
+    own = gateway.metadata.namespace
+    return namespace == own or is_granted(
+        world.grants.get(namespace, ()),
+        kind="Gateway",
+        namespace=own,
+        to_group="",
+        to_kind=kind,
+        to_name=name,
+    )

@@ -1,0 +1,221 @@
+"""Backends for the examples: one small HTTP/1.1 server for every loopback endpoint that the given files name.
+
+In: files with EndpointSlices and Backends; the Service's (or Backend's) name becomes the server's name. Out: JSON that
+tells what the backend received, so that a `curl` through the gateway shows what the gateway did. With `--run -- command`
+the command runs beside the servers and its exit status is ours. It is for trying and testing: no TLS, loopback only.
+
+    GET /status/503     answers that status                 GET /flaky    503 the first time a request id is seen
+    GET /delay/200      answers after so many milliseconds  GET /seen     the last requests received, not counting this one
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import h11
+import yaml
+
+IDLE_SECONDS = 120.0
+KEPT_REQUESTS = 100
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one server listens: an address and a port, or the path of a unix socket."""
+
+    service: str
+    address: str
+    port: int = 0
+
+    def __str__(self) -> str:
+        if not self.port:
+            return f"unix:{self.address}"
+        return (
+            f"[{self.address}]:{self.port}"
+            if ":" in self.address
+            else f"{self.address}:{self.port}"
+        )
+
+
+def find_places(documents: Iterator[Any]) -> Iterator[Place]:
+    """All endpoints on this machine that the objects name."""
+    for document in documents:
+        match document:
+            case {
+                "kind": "EndpointSlice",
+                "metadata": {"labels": labels},
+                "endpoints": endpoints,
+                "ports": ports,
+            }:
+                for endpoint in endpoints:
+                    for address in endpoint["addresses"]:
+                        for port in ports:
+                            yield Place(labels["kubernetes.io/service-name"], address, port["port"])
+            case {"kind": "Backend", "metadata": {"name": name}, "spec": {"endpoints": endpoints}}:
+                for endpoint in endpoints:
+                    match endpoint:
+                        case {"ip": {"address": address, "port": port}}:
+                            yield Place(name, address, port)
+                        case {"fqdn": {"hostname": "localhost", "port": port}}:
+                            yield Place(name, "127.0.0.1", port)
+                        case {"unix": {"path": path}}:
+                            yield Place(name, path)
+
+
+@dataclass
+class Origin:
+    """One server and what it has seen."""
+
+    place: Place
+    seen: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT_REQUESTS))
+    known_ids: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_REQUESTS))
+
+    async def serve(self) -> asyncio.Server:
+        if not self.place.port:
+            return await asyncio.start_unix_server(self.on_connection, self.place.address)
+        return await asyncio.start_server(self.on_connection, self.place.address, self.place.port)
+
+    async def on_connection(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        connection = h11.Connection(h11.SERVER)
+        try:
+            while await self.answer_one(connection, reader, writer):
+                connection.start_next_cycle()
+        except (OSError, TimeoutError, h11.ProtocolError):
+            pass  # the peer went away or spoke something else: nobody to tell
+        except asyncio.CancelledError:
+            pass  # the program ends
+        finally:
+            writer.close()
+
+    async def answer_one(
+        self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Answer one request; False when the connection is done."""
+        request: h11.Request | None = None
+        body_bytes = 0
+        while True:
+            event = connection.next_event()
+            if event is h11.NEED_DATA:
+                if connection.they_are_waiting_for_100_continue:
+                    writer.write(
+                        connection.send(h11.InformationalResponse(status_code=100, headers=[]))
+                        or b""
+                    )
+                data = await asyncio.wait_for(reader.read(65536), IDLE_SECONDS)
+                connection.receive_data(data)
+            elif isinstance(event, h11.Request):
+                request = event
+            elif isinstance(event, h11.Data):
+                body_bytes += len(event.data)
+            elif isinstance(event, h11.EndOfMessage) and request is not None:
+                break
+            else:
+                return False
+        status, content = await self.reply_to(request, body_bytes)
+        payload = json.dumps(content, indent=1).encode() + b"\n"
+        headers = [("content-type", "application/json"), ("content-length", str(len(payload)))]
+        reason = HTTPStatus(status).phrase
+        head = (
+            connection.send(h11.Response(status_code=status, headers=headers, reason=reason)) or b""
+        )
+        body = b"" if request.method == b"HEAD" else connection.send(h11.Data(data=payload)) or b""
+        end = connection.send(h11.EndOfMessage()) or b""
+        writer.write(head + body + end)
+        await writer.drain()
+        return connection.our_state is h11.DONE and connection.their_state is h11.DONE
+
+    async def reply_to(self, request: h11.Request, body_bytes: int) -> tuple[int, Any]:
+        path = request.target.decode("ascii", "replace")
+        headers: dict[str, str] = {}
+        for name, value in request.headers:
+            key = name.decode("ascii")
+            text = value.decode("latin-1")
+            headers[key] = f"{headers[key]}, {text}" if key in headers else text
+        if path == "/seen":
+            return 200, list(self.seen)
+        told = {
+            "service": self.place.service,
+            "endpoint": str(self.place),
+            "method": request.method.decode("ascii"),
+            "path": path,
+            "headers": headers,
+            "body_bytes": body_bytes,
+        }
+        self.seen.append(told)
+        match path.partition("?")[0].strip("/").split("/"):
+            case [*_, "status", code] if code in {
+                str(int(status)) for status in HTTPStatus if status >= 200
+            }:
+                return int(code), told
+            case [*_, "delay", milliseconds] if milliseconds.isdecimal():
+                await asyncio.sleep(min(int(milliseconds), 60_000) / 1000)
+            case [*_, "flaky"]:
+                request_id = headers.get("x-request-id", "")
+                if request_id not in self.known_ids:
+                    self.known_ids.append(request_id)
+                    return 503, told
+        return 200, told
+
+
+async def run_beside(command: list[str]) -> int:
+    """Run the command to its end, handing SIGINT and SIGTERM on to it once."""
+    process = await asyncio.create_subprocess_exec(*command, start_new_session=True)
+
+    def hand_on(number: int) -> None:
+        if process.returncode is None:
+            process.send_signal(number)
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, hand_on, number)
+    return await process.wait()
+
+
+async def main() -> int:
+    parser = argparse.ArgumentParser(description="Backends for the examples.")
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument(
+        "--run", action="store_true", help="run the command that follows -- beside the servers"
+    )
+    arguments = sys.argv[1:]
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    options, command = parser.parse_args(arguments[:cut]), arguments[cut + 1 :]
+
+    texts = [path.read_text() for path in options.files]
+    places = dict.fromkeys(
+        place for text in texts for place in find_places(yaml.safe_load_all(text))
+    )
+    servers = []
+    for place in places:
+        try:
+            servers.append(await Origin(place).serve())
+        except OSError as error:
+            print(
+                f"origin {place.service}: cannot listen on {place}: {error.strerror}",
+                file=sys.stderr,
+            )
+            return 1
+        print(f"origin {place.service} listens on {place}", flush=True)
+    if options.run:
+        return await run_beside(command)
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    await stopped.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

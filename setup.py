@@ -1,0 +1,138 @@
+"""Build the two native modules: `edgefast.core.engine` (Cython on csrc) and `edgefast._csrc` (cffi on csrc).
+
+In: edgefast/core/*.pyx|pxd|pxi, csrc/*.c|h, edgefast/table/csrc_build.py. Out: extension modules; everything else about
+the package is in pyproject.toml. Objects are compiled in parallel and only when they or a header they read have changed.
+Environment: EDGEFAST_DEBUG=1 builds with bounds checks, C asserts and no optimisation; EDGEFAST_SANITIZE=1 adds
+AddressSanitizer and UndefinedBehaviorSanitizer. Must never read the network, nor write outside build/ and the modules.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from Cython import Build as cython
+from setuptools import Extension, setup
+from setuptools.command.build import build
+from setuptools.command.build_ext import build_ext
+
+DEBUG = os.environ.get("EDGEFAST_DEBUG") == "1"
+SANITIZE = os.environ.get("EDGEFAST_SANITIZE") == "1"
+VARIANT = ("debug" if DEBUG else "release") + ("-sanitize" if SANITIZE else "")
+JOBS = len(os.sched_getaffinity(0))
+
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZE else []
+OPTIMISE = ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG or SANITIZE else ["-O3", "-g1"]
+# -idirafter, not -I: csrc/limits.h must not stand in for <limits.h>.
+COMPILE = ["-std=c11", "-idirafter", "csrc", "-fvisibility=hidden", *OPTIMISE, *SANITIZERS]
+
+# The one place for Cython directives. Release code checks bounds where the C does: at load and in the head scan.
+DIRECTIVES = {
+    "language_level": "3",
+    "boundscheck": DEBUG,
+    "wraparound": False,
+    "initializedcheck": DEBUG,
+    "nonecheck": DEBUG,
+    "cdivision": True,
+    "embedsignature": False,
+    "freethreading_compatible": False,
+    "warn.maybe_uninitialized": True,
+    "warn.unreachable": True,
+    "warn.unused": True,
+}
+
+
+def c_sources() -> list[str]:
+    """All of csrc; its unit tests, benches and fuzz targets are in folders of their own."""
+    return sorted(map(str, Path("csrc").glob("*.c")))
+
+
+def engine() -> list[Extension]:
+    room = Path("edgefast/core")
+    if not (room / "engine.pyx").exists():
+        return []
+    parts = [path for kind in ("pyx", "pxd", "pxi") for path in room.glob(f"*.{kind}")]
+    extension = Extension(
+        "edgefast.core.engine",
+        [str(room / "engine.pyx"), *c_sources()],
+        depends=sorted(map(str, parts)),
+    )
+    translate: Any = cython.cythonize
+    modules: list[Extension] = translate(
+        [extension],
+        build_dir=f"build/cython-{VARIANT}",
+        compiler_directives=DIRECTIVES,
+        include_path=["edgefast/core"],
+        nthreads=0,
+    )
+    return modules
+
+
+class Build(build):
+    """Keep the objects of each variant apart: a debug build must never reuse release objects."""
+
+    def finalize_options(self) -> None:
+        if self.build_base == "build":
+            self.build_base = f"build/{VARIANT}"
+        super().finalize_options()
+
+
+class BuildExt(build_ext):
+    """Same flags for both modules, objects compiled in parallel and only those whose source or headers are newer.
+
+    The modules themselves are built one after the other: they share the objects of csrc.
+    """
+
+    def build_extensions(self) -> None:
+        for extension in self.extensions:
+            extension.depends += map(str, Path("csrc").rglob("*.h"))
+            extension.include_dirs = [d for d in extension.include_dirs if d != "csrc"]
+            extension.extra_compile_args = COMPILE
+            extension.extra_link_args = SANITIZERS
+            if DEBUG:
+                extension.define_macros.append(("EF_DEBUG", "1"))
+                extension.undef_macros.append("NDEBUG")
+        compiler: Any = self.compiler
+
+        def compile_all(sources: list[str], output_dir: str | None = None, **settings: Any) -> Any:
+            _, objects, extra, options, todo = compiler._setup_compile(
+                output_dir,
+                settings.get("macros"),
+                settings.get("include_dirs"),
+                sources,
+                settings.get("depends"),
+                settings.get("extra_postargs"),
+            )
+            flags = [*compiler._get_cc_args(options, settings.get("debug"), None), "-MMD"]
+
+            def compile_one(obj: str) -> None:
+                if not is_fresh(Path(obj)):
+                    compiler._compile(obj, *todo[obj], flags, extra, options)
+
+            with ThreadPoolExecutor(JOBS) as pool:
+                list(pool.map(compile_one, todo))
+            return objects
+
+        compiler.compile = compile_all
+        super().build_extensions()
+
+
+def is_fresh(obj: Path) -> bool:
+    """True when the object is newer than every file its compilation read (its make dependency file) and setup.py."""
+    rule = obj.with_suffix(".d")
+    if not obj.exists() or not rule.exists():
+        return False
+    read = rule.read_text().replace("\\\n", " ").split()[1:]
+    built = obj.stat().st_mtime
+    return all(os.path.exists(f) and os.path.getmtime(f) < built for f in [*read, __file__])
+
+
+TABLE = Path("edgefast/table/csrc_build.py")
+
+setup(
+    ext_modules=engine(),
+    cffi_modules=[f"{TABLE}:ffi"] if TABLE.exists() else [],
+    cmdclass={"build": Build, "build_ext": BuildExt},
+)

@@ -1,0 +1,1 @@
+"""The command line, called as its users call it: exit statuses, texts, formats."""

@@ -1,0 +1,91 @@
+"""The command as installed: starts fast, knows its subcommands, refuses what it does not know, colours terminals only."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.calling import call
+from edgefast import __version__
+from edgefast.cli.main import BUILT_IN
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.pure
+def test_version() -> None:
+    outcome = call("version")
+    assert outcome.status == 0
+    assert outcome.out.startswith(f"edgefast {__version__} (")
+    assert f'"edgefast": "{__version__}"' in call("version", "-o", "json").out
+
+
+@pytest.mark.pure
+def test_help_names_every_command() -> None:
+    outcome = call("--help")
+    assert outcome.status == 0
+    for name, (_, _, line) in BUILT_IN.items():
+        assert re.search(rf"^  {name} +{re.escape(line)}$", outcome.out, re.M)
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_each_command_has_help(name: str) -> None:
+    outcome = call(name, "--help")
+    assert outcome.status == 0
+    assert outcome.out.startswith("Usage:")
+
+
+@pytest.mark.pure
+def test_unknown_command() -> None:
+    outcome = call("serve")
+    assert outcome.status == 2
+    assert "No such command 'serve'" in outcome.err
+
+
+@pytest.mark.pure
+def test_version_loads_nothing_heavy() -> None:
+    script = "import sys, edgefast.cli.version; print(sorted(sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+    for module in ("asyncio", "uvloop", "yaml", "msgspec", "cryptography", "importlib.metadata"):
+        assert f"'{module}'" not in loaded
+
+
+@pytest.mark.pure
+def test_the_controller_refuses() -> None:
+    script = "import sys; from controller.main import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, timeout=30
+    )
+    assert done.returncode == 2
+    assert "no controller" in done.stderr
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_colour_only_on_a_terminal(no_color: str, coloured: bool, tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(
+        "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: none}]}\n"
+    )
+    command = [sys.executable, "-m", "edgefast.cli.main", "check", "-f", str(path)]
+    environment = os.environ | {"NO_COLOR": no_color, "TERM": "xterm"}
+    ours, theirs = pty.openpty()
+    with open(ours, "rb", buffering=0) as screen:
+        subprocess.run(
+            command, cwd=ROOT, env=environment, stdout=theirs, stderr=subprocess.DEVNULL, timeout=30
+        )
+        os.close(theirs)
+        shown = screen.read(65536)
+    assert (b"\x1b[" in shown) == coloured
+    piped = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=30)
+    assert b"\x1b[" not in piped.stdout
+    assert piped.returncode == 1

@@ -1,0 +1,1 @@
+"""Every example is run: its curl lines are the test cases, and what its comments promise is asserted."""

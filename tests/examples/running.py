@@ -1,0 +1,150 @@
+"""One example running as its reader would run it: origins and gateway on free ports, and the promises of its comments.
+
+In: an example's file name. Out: `Example` with its curl lines (`promises`) and a running process tree. The origins are
+examples/origin.py itself. Nothing in the files is changed but port numbers and the path of a unix socket.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from examples.ports import Ports
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+DEADLINE = 30.0
+
+_PROMISE = re.compile(r"^#   (curl .*?)\s+# (\d{3})((?: \S+)*)$", re.M)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One curl line and what its comment says: status, service that answers, and fields (`path=/a`, `location=...`)."""
+
+    command: str
+    status: int
+    service: str
+    fields: tuple[tuple[str, str], ...]
+
+
+def read_promises(text: str) -> list[Promise]:
+    """The curl lines in an example's comment."""
+    found = []
+    for command, status, rest in _PROMISE.findall(text):
+        words = rest.split()
+        service = words.pop(0) if words and "=" not in words[0] else ""
+        fields = tuple((name, value) for name, _, value in (word.partition("=") for word in words))
+        found.append(Promise(command, int(status), service, fields))
+    return found
+
+
+class Example:
+    """Use as a context manager; the origins and the gateway run inside it."""
+
+    def __init__(self, name: str, folder: Path, more: tuple[Path, ...] = ()) -> None:
+        self.ports = Ports()
+        self.folder = folder
+        self.file = folder / name
+        text = (
+            (EXAMPLES / name)
+            .read_text()
+            .replace("/tmp/edgefast-example.sock", str(folder / "socket"))
+        )
+        self.text = self.ports.replace(text)
+        self.file.write_text(self.text)
+        self.promises = read_promises(self.text)
+        self._more = more
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Example:
+        command = [sys.executable, str(EXAMPLES / "origin.py"), str(self.file), "--run", "--"]
+        command += [
+            sys.executable,
+            "-m",
+            "edgefast.cli.main",
+            "run",
+            "-f",
+            str(self.file),
+            "--workers",
+            "1",
+        ]
+        for path in self._more:
+            command += ["-f", str(path)]
+        for name, fixed in (("admin", 19000), ("metrics", 19001), ("ready", 19003)):
+            command += [f"--{name}", f"127.0.0.1:{self.ports[fixed]}"]
+        command += ["--min-drain", "0", "--drain-timeout", "2"]
+        with open(self.folder / "log", "ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        try:
+            self._wait_ready(self._process)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process is not None
+        self._process.terminate()
+        try:
+            self._process.wait(15)
+        finally:
+            self._process.kill()
+            self._process.wait(5)
+
+    def _wait_ready(self, process: subprocess.Popen[bytes]) -> None:
+        end = time.monotonic() + DEADLINE
+        while True:
+            assert process.poll() is None, f"ended with {process.returncode}:\n{self.log}"
+            try:
+                if get(self.ports[19003], "/ready")[0] == 200:
+                    return
+            except OSError:
+                pass
+            assert time.monotonic() < end, f"not ready in {DEADLINE} s:\n{self.log}"
+            time.sleep(0.02)
+
+    @property
+    def log(self) -> str:
+        """All output of the gateway and the origins."""
+        return (self.folder / "log").read_text(errors="replace")
+
+
+def get(port: int, path: str, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+    """One GET on loopback."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", path, headers=headers or {})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def curl(command: str) -> tuple[int, dict[str, str], bytes]:
+    """Run a curl line as written; returns the status, the headers in lower case and the body."""
+    arguments = shlex.split(command)
+    assert arguments[0] == "curl", command
+    made: Any = subprocess.run(
+        ["curl", "-s", "-S", "-i", "--max-time", "20", *arguments[1:]],
+        capture_output=True,
+        timeout=30,
+    )
+    assert made.returncode == 0, f"{command}: {made.stderr.decode()}"
+    head, _, body = made.stdout.partition(b"\r\n\r\n")
+    while head.startswith(b"HTTP/1.1 1"):
+        head, _, body = body.partition(b"\r\n\r\n")
+    status, *lines = head.decode("latin-1").split("\r\n")
+    headers = {
+        name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
+    }
+    return int(status.split()[1]), headers, body

@@ -1,0 +1,1 @@
+"""Promises about the project itself: import contracts, file sizes, README, changelog, packages."""

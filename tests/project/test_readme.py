@@ -1,0 +1,150 @@
+"""README.md is run: every shell block, in order, against the gateway that its `make run` starts; outputs are compared.
+
+A block marked `sh` is executed. A block of another language right after it (with at most prose between) is its output, in
+which a line `...` stands for any lines and `...` within a line for any text; without one the block must exit with 0. Fixed
+ports become free ones and examples/ becomes a copy with those ports: nothing else is changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from examples.ports import Ports
+from examples.running import get
+
+pytestmark = [pytest.mark.wire, pytest.mark.timeout(600)]
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "README.md").read_text()
+START = 240.0  # seconds: `make run` may have to build first
+
+
+@dataclass(frozen=True)
+class Block:
+    """One shell block and the output that the README shows for it."""
+
+    script: str
+    output: str | None
+
+
+def read_blocks(text: str) -> list[Block]:
+    """All shell blocks of a page."""
+    found: list[Block] = []
+    for language, body in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S):
+        if language == "sh":
+            found.append(Block(body, None))
+        elif found and found[-1].output is None:
+            found[-1] = Block(found[-1].script, body)
+    return found
+
+
+def expect(shown: str) -> re.Pattern[str]:
+    """What an output block stands for."""
+    lines = [re.escape(line).replace(r"\.\.\.", "[^\n]*") + "\n" for line in shown.splitlines()]
+    return re.compile("".join("(?s:.*)" if line == "[^\n]*\n" else line for line in lines))
+
+
+@pytest.fixture
+def ports(tmp_path: Path) -> Ports:
+    """Free ports, and the examples that use them."""
+    chosen = Ports()
+    (tmp_path / "examples").mkdir()
+    for path in (ROOT / "examples").iterdir():
+        if path.suffix in {".yaml", ".py"}:
+            (tmp_path / "examples" / path.name).write_text(chosen.replace(path.read_text()))
+    return chosen
+
+
+@pytest.fixture
+def running(ports: Ports, tmp_path: Path) -> Iterator[None]:
+    """`make run`, as in the first block, until it is ready."""
+    addresses = {
+        name: f"127.0.0.1:{ports[fixed]}" for name, fixed in (("admin", 19000), ("metrics", 19001))
+    }
+    arguments = " ".join(f"--{name} {address}" for name, address in addresses.items())
+    arguments += f" --ready 127.0.0.1:{ports[19003]} --min-drain 0 --drain-timeout 2"
+    command = ["make", "run", f"FILE={tmp_path}/examples/quickstart.yaml", f"ARGS={arguments}"]
+    with open(tmp_path / "log", "wb") as log:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=_outside_make(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
+    try:
+        end = time.monotonic() + START
+        while not _is_ready(ports[19003]):
+            assert process.poll() is None, (tmp_path / "log").read_text()
+            assert time.monotonic() < end, (tmp_path / "log").read_text()
+            time.sleep(0.05)
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        finally:
+            process.kill()
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        return get(port, "/ready")[0] == 200
+    except OSError:
+        return False
+
+
+def _outside_make() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
+    }
+
+
+def test_blocks_do_what_they_show(ports: Ports, running: None, tmp_path: Path) -> None:
+    first, *blocks = read_blocks(TEXT)
+    assert first.script == "make run\n", "the first block starts the gateway"
+    assert len(blocks) >= 3
+    for block in blocks:
+        script = re.sub(
+            r"(?<![\w/])examples/", f"{tmp_path}/examples/", ports.replace(block.script)
+        )
+        done = subprocess.run(
+            ["bash", "-uo", "pipefail", "-c", script],
+            cwd=ROOT,
+            env=_outside_make(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        shown = f"{script}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr, shown
+        if block.output is None:
+            assert done.returncode == 0, shown
+        else:
+            assert expect(ports.replace(block.output)).fullmatch(done.stdout), shown
+
+
+def test_what_make_run_prints(ports: Ports, running: None, tmp_path: Path) -> None:
+    log = (tmp_path / "log").read_text()
+    assert f"curl http://localhost:{ports[8080]}" in log.replace("127.0.0.1", "localhost"), log
+    assert "api" in log
+
+
+def test_links_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").glob("*.md")]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} -> {target}"
+
+
+def test_an_output_with_gaps() -> None:
+    assert expect("a\n...\nb ... d\n").fullmatch("a\nx\ny\nb c d\n")
+    assert not expect("a\n...\nb\n").fullmatch("a\nx\nb\nc\n")

@@ -1,0 +1,35 @@
+"""The rules as a whole: what they read exists, and our own kinds state theirs in CEL."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgefast.resources import rules_config, rules_edge
+from edgefast.resources.rule import Rule
+from edgefast.resources.rules import _BOOKS, rules_of
+from edgefast.resources.shape import shape_of
+
+pytestmark = pytest.mark.pure
+
+RULES = [rule for book in _BOOKS for rule in book.rules]
+
+
+def _name(rule: Rule) -> str:
+    return f"{rule.struct.__name__}-{rule.check.__name__}"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=_name)
+def test_rule_reads_fields_that_exist(rule: Rule) -> None:
+    assert rule.reads
+    assert set(rule.reads) <= {field.attr for field in shape_of(rule.struct).fields}
+    assert rule in rules_of(rule.struct)
+
+
+@pytest.mark.parametrize("rule", rules_edge.BOOK.rules + rules_config.BOOK.rules, ids=_name)
+def test_own_rule_has_a_cel_twin(rule: Rule) -> None:
+    assert rule.message
+    for attr in rule.reads:
+        field = next(one for one in shape_of(rule.struct).fields if one.attr == attr)
+        if field.name != "type":
+            assert f"self.{field.name}" in rule.cel
+    assert rule.cel.count("(") == rule.cel.count(")")

@@ -1,0 +1,32 @@
+"""Wires the harness into pytest: the marker, assertion rewriting, the logs of the proxy below a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parent
+for module in ("oracle", "runner", "gateway", "cases", "client", "responses"):
+    pytest.register_assert_rewrite(f"wire.harness.{module}")
+
+from wire.harness.gateway import LIVE  # noqa: E402
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests of this folder are wire tests."""
+    for item in items:
+        if item.path.is_relative_to(FOLDER):
+            item.add_marker(pytest.mark.wire)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
+    """Show the end of the log of every running proxy below a failure."""
+    report = yield
+    if report.failed:  # type: ignore[attr-defined]
+        for gateway in LIVE:
+            report.sections.append((f"edgefast {gateway.pid}", gateway.log_tail()))  # type: ignore[attr-defined]
+    return report

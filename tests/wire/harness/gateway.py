@@ -1,0 +1,298 @@
+"""The proxy under test: one real `edgefast run` process tree on free loopback ports, with its log and its post-mortem.
+
+In: Gateway API objects. Out: addresses to connect to, and at the end a verdict: still alive, no traceback in the log, no
+connection left behind (by the kernel's account). Every run gets a Gateway `void` beside the objects of the test: its port
+answers 404 by itself, which tells that the worker's loop has turned, and `/generation` there names the applied table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from wire.harness import objects as make
+from wire.harness import proc
+from wire.harness.client import Address, Client
+from wire.harness.ports import free_port
+
+START = 30.0  # seconds: ceiling for a start on a busy machine
+_BAD = re.compile(
+    r"Traceback \(most recent|Exception ignored|never retrieved|exception was never|"
+    r"Error in |Unhandled|AddressSanitizer|runtime error:|Segmentation|core dumped|"
+    r"callback failed|AssertionError|\bpanic\b",
+)
+LIVE: list[Gateway] = []  # for the log section of failed tests
+
+
+class Gateway:
+    """Use as a context manager. `port("void")` and `admin` are always there."""
+
+    strict = True  # header rules of the product are checked on what it forwards
+
+    def __init__(
+        self,
+        objects: Iterable[make.Object],
+        *,
+        workers: int = 1,
+        bind: Sequence[str] = ("127.0.0.1",),
+        arguments: Sequence[str] = (),
+        min_drain: int = 0,
+        drain_timeout: int = 2,
+    ) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="edgefast-wire-"))
+        self.objects = list(objects)
+        self.workers = workers
+        self.void_port = free_port()
+        self.admin = ("127.0.0.1", free_port())
+        self.ready = ("127.0.0.1", free_port())
+        self.metrics = ("127.0.0.1", free_port())
+        self.generation = 0
+        self.file = self.folder / "objects.yaml"
+        self.workers_may_die = False
+        self.expected_log: list[str] = []  # patterns that are no failure in this run
+        self._bind = tuple(bind)
+        self._arguments = [*arguments, "--min-drain", str(min_drain)]
+        self._arguments += ["--drain-timeout", str(drain_timeout)]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._first_workers: list[int] = []
+
+    # --- life -----------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Gateway:
+        self.start()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                self.check()
+        finally:
+            self.stop()
+        if kind is None:
+            self.check_log()
+
+    def start(self) -> None:
+        """Write the objects, start the process, wait until it serves."""
+        self.write()
+        command = [sys.executable, "-m", "edgefast.cli.main", "run", "-f", str(self.file)]
+        command += ["--workers", str(self.workers), "--state-dir", str(self.folder / "state")]
+        for name in ("admin", "ready", "metrics"):
+            host, port = getattr(self, name)
+            command += [f"--{name}", f"{host}:{port}"]
+        for address in self._bind:
+            command += ["--bind", address]
+        with open(self.folder / "out", "ab") as out, open(self.folder / "err", "ab") as err:
+            self._process = subprocess.Popen(
+                [*command, *self._arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err
+            )
+        LIVE.append(self)
+        try:
+            self.wait_until(self._is_ready, "ready", START)
+            self.wait_until(self._has_generation, "the first table", START)
+        except BaseException:
+            self.stop()
+            raise
+        self._first_workers = proc.children(self.pid)
+
+    def stop(self) -> None:
+        """SIGTERM, then SIGKILL when it does not end by itself; never leaves a process behind."""
+        if self._process is None:
+            return
+        tree = proc.family(self._process.pid) if self._process.poll() is None else []
+        self._process.terminate()
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(10)
+        for pid in tree[1:]:
+            if _is_python_child(pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        self._process = None
+        if self in LIVE:
+            LIVE.remove(self)
+
+    @property
+    def pid(self) -> int:
+        """The agent's process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """Process ids of the workers."""
+        return proc.children(self.pid)
+
+    def terminate(self) -> None:
+        """Send SIGTERM only."""
+        os.kill(self.pid, signal.SIGTERM)
+
+    def exit_status(self, deadline: float = 20.0) -> int:
+        """Wait for the end of the process."""
+        assert self._process is not None
+        return self._process.wait(deadline)
+
+    # --- configuration --------------------------------------------------------------------------------------------
+
+    def write(self, objects: Iterable[make.Object] | None = None) -> None:
+        """Replace the file as an editor would (write beside, rename); does not wait."""
+        if objects is not None:
+            self.objects = list(objects)
+        self.generation += 1
+        documents = [*self.objects, *self._own_objects()]
+        beside = self.file.with_suffix(".tmp")
+        beside.write_text(yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=False))
+        beside.rename(self.file)
+
+    def apply(self, objects: Iterable[make.Object]) -> None:
+        """Replace the objects and wait until every worker serves the new table."""
+        self.write(objects)
+        self.wait_until(self._has_generation, f"generation {self.generation}", START)
+
+    def _own_objects(self) -> list[make.Object]:
+        host = f"g-{self.generation}.test"
+        redirect = {"type": "RequestRedirect", "requestRedirect": {"hostname": host}}
+        matches = [make.path("/generation", "Exact")]
+        return [
+            make.gateway_class(),
+            make.gateway("void", [make.listener(self.void_port)]),
+            make.route("generation", [{"matches": matches, "filters": [redirect]}], parent="void"),
+        ]
+
+    def _is_ready(self) -> bool:
+        return self.get(self.ready, "/ready")[0] == 200
+
+    def _has_generation(self) -> bool:
+        # New connections spread over the workers: with several, enough of them must agree in a row.
+        wanted = f"g-{self.generation}.test"
+        for _ in range(1 if self.workers == 1 else 12 * self.workers):
+            try:
+                with Client(self.void, deadline=5) as client:
+                    location = client.request("GET", "/generation").value("location") or ""
+            except (OSError, AssertionError):
+                return False
+            if wanted not in location:
+                return False
+        return True
+
+    def wait_until(self, check: Callable[[], bool], what: str, deadline: float = 10.0) -> None:
+        """Poll a condition; a failure carries the end of the log."""
+        end = time.monotonic() + deadline
+        while True:
+            assert self._process is not None
+            status = self._process.poll()
+            assert status is None, f"edgefast ended with {status}:\n{self.log_tail()}"
+            with contextlib.suppress(OSError):
+                if check():
+                    return
+            assert time.monotonic() < end, f"no {what} in {deadline} s:\n{self.log_tail()}"
+            time.sleep(0.02)
+
+    # --- addresses and what it tells ------------------------------------------------------------------------------
+
+    @property
+    def void(self) -> Address:
+        """Where every path but /generation is answered with 404 by the proxy itself."""
+        return ("127.0.0.1", self.void_port)
+
+    @staticmethod
+    def get(address: tuple[str, int], path: str, method: str = "GET") -> tuple[int, bytes]:
+        """One request to an admin, readiness or metrics server."""
+        connection = http.client.HTTPConnection(*address, timeout=10)
+        try:
+            connection.request(method, path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def dump(self) -> Any:
+        """GET /dump of the admin server."""
+        status, body = self.get(self.admin, "/dump")
+        assert status == 200, body
+        return json.loads(body)
+
+    def metric(self, name: str, **labels: str) -> float:
+        """Sum of a metric over all series that carry these labels."""
+        status, body = self.get(self.metrics, "/metrics")
+        assert status == 200, body
+        total = 0.0
+        for line in body.decode().splitlines():
+            if re.match(rf"{re.escape(name)}[ {{]", line) and all(
+                f'{key}="{value}"' in line for key, value in labels.items()
+            ):
+                total += float(line.rpartition(" ")[2])
+        return total
+
+    @property
+    def log(self) -> str:
+        """Everything written to standard error."""
+        return (self.folder / "err").read_text(errors="replace")
+
+    @property
+    def access_log(self) -> str:
+        """Everything written to standard output."""
+        return (self.folder / "out").read_text(errors="replace")
+
+    def log_tail(self, lines: int = 60) -> str:
+        """The end of both logs."""
+        out, err = self.access_log.splitlines()[-15:], self.log.splitlines()[-lines:]
+        return "\n".join(["--- stderr", *err, "--- stdout", *out])
+
+    # --- verdict --------------------------------------------------------------------------------------------------
+
+    def client_connections(self) -> list[proc.Connection]:
+        """Connections that clients have open to any listener of the proxy."""
+        found = proc.connections(proc.family(self.pid))
+        listening = {item.local_port for item in found if item.state == "LISTEN"}
+        return [i for i in found if i.local_port in listening and i.state != "LISTEN"]
+
+    def check_no_leak(self, deadline: float = 5.0) -> None:
+        """All clients are gone: the proxy must hold no client connection and no dead upstream one."""
+        end = time.monotonic() + deadline
+        while True:
+            own = {self.admin[1], self.ready[1], self.metrics[1]}
+            left = [item for item in self.client_connections() if item.local_port not in own]
+            tree = proc.family(self.pid)
+            dead = [item for item in proc.connections(tree) if item.state == "CLOSE_WAIT"]
+            if not left and not dead:
+                return
+            assert time.monotonic() < end, f"leaked: clients {left}, closed by the peer {dead}"
+            time.sleep(0.02)
+
+    def check(self) -> None:
+        """Alive, the same workers as at the start, nothing leaked."""
+        assert self._process is not None
+        assert self._process.poll() is None, f"edgefast died:\n{self.log_tail()}"
+        if not self.workers_may_die:
+            workers = self.worker_pids
+            assert workers == self._first_workers, f"a worker died:\n{self.log_tail()}"
+        self.check_no_leak()
+
+    def check_log(self) -> None:
+        """No traceback, sanitizer report or unhandled error was logged."""
+        for line in self.log.splitlines():
+            if _BAD.search(line) and not any(re.search(it, line) for it in self.expected_log):
+                raise AssertionError(f"the log has {line!r}:\n{self.log_tail()}")
+
+
+def _is_python_child(pid: int) -> bool:
+    # The number may have been given to another process since: only end what is ours.
+    try:
+        return b"edgefast" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
