@@ -70,7 +70,7 @@ $(VENV)/.python:
 
 # The package is built against the environment it runs in, so that one Cython and one cffi serve every later build.
 $(VENV)/.run: pyproject.toml | $(VENV)/.python
-	@echo "python: installing edgefast and what it runs on"
+	@echo "python: building edgefast and installing what it runs on (about a minute)"
 	@$(BIN)/python .ci/requires.py build | xargs -d '\n' $(PIP)
 	@$(PIP) --no-build-isolation --editable .
 	@touch $@

@@ -9,6 +9,7 @@ AddressSanitizer and UndefinedBehaviorSanitizer. Must never read the network, no
 from __future__ import annotations
 
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,9 @@ DIRECTIVES = {
     "cdivision": True,
     "embedsignature": False,
     "freethreading_compatible": False,
-    "warn.maybe_uninitialized": True,
-    "warn.unreachable": True,
-    "warn.unused": True,
+    "warn.maybe_uninitialized": DEBUG,
+    "warn.unreachable": DEBUG,
+    "warn.unused": DEBUG,
 }
 
 
@@ -84,6 +85,11 @@ class BuildExt(build_ext):
 
     The modules themselves are built one after the other: they share the objects of csrc.
     """
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        # One place for objects, whoever builds (pip's editable mode would use a temporary folder and forget them).
+        self.build_temp = f"build/{VARIANT}/objects-{sys.implementation.cache_tag}"
 
     def build_extensions(self) -> None:
         for extension in self.extensions:

@@ -56,6 +56,13 @@ static enum choice relax(const ef_endpoint_load *load, uint32_t n, uint64_t trie
     return ANY;
 }
 
+/* The finalizer of splitmix64: another random number out of one. */
+static uint64_t remix(uint64_t x) {
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+    return x ^ x >> 31;
+}
+
 int ef_pick_endpoint(const ef_endpoint_load *load, uint32_t n, uint64_t tried, uint64_t rnd) {
     if (n == 0) return -1;
     if (n == 1) return 0;
@@ -65,6 +72,7 @@ int ef_pick_endpoint(const ef_endpoint_load *load, uint32_t n, uint64_t tried, u
     if (eligible(load, a, tried, HEALTHY_FRESH) && eligible(load, b, tried, HEALTHY_FRESH)) {
         return (int)less_loaded(load, a, b);
     }
+    rnd = remix(rnd); /* which values were refused depends on rnd: the second draw must not */
     uint32_t count;
     const enum choice choice = relax(load, n, tried, &count);
     const uint32_t first = scale(rnd, count);

@@ -34,7 +34,7 @@ static inline const ef_blob *blob_of(const ef_vhost *vhost, uint64_t hash) {
 static inline void take_run(ef_route *it, const ef_blob *blob, const ef_cand *at, uint32_t n, unsigned kind, uint32_t prefix) {
     it->run_blob = blob;
     it->run_at = at;
-    it->run_end = at + n;
+    it->run_end = n != 0 ? at + n : at;
     it->run_kind = (uint8_t)kind;
     it->run_prefix = prefix;
 }

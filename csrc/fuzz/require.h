@@ -17,7 +17,7 @@
 
 /* A copy of exactly len bytes on the heap: AddressSanitizer sees a read of one too many. The caller frees it. */
 static inline uint8_t *exact_copy(const uint8_t *data, size_t len) {
-    uint8_t *copy = malloc(len > 0 ? len : 1);
+    uint8_t *copy = calloc(1, len > 0 ? len : 1);
     if (copy == NULL) abort();
     if (len > 0) memcpy(copy, data, len);
     return copy;

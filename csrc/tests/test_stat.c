@@ -31,7 +31,7 @@ static void test_rows(void) {
     CHECK_EQUAL(web->cells[3], 3);
     CHECK_EQUAL(api->cells[3], 0);
     CHECK_EQUAL(s->rows[0].label[0], 0);
-    memset((uint8_t *)(s->rows + s->max_rows), 0, 128); /* a predecessor died before it wrote its index */
+    memset((uint8_t *)(s->rows + s->max_rows), 0, 256); /* a predecessor died before it wrote its index */
     CHECK(get(s, "default/web\t0") == s->rows + 3);     /* a second row of that label: readers add up */
 }
 

@@ -34,7 +34,7 @@ static void test_contents(void) {
     CHECK(n == 9 && memcmp(pattern, "/r/[0-9]+", n) == 0);
     CHECK_EQUAL(b->n_paths, 3);
     CHECK_EQUAL(b->n_slots, 8);
-    CHECK_EQUAL(b->prefix_depths, 1u | 1u << 1 | 1u << 9);
+    CHECK_EQUAL(b->prefix_depths, 1u | 1u << 1 | 1u << 10);
     CHECK_EQUAL(b->exact_depths, 1u << 1);
     CHECK_EQUAL(b->max_exact_len, 2);
     size_t again_len;

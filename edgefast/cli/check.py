@@ -39,7 +39,7 @@ def check(ctx: click.Context, files: tuple[Path, ...], config: Path | None, outp
 
 def collect_problems(inputs: Inputs) -> list[Problem]:
     """Problems of decoding and of translation, by file and line; errors of one place before its warnings."""
-    found = [*inputs.problems, *translate(inputs.snapshot, inputs.settings).problems]
+    found = [*inputs.problems, *translate(inputs.reading.snapshot, inputs.settings).problems]
     return sorted(dict.fromkeys(found), key=_place)
 
 
@@ -80,7 +80,7 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
 
 def summarise(inputs: Inputs, problems: Sequence[Problem]) -> str:
     """The last line: how much was read and what came of it."""
-    read = f"{_count(inputs.objects, 'object')} in {_count(inputs.files, 'file')}"
+    read = f"{_count(inputs.reading.objects, 'object')} in {_count(inputs.reading.files, 'file')}"
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors
     told = [_count(n, word) for n, word in ((errors, "problem"), (warnings, "warning")) if n]

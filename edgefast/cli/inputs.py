@@ -1,4 +1,4 @@
-"""What a one-shot subcommand works on: the objects of the files named, decoded once.
+"""What a one-shot subcommand works on: the objects of the files named, read once.
 
 In: paths (files, folders, - for standard input) and the configuration file. Out: `Inputs`: the snapshot, the settings and
 every problem found on the way. It must never raise for what a user wrote in a file; a file that cannot be read is a problem
@@ -7,74 +7,44 @@ like any other.
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from edgefast.problem import Problem, Source
-from edgefast.resources.decode import decode_config, decode_documents
-from edgefast.resources.loaded import Loaded
-from edgefast.resources.snapshot import Snapshot, check_duplicates
+from edgefast.providers.files import FileSource, Reading
+from edgefast.resources.decode import decode_config
 from edgefast.translate.settings import Settings, settings_from
-
-SUFFIXES = (".yaml", ".yml", ".json")
-STANDARD_INPUT = "<stdin>"
 
 
 class Inputs(msgspec.Struct, frozen=True):
-    """Objects and settings of one call."""
+    """Objects and settings of one call; `problems` has those of the configuration first."""
 
-    snapshot: Snapshot
+    reading: Reading
     settings: Settings
     problems: tuple[Problem, ...]
-    objects: int
-    files: int
 
 
-def read_inputs(paths: Iterable[Path], config: Path | None = None) -> Inputs:
-    """Read and decode everything; settings look at the clock, so that expired certificates are found."""
-    loaded: list[Loaded] = []
-    problems: list[Problem] = []
-    files = 0
-    for name, data in _read_all(paths, problems):
-        files += 1
-        decoded = decode_documents(data, name)
-        loaded.extend(decoded.objects)
-        problems.extend(decoded.problems)
-    problems.extend(check_duplicates(loaded))
-    settings = settings_from(None, now=int(time.time()))
-    if config is not None:
-        for name, data in _read_all([config], problems):
-            made, wrong = decode_config(data, name)
-            problems.extend(wrong)
-            settings = settings_from(made, now=int(time.time()))
-    return Inputs(Snapshot.of(loaded), settings, tuple(problems), len(loaded), files)
+def read_inputs(paths: Sequence[Path], config: Path | None = None) -> Inputs:
+    """Read and decode everything; the settings carry the time, so that expired certificates are found."""
+    reading = FileSource(paths).read()
+    settings, wrong = read_settings(config)
+    return Inputs(reading, settings, (*wrong, *reading.problems))
 
 
-def _read_all(paths: Iterable[Path], problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
-    for path in _expand(paths, problems):
-        name = STANDARD_INPUT if str(path) == "-" else str(path)
-        try:
-            yield name, sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-        except OSError as error:
-            problems.append(_unreadable(name, error.strerror or str(error)))
-
-
-def _expand(paths: Iterable[Path], problems: list[Problem]) -> Iterator[Path]:
-    for path in paths:
-        if str(path) == "-" or not path.is_dir():
-            yield path
-            continue
-        found = sorted(
-            item for item in path.rglob("*") if item.suffix in SUFFIXES and item.is_file()
+def read_settings(config: Path | None) -> tuple[Settings, tuple[Problem, ...]]:
+    """Settings of the configuration file, or the defaults with the problems that it has."""
+    now = int(time.time())
+    if config is None:
+        return settings_from(now=now), ()
+    try:
+        data = config.read_bytes()
+    except OSError as error:
+        why = f"cannot be read: {error.strerror or error}"
+        return settings_from(now=now), (
+            Problem(None, "", "Invalid", why, source=Source(str(config), 1)),
         )
-        if not found:
-            problems.append(_unreadable(str(path), f"no file ends in {', '.join(SUFFIXES)}"))
-        yield from found
-
-
-def _unreadable(name: str, why: str) -> Problem:
-    return Problem(None, "", "Invalid", f"cannot be read: {why}", source=Source(name, 1))
+    decoded, problems = decode_config(data, str(config))
+    return settings_from(decoded, now=now), problems

@@ -12,7 +12,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.resources.kinds import KINDS
-from edgefast.translate.pipeline import Translation
+from edgefast.translate.translation import Translation
 
 Table = tuple[list[str], list[list[object]]]
 REDACTED = "<redacted>"
@@ -111,6 +111,7 @@ def infra_table(translation: Translation) -> Table:
     """One row for each port of each fleet."""
     rows: list[list[object]] = []
     for fleet in translation.infra:
+        name = f"{fleet.namespace}/{fleet.name}" if fleet.namespace else fleet.name
         for port in fleet.ports:
-            rows.append([fleet.namespace, fleet.name, port.name, port.port, port.container_port])
-    return ["NAMESPACE", "FLEET", "LISTENERS", "PORT", "CONTAINER PORT"], rows
+            rows.append([name, ", ".join(fleet.gateways), port.name, port.port, port.target])
+    return ["FLEET", "GATEWAYS", "PORT", "LISTENER PORT", "BOUND PORT"], rows

@@ -46,7 +46,7 @@ def translate(
     """Show what files are compiled to."""
     inputs = read_inputs(files, config)
     settings = msgspec.structs.replace(inputs.settings, standalone=not cluster)
-    translation = translate_objects(inputs.snapshot, settings)
+    translation = translate_objects(inputs.reading.snapshot, settings)
     for problem in collect_problems(inputs):
         click.echo(render_line(problem), err=True)
     if output == "table":

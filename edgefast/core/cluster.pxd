@@ -41,6 +41,7 @@ cdef class Cluster:
     cdef int lost(self, Upstream up) except -1
     cdef void done(self, Endpoint endpoint) noexcept
     cdef int serve_pending(self) except -1
+    cdef int forget_gone(self) except -1
     cdef bint resolving(self)
 
 

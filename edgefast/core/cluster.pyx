@@ -219,6 +219,8 @@ cdef class Cluster:
             return user.on_up_ready(up)
         if self.connections >= <uint32_t>self.spec.max_connections:
             if <uint32_t>len(self.pending) >= <uint32_t>self.spec.max_pending:
+                self.forget_gone()
+            if <uint32_t>len(self.pending) >= <uint32_t>self.spec.max_pending:
                 self.engine.count(G_PENDING_REFUSED)
                 return user.on_up_failed(UP_OVERFLOW)
             user.waiting = True
@@ -241,7 +243,7 @@ cdef class Cluster:
         counted = False
         self.engine.count(G_UPSTREAM_CONNECTS)
         try:
-            async with asyncio_timeout(timeout / 1000):
+            async with asyncio_timeout(timeout / 1000.0):
                 if endpoint.port == 0:
                     await loop.create_unix_connection(
                         lambda: up, endpoint.host, ssl=self.ssl, server_hostname=self.sni
@@ -311,6 +313,16 @@ cdef class Cluster:
         """A try on this endpoint has ended, however it did."""
         if endpoint.index >= 0 and self.load[endpoint.index].active > 0:
             self.load[endpoint.index].active -= 1
+
+    cdef int forget_gone(self) except -1:
+        """Users that stopped waiting still stand in the queue; make room of them."""
+        cdef UpstreamUser user
+        waiting = deque()
+        for user, ticket in self.pending:
+            if user.waiting and user.ticket == <uint32_t>ticket:
+                waiting.append((user, ticket))
+        self.pending = waiting
+        return 0
 
     cdef int serve_pending(self) except -1:
         cdef UpstreamUser user

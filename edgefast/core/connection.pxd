@@ -9,6 +9,7 @@ cdef class Connection(Timer):
         size_t buffer_bytes # unsent bytes after which the other side is not read
         bint closed         # connection_lost was seen, or we closed it
         bint broken         # a write failed; the read side tells the rest
+        bint bulk           # the last read filled what it was given: a long body
         bint spilled        # the transport may hold unsent bytes
         bint write_paused   # the transport asked to wait
         bint read_paused

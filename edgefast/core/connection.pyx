@@ -23,6 +23,7 @@ cdef class Connection(Timer):
         cdef msghdr message
         cdef size_t skip, length
         cdef uint8_t *to
+        cdef uint8_t small[SMALL_WRITE]
         cdef int i
         if self.closed or self.broken or total == 0:
             return 0
@@ -31,6 +32,12 @@ cdef class Connection(Timer):
         if self.fd >= 0 and not self.spilled:
             if n == 1:
                 sent = send(self.fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
+            elif total <= sizeof(small):  # copying a little is cheaper than sendmsg
+                to = small
+                for i in range(n):
+                    memcpy(to, iov[i].iov_base, iov[i].iov_len)
+                    to += iov[i].iov_len
+                sent = send(self.fd, small, total, MSG_NOSIGNAL | MSG_DONTWAIT)
             else:
                 memset(&message, 0, sizeof(message))
                 message.msg_iov = iov
@@ -129,6 +136,7 @@ cdef class Connection(Timer):
         self.partial = NULL
 
     def get_buffer(self, hint):
+        self.engine.read_buffer.size = READ_BUFFER if self.bulk else READ_SMALL
         return self.engine.read_buffer
 
     def pause_writing(self):

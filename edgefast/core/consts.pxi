@@ -1,7 +1,9 @@
 # Every tunable of the engine that is not a user's setting, with its unit and reason.
 
 cdef enum:
-    READ_BUFFER = 65536  # bytes; one per worker, shared by all connections (data is consumed before the next read)
+    READ_BUFFER = 524288  # bytes; one per worker, shared by all connections (data is consumed before the next read)
+    READ_SMALL = 65536  # bytes of it that a connection gets, until it fills them (a long body read in larger pieces costs half)
+    SMALL_WRITE = 4096  # bytes up to which pieces are copied together instead of gathered by sendmsg
     MAX_IOV = 32  # pieces of one gathered write
     TICK_MS = 20  # resolution of all timeouts; a tick costs about 2 us
     WHEEL_SLOTS = 1024  # power of two; horizon 20 s, longer deadlines are looked at once per turn

@@ -51,6 +51,7 @@ cdef class Downstream(Connection):
         cdef ssize_t used
         self.engine.wheel.refresh()
         self.engine.count_n(G_DOWNSTREAM_BYTES_RECEIVED, n)
+        self.bulk = n >= READ_SMALL and not self.read_paused
         if self.closed:
             return
         if self.pending_len:
@@ -106,6 +107,7 @@ cdef class Downstream(Connection):
                     self.refuse(400, "the two parsers disagree about this message")
                     break
                 self.left -= length
+                self.wants_continue = False
                 if self.exchange is not None:
                     iov.iov_base = <void *>(data + at)
                     iov.iov_len = length
@@ -202,7 +204,7 @@ cdef class Downstream(Connection):
         if not head.keep_alive or self.requests >= self.port.settings.max_requests or engine.draining:
             self.closing = True
         engine.wheel.disarm(self)
-        self.wants_continue = False
+        self.wants_continue = head.expect_continue
         ex = Exchange.__new__(Exchange, self)
         self.exchange = ex
         ex.begin(data, head)
@@ -222,6 +224,7 @@ cdef class Downstream(Connection):
                 self.engine.count(G_PARSER_DISAGREEMENTS)
                 result = EF_BAD
             at += used
+            self.wants_continue = False
             if result == EF_CHUNK_DATA:
                 iov[pieces].iov_base = <void *>span
                 iov[pieces].iov_len = length
@@ -237,8 +240,6 @@ cdef class Downstream(Connection):
                 if self.exchange is not None and self.exchange.started_response:
                     self.exchange.abort(F_INVALID)
                 else:
-                    if self.exchange is not None:
-                        self.exchange.client_gone()
                     self.refuse(400, ef_chunk_error_text(self.chunk.error))
                 return n
             else:
@@ -260,8 +261,6 @@ cdef class Downstream(Connection):
             if not self.witness.complete:
                 self.engine.count(G_PARSER_DISAGREEMENTS)
                 self.witness = None
-                if ex is not None:
-                    ex.client_gone()
                 return self.refuse(400, "the two parsers disagree about this message")
             if not self.closing:
                 self.engine.idle_request_witness = self.witness
@@ -332,10 +331,12 @@ cdef class Downstream(Connection):
     cdef int refuse(self, int status, const char *reason) except -1:
         """Answer a message that is not HTTP as we know it, and close."""
         cdef bytes text = <bytes>reason
+        cdef Exchange ex = self.exchange
         self.closing = True
         self.partial_done()
-        if self.exchange is not None:
-            self.exchange.client_gone()
+        self.exchange = None
+        if ex is not None:
+            ex.client_gone()
         self.answer(status, b"upgrade: HTTP/1.1\r\n" if status == 426 else b"", text + b"\n", None)
         log_refused(self.engine, self, status, text)
         return self.linger()
@@ -387,6 +388,8 @@ cdef class Downstream(Connection):
 
     cdef int exchange_done(self, Exchange ex) except -1:
         """The exchange has ended; what comes next on this connection?"""
+        if self.exchange is not ex:  # it was let go of already
+            return 0
         self.exchange = None
         if self.closed:
             return 0
@@ -417,7 +420,7 @@ cdef class Downstream(Connection):
         out_reserve(out, head.head_len + 64)
         out_raw(out, <const char *>b"HTTP/1.1 ", 9)
         write_status_rest(out, base, head)
-        write_spans(out, base, head, 0, None, None)
+        write_spans(out, base, head, EF_SPAN_HOP | EF_SPAN_NOMINATED, 0, None, None)
         out_raw(out, <const char *>b"\r\n", 2)
         self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, out.size)
         return self.send(out.data, out.size)

@@ -576,7 +576,7 @@ cdef class Engine:
             self.log_flush()
         elif not self.log_scheduled:
             self.log_scheduled = True
-            self.loop.call_later(LOG_FLUSH_MS / 1000, self._on_log_timer)
+            self.loop.call_later(LOG_FLUSH_MS / 1000.0, self._on_log_timer)
         return 0
 
     def _on_log_timer(self):

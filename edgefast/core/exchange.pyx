@@ -191,8 +191,6 @@ cdef class Exchange(UpstreamUser):
                         self.mirrors = []
                     self.mirrors.append(mirror)
                     mirror.open(self, target.cluster)
-        if head.expect_continue:
-            self.down.wants_continue = True
         self.rearm()
         self.backend.cluster.acquire(self, 0)
         return 0
@@ -357,6 +355,7 @@ cdef class Exchange(UpstreamUser):
     cdef int on_response_flush(self) except -1:
         self.down.response_flush()
         if self.down.write_paused and self.up is not None:
+            self.up.bulk = False
             self.up.pause()
         return 0
 

@@ -124,16 +124,17 @@ cdef uint32_t HASH_SERVICE_TIME = ef_name_hash(<const uint8_t *>b"x-edge-upstrea
 
 
 cdef int write_spans(
-    Out *out, const uint8_t *base, const ef_head *head, uint32_t drop_ids, HeaderOps ops, HeaderOps more
+    Out *out, const uint8_t *base, const ef_head *head, uint8_t drop_flags, uint32_t drop_ids, HeaderOps ops, HeaderOps more
 ) except -1:
-    """Copy the header lines that stay, in runs of neighbours. `drop_ids` is a bit set of enum ef_header_id."""
+    """Copy the header lines that stay, in runs of neighbours. `drop_flags` is of EF_SPAN_*, `drop_ids` a bit set of
+    enum ef_header_id."""
     cdef uint32_t run = 0, end = 0
     cdef uint16_t i
     cdef const ef_span *span
     for i in range(head.n_spans):
         span = &head.spans[i]
         if (
-            span.flags
+            (span.flags & drop_flags)
             or (drop_ids >> span.id) & 1
             or (ops is not None and ops.n and ops.drops(base, span))
             or (more is not None and more.drops(base, span))

@@ -51,7 +51,7 @@ cdef int write_request_head(
     else:
         out_raw(out, base + head.authority_off, head.authority_len)
     out_raw(out, <const char *>b"\r\n", 2)
-    write_spans(out, base, head, drop, ops, None)
+    write_spans(out, base, head, ex.settings.drop_flags, drop, ops, None)
     if forwarded == NULL and ex.settings.trusted_hops == 0 and not ex.settings.trusted_networks:
         out_bytes(out, down.own_lines)
         internal = down.internal
@@ -136,7 +136,7 @@ cdef int write_response_head(Exchange ex, Downstream down, const uint8_t *base, 
     for i in range(head.n_spans):
         if head.spans[i].name_hash == HASH_SERVICE_TIME and head.spans[i].name_len == 28:
             head.spans[i].flags |= EF_SPAN_HOP
-    write_spans(out, base, head, drop, ops, CORS_OPS if ex.cors_lines is not None else None)
+    write_spans(out, base, head, EF_SPAN_HOP | EF_SPAN_NOMINATED, drop, ops, CORS_OPS if ex.cors_lines is not None else None)
     if drop:
         out_raw(out, <const char *>b"server: edgefast\r\n", 18)
     if not head.has_date:

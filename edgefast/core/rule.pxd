@@ -4,6 +4,7 @@ cdef class HttpSettings:
     cdef:
         ef_head_limits request_limits
         ef_head_limits response_limits
+        uint8_t drop_flags      # EF_SPAN_* that keep a request line from going on
         uint64_t body_size
         size_t buffer_bytes
         int64_t upstream_idle

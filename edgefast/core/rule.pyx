@@ -15,6 +15,7 @@ cdef class HttpSettings:
         self.response_limits.line = min(spec.response_head, 262144)
         self.response_limits.count = min(spec.header_count, EF_MAX_HEADERS)
         self.response_limits.underscore = EF_UNDERSCORE_ALLOW
+        self.drop_flags = EF_SPAN_HOP | EF_SPAN_NOMINATED | (EF_SPAN_UNDERSCORE if spec.underscores == "Drop" else 0)
         self.body_size = spec.body_size
         self.buffer_bytes = spec.buffer_bytes
         self.upstream_idle = spec.upstream_idle

@@ -100,6 +100,7 @@ cdef class Upstream(Connection):
         cdef UpstreamUser user = self.user
         self.engine.wheel.refresh()
         self.engine.count_n(G_UPSTREAM_BYTES_RECEIVED, n)
+        self.bulk = n >= READ_SMALL and not self.read_paused
         if self.closed:
             return
         if user is None:

@@ -34,7 +34,7 @@ cdef class Wheel:
         if not self._running:
             self._running = True
             self._tick = self.now // TICK_MS
-            self._handle = self._loop.call_later(TICK_MS / 1000, self._on_tick)
+            self._handle = self._loop.call_later(TICK_MS / 1000.0, self._on_tick)
         return 0
 
     cdef void disarm(self, Timer timer) noexcept:
@@ -94,7 +94,7 @@ cdef class Wheel:
                     self._unlink(timer)
                     self._link(timer, timer.deadline)
         if self.armed:
-            self._handle = self._loop.call_later(TICK_MS / 1000, self._on_tick)
+            self._handle = self._loop.call_later(TICK_MS / 1000.0, self._on_tick)
         else:
             self._running = False
             self._handle = None

@@ -249,9 +249,7 @@ def _walk(
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield (
             Path(folder),
-            sorted(
-                name for name in names if name.endswith(SUFFIXES) and not name.startswith(".")
-            ),
+            sorted(name for name in names if name.endswith(SUFFIXES) and not name.startswith(".")),
         )
 
 

@@ -59,7 +59,9 @@ class Watch:
         if self._complete:
             asyncio.get_running_loop().add_reader(self._fd, self._on_readable)
         else:
-            log.warning("inotify cannot be had (%s): looking at files", os.strerror(ctypes.get_errno()))
+            log.warning(
+                "inotify cannot be had (%s): looking at files", os.strerror(ctypes.get_errno())
+            )
 
     def follow(self, folders: Folders) -> bool:
         """Watch these folders and no others; True when one is new, so that a look is due."""

@@ -35,7 +35,9 @@ class AccessLogWriter:
         self._dropped = dropped
         self._limit = queue_bytes
         self._waiting = 0
-        self._lock = threading.Lock()  # guards _waiting and dropped: held for one addition at a time
+        self._lock = (
+            threading.Lock()
+        )  # guards _waiting and dropped: held for one addition at a time
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 

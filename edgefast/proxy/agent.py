@@ -54,9 +54,7 @@ class Published(msgspec.Struct, frozen=True):
 class Agent:
     """See the module's text. Construct and `run` inside one event loop."""
 
-    def __init__(
-        self, settings: ProxySettings, command: Sequence[str] = WORKER_COMMAND
-    ) -> None:
+    def __init__(self, settings: ProxySettings, command: Sequence[str] = WORKER_COMMAND) -> None:
         self.settings = settings
         self.started_at = time.time()
         self.table_at = 0.0  # Unix time of the newest table
@@ -80,12 +78,12 @@ class Agent:
             self._on_progress,
         )
         self.slots = [
-            WorkerSlot(number, self._shop, settings.stat_rows)
-            for number in range(settings.workers)
+            WorkerSlot(number, self._shop, settings.stat_rows) for number in range(settings.workers)
         ]
         self.drain = Drain(self._shop, self.slots, self.listeners, settings)
         self._served: dict[str, tuple[str, ir.Listener]] = {}  # name: version, listener
         self._poisoned: str = ""
+        self.source_problems: tuple[Problem, ...] = ()  # of whoever publishes, for dump and metrics
         self._publishing = asyncio.Lock()
         self._progress = asyncio.Event()
         self._unbound = asyncio.Event()
@@ -195,7 +193,9 @@ class Agent:
         found = [*self.listeners.problems.values()]
         found += [_refusal_problem(one) for one in self.ledger.current.refused.values()]
         if self._poisoned:
-            message = f"workers died while they took in table {self._poisoned}; the one before is back"
+            message = (
+                f"workers died while they took in table {self._poisoned}; the one before is back"
+            )
             found.append(Problem(None, "", "Invalid", message))
         short = check_descriptors(self.served, self.file_limit)
         return (*found, short) if short else tuple(found)
@@ -294,7 +294,7 @@ def _refusal_problem(one: Refusal) -> Problem:
         case "listener", [namespace, gateway, listener]:
             reference = ObjectRef("Gateway", namespace, gateway)
             path = f"spec.listeners[name={listener}]"
-        case ("virtual_host" | "fragment"), [namespace, gateway, listener, *_]:
+        case (("virtual_host" | "fragment"), [namespace, gateway, listener, *_]):
             reference = ObjectRef("Gateway", namespace, gateway)
             path = f"spec.listeners[name={listener}]"
         case "secret", ["secret", namespace, name]:

@@ -95,10 +95,8 @@ def _no_passphrase() -> str:
 
 
 def _reason(error: ssl.SSLError) -> str:
-    match error.reason:
-        case "KEY_VALUES_MISMATCH" | "KEY_TYPE_MISMATCH":
-            return "private key does not belong to the certificate"
-        case None:
-            return "certificate or private key is malformed"
-        case reason:
-            return f"certificate or private key is not usable ({reason.lower().replace('_', ' ')})"
+    reason = error.reason or ""
+    if reason in ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH"):
+        return "private key does not belong to the certificate"
+    words = reason.lower().replace("_", " ") or "malformed"
+    return f"certificate or private key is not usable ({words})"

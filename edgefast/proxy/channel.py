@@ -42,7 +42,9 @@ def encode_frame(message: object) -> bytes:
     """Return a message's frame; ValueError when it is over FRAME_LIMIT."""
     payload = msgspec.msgpack.encode(message)
     if len(payload) + _PREFIX.size > FRAME_LIMIT:
-        raise ValueError(f"{type(message).__name__} of {len(payload)} bytes is over the frame limit")
+        raise ValueError(
+            f"{type(message).__name__} of {len(payload)} bytes is over the frame limit"
+        )
     return _PREFIX.pack(len(payload)) + payload
 
 

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
 import h11
@@ -29,7 +30,8 @@ _HEAD = 16 * 1024
 _BODY = 4 * 1024
 _READ_DEADLINE = 10.0
 _WRITE_DEADLINE = 30.0
-_CHUNK = 64 * 1024
+_LINGER = 1.0
+_CHUNK = 8 * 1024  # per read: half a head, so that the limit on heads is felt
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -124,6 +126,7 @@ class HttpServer:
                     status = error.error_status_hint
                     async with asyncio.timeout(_WRITE_DEADLINE):
                         await _send(connection, sock, Reply(status, b"bad request\n"), close=True)
+                    await _linger(sock)
                 return
             async with asyncio.timeout(_WRITE_DEADLINE):
                 await _send(connection, sock, reply, head_only=request.method == "HEAD")
@@ -141,6 +144,14 @@ class HttpServer:
             return Reply(405, f"use {' or '.join(allowed)}\n".encode())
         paths = sorted(f"{method} {path}" for method, path in self._routes)
         return Reply(404, ("not here; this server knows:\n" + "\n".join(paths) + "\n").encode())
+
+
+async def _linger(sock: socket.socket) -> None:
+    """Read and drop what still comes, so that the client sees the answer and not a reset."""
+    sock.shutdown(socket.SHUT_WR)
+    async with asyncio.timeout(_LINGER):
+        while await asyncio.get_running_loop().sock_recv(sock, _CHUNK):
+            pass
 
 
 async def _read_request(connection: h11.Connection, sock: socket.socket) -> Request | None:
@@ -184,7 +195,9 @@ async def _send(
         ("cache-control", "no-store"),
         *([("connection", "close")] if close else []),
     ]
-    data = connection.send(h11.Response(status_code=reply.status, headers=headers)) or b""
+    reason = HTTPStatus(reply.status).phrase.encode()
+    head = h11.Response(status_code=reply.status, headers=headers, reason=reason)
+    data = connection.send(head) or b""
     if not head_only:
         data += connection.send(h11.Data(data=reply.body)) or b""
     data += connection.send(h11.EndOfMessage()) or b""

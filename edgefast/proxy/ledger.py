@@ -17,9 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from edgefast.proxy.arena import Arena, ArenaFull, Block
+from edgefast.proxy.messages import Change
 from edgefast.table import Shards, diff
 
-__all__ = ["Change", "Commit", "Key", "Ledger", "Placed", "Refusal", "Table"]
+__all__ = ["Commit", "Key", "Ledger", "Placed", "Refusal", "Table"]
 
 #: (type, name) of a resource.
 Key = tuple[str, str]
@@ -35,16 +36,6 @@ class Placed(NamedTuple):
 
     block: Block
     version: str
-
-
-class Change(NamedTuple):
-    """One step of a commit; `op` is "put" or "del" (offset and length are 0 then)."""
-
-    op: str
-    type: str
-    name: str
-    offset: int
-    length: int
 
 
 class Refusal(NamedTuple):
@@ -109,12 +100,12 @@ class Ledger:
             for resource in delta.put:
                 block = self.arena.put(resource.data)
                 new[resource.type, resource.name] = Placed(block, resource.version)
+            for key in [key for key in new if key[0] == "listener" and key in now.refused]:
+                self._replace_hosts(key[1], now.placed, new)
         except ArenaFull:
             for fresh in new.values():
                 self.arena.discard(fresh.block)
             raise
-        for key in [key for key in new if key[0] == "listener" and key in now.refused]:
-            self._replace_hosts(key[1], now.placed, new)
         placed = {**now.placed, **new}
         for key in delta.remove:
             placed.pop(key, None)
@@ -166,7 +157,7 @@ class Ledger:
         if held is not None and held.epoch == target.epoch:
             return None
         if held is None:
-            changes = _changes({}, target.placed, target.placed)
+            changes: Sequence[Change] = _changes({}, target.placed, target.placed)
         elif held.epoch + 1 == target.epoch:
             changes = target.changes
         else:

@@ -9,15 +9,15 @@ in the arena or nowhere.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
-
-from edgefast.proxy.ledger import Change
 
 __all__ = [
     "FRAME_LIMIT",
     "Ack",
     "AgentMessage",
+    "Change",
     "Changes",
     "CloseSockets",
     "Commit",
@@ -46,6 +46,16 @@ FRAME_LIMIT = 64 * 1024
 _FILL = FRAME_LIMIT - 4096
 _ERROR_TEXT = 400  # characters of a refusal that travel; names are at most 253 + 253 + 63
 _CHANGE_OVERHEAD = 40  # MessagePack of op, type, two integers
+
+
+class Change(NamedTuple):
+    """One step of a commit; `op` is "put" or "del" (offset and length are 0 then)."""
+
+    op: str
+    type: str
+    name: str
+    offset: int
+    length: int
 
 
 class _Message(msgspec.Struct, frozen=True, array_like=True, tag=True):

@@ -79,7 +79,11 @@ def _render_agent(lines: list[str], facts: AgentFacts) -> None:
         ("table_age_seconds", "Time since the table was accepted.", facts.table_age),
         ("table_resources", "Resources in the table.", facts.table_resources),
         ("table_refused", "Resources that a worker refused; an older one serves.", facts.refused),
-        ("config_problems", "Problems now known in the configuration and its ports.", facts.problems),
+        (
+            "config_problems",
+            "Problems now known in the configuration and its ports.",
+            facts.problems,
+        ),
         ("arena_used_bytes", "Bytes of the shared table memory in use.", facts.arena_used),
         ("arena_retired_bytes", "Of these, waiting for workers to leave.", facts.arena_retired),
     )
@@ -151,7 +155,9 @@ def _render_rows(lines: list[str], rows: Mapping[bytes, Sequence[int]]) -> None:
     name = "upstream_seconds_total"
     _family(lines, name, "counter", "Time spent waiting for backends.")
     index = _CELL["upstream_us"]
-    lines += [f"edgefast_{name}{{{labels}}} {cells[index] / 1e6:.6f}\n" for labels, cells in labelled]
+    lines += [
+        f"edgefast_{name}{{{labels}}} {cells[index] / 1e6:.6f}\n" for labels, cells in labelled
+    ]
     _render_histogram(lines, labelled)
 
 

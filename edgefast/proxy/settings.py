@@ -44,7 +44,9 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of one agent; durations are seconds."""
 
     binds: tuple[str, ...] = ("0.0.0.0", "::")
-    binds_required: bool = False  # given by the user: an address family that is missing is a problem
+    binds_required: bool = (
+        False  # given by the user: an address family that is missing is a problem
+    )
     workers: int = 1
     admin: Address | None = Address("127.0.0.1", 19000)
     metrics: Address | None = Address("127.0.0.1", 19001)

@@ -10,7 +10,7 @@ context switched to in the callback cannot change them. Must never let a name wi
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from edgefast import ir
@@ -96,18 +96,28 @@ def _rule_of(group: list[ir.Listener]) -> _Rule:
 class _Port:
     def __init__(self, rule: _Rule, secrets: Mapping[str, ir.Secret]) -> None:
         self.rule = rule
-        self.context = _server_context()
-        self.context.minimum_version = _VERSIONS[rule.version]
+        bundle = secrets.get(rule.ca)
+        self._ca = bundle.ca if bundle is not None else b""
         self._listeners: dict[str, _Certificates] = {}  # by hostname pattern
-        if rule.ca and not rule.insecure:
+        self.context = self._make_context()
+        self.context.sni_callback = self._on_server_name
+
+    def _make_context(self) -> ssl.SSLContext:
+        """Make a context with the port's rules.
+
+        OpenSSL takes version and verification mode from the context that the handshake began with,
+        the certificates it trusts from the one switched to: all of a port carry the same rules.
+        """
+        context = _server_context()
+        context.minimum_version = _VERSIONS[self.rule.version]
+        if self.rule.ca and not self.rule.insecure:
             # With the insecure fallback (AllowInsecureFallback) a client is let in without and with
             # an unverifiable certificate. OpenSSL ends the handshake on an unverifiable one if it
             # asks at all, and nothing here reads the certificate, so it does not ask.
-            self.context.verify_mode = ssl.CERT_REQUIRED
-            bundle = secrets.get(rule.ca)
-            if bundle is not None and bundle.ca:  # without a bundle every client certificate fails: closed
-                load_ca(self.context, bundle.ca)
-        self.context.sni_callback = self._on_server_name
+            context.verify_mode = ssl.CERT_REQUIRED
+            if self._ca:  # without a bundle every client certificate fails: closed
+                load_ca(context, self._ca)
+        return context
 
     def adopt(
         self, group: list[ir.Listener], secrets: Mapping[str, ir.Secret], changed: frozenset[str]
@@ -118,7 +128,7 @@ class _Port:
             names = listener.tls.certificates
             known = self._listeners.get(listener.hostname)
             if known is None or known.names != names or not changed.isdisjoint(names):
-                known = _Certificates(names, secrets)
+                known = _Certificates(names, secrets, self._make_context)
             listeners[listener.hostname] = known
         self._listeners = listeners
 
@@ -148,8 +158,14 @@ class _Port:
 class _Certificates:
     """The certificates of one listener: one context, or one per choice when names differ."""
 
-    def __init__(self, names: tuple[str, ...], secrets: Mapping[str, ir.Secret]) -> None:
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        secrets: Mapping[str, ir.Secret],
+        make_context: Callable[[], ssl.SSLContext],
+    ) -> None:
         self.names = names
+        self._make_context = make_context
         self._pairs = [
             secret
             for name in names
@@ -169,7 +185,7 @@ class _Certificates:
         chosen = self._choose(sni)
         context = self._contexts.get(chosen)
         if context is None:
-            context = _server_context()
+            context = self._make_context()
             for index in chosen:
                 secret = self._pairs[index]
                 load_pair(context, secret.certificate, secret.private_key)

@@ -23,11 +23,10 @@ import uvloop
 
 from edgefast.core import Engine
 from edgefast.proxy import messages
-from edgefast.proxy.accesslog import AccessLogWriter
 from edgefast.proxy.acceptors import Acceptors
+from edgefast.proxy.accesslog import AccessLogWriter
 from edgefast.proxy.arena import map_arena
 from edgefast.proxy.channel import Channel, ChannelClosed
-from edgefast.proxy.ledger import Change
 from edgefast.proxy.logs import set_level, start_logging
 from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE
 from edgefast.proxy.stats import add_global, map_segment
@@ -66,7 +65,7 @@ class Worker:
             access_log=self._log,
         )
         self._acceptors = Acceptors(self._engine.factory)
-        self._parts: list[Change] = []
+        self._parts: list[messages.Change] = []
         self._frozen = False
 
     async def run(self) -> None:
@@ -133,7 +132,10 @@ class Worker:
 
     async def _drain(self) -> None:
         await self._acceptors.close_all()
-        while self._engine.open_connections:
+        # Looked at, not waited for: a hook per closed connection would be on the request path.
+        while True:
+            if not self._engine.open_connections:
+                break
             await asyncio.sleep(_DRAIN_LOOK)
         await self._say(messages.Drained())
 

@@ -70,6 +70,11 @@ class Shop:
         self.on_poison = on_poison
         self.on_progress = on_progress
 
+    @property
+    def stopping(self) -> bool:
+        """Whether no worker may accept or be replaced any more."""
+        return self.phase == "stopping"
+
 
 class _WorkerLost(Exception):
     """The worker must be replaced; the text says why."""
@@ -125,10 +130,10 @@ class WorkerSlot:
         """Keep a worker alive until the phase is `stopping` and the last one is gone."""
         loop = asyncio.get_running_loop()
         young = 0
-        while self._shop.phase != "stopping":
+        while True:
             began = loop.time()
             await self._live()
-            if self._shop.phase == "stopping":
+            if self._shop.stopping:
                 break
             self.restarts += 1
             young = 0 if loop.time() - began >= _SETTLED_LIFE else young + 1
@@ -165,7 +170,7 @@ class WorkerSlot:
             if self._shop.ledger.forget(self.number):
                 self._shop.on_poison()
             self._shop.on_progress()
-        if self._shop.phase != "stopping":
+        if not self._shop.stopping:
             log.error("worker %d (pid %d) is gone, status %s: %s", self.number, pid, status, why)
 
     async def _watch(self, process: WorkerProcess) -> None:
@@ -268,7 +273,7 @@ class WorkerSlot:
                     await channel.send(messages.DumpRequest(number))
 
     async def _send_sockets(self, channel: _AgentChannel) -> None:
-        if self._shop.phase == "stopping":
+        if self._shop.stopping:
             return
         missing = [
             (place, fd, serial)
@@ -292,7 +297,7 @@ class WorkerSlot:
 
     async def _send_closed(self, channel: _AgentChannel) -> None:
         """After the commit: the table that no longer names a port is on its way first."""
-        if self._shop.phase == "stopping":
+        if self._shop.stopping:
             return
         bound = set(self._shop.listeners.places)
         gone = [place for place in self._told_places if place not in bound]
@@ -309,7 +314,7 @@ class WorkerSlot:
         if self._told_phase != shop.phase:
             if self._told_phase == "serving":
                 await channel.send(messages.Drain())
-            if shop.phase == "stopping":
+            if shop.stopping:
                 await channel.send(messages.StopAccepting())
             self._told_phase = shop.phase
         if self._exit_after is not None and not self._told_exit:

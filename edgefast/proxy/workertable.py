@@ -15,7 +15,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.proxy.acceptors import PortUse
-from edgefast.proxy.ledger import Change
+from edgefast.proxy.messages import Change
 from edgefast.proxy.tls import ServerTls, check_secret
 from edgefast.proxy.upstreamtls import UpstreamContexts
 
@@ -33,9 +33,7 @@ _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Lis
 class Appliance(Protocol):
     """The part of `Engine` that takes tables."""
 
-    def apply(
-        self, changes: Sequence[_Plain], version: str
-    ) -> list[Refused]:
+    def apply(self, changes: Sequence[_Plain], version: str) -> list[Refused]:
         """Swap between two requests; return the resources that were refused, with the reason."""
         ...
 

@@ -66,14 +66,17 @@ def decode_object(document: ParsedDocument) -> Iterator[Found]:
         else:
             if kind != "List" and "kind" not in item and "apiVersion" not in item:
                 # Items of a typed list carry neither when they come from an API server.
-                item |= {"kind": str(kind).removesuffix("List"), "apiVersion": value["apiVersion"]}
+                item |= {
+                    "kind": str(kind).removesuffix("List"),
+                    "apiVersion": value.get("apiVersion"),
+                }
             yield _decode_one(item, prefix, tuple(repeated.get(prefix, ())))
 
 
 def repeated_fields(document: ParsedDocument) -> list[Violation]:
     """Return the fields that a document gives twice, as violations."""
     return [
-        Violation(path, "Duplicate", "the field is given twice") for path, _ in document.duplicates
+        Violation(path, "Duplicate", "the field is given twice") for path in document.duplicates
     ]
 
 

@@ -32,11 +32,10 @@ def read_json(text: bytes) -> ParsedDocument:
         raise SyntaxProblem(f"JSON: {what}", line) from None
     except RecursionError:
         raise SyntaxProblem(f"JSON: nested deeper than {MAX_DEPTH} levels", 0) from None
-    first = text[: len(text) - len(text.lstrip())].count(b"\n")
     # A colon written as \u003a would be counted on one side only.
     if b"\\u003" not in text and colons == text.count(b":"):
-        return ParsedDocument(value, first)
+        return ParsedDocument(value)
     try:
-        return ParsedDocument(value, first, tuple(json_lines(text).duplicates))
+        return ParsedDocument(value, tuple(json_lines(text).duplicates))
     except RecursionError:
-        raise SyntaxProblem(f"JSON: nested deeper than {MAX_DEPTH} levels", first) from None
+        raise SyntaxProblem(f"JSON: nested deeper than {MAX_DEPTH} levels", 0) from None

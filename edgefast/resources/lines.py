@@ -8,8 +8,10 @@ Must never: be needed to decode; a tree that cannot be made gives the first line
 
 from __future__ import annotations
 
+import bisect
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -54,27 +56,46 @@ class LineTree(msgspec.Struct, gc=False):
 
 
 class JSONLines(msgspec.Struct, frozen=True):
-    """The tree of a JSON text, and its repeated keys with their lines."""
+    """The tree of a JSON text, and the paths of its repeated keys."""
 
     tree: LineTree
-    duplicates: list[tuple[Path, int]]
+    duplicates: list[Path]
+
+
+#: What YAML 1.1 takes for the end of a line and editors do not: NEL, LS and PS.
+_ODD_BREAKS = (b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
+
+
+def line_counter(text: bytes) -> Callable[[Any], int]:
+    """Return a function from a mark of libyaml to the line that an editor shows, from 0."""
+    odd = any(one in text for one in _ODD_BREAKS) or text.count(b"\r") != text.count(b"\r\n")
+    if not odd:
+        return operator.attrgetter("line")
+    ends = [found.start() for found in re.finditer("\n", text.decode(errors="replace"))]
+    return lambda mark: bisect.bisect_left(ends, mark.index)
 
 
 def yaml_lines(text: bytes) -> list[LineTree]:
     """Return the trees of all documents of a text, up to the first that is not YAML."""
-    parser = CParser(text)
+    parser, line_of = CParser(text), line_counter(text)
     trees = []
     try:
         while parser.check_event():
             if isinstance(parser.get_event(), DocumentStartEvent):
-                trees.append(_yaml_tree(parser, parser.get_event(), {}, 0))
+                trees.append(_yaml_tree(parser, parser.get_event(), {}, 0, line_of))
     except (yaml.YAMLError, RecursionError):
         pass
     return trees
 
 
-def _yaml_tree(parser: Any, event: Any, anchors: dict[str, LineTree], depth: int) -> LineTree:
-    line: int = event.start_mark.line
+def _yaml_tree(
+    parser: Any,
+    event: Any,
+    anchors: dict[str, LineTree],
+    depth: int,
+    line_of: Callable[[Any], int],
+) -> LineTree:
+    line = line_of(event.start_mark)
     if isinstance(event, AliasEvent):
         known = anchors.get(event.anchor or "")
         return LineTree(line, known.fields, known.items) if known else LineTree(line)
@@ -85,19 +106,19 @@ def _yaml_tree(parser: Any, event: Any, anchors: dict[str, LineTree], depth: int
         tree.fields = {}
         merged = []
         while not isinstance(key := parser.get_event(), MappingEndEvent):
-            value = _yaml_tree(parser, parser.get_event(), anchors, depth + 1)
+            value = _yaml_tree(parser, parser.get_event(), anchors, depth + 1, line_of)
             name = key.value if isinstance(key, ScalarEvent) else ""
             if name == "<<":
                 merged.append(value)
             else:
-                tree.fields[name] = LineTree(key.start_mark.line, value.fields, value.items)
+                tree.fields[name] = LineTree(line_of(key.start_mark), value.fields, value.items)
         for one in merged:
             for name, value in (one.fields or {}).items():
                 tree.fields.setdefault(name, value)
     elif not isinstance(event, ScalarEvent):
         tree.items = []
         while not isinstance(item := parser.get_event(), SequenceEndEvent):
-            tree.items.append(_yaml_tree(parser, item, anchors, depth + 1))
+            tree.items.append(_yaml_tree(parser, item, anchors, depth + 1, line_of))
     if getattr(event, "anchor", None) is not None:
         anchors[event.anchor] = tree
     return tree
@@ -111,7 +132,7 @@ def json_lines(text: bytes) -> JSONLines:
 
     RecursionError when it is nested deeper than MAX_DEPTH.
     """
-    duplicates: list[tuple[Path, int]] = []
+    duplicates: list[Path] = []
     tokens = _json_tokens(text)
     token, line = next(tokens)
     return JSONLines(_json_tree(tokens, token, line, (), duplicates), duplicates)
@@ -132,7 +153,7 @@ def _json_tree(
     token: bytes,
     line: int,
     path: Path,
-    duplicates: list[tuple[Path, int]],
+    duplicates: list[Path],
 ) -> LineTree:
     tree = LineTree(line)
     if len(path) > MAX_DEPTH:
@@ -144,7 +165,7 @@ def _json_tree(
                 break
             name = msgspec.json.decode(key, type=str)
             if name in tree.fields:
-                duplicates.append(((*path, name), at))
+                duplicates.append((*path, name))
             value = _json_tree(tokens, *next(tokens), (*path, name), duplicates)
             tree.fields[name] = LineTree(at, value.fields, value.items)
     elif token == b"[":

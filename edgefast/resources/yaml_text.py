@@ -27,6 +27,7 @@ from yaml.events import (
 )
 
 from edgefast.resources.limits import MAX_ALIAS_VALUES, MAX_DEPTH
+from edgefast.resources.lines import line_counter
 from edgefast.resources.loaded import Path
 from edgefast.resources.scalar import resolve_plain, resolve_tagged
 
@@ -44,11 +45,10 @@ class SyntaxProblem(Exception):
 
 
 class ParsedDocument(msgspec.Struct, frozen=True):
-    """One document's value, its first line (from 0), and keys given twice with their lines."""
+    """One document's value, and the paths of keys that are given twice."""
 
     value: Any
-    line: int
-    duplicates: tuple[tuple[Path, int], ...] = ()
+    duplicates: tuple[Path, ...] = ()
 
 
 def read_yaml(text: bytes) -> Iterator[ParsedDocument]:
@@ -61,7 +61,7 @@ def read_yaml(text: bytes) -> Iterator[ParsedDocument]:
             mark = error.problem_mark or error.context_mark
             # At the end of the text the mark is past the last line.
             last = text.rstrip().count(b"\n")
-            line = min(mark.line, last) if mark else 0
+            line = min(line_counter(text)(mark), last) if mark else 0
             raise SyntaxProblem(f"YAML: {error.problem}", line) from None
         except yaml.reader.ReaderError as error:
             line = text.count(b"\n", 0, int(error.position))
@@ -75,11 +75,12 @@ class _Reader:
     """Builds values from events; one for a text."""
 
     def __init__(self, text: bytes) -> None:
+        self._text = text
         self._parser = CParser(text)
         self._next: Callable[[], Any] = self._parser.get_event
         self._values = 0
         self._anchors: dict[str, tuple[Any, int]] = {}
-        self._duplicates: list[tuple[Path, int]] = []
+        self._duplicates: list[Path] = []
         self._path: list[str | int] = []
 
     def document(self) -> ParsedDocument | None:
@@ -92,9 +93,11 @@ class _Reader:
         self._values = 0
         self._anchors.clear()
         self._duplicates.clear()
-        first = self._next()
-        value = self._value(first)
-        return ParsedDocument(value, first.start_mark.line, tuple(self._duplicates))
+        value = self._value(self._next())
+        return ParsedDocument(value, tuple(self._duplicates))
+
+    def _wrong(self, event: Any, message: str) -> SyntaxProblem:
+        return SyntaxProblem(message, line_counter(self._text)(event.start_mark))
 
     def _value(self, event: Any) -> Any:
         kind = event.__class__
@@ -106,10 +109,9 @@ class _Reader:
         if kind is AliasEvent:
             return self._alias(event)
         if len(self._path) >= MAX_DEPTH:
-            raise SyntaxProblem(f"nested deeper than {MAX_DEPTH} levels", event.start_mark.line)
+            raise self._wrong(event, f"nested deeper than {MAX_DEPTH} levels")
         if event.tag not in _PLAIN_TAGS:
-            line = event.start_mark.line
-            raise SyntaxProblem(f"YAML: tag {event.tag} is not supported here", line)
+            raise self._wrong(event, f"YAML: tag {event.tag} is not supported here")
         before = self._values
         value = self._mapping() if kind is MappingStartEvent else self._sequence()
         if event.anchor is not None:
@@ -125,17 +127,15 @@ class _Reader:
         try:
             return resolve_tagged(event.value, tag)
         except ValueError as error:
-            raise SyntaxProblem(f"YAML: {error}", event.start_mark.line) from None
+            raise self._wrong(event, f"YAML: {error}") from None
 
     def _alias(self, event: Any) -> Any:
         if event.anchor not in self._anchors:
-            raise SyntaxProblem(f"YAML: nothing is named &{event.anchor}", event.start_mark.line)
+            raise self._wrong(event, f"YAML: nothing is named &{event.anchor}")
         value, size = self._anchors[event.anchor]
         self._values += size
         if self._values > MAX_ALIAS_VALUES:
-            raise SyntaxProblem(
-                f"aliases stand for more than {MAX_ALIAS_VALUES} values", event.start_mark.line
-            )
+            raise self._wrong(event, f"aliases stand for more than {MAX_ALIAS_VALUES} values")
         return value
 
     def _sequence(self) -> list[Any]:
@@ -166,7 +166,7 @@ class _Reader:
             else:
                 path[-1] = key
                 if key in entries:
-                    self._duplicates.append((tuple(path), event.start_mark.line))
+                    self._duplicates.append(tuple(path))
                 entries[key] = read(following())
             event = following()
         path.pop()
@@ -187,13 +187,13 @@ class _Reader:
             if event.value == "<<" and event.implicit[0]:
                 return _MERGE
             return event.value
-        raise SyntaxProblem("YAML: a key must be text", event.start_mark.line)
+        raise self._wrong(event, "YAML: a key must be text")
 
     def _merge_source(self, event: Any) -> dict[str, Any]:
         value = self._value(event)
         sources = value if isinstance(value, list) else [value]
         if not all(isinstance(one, dict) for one in sources):
-            raise SyntaxProblem("YAML: << needs a mapping or a list of them", event.start_mark.line)
+            raise self._wrong(event, "YAML: << needs a mapping or a list of them")
         merged: dict[str, Any] = {}
         for one in sources:
             for name, item in one.items():

@@ -145,6 +145,6 @@ ffi = make_ffi()
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    built = Path(ffi.compile())
+    built = Path(ffi.compile(target="edgefast/_csrc.abi3.so"))  # the name that setup.py gives it
     for leftover in [*ROOT.glob("csrc/*.o"), *built.parent.glob("_csrc.[co]")]:
         leftover.unlink()

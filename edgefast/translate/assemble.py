@@ -32,7 +32,10 @@ def assemble_fleets(
         if draft.accepted:
             members.setdefault(draft.fleet, []).append(draft)
     fleet_of = {
-        one.name: draft.fleet for group in members.values() for draft in group for one in draft.listeners
+        one.name: draft.fleet
+        for group in members.values()
+        for draft in group
+        for one in draft.listeners
     }
     placed: dict[str, list[tuple[str, str]]] = {name: [] for name in members}
     for place in sorted(hosts.outcomes):

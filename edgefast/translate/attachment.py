@@ -19,7 +19,7 @@ from edgefast.translate.hostname import matching_hostnames
 from edgefast.translate.report import Report
 
 
-class Attachment(msgspec.Struct, frozen=True, kw_only=True):
+class Attachment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One parentRef that names a Gateway of ours; without listeners it is not accepted."""
 
     parent: ParentReference
@@ -76,9 +76,7 @@ def _named_listeners(parent: ParentReference, gateway: GatewayView) -> list[List
     ]
 
 
-def _refuse_name(
-    parent: ParentReference, gateway: GatewayView, report: Report, path: str
-) -> None:
+def _refuse_name(parent: ParentReference, gateway: GatewayView, report: Report, path: str) -> None:
     sections = [one.section for one in gateway.listeners]
     named = f"Gateway {gateway.namespace}/{gateway.name}"
     if parent.section_name is not None and parent.section_name not in sections:
@@ -94,9 +92,7 @@ def _refuse_name(
     report.refuse(f"{path}.port", "NoMatchingParent", said)
 
 
-def _allows(
-    listener: ListenerView, gateway: GatewayView, namespace: str, reader: Reader
-) -> bool:
+def _allows(listener: ListenerView, gateway: GatewayView, namespace: str, reader: Reader) -> bool:
     if not listener.takes_routes:
         return False
     if listener.from_namespaces == "Same":

@@ -40,7 +40,10 @@ def resolve_backend(
     if not kind:
         named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind
         report.unresolve(
-            f"{path}.kind", "InvalidKind", supported_text(named, KINDS), did_you_mean(ref.kind, KINDS)
+            f"{path}.kind",
+            "InvalidKind",
+            supported_text(named, KINDS),
+            did_you_mean(ref.kind, KINDS),
         )
         return None
     if kind == "Backend" and not reader.settings.enable_backend:
@@ -95,7 +98,9 @@ def _resolve_service(
         return None
     wrong = _check_protocol(port, encrypted=policy is not None)
     if wrong:
-        report.unresolve(f"{path}.port", "UnsupportedProtocol", f"{named} port {port.port}: {wrong}")
+        report.unresolve(
+            f"{path}.port", "UnsupportedProtocol", f"{named} port {port.port}: {wrong}"
+        )
         return None
     return ClusterRef("service", *target, ref.port, certificate if policy else "")
 
@@ -125,7 +130,9 @@ def _resolve_own(
         report.unresolve(f"{path}.name", "BackendNotFound", f"{named} not found")
         return None
     if ref.port is not None and ref.port not in _ports_of(backend):
-        report.unresolve(f"{path}.port", "PortNotFound", f"no endpoint of {named} has port {ref.port}")
+        report.unresolve(
+            f"{path}.port", "PortNotFound", f"no endpoint of {named} has port {ref.port}"
+        )
         return None
     tls = backend.spec.tls
     shown = certificate if tls and tls.client_certificate_ref is None else ""

@@ -23,7 +23,7 @@ from edgefast.translate.reference import refusal_text
 from edgefast.translate.report import Report
 
 
-class BackendOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class BackendOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a Backend comes to."""
 
     endpoints: tuple[ir.Endpoint, ...] = ()
@@ -45,7 +45,8 @@ def translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Back
         for endpoint in (_translate_endpoint(one, report, f"spec.endpoints[{at}]"),)
         if endpoint is not None and ref.port in (0, endpoint.port)
     )
-    tls, secrets = None, ()
+    tls: ir.UpstreamTls | None = None
+    secrets: tuple[ir.Secret, ...] = ()
     if backend.spec.tls is not None:
         tls, secrets = _translate_tls(backend, backend.spec.tls, reader, keyring, report)
     broken = report.refused[0].text() if report.refused else ""

@@ -10,7 +10,7 @@ Must never: read a Service's selector or its cluster IP.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -26,7 +26,7 @@ from edgefast.translate.policyview import policy_for
 from edgefast.translate.report import Report
 
 
-class ClusterOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class ClusterOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """One cluster."""
 
     cluster: ir.Cluster
@@ -79,6 +79,10 @@ class Clusters:
         self.outcomes[ref] = new
         return new
 
+    def keep(self, refs: Iterable[ClusterRef]) -> None:
+        """Forget all clusters but these."""
+        self.outcomes = {ref: self.get(ref) for ref in refs}
+
     def state(self, ref: ClusterRef) -> ClusterState:
         """Return what routes may know of a cluster."""
         return self.get(ref).state
@@ -98,7 +102,8 @@ def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
     ready: dict[ir.Endpoint, None] = {}
     leaving: dict[ir.Endpoint, None] = {}
     problems: list[Problem] = []
-    tls, secrets = None, ()
+    tls: ir.UpstreamTls | None = None
+    secrets: tuple[ir.Secret, ...] = ()
     if port is not None:
         for one in reader.slices(ref.namespace, ref.name):
             problems += _collect(one, port.name, ready, leaving)

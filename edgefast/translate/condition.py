@@ -19,7 +19,9 @@ MESSAGE_LIMIT = 32_768
 _CUT = " ... (cut)"
 
 
-class Condition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class Condition(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False
+):
     """One condition; `observed_generation` 0 (objects from files) is left out."""
 
     type: str

@@ -66,7 +66,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 class Reader:
     """Looks things up for one outcome; `reads` is what it has seen."""
 
-    __slots__ = ("_clusters", "_world", "reads")
+    __slots__ = ("_clusters", "_world", "clusters", "reads")
 
     def __init__(
         self, world: World, clusters: Callable[[ClusterRef], ClusterState] | None = None
@@ -74,6 +74,7 @@ class Reader:
         self._world = world
         self._clusters = clusters
         self.reads: set[Fact] = set()
+        self.clusters: set[ClusterRef] = set()
 
     @property
     def settings(self) -> Settings:
@@ -139,12 +140,11 @@ class Reader:
     def cluster(self, ref: ClusterRef) -> ClusterState:
         """Return what there is to know of a cluster without its endpoints."""
         self.reads.add(("Cluster", "", ref.id))
+        self.clusters.add(ref)
         assert self._clusters is not None
         return self._clusters(ref)
 
-    def permits(
-        self, kind: str, namespace: str, to_group: str, to_kind: str, to: Key
-    ) -> bool:
+    def permits(self, kind: str, namespace: str, to_group: str, to_kind: str, to: Key) -> bool:
         """Tell whether a Gateway API object may refer to `to`, a (namespace, name)."""
         if to[0] == namespace:
             return True

@@ -29,7 +29,7 @@ _REPEATABLE = ("RequestMirror", "ExtensionRef")
 _EXTENSIONS = ("RateLimitFilter",)
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Where filters stand: what their translation depends on beside themselves."""
 
     namespace: str  # of the route
@@ -170,4 +170,6 @@ def _check_extension(
         return
     for problem in check_rate_limit(limits).problems:
         report.refuse(path, "UnsupportedValue", problem.text())
-    report.refuse(path, "UnsupportedValue", f"RateLimitFilter {place.namespace}/{ref.name}: {NOT_YET}")
+    report.refuse(
+        path, "UnsupportedValue", f"RateLimitFilter {place.namespace}/{ref.name}: {NOT_YET}"
+    )

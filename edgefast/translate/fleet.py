@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 
 from edgefast import ir
 from edgefast.resources.duration import parse_duration
-from edgefast.resources.edgeproxy import EdgeProxySpec
 from edgefast.translate.gateway import GatewayDraft
 from edgefast.translate.settings import Settings
 
@@ -56,6 +55,8 @@ def translate_infra(drafts: Sequence[GatewayDraft], settings: Settings) -> ir.In
     first = drafts[0]
     merged = settings.standalone or first.gateway_class.merged
     spec = first.class_spec if merged else first.spec
+    deployment, service, shutdown = spec.deployment, spec.service, spec.shutdown
+    assert deployment is not None and service is not None and shutdown is not None  # defaults
     ports = {
         one.port: ir.InfraPort(
             name=f"{one.spec.protocol.lower()}-{one.port}", port=one.port, target=one.bind_port
@@ -72,7 +73,13 @@ def translate_infra(drafts: Sequence[GatewayDraft], settings: Settings) -> ir.In
         annotations=() if merged else _annotations(first),
         gateways=tuple("/".join(draft.key) for draft in drafts),
         ports=tuple(ports[port] for port in sorted(ports)),
-        **_shape(spec),
+        workload=deployment.kind or "Deployment",
+        replicas=1 if deployment.replicas is None else deployment.replicas,
+        workers=spec.workers or 0,
+        service_type=service.type or "LoadBalancer",
+        external_traffic_policy=service.external_traffic_policy or "",
+        drain_timeout=parse_duration(shutdown.drain_timeout or "0s"),
+        min_drain=parse_duration(shutdown.min_drain_duration or "0s"),
     )
 
 
@@ -103,20 +110,6 @@ def _labels(draft: GatewayDraft, settings: Settings) -> tuple[tuple[str, str], .
 def _annotations(draft: GatewayDraft) -> tuple[tuple[str, str], ...]:
     wished = draft.gateway.spec.infrastructure
     return tuple(sorted(wished.annotations.items())) if wished else ()
-
-
-def _shape(spec: EdgeProxySpec) -> dict[str, int | str]:
-    deployment, service, shutdown = spec.deployment, spec.service, spec.shutdown
-    assert deployment is not None and service is not None and shutdown is not None
-    return {
-        "workload": deployment.kind or "Deployment",
-        "replicas": 1 if deployment.replicas is None else deployment.replicas,
-        "workers": spec.workers or 0,
-        "service_type": service.type or "LoadBalancer",
-        "external_traffic_policy": service.external_traffic_policy or "",
-        "drain_timeout": parse_duration(shutdown.drain_timeout or "0s"),
-        "min_drain": parse_duration(shutdown.min_drain_duration or "0s"),
-    }
 
 
 def join_secrets(secrets: Iterable[ir.Secret]) -> tuple[ir.Secret, ...]:

@@ -8,6 +8,8 @@ Must never: drop a listener that is broken; routes still attach to it and its st
 
 from __future__ import annotations
 
+import msgspec
+
 from edgefast import ir
 from edgefast.problem import Problem, did_you_mean, supported_text
 from edgefast.resources.gateway import Gateway
@@ -77,16 +79,20 @@ class ListenerDraft:
 
     def listener(self, http: ir.HttpSettings, log: ir.AccessLog) -> ir.Listener:
         """Return the data plane's listener; only of one that is served."""
-        return ir.Listener(
+        listener = ir.Listener(
             name=self.name,
             port=self.port,
             bind_port=self.bind_port,
             protocol="HTTPS" if self.tls else "HTTP",
             hostname=self.hostname,
             tls=self.tls.tls if self.tls else None,
-            http=http,
-            access_log=log,
         )
+        # What is the default stays the very default: the encoding leaves it out then.
+        if http != listener.http:
+            listener = msgspec.structs.replace(listener, http=http)
+        if log != listener.access_log:
+            listener = msgspec.structs.replace(listener, access_log=log)
+        return listener
 
 
 def translate_listener(
@@ -108,9 +114,7 @@ def translate_listener(
         where = f"{draft.path}.allowedRoutes.namespaces.selector"
         draft.report.warn(where, "Required", "with from: Selector; no namespace is selected")
     if draft.spec.protocol == "HTTPS":
-        draft.tls = translate_tls(
-            gateway, draft.spec, draft.path, world, keyring, draft.report
-        )
+        draft.tls = translate_tls(gateway, draft.spec, draft.path, world, keyring, draft.report)
     elif draft.spec.tls is not None:
         draft.report.warn(f"{draft.path}.tls", "Forbidden", "is ignored with protocol HTTP")
     return draft

@@ -9,6 +9,8 @@ one would take requests it was never meant for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from edgefast import ir
 from edgefast.resources.httproute import (
     HTTPHeaderMatch,
@@ -37,9 +39,7 @@ def translate_match(match: HTTPRouteMatch, report: Report, path: str) -> ir.Matc
     if target is None or len(report.refused) > before:
         return None
     kind, value = target
-    return ir.Match(
-        kind=kind, path=value, method=match.method or "", headers=headers, query=query
-    )
+    return ir.Match(kind=kind, path=value, method=match.method or "", headers=headers, query=query)
 
 
 def _translate_path(
@@ -62,7 +62,7 @@ def _translate_path(
 
 
 def _translate_values(
-    matches: tuple[HTTPHeaderMatch, ...] | tuple[HTTPQueryParamMatch, ...],
+    matches: Sequence[HTTPHeaderMatch | HTTPQueryParamMatch],
     report: Report,
     path: str,
     *,

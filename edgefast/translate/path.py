@@ -13,9 +13,7 @@ import re
 #: RFC 3986 pchar and "/", as in the CRD's rules for Exact and PathPrefix.
 _PATH = re.compile(r"/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})*")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
-_UNRESERVED = frozenset(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-)
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 #: Most "/" in a prefix: EF_MAX_SEGMENTS in csrc/limits.h, probes per request path.
 MAX_SEGMENTS = 64
 

@@ -9,7 +9,8 @@ Must never: do I/O, read a clock, draw a random number or change an argument.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import msgspec
 
@@ -18,7 +19,7 @@ from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.assemble import assemble_fleets
 from edgefast.translate.change import changed_gateways, changed_objects, changed_policies
 from edgefast.translate.cluster import Clusters
-from edgefast.translate.facts import Fact, World
+from edgefast.translate.facts import Fact, GatewayView, World
 from edgefast.translate.gateway import GatewayDraft, translate_gateways
 from edgefast.translate.gatewayclass import translate_gateway_classes
 from edgefast.translate.keyring import Keyring
@@ -27,7 +28,7 @@ from edgefast.translate.merge import merge_gateways
 from edgefast.translate.orphan import find_orphans
 from edgefast.translate.policy import Policies, translate_policies
 from edgefast.translate.reference import index_grants
-from edgefast.translate.routes import Routes, translate_routes
+from edgefast.translate.routes import translate_routes
 from edgefast.translate.settings import Settings
 from edgefast.translate.statuses import judge_all
 from edgefast.translate.translation import Memo, Translation, Work
@@ -39,54 +40,50 @@ def translate(
 ) -> Translation:
     """Translate all objects; with `previous`, only what changed since is done anew."""
     world = World(snapshot=snapshot, settings=settings, grants=index_grants(snapshot))
-    memo = previous.memo if previous and _is_usable(previous.memo, settings) else None
-    keyring = Keyring(snapshot, memo.keyring if memo else None)
+    memo = _usable_memo(previous, settings)
 
+    # What the outside of a fleet looks like: classes, Gateways, listeners, conflicts.
+    keyring = Keyring(snapshot, memo.keyring if memo else None)
     classes = translate_gateway_classes(world)
     gateways = translate_gateways(world, classes, keyring)
     merge_gateways(gateways, settings)
     world = msgspec.structs.replace(world, gateways=_view_gateways(snapshot, gateways))
-
     changed: set[Fact] = set()
     if memo:
-        changed |= changed_objects(memo.world, world)
-        changed.update(changed_gateways(memo.world, world))
+        changed.update(changed_objects(memo.world, world), changed_gateways(memo.world, world))
+
+    # What requests are sent to: policies, clusters.
     policies = translate_policies(world, keyring, memo.policies if memo else Policies(), changed)
     world = msgspec.structs.replace(world, policies=policies.in_force)
     if memo:
         changed.update(changed_policies(memo.world, world))
-
     clusters = Clusters(world, keyring, memo.clusters if memo else {}, changed)
     changed |= clusters.refresh()
+
+    # What requests meet: routes, virtual hosts, fleets.
     routes = translate_routes(world, clusters, memo.routes if memo else {}, changed)
+    clusters.keep(chain.from_iterable(one.clusters for one in routes.outcomes.values()))
     hosts = translate_virtual_hosts(routes.changes, memo.hosts if memo else Hosts())
-    all_fleets, infra = assemble_fleets(
+    fleets, infra = assemble_fleets(
         gateways, hosts, clusters, settings, previous.ir if previous else None
     )
 
+    # What people are told: statuses, problems.
     listener_sets, refused = refuse_listener_sets(world)
-    statuses, users = judge_all(
+    statuses = judge_all(
         classes, gateways, listener_sets, routes.outcomes, hosts, policies, settings
     )
-    problems = _collect_problems(
-        snapshot,
-        (problem for outcome in classes.values() for problem in outcome.problems),
-        (problem for draft in gateways for problem in draft.problems),
-        refused,
-        _policy_problems(policies),
-        (problem for key in used_clusters(routes, clusters) for problem in key),
-        (problem for outcome in routes.outcomes.values() for problem in outcome.problems),
-        (p for host in hosts.outcomes.values() for found in host.overlaps.values() for p in found),
-        find_orphans(world, classes, users),
-    )
+    found: list[Problem] = [*refused, *find_orphans(world, classes)]
+    for group in (classes.values(), gateways, clusters.outcomes.values(), routes.outcomes.values()):
+        found += chain.from_iterable(one.problems for one in group)
+    found += policies.problems(None if settings.standalone else statuses.backend_tls_policies)
+    found += hosts.problems()
     return Translation(
-        ir=all_fleets,
+        ir=fleets,
         infra=infra,
         statuses=statuses,
-        problems=problems,
-        work=Work(
-            routes=routes.made, virtual_hosts=hosts.made, clusters=clusters.made
-        ),
+        problems=_place_problems(snapshot, found),
+        work=Work(routes=routes.made, virtual_hosts=hosts.made, clusters=clusters.made),
         memo=Memo(
             world=world,
             keyring=keyring,
@@ -96,3 +93,27 @@ def translate(
             hosts=hosts,
         ),
     )
+
+
+def _usable_memo(previous: Translation | None, settings: Settings) -> Memo | None:
+    """Return the memo of the previous translation when its settings mean the same for routes."""
+    if previous is None or previous.memo.world.settings.core() != settings.core():
+        return None
+    return previous.memo
+
+
+def _view_gateways(
+    snapshot: Snapshot, drafts: Sequence[GatewayDraft]
+) -> Mapping[Key, GatewayView | None]:
+    views: dict[Key, GatewayView | None] = dict.fromkeys(snapshot.gateways)
+    views.update((draft.key, draft.view()) for draft in drafts)
+    return views
+
+
+def _place_problems(snapshot: Snapshot, found: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return each problem once, by object, with its place in a file."""
+    placed = []
+    for problem in sorted(dict.fromkeys(found), key=lambda one: str(one.object)):
+        source = snapshot.source_of(problem.object, problem.path) if problem.object else None
+        placed.append(msgspec.structs.replace(problem, source=source) if source else problem)
+    return tuple(placed)

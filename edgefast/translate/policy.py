@@ -9,7 +9,7 @@ Must never: fall back to plain HTTP, or to a policy that lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -27,7 +27,7 @@ from edgefast.translate.report import Report
 Target = tuple[str, str, str]  # namespace, Service, port name or ""
 
 
-class PolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class PolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """One policy on its own, before conflicts."""
 
     policy: BackendTLSPolicy
@@ -51,12 +51,19 @@ class PolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         )
 
 
-class Policies(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class Policies(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """All policies after conflicts."""
 
     outcomes: Mapping[Key, PolicyOutcome] = {}
     in_force: Mapping[Key, tuple[PolicyView, ...]] = {}  # by (namespace, Service)
     conflicts: Mapping[Key, tuple[Problem, ...]] = {}  # of policies that lost
+
+    def problems(self, keys: Container[Key] | None) -> Iterator[Problem]:
+        """Give the problems of all policies, or of those among `keys`."""
+        for key, outcome in self.outcomes.items():
+            if keys is None or key in keys:
+                yield from self.conflicts.get(key, ())
+                yield from outcome.problems
 
 
 def translate_policies(

@@ -46,9 +46,7 @@ def _services(outcome: PolicyOutcome) -> set[Key]:
     """Return the Services named as targets, whether or not the policy may attach to them."""
     namespace = outcome.policy.metadata.namespace
     return {
-        (namespace, ref.name)
-        for ref in outcome.policy.spec.target_refs
-        if ref.kind == "Service"
+        (namespace, ref.name) for ref in outcome.policy.spec.target_refs if ref.kind == "Service"
     }
 
 
@@ -56,9 +54,7 @@ def _conditions(key: Key, outcome: PolicyOutcome, policies: Policies) -> tuple[C
     generation = outcome.policy.metadata.generation
     refused = [*policies.conflicts.get(key, ()), *outcome.refused]
     return (
-        judge(
-            "Accepted", refused, generation, reason="Accepted", message="Policy is accepted"
-        ),
+        judge("Accepted", refused, generation, reason="Accepted", message="Policy is accepted"),
         judge(
             "ResolvedRefs",
             outcome.unresolved,

@@ -13,7 +13,7 @@ import msgspec
 from edgefast import ir
 
 
-class PolicyView(msgspec.Struct, frozen=True, kw_only=True):
+class PolicyView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One policy on one Service, or on one port of it."""
 
     policy: str  # "namespace/name"

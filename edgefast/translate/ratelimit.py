@@ -30,8 +30,6 @@ _MAX_HEADERS = 16
 def check_rate_limit(limits: RateLimitFilter) -> Report:
     """Report every mistake in a RateLimitFilter."""
     report = Report(ref_of(limits))
-    if limits.spec.type != "Global":
-        report.refuse("spec.type", "NotSupported", f'"{limits.spec.type}" (supported: Global)')
     rules = limits.spec.global_.rules if limits.spec.global_ else ()
     if not rules:
         report.refuse("spec.global.rules", "Required", "at least one rule")

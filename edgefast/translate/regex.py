@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import re2
+import re2  # type: ignore[import-untyped]  # the package ships no types
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False  # the error is returned; the library would also write to stderr

@@ -29,7 +29,7 @@ from edgefast.translate.status import RouteParentStatus
 Candidate = tuple[MatchOrder, int, int, ir.Match]
 
 
-class RoutePart(msgspec.Struct, frozen=True, kw_only=True):
+class RoutePart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a route adds to each of its virtual hosts on Gateways with one client certificate."""
 
     key: Key
@@ -39,7 +39,7 @@ class RoutePart(msgspec.Struct, frozen=True, kw_only=True):
     clusters: tuple[ClusterRef, ...]
 
 
-class RouteOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class RouteOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """One route."""
 
     route: HTTPRoute
@@ -49,6 +49,7 @@ class RouteOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     listeners: tuple[tuple[str, ...], ...] = ()  # per entry of `parents`: names of its listeners
     counted: tuple[str, ...] = ()  # listeners whose attachedRoutes it adds to
     hosts: tuple[tuple[str, str, RoutePart], ...] = ()  # listener, hostname, part
+    clusters: tuple[ClusterRef, ...] = ()  # all it looked at, used or not
     users: tuple[tuple[Key, Key], ...] = ()  # (Gateway, Service) pairs, for policies' ancestors
     problems: tuple[Problem, ...] = ()
 
@@ -108,6 +109,7 @@ def translate_route(
         ),
         counted=tuple(counted),
         hosts=tuple((*place, part) for place, part in hosts.items()),
+        clusters=tuple(sorted(reader.clusters)),
         users=_users_of(route, attachments, reader),
         problems=(*problems, *own.problems),
     )

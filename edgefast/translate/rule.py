@@ -28,7 +28,7 @@ from edgefast.translate.match import translate_match
 from edgefast.translate.report import Report
 
 
-class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One rule."""
 
     rule: ir.Rule
@@ -108,7 +108,9 @@ def _translate_shares(
             shares.append(share)
             clusters += used
     if empty:
-        shares = [one if one.cluster else msgspec.structs.replace(one, status=503) for one in shares]
+        shares = [
+            one if one.cluster else msgspec.structs.replace(one, status=503) for one in shares
+        ]
     return tuple(shares), clusters
 
 
@@ -140,9 +142,7 @@ def _translate_share(
     return share, [cluster, *filters.clusters]
 
 
-def _check_shares(
-    rule: HTTPRouteRule, shares: tuple[ir.BackendRef, ...], filters: Filters
-) -> str:
+def _check_shares(rule: HTTPRouteRule, shares: tuple[ir.BackendRef, ...], filters: Filters) -> str:
     """Return why the rule has nowhere to send to, "" when it has or redirects."""
     if filters.redirect is not None or any(one.cluster for one in shares):
         return ""

@@ -19,31 +19,33 @@ from edgefast.translate.condition import Condition
 Key = tuple[str, str]
 
 
-class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class Status(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False
+):
     """Root of every status."""
 
 
-class SupportedFeature(Status):
+class SupportedFeature(Status, frozen=True, kw_only=True):
     """One entry of `supportedFeatures`."""
 
     name: str
 
 
-class GatewayClassStatus(Status):
+class GatewayClassStatus(Status, frozen=True, kw_only=True):
     """`status` of a GatewayClass."""
 
     conditions: tuple[Condition, ...]
     supported_features: tuple[SupportedFeature, ...] = ()
 
 
-class GatewayStatusAddress(Status):
+class GatewayStatusAddress(Status, frozen=True, kw_only=True):
     """An address that clients can reach."""
 
     type: str
     value: str
 
 
-class RouteKind(Status):
+class RouteKind(Status, frozen=True, kw_only=True):
     """One entry of `supportedKinds`; both fields are always written."""
 
     group: str
@@ -55,7 +57,7 @@ class RouteKind(Status):
         return RouteKind(group=kind.group, kind=kind.kind)
 
 
-class ListenerStatus(Status):
+class ListenerStatus(Status, frozen=True, kw_only=True):
     """Status of one listener."""
 
     name: str
@@ -64,7 +66,7 @@ class ListenerStatus(Status):
     conditions: tuple[Condition, ...]
 
 
-class GatewayStatus(Status):
+class GatewayStatus(Status, frozen=True, kw_only=True):
     """`status` of a Gateway."""
 
     addresses: tuple[GatewayStatusAddress, ...] = ()
@@ -72,7 +74,7 @@ class GatewayStatus(Status):
     listeners: tuple[ListenerStatus, ...] = ()
 
 
-class RouteParentStatus(Status):
+class RouteParentStatus(Status, frozen=True, kw_only=True):
     """What one parent thinks of a route."""
 
     parent_ref: ParentReference
@@ -80,13 +82,13 @@ class RouteParentStatus(Status):
     conditions: tuple[Condition, ...]
 
 
-class HTTPRouteStatus(Status):
+class HTTPRouteStatus(Status, frozen=True, kw_only=True):
     """`status` of an HTTPRoute: our entries of `parents`."""
 
     parents: tuple[RouteParentStatus, ...]
 
 
-class PolicyAncestorStatus(Status):
+class PolicyAncestorStatus(Status, frozen=True, kw_only=True):
     """What a policy comes to at one Gateway."""
 
     ancestor_ref: ParentReference
@@ -94,13 +96,13 @@ class PolicyAncestorStatus(Status):
     conditions: tuple[Condition, ...]
 
 
-class PolicyStatus(Status):
+class PolicyStatus(Status, frozen=True, kw_only=True):
     """`status` of a BackendTLSPolicy: our entries of `ancestors`, at most 16 by the API."""
 
     ancestors: tuple[PolicyAncestorStatus, ...]
 
 
-class ListenerSetStatus(Status):
+class ListenerSetStatus(Status, frozen=True, kw_only=True):
     """`status` of a ListenerSet."""
 
     conditions: tuple[Condition, ...]

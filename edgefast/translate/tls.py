@@ -116,9 +116,7 @@ def _translate_certificates(
         said = "a Secret with the certificate is required"
         report.unresolve(f"{path}.tls.certificateRefs", "InvalidCertificateRef", said)
     for where, reason, said in wrong:
-        report.unresolve(
-            where, "PartiallyInvalidCertificateRef" if certificates else reason, said
-        )
+        report.unresolve(where, "PartiallyInvalidCertificateRef" if certificates else reason, said)
     return tuple(certificates.values())
 
 

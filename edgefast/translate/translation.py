@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from edgefast import ir
+from edgefast.ir import IR, Infra
 from edgefast.problem import Problem
 from edgefast.resources.snapshot import Key
 from edgefast.translate.cluster import ClusterOutcome
@@ -42,14 +42,13 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     routes: Mapping[Key, RouteOutcome]
     clusters: Mapping[ClusterRef, ClusterOutcome]
     hosts: Hosts
-    ir: ir.IR
 
 
 class Translation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Everything that follows from the objects."""
 
-    ir: ir.IR
-    infra: tuple[ir.Infra, ...]
+    ir: IR
+    infra: tuple[Infra, ...]
     statuses: Statuses
     problems: tuple[Problem, ...]  # by object; with file and line where the object has them
     work: Work

@@ -9,7 +9,7 @@ Must never: depend on the order in which routes came; the same routes give the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -26,7 +26,7 @@ Place = tuple[str, str]  # listener, hostname
 _NAMED = 3  # rival routes that a message names
 
 
-class HostOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class HostOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """One virtual host."""
 
     host: ir.VirtualHost
@@ -35,11 +35,17 @@ class HostOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     overlaps: Mapping[Key, tuple[Problem, ...]]  # of routes that share a match with others
 
 
-class Hosts(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class Hosts(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """All virtual hosts."""
 
     outcomes: Mapping[Place, HostOutcome] = {}
     made: int = 0
+
+    def problems(self) -> Iterator[Problem]:
+        """Give the problems of all hosts, by host."""
+        for place in sorted(place for place, one in self.outcomes.items() if one.overlaps):
+            for problems in self.outcomes[place].overlaps.values():
+                yield from problems
 
 
 def translate_virtual_hosts(

@@ -41,7 +41,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, copy / name, ignore=leave_out)
     for name in [
         *(ROOT / "build").glob("cython-release"),
-        *(ROOT / "build/release").glob("temp.*"),
+        *(ROOT / "build/release").glob("objects-*"),
     ]:
         shutil.copytree(name, copy / name.relative_to(ROOT))
     return copy

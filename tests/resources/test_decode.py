@@ -68,6 +68,18 @@ def test_crlf_and_byte_order_mark() -> None:
     assert [one.source for one in decoded.problems] == [Source("a.yaml", 9)]
 
 
+def test_line_breaks_that_editors_do_not_count() -> None:
+    for odd in ("\u2028", "\u2029", "\x85", "\r"):
+        text = NAMESPACE.format(f'"a{odd}b"') + "---\na: [b\n"
+        assert [one.source for one in decode_documents(text.encode(), "a").problems] == [
+            Source("a", 4),
+            Source("a", 6),
+        ]
+        text = NAMESPACE.format(f"a # {odd}# note") + "labels: {a: b}\nx: *none\n"
+        (problem,) = decode_documents(text.encode(), "a").problems
+        assert problem.source == Source("a", 6)
+
+
 def test_json_by_content_and_by_name() -> None:
     raw = b'{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "one"}}'
     assert len(decode_documents(raw, "-").objects) == 1
@@ -261,8 +273,8 @@ def test_api_object_passes_over_unknown_fields() -> None:
         },
         "status": {"parents": []},
     }
-    for given in (raw, json.dumps(raw).encode()):
-        route = decode_api_object(given, "HTTPRoute")
+    for form in (raw, json.dumps(raw).encode()):
+        route = decode_api_object(form, "HTTPRoute")
         assert isinstance(route, HTTPRoute)
         assert route.metadata.resource_version == "7"
         assert route.spec.rules[0].matches[0].path.value == "a*"
@@ -333,8 +345,26 @@ _PIECES = st.sampled_from(
         "!!str ",
     ]
     + ["!x ", "'", '"', "|\n ", ">\n ", "#", "\n", "  ", "%YAML 1.1\n", "\t", "\x00", "\u2028", "é"]
-    + ["apiVersion: v1\n", "kind: Namespace\n", "metadata: {name: a}\n", "items:\n", "kind: List\n"]
-    + ['"a":', "null", "1e9", "\\u003a", "\ud83d\ude00", ".nan", "0x", "\ufeff", "\r\n"]
+    + [
+        "apiVersion: v1\n",
+        "kind: Namespace\n",
+        "metadata: {name: a}\n",
+        "items: [{}]\n",
+        "kind: AList\n",
+    ]
+    + [
+        '"a":',
+        "null",
+        "1e9",
+        "\\u003a",
+        "\ud83d\ude00",
+        ".nan",
+        "0x",
+        "\ufeff",
+        "\r\n",
+        "\r",
+        "\x85",
+    ]
 )
 
 

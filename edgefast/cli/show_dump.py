@@ -1,0 +1,93 @@
+"""A dump as tables: agent, workers, listeners, virtual hosts, clusters with their endpoints, problems.
+
+In: the value that the admin server's /dump gives (proxy/admin.py). Out: tables on standard output, one after the other. An
+endpoint's numbers are sums over the workers; it is healthy when no worker has ejected it. It must cope with workers that did
+not answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import click
+
+from edgefast.cli.output import write_table
+
+Row = list[object]
+
+
+def write_tables(dump: Any) -> None:
+    """Write all sections; empty ones are left out."""
+    agent, table = dump["agent"], dump["table"]
+    state = "ready" if agent["ready"] else "not ready"
+    click.echo(f"edgefast {agent['version']}, pid {agent['pid']}, {agent['phase']}, {state}")
+    click.echo(
+        f"table {table['version']}, {table['resources']} resources, accepted {table['accepted']}"
+    )
+    sections: tuple[tuple[list[str], Iterable[Row]], ...] = (
+        (["WORKER", "PID", "TABLE", "CONNECTIONS", "REQUESTS", "RESTARTS"], _workers(dump)),
+        (["LISTENER", "PROTOCOL", "PORT", "HOSTNAME", "VERSION"], _listeners(dump)),
+        (["VIRTUAL HOST", "RULES", "VERSION"], _virtual_hosts(dump)),
+        (["CLUSTER", "ENDPOINT", "HEALTHY", "ACTIVE", "IDLE", "EJECTIONS"], _endpoints(dump)),
+        (["SECRET", "NAMES", "EXPIRES"], _secrets(dump)),
+        (["SEVERITY", "PROBLEM"], ([one["severity"], one["text"]] for one in dump["problems"])),
+    )
+    for header, rows in sections:
+        found = list(rows)
+        if found:
+            click.echo()
+            write_table(header, found)
+
+
+def _workers(dump: Any) -> Iterator[Row]:
+    for one in dump["workers"]:
+        engine = one.get("engine") or {}
+        version = one["version"] or one.get("error", "none")
+        yield [
+            one["worker"],
+            one["pid"],
+            version,
+            engine.get("connections", "?"),
+            engine.get("active", "?"),
+            one["restarts"],
+        ]
+
+
+def _listeners(dump: Any) -> Iterator[Row]:
+    for one in dump["listeners"]:
+        yield [
+            one["name"],
+            one["protocol"],
+            one["bind_port"],
+            one.get("hostname", "*"),
+            one["version"],
+        ]
+
+
+def _virtual_hosts(dump: Any) -> Iterator[Row]:
+    for one in dump["virtual_hosts"]:
+        yield [one["name"], len(one.get("rules", ())), one["version"]]
+
+
+def _endpoints(dump: Any) -> Iterator[Row]:
+    seen: dict[tuple[str, str], list[Any]] = {}
+    for worker in dump["workers"]:
+        for cluster in (worker.get("engine") or {}).get("clusters", ()):
+            for one in cluster["endpoints"]:
+                seen.setdefault((cluster["name"], one["address"]), []).append(one)
+    for (cluster_name, address), found in sorted(seen.items()):
+        healthy = all(one["healthy"] for one in found)
+        sums: list[object] = [
+            sum(one[name] for one in found) for name in ("active", "idle", "ejections")
+        ]
+        yield [cluster_name, address, healthy, *sums]
+    named = {name for name, _ in seen}
+    for one in dump["clusters"]:
+        if one["name"] not in named:
+            yield [one["name"], "no endpoint in use", "", "", "", ""]
+
+
+def _secrets(dump: Any) -> Iterator[Row]:
+    for one in dump["secrets"]:
+        yield [one["name"], ", ".join(one.get("names", ())), one.get("expires", "")]

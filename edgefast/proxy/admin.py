@@ -1,0 +1,264 @@
+"""The operator's servers: what admin, metrics and readiness answer.
+
+In: the agent. Out: routes for HttpServer.
+  admin     GET /dump /version /ready /log-level, POST /drain /healthcheck/fail /log-level
+  metrics   GET /metrics          ready    GET /ready
+Admin is for this machine (127.0.0.1:19000): whoever reaches it can end the service. Must never show
+key material: of a secret only its name, version, size and the certificate's public facts are told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import platform
+import ssl
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+import edgefast
+from edgefast import ir
+from edgefast.proxy.agent import Agent
+from edgefast.proxy.certificates import CertificateFacts, PemError, read_facts
+from edgefast.proxy.channel import ChannelClosed, ChannelError
+from edgefast.proxy.httpserver import Handler, Reply, Request
+from edgefast.proxy.ledger import Key, Placed
+from edgefast.proxy.logs import LEVELS
+from edgefast.proxy.metrics import CONTENT_TYPE, AgentFacts, render_metrics
+from edgefast.table import describe_blob
+
+__all__ = ["Admin"]
+
+_JSON = "application/json"
+_SECRET: msgspec.msgpack.Decoder[ir.Secret] = msgspec.msgpack.Decoder(ir.Secret)
+_CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)
+_LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
+
+Routes = Mapping[tuple[str, str], Handler]
+
+
+class Admin:
+    """See the module's text."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._numbers = itertools.count(1)
+        self._facts: dict[str, tuple[str, CertificateFacts | None]] = {}  # secret: version, facts
+
+    @property
+    def admin(self) -> Routes:
+        """Routes of the admin server."""
+        return {
+            ("GET", "/dump"): self._on_dump,
+            ("GET", "/version"): self._on_version,
+            ("GET", "/ready"): self._on_ready,
+            ("GET", "/log-level"): self._on_log_level,
+            ("POST", "/log-level"): self._on_set_log_level,
+            ("POST", "/drain"): self._on_drain,
+            ("POST", "/healthcheck/fail"): self._on_drain,
+        }
+
+    @property
+    def metrics(self) -> Routes:
+        """Routes of the metrics server."""
+        return {("GET", "/metrics"): self._on_metrics}
+
+    @property
+    def ready(self) -> Routes:
+        """Routes of the readiness server."""
+        return {("GET", "/ready"): self._on_ready}
+
+    async def _on_version(self, _: Request) -> Reply:
+        return _json(
+            {
+                "version": edgefast.__version__,
+                "python": platform.python_version(),
+                "openssl": ssl.OPENSSL_VERSION,
+                "table": self._agent.ledger.current.version,
+            }
+        )
+
+    async def _on_ready(self, _: Request) -> Reply:
+        if self._agent.ready:
+            return Reply(200, b"ready\n")
+        phase = self._agent.drain.phase
+        return Reply(503, b"not ready: " + (b"no table yet" if phase == "serving" else b"draining"))
+
+    async def _on_log_level(self, _: Request) -> Reply:
+        return _json({"level": self._agent.log_level, "supported": list(LEVELS)})
+
+    async def _on_set_log_level(self, request: Request) -> Reply:
+        level = request.query.get("level") or request.body.decode("utf-8", "replace").strip()
+        try:
+            self._agent.set_log_level(level)
+        except ValueError as error:
+            return Reply(400, f"{error}\n".encode())
+        return _json({"level": level})
+
+    async def _on_drain(self, _: Request) -> Reply:
+        began = self._agent.drain.order("an order of the admin server")
+        return Reply(202 if began else 200, b"draining\n")
+
+    # --- metrics --------------------------------------------------------------------------------
+
+    async def _on_metrics(self, _: Request) -> Reply:
+        agent = self._agent
+        placed = agent.ledger.current.placed
+        kept = agent.last_good
+        now = time.time()
+        facts = AgentFacts(
+            product_version=edgefast.__version__,
+            table_version=agent.ledger.current.version,
+            table_age=now - agent.table_at if agent.table_at else 0.0,
+            table_resources=len(placed),
+            reloads=agent.tables,
+            problems=len(agent.problems) + len(agent.source_problems),
+            refused=len(agent.ledger.current.refused),
+            ready=agent.ready,
+            draining=agent.drain.phase != "serving",
+            workers=len(agent.slots),
+            workers_alive=sum(slot.serving for slot in agent.slots),
+            restarts=sum(slot.restarts for slot in agent.slots),
+            arena_used=agent.arena.used,
+            arena_retired=agent.arena.retired,
+            last_good_failures=kept.failures if kept else 0,
+            last_good_age=now - kept.saved_at if kept and kept.saved_at else None,
+            expiries={
+                name: facts.expires
+                for name, facts in self._certificates(placed).items()
+                if facts is not None
+            },
+        )
+        segments = [slot.segment for slot in agent.slots]
+        return Reply(200, await asyncio.to_thread(render_metrics, segments, facts), CONTENT_TYPE)
+
+    def _certificates(self, placed: Mapping[Key, Placed]) -> dict[str, CertificateFacts | None]:
+        """Public facts of every secret with a certificate, read once per version."""
+        now: dict[str, tuple[str, CertificateFacts | None]] = {}
+        for (type_, name), one in placed.items():
+            if type_ != "secret":
+                continue
+            known = self._facts.get(name)
+            if known is None or known[0] != one.version:
+                certificate = _SECRET.decode(self._agent.arena.read(one.block)).certificate
+                known = (one.version, _facts_of(certificate))
+            now[name] = known
+        self._facts = now
+        return {name: facts for name, (_, facts) in now.items()}
+
+    # --- dump -----------------------------------------------------------------------------------
+
+    async def _on_dump(self, request: Request) -> Reply:
+        """All, or with ?type= and ?name= the resources of one type or with one name."""
+        agent = self._agent
+        table = agent.ledger.current
+        wanted = [
+            (key, one)
+            for key, one in table.placed.items()
+            if request.query.get("type", key[0]) == key[0]
+            and request.query.get("name", key[1]) == key[1]
+        ]
+        # Bytes are copied here, in the loop, where no epoch can end; decoding is done elsewhere.
+        copies = [(key, one.version, agent.arena.read(one.block)) for key, one in wanted]
+        facts = self._certificates(table.placed)
+        workers = await asyncio.gather(*(self._ask(slot.number) for slot in agent.slots))
+        head = {
+            "agent": self._describe_agent(),
+            "workers": workers,
+            "problems": [
+                {"severity": one.severity, "text": one.line()}
+                for one in (*agent.source_problems, *agent.problems)
+            ],
+            "table": {
+                "version": table.version,
+                "accepted": _clock(agent.table_at),
+                "resources": len(table.placed),
+                "refused": [one._asdict() for one in table.refused.values()],
+            },
+        }
+        return await asyncio.to_thread(_render_dump, head, copies, facts)
+
+    def _describe_agent(self) -> dict[str, Any]:
+        agent = self._agent
+        return {
+            "version": edgefast.__version__,
+            "pid": os.getpid(),
+            "started": _clock(agent.started_at),
+            "phase": agent.drain.phase,
+            "ready": agent.ready,
+            "log_level": agent.log_level,
+            "bound": [{"address": host, "port": port} for host, port in agent.bound()],
+            "arena": {
+                "reserved": agent.arena.capacity,
+                "used": agent.arena.used,
+                "retired": agent.arena.retired,
+            },
+        }
+
+    async def _ask(self, number: int) -> dict[str, Any]:
+        slot = self._agent.slots[number]
+        held = self._agent.ledger.held_by(number)
+        told: dict[str, Any] = {
+            "worker": number,
+            "pid": slot.pid,
+            "restarts": slot.restarts,
+            "version": held.version if held else "",
+        }
+        try:
+            told["engine"] = await slot.dump(next(self._numbers))
+        except (ChannelClosed, ChannelError, TimeoutError) as error:
+            told["error"] = str(error) or "no answer in time"
+        return told
+
+
+def _render_dump(
+    head: dict[str, Any],
+    copies: list[tuple[Key, str, bytes]],
+    facts: Mapping[str, CertificateFacts | None],
+) -> Reply:
+    """Decode the resources: runs in a thread."""
+    listeners, clusters, hosts, secrets = [], [], [], []
+    for (type_, name), version, data in copies:
+        place = {"name": name, "version": version}
+        match type_:
+            case "listener":
+                listeners.append({**msgspec.to_builtins(_LISTENER.decode(data)), **place})
+            case "cluster":
+                clusters.append({**msgspec.to_builtins(_CLUSTER.decode(data)), **place})
+            case "secret":
+                about = facts.get(name)
+                told = {"names": about.names, "expires": _clock(about.expires)} if about else {}
+                secrets.append({**place, **told, "data": "<redacted>"})
+            case _:
+                hosts.append({**place, "type": type_, **describe_blob(data)})
+    body = {
+        **head,
+        "listeners": sorted(listeners, key=_name),
+        "virtual_hosts": sorted(hosts, key=_name),
+        "clusters": sorted(clusters, key=_name),
+        "secrets": sorted(secrets, key=_name),
+    }
+    return _json(body)
+
+
+def _name(value: dict[str, Any]) -> str:
+    return str(value["name"])
+
+
+def _facts_of(certificate: bytes) -> CertificateFacts | None:
+    try:
+        return read_facts(certificate) if certificate else None
+    except PemError:
+        return None
+
+
+def _clock(seconds: float) -> str | None:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else None
+
+
+def _json(value: object) -> Reply:
+    return Reply(200, msgspec.json.encode(value) + b"\n", _JSON)

@@ -1,0 +1,152 @@
+"""What `edgefast run` says: what is served, where, with which problems, and how to try it.
+
+In: an `Outcome`. Out: text on standard error, because standard output is the access log and somebody
+may be reading it as JSON lines. Must never print a resource's content, only names and addresses.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import edgefast
+from edgefast import ir
+from edgefast.problem import Problem
+from edgefast.proxy.address import Address
+from edgefast.proxy.listeners import Place
+from edgefast.proxy.standalone import Outcome
+
+__all__ = ["Banner"]
+
+_SHOWN_LISTENERS = 20
+_SHOWN_PROBLEMS = 50
+_CURL_LINES = 6
+
+
+class Banner:
+    """Prints the first outcome whole, the later ones as what changed."""
+
+    def __init__(
+        self,
+        workers: int,
+        servers: dict[str, Address],
+        say: Callable[[str], None],
+        render: Callable[[Problem], str],
+    ) -> None:
+        """`say` prints a line, `render` writes a problem as one."""
+        self._workers = workers
+        self._say = say
+        self._render = render
+        self._servers = servers
+        self._known: dict[Problem, None] = {}
+        self._first = True
+
+    def show(self, outcome: Outcome, bound: Sequence[Place]) -> None:
+        """Print one outcome; `bound` are the places that are listened on."""
+        if self._first:
+            self._first = False
+            self._show_start(outcome, bound)
+        else:
+            self._show_reload(outcome)
+        self.show_problems(outcome.problems)
+        if outcome.problems:
+            errors = sum(one.severity == "error" for one in outcome.problems)
+            warnings = len(outcome.problems) - errors
+            self._say(f"{_count(errors, 'problem')}, {_count(warnings, 'warning')}")
+
+    def show_problems(self, problems: Iterable[Problem]) -> None:
+        """Print the problems that were not there the last time, and say which are gone."""
+        now = dict.fromkeys(problems)
+        new = [one for one in now if one not in self._known]
+        solved = [one for one in self._known if one not in now]
+        self._known = now
+        for one in new[:_SHOWN_PROBLEMS]:
+            self._say(self._render(one))
+        if len(new) > _SHOWN_PROBLEMS:
+            self._say(f"... and {len(new) - _SHOWN_PROBLEMS} more: edgefast check shows all")
+        if solved:
+            self._say(f"{_count(len(solved), 'problem')} solved")
+
+    def _show_start(self, outcome: Outcome, bound: Sequence[Place]) -> None:
+        read = f"{_count(outcome.objects, 'object')} in {_count(outcome.files, 'file')}"
+        workers = _count(self._workers, "worker")
+        self._say(
+            f"edgefast {edgefast.__version__}: {read}, {workers}, ready in {outcome.took:.0f} ms"
+        )
+        if outcome.fleet is None:
+            self._say("THE FILES CANNOT BE READ: this is the last good table from disk")
+        else:
+            for line in _listener_lines(outcome.fleet, bound):
+                self._say(line)
+        for name, address in self._servers.items():
+            path = {"admin": "/dump", "metrics": "/metrics", "ready": "/ready"}[name]
+            self._say(f"  {name:<8} http://{address}{path}")
+        if outcome.fleet is not None:
+            lines = list(_curl_lines(outcome.fleet, {port for _, port in bound}))
+            if lines:
+                self._say("try")
+            for line in lines:
+                self._say(f"  {line}")
+
+    def _show_reload(self, outcome: Outcome) -> None:
+        published = outcome.published
+        if not published.changed:
+            self._say(f"files changed, the table did not ({outcome.took:.0f} ms)")
+        elif published.acknowledged:
+            self._say(f"table {published.version[:8]} is served ({outcome.took:.0f} ms)")
+        else:
+            self._say(f"table {published.version[:8]}: not every worker has it yet")
+
+
+def _listener_lines(fleet: ir.Fleet, bound: Sequence[Place]) -> Iterator[str]:
+    hosts: dict[str, set[str]] = {}
+    for host in fleet.virtual_hosts:
+        hosts.setdefault(host.listener, set()).add(host.hostname)
+    for listener in fleet.listeners[:_SHOWN_LISTENERS]:
+        places = [Address(address, port) for address, port in bound if port == listener.bind_port]
+        scheme = "https" if listener.protocol == "HTTPS" else "http"
+        where = " ".join(f"{scheme}://{place}" for place in places) or "NOT LISTENING"
+        served = sorted(hosts.get(listener.name, ()))
+        names = ", ".join(served[:4]) + (f" and {len(served) - 4} more" if len(served) > 4 else "")
+        text = names.replace("*", "any host") if served == ["*"] else names or "no route"
+        yield f"  {listener.name} on {where}: {text}"
+    if len(fleet.listeners) > _SHOWN_LISTENERS:
+        yield f"  ... and {len(fleet.listeners) - _SHOWN_LISTENERS} more listeners"
+
+
+def _curl_lines(fleet: ir.Fleet, ports: set[int]) -> Iterator[str]:
+    """Yield commands that reach the first rules of the first hosts."""
+    listeners = {one.name: one for one in fleet.listeners if one.bind_port in ports}
+    count = 0
+    for host in fleet.virtual_hosts:
+        listener = listeners.get(host.listener)
+        if listener is None:
+            continue
+        for entry in host.entries:
+            if entry.match.kind == "regex" or entry.match.headers or entry.match.query:
+                continue
+            yield _curl(listener, host.hostname, entry.match)
+            count += 1
+            break
+        if count == _CURL_LINES:
+            return
+
+
+def _curl(listener: ir.Listener, hostname: str, match: ir.Match) -> str:
+    own = hostname if hostname != "*" else listener.hostname
+    name = own.replace("*", "www", 1) if own != "*" else "localhost"
+    words = ["curl", "-i"]
+    if match.method and match.method != "GET":
+        words += ["-X", match.method]
+    scheme = "http"
+    if listener.protocol == "HTTPS":
+        scheme = "https"
+        words.append("-k")
+    if name != "localhost":
+        words += ["--resolve", f"{name}:{listener.bind_port}:127.0.0.1"]
+    path = match.path if match.kind == "exact" else match.path or "/"
+    return shlex.join([*words, f"{scheme}://{name}:{listener.bind_port}{path}"])
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

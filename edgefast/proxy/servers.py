@@ -1,0 +1,54 @@
+"""Binding of the operator's servers, before anything else starts.
+
+In: settings. Out: HttpServers on bound sockets, or ServerTaken naming the option, the address and
+the fix. Must never start half: when one address cannot be had, none is kept.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+
+from edgefast.proxy.address import Address
+from edgefast.proxy.admin import Admin
+from edgefast.proxy.agent import Agent
+from edgefast.proxy.httpserver import HttpServer, bind_server
+from edgefast.proxy.settings import ProxySettings
+
+__all__ = ["ServerTaken", "bind_servers", "make_servers"]
+
+
+class ServerTaken(Exception):
+    """An operator's address cannot be had; the text says which option to change."""
+
+
+def bind_servers(settings: ProxySettings) -> dict[str, socket.socket]:
+    """Bind admin, metrics and ready; raises ServerTaken. Switched off ones are left out."""
+    bound: dict[str, socket.socket] = {}
+    for name in ("admin", "metrics", "ready"):
+        address: Address | None = getattr(settings, name)
+        if address is None:
+            continue
+        try:
+            bound[name] = bind_server(address)
+        except OSError as error:
+            for sock in bound.values():
+                sock.close()
+            raise ServerTaken(_explain(name, address, error)) from None
+    return bound
+
+
+def make_servers(agent: Agent, bound: dict[str, socket.socket]) -> dict[str, HttpServer]:
+    """Make a server for every bound socket."""
+    admin = Admin(agent)
+    return {name: HttpServer(sock, getattr(admin, name)) for name, sock in bound.items()}
+
+
+def _explain(name: str, address: Address, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"--{name} {address} is in use, perhaps by another edgefast: "
+            f"choose another address, or --{name} off"
+        )
+    return f"--{name} {address}: {os.strerror(error.errno or 0)}; choose another address, or off"

@@ -1,0 +1,156 @@
+"""Standalone: files in, served traffic out. The pipeline of `edgefast run`.
+
+In: a FileSource, translation settings, an agent. Out: an `Outcome` for every table, given to the
+caller's report. Each stage gets what it made the last time, so that a small change costs little:
+read (changed files) -> translate (changed routes) -> compile (changed hosts) -> publish (difference).
+Must never end the service for what is in a file: the table before stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import time
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import Problem
+from edgefast.providers.files import SUFFIXES, FileSource, Reading, watch_files
+from edgefast.providers.watch import Watch
+from edgefast.proxy.agent import Agent, Published
+from edgefast.proxy.lastgood import LastGoodError
+from edgefast.table import Shards, compile_fleet
+from edgefast.translate.pipeline import Translation, translate
+from edgefast.translate.settings import Settings
+
+__all__ = ["NothingServed", "Outcome", "Standalone"]
+
+log = logging.getLogger(__name__)
+
+
+class NothingServed(Exception):
+    """At start, no listener at all could be served."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one look at the files; times in milliseconds."""
+
+    fleet: ir.Fleet | None  # None: the table is the last good one from disk
+    problems: tuple[Problem, ...]
+    published: Published
+    files: int
+    objects: int
+    took: float
+
+
+class Standalone:
+    """See the module's text; `run` is a part of the agent's life."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        source: FileSource,
+        settings: Callable[[], Settings],
+        report: Callable[[Outcome], None],
+        problems: Iterable[Problem] = (),
+    ) -> None:
+        """`problems`: those found before, in the configuration file; they stay."""
+        self._agent = agent
+        self._source = source
+        self._settings = settings
+        self._report = report
+        self._before = tuple(problems)
+        self._translation: Translation | None = None
+        self._shards: Shards | None = None
+
+    async def run(self) -> None:
+        """Serve what the files say, until cancelled; raises NothingServed at start."""
+        watch = Watch(SUFFIXES)
+        try:
+            watch.follow(await asyncio.to_thread(self._source.folders))
+            await self._start()
+            # The agent's own start-up objects need no more collections either.
+            gc.collect()
+            gc.freeze()
+            while True:
+                reading = await watch_files(self._source, watch)
+                try:
+                    self._report(await self._take(reading))
+                except Exception:
+                    log.exception("the files could not be taken in; the table before stays")
+        finally:
+            watch.close()
+
+    async def _start(self) -> None:
+        began = time.perf_counter()
+        reading = await asyncio.to_thread(self._source.read)
+        if not reading.usable and (shards := await self._load_last_good()) is not None:
+            published = await self._agent.publish(shards)
+            problems = self._collect(reading, (), published)
+            outcome = _outcome(None, problems, published, reading, began)
+        else:
+            outcome = await self._take(reading, began)
+        self._report(outcome)
+        if not self._agent.bound():
+            raise NothingServed
+
+    async def _take(self, reading: Reading, began: float | None = None) -> Outcome:
+        """Bring one reading into service."""
+        began = time.perf_counter() if began is None else began
+        translation, shards = await asyncio.to_thread(self._compile, reading)
+        published = await self._agent.publish(shards)
+        problems = self._collect(reading, translation.problems, published)
+        fleet = next(iter(translation.ir.fleets), None)
+        return _outcome(fleet, problems, published, reading, began)
+
+    def _compile(self, reading: Reading) -> tuple[Translation, Shards]:
+        translation = translate(reading.snapshot, self._settings(), self._translation)
+        fleet = next(iter(translation.ir.fleets), ir.Fleet(name="standalone"))
+        shards = compile_fleet(fleet, self._shards)
+        self._translation, self._shards = translation, shards
+        return translation, shards
+
+    def _collect(
+        self, reading: Reading, translated: Iterable[Problem], published: Published
+    ) -> tuple[Problem, ...]:
+        """Join all problems, each once; the agent shows those of the files too."""
+        found = dict.fromkeys((*self._before, *reading.problems, *translated))
+        self._agent.source_problems = tuple(found)
+        return tuple({**found, **dict.fromkeys(published.problems)})
+
+    async def _load_last_good(self) -> Shards | None:
+        kept = self._agent.last_good
+        if kept is None:
+            return None
+        try:
+            shards = await asyncio.to_thread(kept.load)
+        except LastGoodError as error:
+            log.error("no file can be read and there is no last good table: %s", error)
+            return None
+        age = time.time() - (kept.saved_at or time.time())
+        log.error(
+            "NO FILE CAN BE READ: serving the last good table from %s, written %.0f s ago",
+            kept.path,
+            age,
+        )
+        return shards
+
+
+def _outcome(
+    fleet: ir.Fleet | None,
+    problems: tuple[Problem, ...],
+    published: Published,
+    reading: Reading,
+    began: float,
+) -> Outcome:
+    return Outcome(
+        fleet=fleet,
+        problems=problems,
+        published=published,
+        files=reading.files,
+        objects=reading.objects,
+        took=(time.perf_counter() - began) * 1000,
+    )

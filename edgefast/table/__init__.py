@@ -1,0 +1,26 @@
+"""The table: ir.Fleet -> resources that travel to proxies, and back for dump and explain.
+
+In: the IR. Out: `Shards` (named, versioned bytes) and `Delta` (what changed). The blobs of virtual hosts are built and
+read by csrc/table*.c and matched by csrc/route.c, the code that the proxy runs. Pure: same input, same bytes.
+"""
+
+from edgefast.table.blob import BlobError, decode_blob, decode_virtual_host, describe_blob
+from edgefast.table.compile import compile_fleet
+from edgefast.table.match import Hit, Matcher, Request, match
+from edgefast.table.shards import Delta, Resource, Shards, diff
+
+__all__ = [
+    "BlobError",
+    "Delta",
+    "Hit",
+    "Matcher",
+    "Request",
+    "Resource",
+    "Shards",
+    "compile_fleet",
+    "decode_blob",
+    "decode_virtual_host",
+    "describe_blob",
+    "diff",
+    "match",
+]

@@ -1,0 +1,162 @@
+"""compile_fleet: ir.Fleet -> Shards, doing again only what changed.
+
+In: a fleet and, if there is one, the shards of its last compilation. Out: new shards. What the fleet shares with the
+last one by identity is not looked at twice: translate keeps the objects of what did not change. The same fleet gives the
+same bytes; only the number of fragments of a very large host may remember its past (fragment.py).
+Must never: mutate the fleet or the previous shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import is_
+from typing import TypeVar
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import Problem
+from edgefast.table.build import BlobBuilder
+from edgefast.table.fragment import Compiled, compile_virtual_host
+from edgefast.table.shards import (
+    RESOURCE_LIMIT,
+    Key,
+    Resource,
+    Shards,
+    digest_resource,
+    make_resource,
+)
+
+_encode = msgspec.msgpack.Encoder().encode
+
+Named = ir.Listener | ir.Cluster | ir.Secret
+T = TypeVar("T", ir.VirtualHost, ir.Listener, ir.Cluster, ir.Secret)
+
+
+class _Memo(msgspec.Struct, frozen=True):
+    """What one compilation leaves to the next. The fleet is kept alive, so that the ids of its objects stay theirs."""
+
+    fleet: ir.Fleet
+    compiled: dict[int, Compiled]  # by id of the object
+    problems: dict[int, tuple[Problem, ...]]  # of those that have any
+
+
+def compile_fleet(fleet: ir.Fleet, previous: Shards | None = None) -> Shards:
+    """Compile all that a fleet serves; `previous` makes it cheap and keeps the cut of large hosts.
+
+    What cannot be sent (a resource above 1 MiB, a path that no request can meet) is in `Shards.problems`, together with
+    what is served instead. Raises ValueError when two resources have one name: a bug of the translation.
+    """
+    if previous is None or not isinstance(previous.memo, _Memo):
+        previous = Shards({}, "0", memo=_Memo(ir.Fleet(name=fleet.name), {}, {}))
+    work = _Work(previous)
+    builder = BlobBuilder()
+
+    def compile_host(host: ir.VirtualHost, before: Compiled | None) -> Compiled:
+        return compile_virtual_host(host, before, builder)
+
+    old = work.memo.fleet
+    work.replace(old.virtual_hosts, fleet.virtual_hosts, _name_host, compile_host)
+    work.replace(old.listeners, fleet.listeners, _name, _compile_as("listener"))
+    work.replace(old.clusters, fleet.clusters, _name, _compile_as("cluster"))
+    work.replace(old.secrets, fleet.secrets, _name, _compile_as("secret"))
+    return work.finish(fleet, previous)
+
+
+class _Work:
+    """The new shards while they are made out of the old ones."""
+
+    def __init__(self, previous: Shards) -> None:
+        assert isinstance(previous.memo, _Memo)
+        self.memo = previous.memo
+        self._compiled = self.memo.compiled.copy()
+        self._problems = self.memo.problems.copy()
+        self._resources: dict[Key, Resource] = dict(previous.resources)
+        self._touched: set[Key] = set()
+        self._digest = int(previous.version, 16)
+
+    def replace(
+        self,
+        old: tuple[T, ...],
+        new: tuple[T, ...],
+        name: Callable[[T], str],
+        compile_one: Callable[[T, Compiled | None], Compiled],
+    ) -> None:
+        """Take out what is no longer there, then compile what is new; `compile_one` gets what its name was before."""
+        removed, added = find_changed(old, new)
+        before = {name(item): self._remove(item) for item in removed}
+        for item in added:
+            compiled = compile_one(item, before.get(name(item)))
+            self._compiled[id(item)] = compiled
+            if compiled.problems:
+                self._problems[id(item)] = compiled.problems
+            for resource in compiled.resources:
+                self._add(resource)
+
+    def _remove(self, item: object) -> Compiled:
+        compiled = self._compiled.pop(id(item))
+        self._problems.pop(id(item), None)
+        for resource in compiled.resources:
+            key = (resource.type, resource.name)
+            del self._resources[key]
+            self._touched.add(key)
+            self._digest -= digest_resource(resource)
+        return compiled
+
+    def _add(self, resource: Resource) -> None:
+        key = (resource.type, resource.name)
+        if key in self._resources:
+            raise ValueError(f"two resources of type {key[0]} are named {key[1]}")
+        self._resources[key] = resource
+        self._touched.add(key)
+        self._digest += digest_resource(resource)
+
+    def finish(self, fleet: ir.Fleet, previous: Shards) -> Shards:
+        found = sorted((p for each in self._problems.values() for p in each), key=Problem.text)
+        return Shards(
+            resources=self._resources,
+            version=f"{self._digest % 2**128:032x}",
+            problems=tuple(found),
+            memo=_Memo(fleet, self._compiled, self._problems),
+            base=previous.identity,
+            touched=frozenset(self._touched),
+        )
+
+
+def find_changed(old: Sequence[T], new: Sequence[T]) -> tuple[list[T], list[T]]:
+    """Return the items of `old` that are not in `new`, and the other way round, by identity, in order."""
+    if old is new:
+        return [], []
+    start = _count_same(old, new)
+    end = _count_same(reversed(old[start:]), reversed(new[start:]))
+    before, after = old[start : len(old) - end], new[start : len(new) - end]
+    kept = {*map(id, before)} & {*map(id, after)}
+    return [i for i in before if id(i) not in kept], [i for i in after if id(i) not in kept]
+
+
+def _count_same(a: Iterable[T], b: Iterable[T]) -> int:
+    count = 0
+    for same in map(is_, a, b):
+        if not same:
+            break
+        count += 1
+    return count
+
+
+def _name_host(host: ir.VirtualHost) -> str:
+    return f"{host.listener}/{host.hostname}"
+
+
+def _name(item: Named) -> str:
+    return item.name
+
+
+def _compile_as(type_: str) -> Callable[[Named, Compiled | None], Compiled]:
+    def compile_named(item: Named, before: Compiled | None) -> Compiled:
+        data = _encode(item)
+        if len(data) > RESOURCE_LIMIT:
+            message = f"{type_} {item.name} has {len(data)} bytes, the limit is {RESOURCE_LIMIT}; it is not served"
+            return Compiled((), (Problem(None, "", "TooLong", message),))
+        return Compiled((make_resource(type_, item.name, data),))
+
+    return compile_named

@@ -1,0 +1,1 @@
+"""csrc beside slow references and other parsers, and its own C tests under sanitizers."""

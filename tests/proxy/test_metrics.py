@@ -1,0 +1,134 @@
+"""The exposition: it parses, says what the cells say, and stays bounded."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from edgefast.core.cells import GLOBALS, ROW
+from edgefast.proxy.metrics import AgentFacts, render_metrics
+from edgefast.proxy.stats import Segment, add_global, map_segment
+
+FACTS = AgentFacts(
+    product_version="1.0",
+    table_version='ab"c\\\n',
+    table_age=1.5,
+    table_resources=7,
+    reloads=3,
+    problems=2,
+    refused=1,
+    ready=True,
+    draining=False,
+    workers=2,
+    workers_alive=2,
+    restarts=1,
+    arena_used=640,
+    arena_retired=64,
+    last_good_failures=0,
+    last_good_age=9.0,
+    expiries={"secret/default/web": 1893456000.0},
+)
+
+
+@pytest.fixture
+def segment() -> Iterator[Segment]:
+    made = Segment(8)
+    yield made
+    made.close()
+
+
+def write_row(segment: Segment, number: int, label: bytes, **cells: int) -> None:
+    view = map_segment(segment.fd)
+    at = 64 + 8 * 128 + number * (192 + 8 * 48)
+    view[at + 8 : at + 8 + len(label)] = label
+    for name, value in cells.items():
+        struct.pack_into("<Q", view, at + 192 + 8 * ROW.index(name), value)
+    struct.pack_into("<Q", view, 8, number + 1)
+
+
+def parse(segments: list[Segment]) -> dict[str, Any]:
+    text = render_metrics(segments, FACTS).decode()
+    families = list(text_string_to_metric_families(text))
+    assert len({family.name for family in families}) == len(families)
+    return {family.name: family for family in families}
+
+
+def values(family: Any, name: str = "") -> dict[tuple[tuple[str, str], ...], float]:
+    wanted = name or family.name
+    return {
+        tuple(sorted(one.labels.items())): one.value
+        for one in family.samples
+        if one.name in (wanted, f"{wanted}_total")
+    }
+
+
+def test_agent_facts(segment: Segment) -> None:
+    families = parse([segment])
+    assert values(families["edgefast_ready"]) == {(): 1}
+    assert values(families["edgefast_table_age_seconds"]) == {(): 1.5}
+    assert values(families["edgefast_config_problems"]) == {(): 2}
+    assert values(families["edgefast_worker_restarts"]) == {(): 1}
+    assert values(families["edgefast_info"]) == {
+        (("table", 'ab"c\\\n'), ("version", "1.0")): 1,
+    }
+    assert values(families["edgefast_certificate_expiry_seconds"]) == {
+        (("secret", "secret/default/web"),): 1893456000,
+    }
+
+
+def test_every_global_cell_is_there(segment: Segment) -> None:
+    for number, name in enumerate(GLOBALS, 1):
+        add_global(map_segment(segment.fd), name, number)
+    families = parse([segment])
+    shown = {one.value for family in families.values() for one in family.samples}
+    assert shown >= set(range(1, len(GLOBALS) + 1))
+    refused = values(families["edgefast_heads_refused"])
+    assert refused[(("reason", "line"),)] == GLOBALS.index("head_refused_line") + 1
+    assert families["edgefast_connections_active"].type == "gauge"
+    assert families["edgefast_connections"].type == "counter"
+
+
+def test_rows_and_histogram(segment: Segment) -> None:
+    write_row(
+        segment,
+        1,
+        b"default/web\t0",
+        requests_2xx=5,
+        requests_4xx=1,
+        duration_us=2_500_000,
+        duration_bucket_0=2,
+        duration_bucket_3=3,
+        duration_bucket_15=1,
+    )
+    families = parse([segment])
+    requests = values(families["edgefast_requests"])
+    labels = (("route", "default/web"), ("rule", "0"))
+    assert requests[(("code_class", "2xx"), *labels)] == 5
+    assert requests[(("code_class", "4xx"), *labels)] == 1
+    samples = families["edgefast_request_duration_seconds"].samples
+    buckets = {one.labels["le"]: one.value for one in samples if one.name.endswith("_bucket")}
+    assert buckets["0.0001"] == 2
+    assert buckets["0.0005"] == 2
+    assert buckets["0.001"] == 5
+    assert buckets["10"] == 5
+    assert buckets["+Inf"] == 6
+    assert [one.value for one in samples if one.name.endswith("_sum")] == [2.5]
+    assert [one.value for one in samples if one.name.endswith("_count")] == [6]
+
+
+def test_the_overflow_row_shows_only_when_used(segment: Segment) -> None:
+    assert not values(parse([segment])["edgefast_requests"])
+    write_row(segment, 0, b"", requests_2xx=4)
+    requests = values(parse([segment])["edgefast_requests"])
+    assert requests[(("code_class", "2xx"), ("route", "other"), ("rule", ""))] == 4
+
+
+def test_two_rows_of_one_label_are_one_series(segment: Segment) -> None:
+    write_row(segment, 1, b"a/b\t0", requests_2xx=1)
+    write_row(segment, 2, b"a/b\t0", requests_2xx=2)
+    requests = values(parse([segment])["edgefast_requests"])
+    assert requests[(("code_class", "2xx"), ("route", "a/b"), ("rule", "0"))] == 3

@@ -1,0 +1,1 @@
+"""Tests of edgefast/translate: golden cases, purity, incremental work."""
