@@ -189,3 +189,7 @@ static const char *const texts[EF_CE_COUNT] = {
 const char *ef_chunk_error_text(int error) {
     return error >= 0 && error < EF_CE_COUNT ? texts[error] : "unknown fault";
 }
+
+int ef_chunk_in_trailers(const ef_chunk *chunk) {
+    return chunk->trailers > 0 || (chunk->state >= TRAILER_NAME && chunk->state <= TRAILER_LF);
+}

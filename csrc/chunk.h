@@ -43,5 +43,7 @@ _Static_assert(sizeof(ef_chunk) == 24, "ef_chunk layout");
 void ef_chunk_reset(ef_chunk *chunk);
 int ef_chunk_feed(ef_chunk *chunk, const uint8_t *buf, size_t len, size_t *used, const uint8_t **data,
                   size_t *data_len);
+/* 1 once a trailer line has begun: llhttp reads those as headers, we drop them. */
+int ef_chunk_in_trailers(const ef_chunk *chunk);
 const char *ef_chunk_error_text(int error); /* "malformed chunk size" ... never NULL */
 #endif

@@ -14,13 +14,9 @@
 unsigned long ef_work_bytes;
 #endif
 
-void ef_head_reset(ef_head *head) {
-    memset(head, 0, offsetof(ef_head, spans));
-}
+void ef_head_reset(ef_head *head) { memset(head, 0, offsetof(ef_head, spans)); }
 
-static size_t smaller(size_t a, size_t b) {
-    return a < b ? a : b;
-}
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* A control byte that does not end the line: name the fault by where it stands. */
 static int refuse_control(ef_head *head, const uint8_t *buf, size_t start, size_t at) {

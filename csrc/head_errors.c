@@ -52,6 +52,4 @@ const char *ef_head_error_text(int error) {
     return error >= 0 && error < EF_E_COUNT ? faults[error].text : "unknown fault";
 }
 
-const char *ef_head_error_name(int error) {
-    return error >= 0 && error < EF_E_COUNT ? faults[error].name : "unknown";
-}
+const char *ef_head_error_name(int error) { return error >= 0 && error < EF_E_COUNT ? faults[error].name : "unknown"; }

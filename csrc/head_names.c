@@ -125,9 +125,7 @@ static const char *const method_names[EF_M_COUNT] = {
     [EF_M_UNSUBSCRIBE] = "UNSUBSCRIBE",
 };
 
-const char *ef_method_name(unsigned method) {
-    return method < EF_M_COUNT ? method_names[method] : "";
-}
+const char *ef_method_name(unsigned method) { return method < EF_M_COUNT ? method_names[method] : ""; }
 
 /* Nearly all requests are one of five; the rest is searched for, 36 comparisons of a length at most. */
 unsigned ef_method_lookup(const uint8_t *name, size_t len) {

@@ -66,6 +66,7 @@ typedef struct ef_route {
     uint8_t run_kind, stage;
     const uint8_t *header_name;    /* last header looked up (address of the name in a blob) and where it is */
     uint32_t header_first, header_count;
+    uint16_t header_name_len, query_name_len;
     const uint8_t *query_name;     /* the same for a query parameter; query_value is NULL when absent */
     const uint8_t *query_value;
     size_t query_value_len;        /* still percent-encoded */

@@ -44,8 +44,9 @@ static int joined_equal(const ef_request *r, uint32_t first, const ef_pred *pred
 static int header_holds(ef_route *it, const ef_blob *blob, const ef_pred *pred) {
     const ef_request *r = it->request;
     const uint8_t *name = ef_at(blob, pred->name_off);
-    if (it->header_name != name) {
+    if (it->header_name != name || it->header_name_len != pred->name_len) { /* an empty name starts where another does */
         it->header_name = name;
+        it->header_name_len = pred->name_len;
         it->header_first = next_span(r, 0, pred->name_hash, name, pred->name_len);
         it->header_count = 0;
         if (it->header_first != NOT_FOUND) {
@@ -134,8 +135,9 @@ static const uint8_t *find_param(const ef_request *r, const uint8_t *name, size_
 
 static int query_holds(ef_route *it, const ef_blob *blob, const ef_pred *pred) {
     const uint8_t *name = ef_at(blob, pred->name_off);
-    if (it->query_name != name) {
+    if (it->query_name != name || it->query_name_len != pred->name_len) {
         it->query_name = name;
+        it->query_name_len = pred->name_len;
         it->query_value = find_param(it->request, name, pred->name_len, &it->query_value_len);
     }
     if (it->query_value == NULL) return 0;

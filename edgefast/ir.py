@@ -83,7 +83,7 @@ class Mirror(Struct):
 
 
 class Cors(Struct):
-    """HTTPCORSFilter. A pattern is "*", an exact origin, or "scheme://*.suffix[:port]"."""
+    """HTTPCORSFilter. A pattern is "*", an exact origin, or "scheme://*[.suffix][:port]"; lower case, no default port."""
 
     allow_origins: tuple[str, ...] = ()
     allow_methods: tuple[str, ...] = ()

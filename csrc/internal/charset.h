@@ -17,9 +17,7 @@ extern const uint8_t ef_token_lower[256];
 #define EF_CLASS_HEX        16u
 extern const uint8_t ef_byte_class[256];
 
-static inline int ef_is(uint8_t byte, unsigned class_bits) {
-    return (ef_byte_class[byte] & class_bits) != 0;
-}
+static inline int ef_is(uint8_t byte, unsigned class_bits) { return (ef_byte_class[byte] & class_bits) != 0; }
 
 static inline uint8_t ef_lower(uint8_t byte) {
     return (uint8_t)(byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte);

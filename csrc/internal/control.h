@@ -17,9 +17,7 @@ extern unsigned long ef_work_bytes;
 #define EF_COUNT(n) ((void)0)
 #endif
 
-static inline int ef_is_control(uint8_t byte) {
-    return (byte < 0x20 && byte != '\t') || byte == 0x7f;
-}
+static inline int ef_is_control(uint8_t byte) { return (byte < 0x20 && byte != '\t') || byte == 0x7f; }
 
 #if defined(__SSE2__) && !defined(EF_NO_SIMD)
 #include <emmintrin.h>

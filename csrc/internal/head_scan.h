@@ -61,7 +61,5 @@ unsigned ef_header_lookup(const uint8_t *name, size_t len);
 /* Next element of a comma list from *at on, OWS trimmed, empty ones included: 1 and [*start, *end), or 0 behind the last. */
 int ef_list_next(const uint8_t *value, size_t len, size_t *at, size_t *start, size_t *end);
 
-static inline int ef_is_ows(uint8_t byte) {
-    return byte == ' ' || byte == '\t';
-}
+static inline int ef_is_ows(uint8_t byte) { return byte == ' ' || byte == '\t'; }
 #endif

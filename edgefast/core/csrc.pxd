@@ -113,6 +113,7 @@ cdef extern from "chunk.h" nogil:
     void ef_chunk_reset(ef_chunk *chunk)
     int ef_chunk_feed(ef_chunk *chunk, const uint8_t *buf, size_t len, size_t *used, const uint8_t **data,
                       size_t *data_len)
+    int ef_chunk_in_trailers(const ef_chunk *chunk)
     const char *ef_chunk_error_text(int error)
 
 

@@ -25,6 +25,7 @@ cdef class Downstream(Connection):
         Witness witness         # while a body is read
         uint32_t requests
         bint closing            # no request after this one
+        bint asked_to_close     # ... because the client said so
         bint wants_continue
         bint processing
         bint scheduled          # _go_on is queued
@@ -43,7 +44,7 @@ cdef class Downstream(Connection):
     cdef int take_address(self, bytes text) except -1
     cdef int exchange_done(self, Exchange ex) except -1
     # what an exchange calls
-    cdef int answer(self, int status, bytes lines, bytes body, Exchange ex) except -1
+    cdef int answer(self, int status, bytes lines, bytes body, Exchange ex, bint is_head) except -1
     cdef int response_info(self, const uint8_t *base, ef_head *head) except -1
     cdef int response_head(self, Exchange ex, const uint8_t *base, ef_head *head) except -1
     cdef int response_body(self, const uint8_t *data, size_t n) except -1

@@ -203,6 +203,7 @@ cdef class Downstream(Connection):
         self.requests += 1
         if not head.keep_alive or self.requests >= self.port.settings.max_requests or engine.draining:
             self.closing = True
+            self.asked_to_close = not head.keep_alive
         engine.wheel.disarm(self)
         self.wants_continue = head.expect_continue
         ex = Exchange.__new__(Exchange, self)
@@ -215,14 +216,18 @@ cdef class Downstream(Connection):
     cdef ssize_t on_chunks(self, const uint8_t *data, size_t n) except -1:
         """Chunked body: all data of this read goes on as one piece."""
         cdef iovec iov[MAX_IOV]
-        cdef int pieces = 0, result
+        cdef int pieces = 0, result, verdict
         cdef size_t at = 0, used, length, total = 0
         cdef const uint8_t *span
         while at < n:
             result = ef_chunk_feed(&self.chunk, data + at, n - at, &used, &span, &length)
-            if result != EF_BAD and used and self.witness is not None and not self.witness.body(data + at, used):
-                self.engine.count(G_PARSER_DISAGREEMENTS)
-                result = EF_BAD
+            if result != EF_BAD and used and self.witness is not None:
+                verdict = self.witness.chunks(data + at, used, &self.chunk)
+                if verdict == 2:
+                    self.witness = None
+                elif verdict == 0:
+                    self.engine.count(G_PARSER_DISAGREEMENTS)
+                    result = EF_BAD
             at += used
             self.wants_continue = False
             if result == EF_CHUNK_DATA:
@@ -331,13 +336,15 @@ cdef class Downstream(Connection):
     cdef int refuse(self, int status, const char *reason) except -1:
         """Answer a message that is not HTTP as we know it, and close."""
         cdef bytes text = <bytes>reason
+        cdef ef_head *head = self.partial if self.partial != NULL else &self.engine.request_head
+        cdef bint is_head = self.state == D_HEAD and head.method == EF_M_HEAD
         cdef Exchange ex = self.exchange
         self.closing = True
         self.partial_done()
         self.exchange = None
         if ex is not None:
             ex.client_gone()
-        self.answer(status, b"upgrade: HTTP/1.1\r\n" if status == 426 else b"", text + b"\n", None)
+        self.answer(status, b"upgrade: HTTP/1.1\r\n" if status == 426 else b"", text + b"\n", None, is_head)
         log_refused(self.engine, self, status, text)
         return self.linger()
 
@@ -360,9 +367,8 @@ cdef class Downstream(Connection):
         self.engine.wheel.disarm(self)
         return self.engine.wheel.arm(self, self.engine.wheel.now + LINGER_MS)
 
-    cdef int answer(self, int status, bytes lines, bytes body, Exchange ex) except -1:
+    cdef int answer(self, int status, bytes lines, bytes body, Exchange ex, bint is_head) except -1:
         """The proxy's own answer. An empty body is `content-length: 0`, for 429 an empty chunked body (spec 7)."""
-        cdef bint is_head = ex is not None and ex.method == EF_M_HEAD
         if ex is not None and (
             self.state == D_CHUNKED or (self.state == D_LENGTH and (self.left > DISCARD_LIMIT or self.wants_continue))
         ):
@@ -402,7 +408,8 @@ cdef class Downstream(Connection):
         if self.state == D_DISCARD:
             return 0
         if self.closing or self.engine.draining:
-            if self.pending_len:
+            # a close while the client still sends would reset the connection and may take the answer with it
+            if self.pending_len or not self.asked_to_close:
                 return self.linger()
             return self.shut(False)
         self.state = D_HEAD
@@ -420,7 +427,9 @@ cdef class Downstream(Connection):
         out_reserve(out, head.head_len + 64)
         out_raw(out, <const char *>b"HTTP/1.1 ", 9)
         write_status_rest(out, base, head)
-        write_spans(out, base, head, EF_SPAN_HOP | EF_SPAN_NOMINATED, 0, None, None)
+        write_spans(
+            out, base, head, EF_SPAN_HOP | EF_SPAN_NOMINATED, <uint32_t>1 << EF_H_CONTENT_LENGTH, None, None
+        )
         out_raw(out, <const char *>b"\r\n", 2)
         self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, out.size)
         return self.send(out.data, out.size)

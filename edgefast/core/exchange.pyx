@@ -513,7 +513,7 @@ cdef class Exchange(UpstreamUser):
         self.flags |= flag
         self.status = status
         self.drop_upstream()
-        self.down.answer(status, lines, b"", self)
+        self.down.answer(status, lines, b"", self, self.method == EF_M_HEAD)
         return self.finish()
 
     cdef int fail(self, int status, uint32_t flag) except -1:
@@ -521,7 +521,7 @@ cdef class Exchange(UpstreamUser):
         self.flags |= flag
         self.status = status
         self.drop_upstream()
-        self.down.answer(status, b"", failure_text(status, flag), self)
+        self.down.answer(status, b"", failure_text(status, flag), self, self.method == EF_M_HEAD)
         return self.finish()
 
     cdef int abort(self, uint32_t flag) except -1:

@@ -124,7 +124,7 @@ cdef class Upstream(Connection):
         cdef size_t at = 0, used, length
         cdef ssize_t head
         cdef const uint8_t *span
-        cdef int result
+        cdef int result, verdict
         cdef UpstreamUser user = self.user
         self.got_bytes = True
         while self.user is user and not self.closed:
@@ -155,9 +155,13 @@ cdef class Upstream(Connection):
                 if at == n:
                     break
                 result = ef_chunk_feed(&self.chunk, data + at, n - at, &used, &span, &length)
-                if self.witness is not None and result != EF_BAD and used and not self.witness.body(data + at, used):
-                    self.engine.count(G_PARSER_DISAGREEMENTS)
-                    result = EF_BAD
+                if result != EF_BAD and used and self.witness is not None:
+                    verdict = self.witness.chunks(data + at, used, &self.chunk)
+                    if verdict == 2:
+                        self.witness = None
+                    elif verdict == 0:
+                        self.engine.count(G_PARSER_DISAGREEMENTS)
+                        result = EF_BAD
                 at += used
                 if result == EF_CHUNK_DATA:
                     user.on_response_body(span, length)

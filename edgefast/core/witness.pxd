@@ -10,8 +10,10 @@ cdef class Witness:
     cdef:
         object parser
         bint complete       # the parser saw the end of the message
+        bint keep_alive     # what the parser made of version and Connection
         bint request
         Window window
 
     cdef int head(self, const uint8_t *data, size_t n, const ef_head *head, bint no_body) except -1
+    cdef int chunks(self, const uint8_t *data, size_t n, const ef_chunk *chunk) except -1
     cdef int body(self, const uint8_t *data, size_t n) except -1

@@ -20,6 +20,9 @@ cdef class Witness:
         self.request = request
         self.parser = HttpRequestParser(self) if request else HttpResponseParser(self)
 
+    def on_headers_complete(self):
+        self.keep_alive = self.parser.should_keep_alive()  # llhttp forgets it at the end of the message
+
     def on_message_complete(self):
         self.complete = True
 
@@ -48,11 +51,18 @@ cdef class Witness:
                 return 0
         if upgraded or no_body or head.body == EF_BODY_EOF:
             return 2
-        if bool(self.parser.should_keep_alive()) != (head.keep_alive != 0):
+        if self.keep_alive != (head.keep_alive != 0):
             return 0
         if self.complete != (head.body == EF_BODY_NONE):
             return 0
         return 1 if head.keep_alive else 2
+
+    cdef int chunks(self, const uint8_t *data, size_t n, const ef_chunk *chunk) except -1:
+        """Read bytes of a chunked body as they came. 0: the parser refuses them. 2: agrees up to the trailers; it takes those for
+        headers, so it has no say any more and must not be used again."""
+        if self.body(data, n):
+            return 2 if ef_chunk_in_trailers(chunk) else 1
+        return 2 if ef_chunk_in_trailers(chunk) else 0
 
     cdef int body(self, const uint8_t *data, size_t n) except -1:
         """Read body bytes as they came. 0: the parser refuses them."""

@@ -4,7 +4,7 @@ In: sockets by (bind address, bind port), the ports that the applied table serve
 contexts. Out: accepted connections in the engine's protocols. A socket outlives its server: each
 server runs on a duplicate, so that a port can turn from HTTP to HTTPS, or get other client
 verification, without losing its queue. Closing empties the queue first, because closing a member of
-a SO_REUSEPORT group resets what waits in it. Must never accept on a port without applied listener.
+a SO_REUSEPORT group resets what waits in it. Must never begin to accept on a port without applied listener.
 """
 
 from __future__ import annotations
@@ -60,9 +60,12 @@ class Acceptors:
         self._sockets[place] = socket.socket(fileno=descriptor)
 
     async def reconcile(self, uses: Mapping[int, PortUse]) -> None:
-        """Serve exactly the sockets whose bind port is in `uses`, each as it says there."""
+        """Serve the sockets whose bind port is in `uses`, each as it says there.
+
+        A server whose port is no longer in use goes on until `close` has emptied its queue.
+        """
         for place, running in list(self._running.items()):
-            if uses.get(place[1]) != running.use:
+            if uses.get(place[1], running.use) != running.use:
                 running.server.close()
                 del self._running[place]
         for place, sock in list(self._sockets.items()):

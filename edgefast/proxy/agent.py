@@ -178,6 +178,7 @@ class Agent:
             self.listeners.reconcile(self.served)
         if self.listeners.problems:
             self._unbound.set()
+        check_descriptors(self.served, self.file_limit)
         self._wake()
 
     @property
@@ -197,8 +198,7 @@ class Agent:
                 f"workers died while they took in table {self._poisoned}; the one before is back"
             )
             found.append(Problem(None, "", "Invalid", message))
-        short = check_descriptors(self.served, self.file_limit)
-        return (*found, short) if short else tuple(found)
+        return tuple(found)
 
     def _on_refused(self, refused: list[Refusal]) -> None:
         for one in refused:

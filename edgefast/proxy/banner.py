@@ -6,6 +6,7 @@ may be reading it as JSON lines. Must never print a resource's content, only nam
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -21,6 +22,7 @@ __all__ = ["Banner"]
 _SHOWN_LISTENERS = 20
 _SHOWN_PROBLEMS = 50
 _CURL_LINES = 6
+_CURL_PER_HOST = 2
 
 
 class Banner:
@@ -122,14 +124,16 @@ def _curl_lines(fleet: ir.Fleet, ports: set[int]) -> Iterator[str]:
         listener = listeners.get(host.listener)
         if listener is None:
             continue
-        for entry in host.entries:
-            if entry.match.kind == "regex" or entry.match.headers or entry.match.query:
-                continue
-            yield _curl(listener, host.hostname, entry.match)
+        plain = (
+            entry.match
+            for entry in host.entries
+            if entry.match.kind != "regex" and not entry.match.headers and not entry.match.query
+        )
+        for match in itertools.islice(plain, _CURL_PER_HOST):
+            yield _curl(listener, host.hostname, match)
             count += 1
-            break
-        if count == _CURL_LINES:
-            return
+            if count == _CURL_LINES:
+                return
 
 
 def _curl(listener: ir.Listener, hostname: str, match: ir.Match) -> str:

@@ -1,19 +1,22 @@
 """The file descriptor limit: raised to what the connection caps of the table need.
 
 In: the listeners of a table. Out: the limit of this process, inherited by workers through exec, and
-a Problem when the caps cannot be reached. Must never lower a limit.
+a warning in the log when the caps cannot be reached. Must never lower a limit.
 """
 
 from __future__ import annotations
 
+import functools
+import logging
 import resource
 from collections.abc import Iterable
 from pathlib import Path
 
 from edgefast import ir
-from edgefast.problem import Problem
 
 __all__ = ["check_descriptors", "needed_descriptors", "raise_limit"]
+
+log = logging.getLogger(__name__)
 
 #: A downstream connection and the upstream connection that serves it.
 _PER_CONNECTION = 2
@@ -49,22 +52,26 @@ def needed_descriptors(listeners: Iterable[ir.Listener]) -> int:
     return sum(caps.values()) * _PER_CONNECTION + _OTHERS
 
 
-def check_descriptors(listeners: Iterable[ir.Listener], limit: int) -> Problem | None:
-    """Return the warning that the caps are out of reach of the limit, else None."""
-    need = needed_descriptors(listeners)
-    if need <= limit:
-        return None
-    return Problem(
-        object=None,
-        path="",
-        reason="Invalid",
-        message=(
-            f"file descriptor limit {limit} is below the {need} that the connection caps need "
-            f"(spec.http.maxConnections per worker and port, x{_PER_CONNECTION}, +{_OTHERS})"
-        ),
-        hint="raise ulimit -Hn or LimitNOFILE= in the unit, or lower maxConnections",
-        severity="warning",
+@functools.lru_cache(maxsize=16)
+def _warn(need: int, limit: int) -> None:
+    """Say it once per pair of numbers: every table of the same listeners has the same ones."""
+    log.warning(
+        "file descriptor limit %d is below the %d that the connection caps need (spec.http."
+        "maxConnections per worker and port, x%d, +%d): raise ulimit -Hn or LimitNOFILE= in the "
+        "unit, or lower maxConnections",
+        limit,
+        need,
+        _PER_CONNECTION,
+        _OTHERS,
     )
+
+
+def check_descriptors(listeners: Iterable[ir.Listener], limit: int) -> bool:
+    """Return whether the caps are within the limit; a warning is logged when they are not."""
+    need = needed_descriptors(listeners)
+    if need > limit:
+        _warn(need, limit)
+    return need <= limit
 
 
 def _ceiling() -> int:

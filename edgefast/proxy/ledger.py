@@ -13,21 +13,18 @@ them. One commit is under way per worker. Must never do I/O: agent.py sends, thi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from edgefast.proxy.arena import Arena, ArenaFull, Block
 from edgefast.proxy.messages import Change
 from edgefast.table import Shards, diff
+from edgefast.table.shards import TYPES, Key
 
 __all__ = ["Commit", "Key", "Ledger", "Placed", "Refusal", "Table"]
 
-#: (type, name) of a resource.
-Key = tuple[str, str]
-
-#: Puts go in this order and removals in its reverse (architecture D6): a listener owns its hosts the
-#: moment it exists, so what it needs must be there first.
-_ORDER = {"secret": 0, "cluster": 1, "fragment": 2, "virtual_host": 3, "listener": 4}
+#: Puts go in this order and removals in its reverse, as in table/shards.py.
+_ORDER = {type_: rank for rank, type_ in enumerate(TYPES)}
 _POISON_DEATHS = 2
 
 
@@ -54,7 +51,7 @@ class Table(NamedTuple):
     version: str
     shards: Shards | None
     placed: Mapping[Key, Placed]
-    changes: Sequence[Change]  # from the table of epoch - 1
+    touched: Collection[Key]  # only these may differ from the table of epoch - 1
     refused: Mapping[Key, Refusal]
 
 
@@ -70,8 +67,14 @@ class _Holder:
     def __init__(self) -> None:
         self.held: Table | None = None
         self.flight: Table | None = None
-        self.sent: Sequence[Change] = ()
-        self.pins: dict[Key, Placed] = {}  # still read by this worker although its table moved on
+        # What this worker has instead of what its table says, because it refused that; None: nothing.
+        self.instead: dict[Key, Placed | None] = {}
+
+    def view(self) -> Mapping[Key, Placed | None]:
+        """Return what the worker really has."""
+        if self.held is None:
+            return {}
+        return {**self.held.placed, **self.instead} if self.instead else self.held.placed
 
 
 _NOTHING = Table(0, "", None, {}, (), {})
@@ -101,7 +104,7 @@ class Ledger:
                 block = self.arena.put(resource.data)
                 new[resource.type, resource.name] = Placed(block, resource.version)
             for key in [key for key in new if key[0] == "listener" and key in now.refused]:
-                self._replace_hosts(key[1], now.placed, new)
+                self._place_hosts_again(key[1], {*new, *delta.remove}, new)
         except ArenaFull:
             for fresh in new.values():
                 self.arena.discard(fresh.block)
@@ -114,15 +117,15 @@ class Ledger:
         self._adopt(shards.version, shards, placed, refused, touched)
         return True
 
-    def _replace_hosts(
-        self, listener: str, placed: Mapping[Key, Placed], new: dict[Key, Placed]
+    def _place_hosts_again(
+        self, listener: str, touched: Collection[Key], new: dict[Key, Placed]
     ) -> None:
         """Put the virtual hosts of a listener again: a worker that refused it let go of them."""
         prefix = f"{listener}/"
-        for key, old in placed.items():
-            if key[0] in ("virtual_host", "fragment") and key[1].startswith(prefix):
-                if key not in new:
-                    new[key] = Placed(self.arena.put(self.arena.read(old.block)), old.version)
+        for key, old in self.current.placed.items():
+            is_host = key[0] in ("virtual_host", "fragment") and key[1].startswith(prefix)
+            if is_host and key not in touched:
+                new[key] = Placed(self.arena.put(self.arena.read(old.block)), old.version)
 
     def _adopt(
         self,
@@ -130,7 +133,7 @@ class Ledger:
         shards: Shards | None,
         placed: Mapping[Key, Placed],
         refused: Mapping[Key, Refusal],
-        touched: Iterable[Key],
+        touched: Collection[Key],
     ) -> None:
         """Start a new epoch; only `touched` keys may differ from the table before."""
         before = self.current
@@ -143,8 +146,7 @@ class Ledger:
                 self.arena.restore(new.block)
             if old is not None:
                 self.arena.retire(old.block, epoch, wipe=key[0] == "secret")
-        changes = _changes(before.placed, placed, touched)
-        self.current = Table(epoch, version, shards, placed, changes, refused)
+        self.current = Table(epoch, version, shards, placed, touched, refused)
 
     # --- workers --------------------------------------------------------------------------------
 
@@ -157,12 +159,13 @@ class Ledger:
         if held is not None and held.epoch == target.epoch:
             return None
         if held is None:
-            changes: Sequence[Change] = _changes({}, target.placed, target.placed)
+            keys: Collection[Key] = target.placed
         elif held.epoch + 1 == target.epoch:
-            changes = target.changes
+            keys = {*target.touched, *holder.instead}
         else:
-            changes = _changes(held.placed, target.placed, {**held.placed, **target.placed})
-        holder.flight, holder.sent = target, changes
+            keys = {**held.placed, **target.placed, **holder.instead}
+        changes = _changes(holder.view(), target.placed, keys)
+        holder.flight = target
         return Commit(target.epoch, target.version, changes)
 
     def on_ack(
@@ -173,23 +176,21 @@ class Ledger:
         table = holder.flight
         if table is None or table.epoch != epoch:
             raise ValueError(f"worker {worker} acknowledged epoch {epoch}, which it was not sent")
-        for change in holder.sent if holder.pins else ():
-            holder.pins.pop((change.type, change.name), None)
         news = []
-        before = holder.held.placed if holder.held else {}
+        instead: dict[Key, Placed | None] = {}
+        before = holder.view()
         for type_, name, error in refused:
             key = (type_, name)
-            if key in before and key in table.placed and before[key] != table.placed[key]:
-                holder.pins[key] = before[key]
-            version = table.placed[key].version if key in table.placed else ""
-            news.append(Refusal(type_, name, version, error))
-        holder.held, holder.flight, holder.sent = table, None, ()
+            placed = table.placed.get(key)
+            instead[key] = before.get(key)
+            news.append(Refusal(type_, name, placed.version if placed else "", error))
         fresh = self._refuse(table, before, news)
+        holder.held, holder.flight, holder.instead = table, None, instead
         self._settle()
         return fresh
 
     def _refuse(
-        self, table: Table, before: Mapping[Key, Placed], news: Sequence[Refusal]
+        self, table: Table, before: Mapping[Key, Placed | None], news: Sequence[Refusal]
     ) -> list[Refusal]:
         """Bring back the version before each refused one, unless the table has moved on."""
         now = self.current
@@ -255,19 +256,21 @@ class Ledger:
             table = one.held or one.flight
             if table is not None:
                 floor = min(floor, table.epoch)
-        pinned = {placed.block.offset for one in holders for placed in one.pins.values()}
+        pinned = {
+            placed.block.offset for one in holders for placed in one.instead.values() if placed
+        }
         self.arena.reclaim(floor, pinned)
 
 
 def _changes(
-    old: Mapping[Key, Placed], new: Mapping[Key, Placed], keys: Iterable[Key]
+    old: Mapping[Key, Placed | None], new: Mapping[Key, Placed], keys: Iterable[Key]
 ) -> list[Change]:
     """List the steps from `old` to `new` over `keys`, in the order of D6."""
     puts: list[Key] = []
     removals: list[Key] = []
     for key in keys:
         if key not in new:
-            if key in old:
+            if old.get(key) is not None:
                 removals.append(key)
         elif old.get(key) != new[key]:
             puts.append(key)

@@ -23,8 +23,9 @@ from edgefast.providers.watch import Watch
 from edgefast.proxy.agent import Agent, Published
 from edgefast.proxy.lastgood import LastGoodError
 from edgefast.table import Shards, compile_fleet
-from edgefast.translate.pipeline import Translation, translate
+from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
+from edgefast.translate.translation import Translation
 
 __all__ = ["NothingServed", "Outcome", "Standalone"]
 
@@ -102,7 +103,7 @@ class Standalone:
         began = time.perf_counter() if began is None else began
         translation, shards = await asyncio.to_thread(self._compile, reading)
         published = await self._agent.publish(shards)
-        problems = self._collect(reading, translation.problems, published)
+        problems = self._collect(reading, (*translation.problems, *shards.problems), published)
         fleet = next(iter(translation.ir.fleets), None)
         return _outcome(fleet, problems, published, reading, began)
 

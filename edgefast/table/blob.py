@@ -72,7 +72,10 @@ def decode_virtual_host(root: bytes, fragments: Iterable[bytes] = ()) -> ir.Virt
     wanted = range(first.fragments) if first.fragments > 1 else []
     if first.fragment is not None or {part.fragment for part in parts} != {*wanted}:
         raise BlobError(f"{first.key}: not a root with all of its {first.fragments} fragments")
-    if any(part.fragments != first.fragments or not part.key.startswith(f"{first.key}#") for part in parts):
+    if any(
+        part.fragments != first.fragments or not part.key.startswith(f"{first.key}#")
+        for part in parts
+    ):
         raise BlobError(f"{first.key}: fragments of another cut or virtual host")
     numbers: dict[ir.Rule, int] = {}
     entries = []
@@ -124,7 +127,9 @@ def _read_entries(blob: Any) -> list[ir.Entry]:
     entries: list[ir.Entry | None] = [None] * blob.n_cands
 
     def take(cand: Any, kind: str, path: str) -> None:
-        entries[cand.entry] = ir.Entry(match=_read_match(blob, base, cand, kind, path), rule=cand.rule)
+        entries[cand.entry] = ir.Entry(
+            match=_read_match(blob, base, cand, kind, path), rule=cand.rule
+        )
 
     length = ffi.new("size_t *")
     cands = ffi.cast("const ef_cand *", base + blob.cands_off)

@@ -129,7 +129,8 @@ def find_changed(old: Sequence[T], new: Sequence[T]) -> tuple[list[T], list[T]]:
         return [], []
     start = _count_same(old, new)
     end = _count_same(reversed(old[start:]), reversed(new[start:]))
-    before, after = old[start : len(old) - end], new[start : len(new) - end]
+    before: Sequence[T] = old[start : len(old) - end]
+    after: Sequence[T] = new[start : len(new) - end]
     kept = {*map(id, before)} & {*map(id, after)}
     return [i for i in before if id(i) not in kept], [i for i in after if id(i) not in kept]
 

@@ -66,7 +66,9 @@ def _integer(expression: str, known: dict[str, int]) -> int | None:
     allowed = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Constant, ast.operator, ast.unaryop)
     if not all(isinstance(node, allowed) for node in ast.walk(tree)):
         return None
-    value = eval(compile(tree, "<define>", "eval"), {"__builtins__": {}})  # numbers and operators only
+    value = eval(
+        compile(tree, "<define>", "eval"), {"__builtins__": {}}
+    )  # numbers and operators only
     return value if isinstance(value, int) else None
 
 
@@ -145,6 +147,6 @@ ffi = make_ffi()
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    built = Path(ffi.compile(target="edgefast/_csrc.abi3.so"))  # the name that setup.py gives it
+    built = Path(ffi.compile(target="_csrc.abi3.so"))  # the name that setup.py gives it
     for leftover in [*ROOT.glob("csrc/*.o"), *built.parent.glob("_csrc.[co]")]:
         leftover.unlink()

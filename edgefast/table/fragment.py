@@ -24,12 +24,15 @@ JOIN_BELOW = 12 * 1024  # bytes of a fragment below which there are fewer
 WANTED = 48 * 1024  # most bytes of a fragment after the number has changed
 MAX_FRAGMENTS: int = lib.EF_MAX_FRAGMENTS
 
-_ENTRY_BYTES = 200  # of the tables per entry: a slot at 37 % on average, a candidate; only a first guess
+_ENTRY_BYTES = (
+    200  # of the tables per entry: a slot at 37 % on average, a candidate; only a first guess
+)
 _PREDICATE_BYTES = 24
 _encode_rule = msgspec.msgpack.Encoder().encode
 
-# A fragment's content: match, rule, match, rule ... in order of precedence. Compared by identity.
-Content = tuple[object, ...]
+# The content of a blob is flat: match, rule, match, rule ... in order of precedence. It is compared by identity; a tuple
+# per entry would be a hundred thousand objects for the garbage collector to visit.
+Part = ir.Match | ir.Rule
 
 
 class Compiled(msgspec.Struct, frozen=True):
@@ -37,7 +40,7 @@ class Compiled(msgspec.Struct, frozen=True):
 
     resources: tuple[Resource, ...]  # the root first
     problems: tuple[Problem, ...] = ()
-    contents: tuple[Content, ...] = ()  # of the fragments; () when whole
+    contents: tuple[tuple[Part, ...], ...] = ()  # of the fragments; () when whole
     depths: tuple[Depths, ...] = ()
     left_out: tuple[tuple[Problem, ...], ...] = ()  # of the fragments
 
@@ -46,44 +49,66 @@ def compile_virtual_host(
     host: ir.VirtualHost, previous: Compiled | None, builder: BlobBuilder
 ) -> Compiled:
     """Compile one virtual host. One that no table can hold answers 500 and is a problem."""
-    name = f"{host.listener}/{host.hostname}"
+    count = max(1, len(previous.contents)) if previous is not None else guess_count(host)
+    least = 1
+    tried = set()
     try:
-        if previous is not None and previous.contents:
-            count = len(previous.contents)
-        else:
-            count = fit_count(guess_size(host), 1)
-        for _ in range(4):  # a guess, then what came out; the number of fragments settles at once
-            part = _compile_cut(host, name, count, previous, builder)
-            total = sum(len(r.data) for r in part.resources)
-            fitting = fit_count(total, count)
-            largest = max(len(r.data) for r in part.resources[1:] or part.resources)
-            if largest > RESOURCE_LIMIT and fitting <= count:
-                fitting = count * 2
-            if fitting == count or fitting > MAX_FRAGMENTS:
-                break
-            count = fitting
-        for resource in part.resources:
-            if len(resource.data) > RESOURCE_LIMIT:
+        while True:
+            compiled = compile_cut(host, count, previous, builder)
+            tried.add(count)
+            if _is_too_large(compiled):
+                least = count * 2
+            fitting = max(least, fit_count(compiled, count))
+            if fitting == count or (fitting in tried and count >= least):
+                return compiled
+            if fitting > MAX_FRAGMENTS:
                 raise BuildError(
-                    f"{len(resource.data)} bytes of table for "
-                    f"{'its regex paths' if resource is part.resources[0] else 'one path'}, "
-                    f"the limit is {RESOURCE_LIMIT}"
+                    f"it does not fit into {MAX_FRAGMENTS} fragments of {RESOURCE_LIMIT} bytes"
                 )
+            count = fitting
     except BuildError as error:
-        return _refuse(host, name, str(error), builder)
-    return part
+        return _refuse(host, str(error), builder)
 
 
-def fit_count(total: int, count: int) -> int:
-    """Return how many fragments `total` bytes should have, given that there are `count`."""
-    if total / count <= SPLIT_ABOVE and (count == 1 or total / count >= JOIN_BELOW):
+def _is_too_large(compiled: Compiled) -> bool:
+    """Whether a resource is above the limit; raises BuildError when no number of fragments helps."""
+    root, *fragments = compiled.resources
+    if fragments and len(root.data) > RESOURCE_LIMIT:
+        raise BuildError(
+            f"its regex paths need {len(root.data)} bytes, the limit is {RESOURCE_LIMIT}"
+        )
+    for resource, content in zip(fragments, compiled.contents, strict=True):
+        if len(resource.data) > RESOURCE_LIMIT:
+            paths = {match.path for match in content[::2] if isinstance(match, ir.Match)}
+            if len(paths) == 1:
+                raise BuildError(
+                    f'the path "{paths.pop()}" needs {len(resource.data)} bytes, the limit is {RESOURCE_LIMIT}'
+                )
+            return True
+    return len(root.data) > RESOURCE_LIMIT
+
+
+def fit_count(compiled: Compiled, count: int) -> int:
+    """Return how many fragments a host should have that was cut into `count`: the same while they are not far off."""
+    total = sum(len(resource.data) for resource in compiled.resources)
+    cut = total - len(compiled.resources[0].data) if count > 1 else total
+    if cut <= SPLIT_ABOVE * count and (count == 1 or cut >= JOIN_BELOW * count):
         return count
-    if total <= SPLIT_ABOVE:
-        return 1
-    fitting = 2
-    while total / fitting > WANTED and fitting < MAX_FRAGMENTS:
-        fitting *= 2
-    return fitting
+    return count_for(cut) if total > SPLIT_ABOVE else 1
+
+
+def count_for(size: int) -> int:
+    """Return the least number of fragments, a power of two, for that many bytes."""
+    count = 2
+    while size > WANTED * count and count < MAX_FRAGMENTS:
+        count *= 2
+    return count
+
+
+def guess_count(host: ir.VirtualHost) -> int:
+    """Return the number of fragments to begin with."""
+    size = guess_size(host)
+    return count_for(size) if size > SPLIT_ABOVE else 1
 
 
 def guess_size(host: ir.VirtualHost) -> int:
@@ -100,64 +125,65 @@ def guess_size(host: ir.VirtualHost) -> int:
     )
 
 
-def _compile_cut(
-    host: ir.VirtualHost, name: str, count: int, previous: Compiled | None, builder: BlobBuilder
+def compile_cut(
+    host: ir.VirtualHost, count: int, previous: Compiled | None, builder: BlobBuilder
 ) -> Compiled:
-    """Compile a host into a root and `count` fragments (1: the root alone)."""
-    rules = host.rules
-    pairs = [(entry.match, rules[entry.rule]) for entry in host.entries]
+    """Compile a host into a root and `count` fragments (a power of two; 1: the root alone), whatever their size."""
+    name = f"{host.listener}/{host.hostname}"
     if count == 1:
-        data, problems = _build_blob(name, pairs, builder)
+        content = [part for e in host.entries for part in (e.match, host.rules[e.rule])]
+        data, problems = _build_blob(name, content, builder)
         return Compiled((make_resource("virtual_host", name, data),), problems)
     reusable = previous if previous is not None and len(previous.contents) == count else None
-    contents, depths, left_out = [], [], []
+    contents: list[tuple[Part, ...]] = []
+    depths: list[Depths] = []
+    left_out: list[tuple[Problem, ...]] = []
     resources: list[Resource] = []
-    root_pairs, cut = _cut_pairs(pairs, count)
-    for index, part in enumerate(cut):
-        content = tuple(part)
+    of_root, cut = _cut_entries(host, count)
+    for index, content in enumerate(cut):
         if reusable is not None and _same(content, reusable.contents[index]):
             resources.append(reusable.resources[index + 1])
             depths.append(reusable.depths[index])
             left_out.append(reusable.left_out[index])
         else:
             key = f"{name}#{index}"
-            mine = list(zip(part[::2], part[1::2], strict=True))
-            data, problems = _build_blob(key, mine, builder, fragments=count, fragment=index)
+            data, problems = _build_blob(key, content, builder, fragments=count, fragment=index)
             resources.append(make_resource("fragment", key, data))
             depths.append(_read_depths(data))
             left_out.append(problems)
-        contents.append(content)
-    data, problems = _build_blob(name, root_pairs, builder, fragments=count, depths=depths)
+        contents.append(tuple(content))
+    data, problems = _build_blob(name, of_root, builder, fragments=count, depths=depths)
     root = make_resource("virtual_host", name, data)
     found = tuple(problem for each in (problems, *left_out) for problem in each)
     return Compiled((root, *resources), found, tuple(contents), tuple(depths), tuple(left_out))
 
 
-def _cut_pairs(
-    pairs: list[tuple[ir.Match, ir.Rule]], count: int
-) -> tuple[list[tuple[ir.Match, ir.Rule]], list[list[ir.Match | ir.Rule]]]:
+def _cut_entries(host: ir.VirtualHost, count: int) -> tuple[list[Part], list[list[Part]]]:
     """Divide entries: those of regex paths for the root, the others by the hash of their path."""
-    root = []
-    cut: list[list[ir.Match | ir.Rule]] = [[] for _ in range(count)]
+    rules = host.rules
+    root: list[Part] = []
+    cut: list[list[Part]] = [[] for _ in range(count)]
     path_hash = lib.ef_path_hash
     mask = count - 1
-    for pair in pairs:
-        match = pair[0]
+    for entry in host.entries:
+        match = entry.match
         if match.kind == "regex":
-            root.append(pair)
+            content = root
         else:
             path = match.path.encode()
-            cut[path_hash(path, len(path)) >> 32 & mask] += pair
+            content = cut[path_hash(path, len(path)) >> 32 & mask]
+        content.append(match)
+        content.append(rules[entry.rule])
     return root, cut
 
 
-def _same(a: Content, b: Content) -> bool:
+def _same(a: Sequence[Part], b: Sequence[Part]) -> bool:
     return len(a) == len(b) and all(map(is_, a, b))
 
 
 def _build_blob(
     name: str,
-    pairs: Sequence[tuple[ir.Match | ir.Rule, ir.Match | ir.Rule]],
+    content: Sequence[Part],
     builder: BlobBuilder,
     *,
     fragments: int = 1,
@@ -165,13 +191,15 @@ def _build_blob(
     depths: Sequence[Depths] = (),
 ) -> tuple[bytes, tuple[Problem, ...]]:
     numbers: dict[int, int] = {}
-    payloads = []
-    entries = []
-    kept = []
-    problems = []
-    for match, rule in pairs:
+    payloads: list[bytes] = []
+    entries: list[BlobEntry] = []
+    kept: list[tuple[ir.Match, ir.Rule]] = []
+    problems: list[Problem] = []
+    for match, rule in zip(content[::2], content[1::2], strict=True):
         assert isinstance(match, ir.Match) and isinstance(rule, ir.Rule)
-        method = lib.ef_method_lookup(match.method.encode(), len(match.method)) if match.method else 0
+        method = (
+            lib.ef_method_lookup(match.method.encode(), len(match.method)) if match.method else 0
+        )
         if match.method and method == 0:
             problems.append(_left_out(match, rule, f'unknown method "{match.method}"'))
             continue
@@ -219,16 +247,19 @@ def _route_of(rule: ir.Rule) -> ObjectRef:
     return ObjectRef("HTTPRoute", namespace, name)
 
 
-def _refuse(host: ir.VirtualHost, name: str, why: str, builder: BlobBuilder) -> Compiled:
-    """Answer 500 for a host that no table can hold: its rules must not fall through to those of another host."""
+def _refuse(host: ir.VirtualHost, why: str, builder: BlobBuilder) -> Compiled:
+    """Answer 500 for a host that no table can hold: its requests must not fall through to another host."""
+    name = f"{host.listener}/{host.hostname}"
     reason = f"the virtual host {name} is too large: {why}"
     first = host.rules[0]
-    rule = ir.Rule(route=first.route, index=first.index, source=first.source, status=500, reason=reason)
-    match = ir.Match(kind="prefix", path="")
-    data, _ = _build_blob(name, [(match, rule)], builder)
-    routes = sorted({rule.route for rule in host.rules})
-    shown = ", ".join(routes[:3]) + (f" and {len(routes) - 3} more" if len(routes) > 3 else "")
-    problem = Problem(
-        _route_of(first), "spec.rules", "TooMany", f"{reason}; every request to it is answered with 500 (routes {shown})"
+    rule = ir.Rule(
+        route=first.route, index=first.index, source=first.source, status=500, reason=reason
     )
+    data, _ = _build_blob(name, [ir.Match(kind="prefix", path=""), rule], builder)
+    routes = sorted({each.route for each in host.rules})
+    more = f" and {len(routes) - 3} more" if len(routes) > 3 else ""
+    message = (
+        f"{reason}; every request to it is answered with 500 (routes {', '.join(routes[:3])}{more})"
+    )
+    problem = Problem(_route_of(first), "spec.rules", "TooMany", message)
     return Compiled((make_resource("virtual_host", name, data),), (problem,))

@@ -18,7 +18,9 @@ from edgefast._csrc import ffi, lib
 from edgefast.table.blob import Blob, decode_blob, open_blob
 from edgefast.table.shards import Key, Resource, Shards
 
-_SCRATCH = 256 * 1024  # a value that a regex is matched against is no longer than a head: EF_MAX_HEAD
+_SCRATCH = (
+    256 * 1024
+)  # a value that a regex is matched against is no longer than a head: EF_MAX_HEAD
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False

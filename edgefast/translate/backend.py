@@ -139,7 +139,7 @@ def _resolve_own(
     cluster = ClusterRef("backend", *target, ref.port or 0, shown)
     wrong = reader.cluster(cluster).broken
     if wrong:
-        report.unresolve(path, "InvalidBackendRef", f"{named}: {wrong}")
+        report.unresolve(path, "InvalidBackendRef", wrong)
         return None
     return cluster
 

@@ -52,7 +52,11 @@ def _translate_path(
             return None
         return "regex", match.value
     wrong = check_path(match.value)
-    if not wrong and match.type == "PathPrefix" and match.value.count("/") > MAX_SEGMENTS:
+    if (
+        not wrong
+        and match.type == "PathPrefix"
+        and strip_slash(match.value).count("/") > MAX_SEGMENTS
+    ):
         wrong = f"must have at most {MAX_SEGMENTS} segments"
     if wrong:
         report.refuse(f"{path}.path.value", "UnsupportedValue", f'"{match.value}" {wrong}')

@@ -80,7 +80,9 @@ def _claim_ports(draft: GatewayDraft, ports: dict[int, _Port]) -> None:
         port = ports.setdefault(one.bind_port, _Port(draft, one))
         first, holder = port.first, "/".join(port.holder.key)
         if first.port != one.port:
-            said = f"port {one.port} needs container port {one.bind_port}, as does {first.port}"
+            said = (
+                f"port {one.port} needs container port {one.bind_port}, as does port {first.port}"
+            )
             one.report.refuse(f"{one.path}.port", "PortUnavailable", said)
         elif first.spec.protocol != one.spec.protocol:
             said = f"port {one.port} is {first.spec.protocol} in Gateway {holder}"

@@ -14,8 +14,8 @@ import re
 _PATH = re.compile(r"/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})*")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-#: Most "/" in a prefix: EF_MAX_SEGMENTS in csrc/limits.h, probes per request path.
-MAX_SEGMENTS = 64
+#: Most segments of a prefix: EF_MAX_SEGMENTS - 1 in csrc/limits.h, probes per request path.
+MAX_SEGMENTS = 63
 
 
 def check_path(value: str) -> str:

@@ -32,8 +32,9 @@ class PolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fals
 
     policy: BackendTLSPolicy
     reads: frozenset[Fact]
-    targets: tuple[tuple[Target, str], ...]  # with the field path of each
+    targets: tuple[tuple[Target, str], ...]  # that exist, with the field path of each
     refused: tuple[Problem, ...]
+    broken: str  # why connections must fail; a target that is missing breaks no other
     unresolved: tuple[Problem, ...]
     problems: tuple[Problem, ...]
     tls: ir.UpstreamTls
@@ -45,8 +46,8 @@ class PolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fals
         return PolicyView(
             policy=f"{meta.namespace}/{meta.name}",
             section=section,
-            broken=self.refused[0].text() if self.refused else "",
-            tls=None if self.refused else self.tls,
+            broken=self.broken,
+            tls=None if self.broken else self.tls,
             secrets=self.secrets,
         )
 
@@ -100,7 +101,9 @@ def translate_policies(
 def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> PolicyOutcome:
     report = Report(ref_of(policy))
     targets = _resolve_targets(policy, reader, report)
+    missing = len(report.refused)
     authority = _resolve_authorities(policy, reader, keyring, report)
+    broken = report.refused[missing:]
     for key in sorted(policy.spec.options):
         said = f'"{key}" (no option is supported)'
         report.warn(f"spec.options[{key}]", "NotSupported", said)
@@ -110,6 +113,7 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
         reads=frozenset(reader.reads),
         targets=targets,
         refused=tuple(report.refused),
+        broken=broken[0].text() if broken else "",
         unresolved=tuple(report.unresolved),
         problems=report.problems,
         tls=ir.UpstreamTls(

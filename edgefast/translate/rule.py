@@ -101,7 +101,9 @@ def _translate_shares(
     for at, ref in enumerate(rule.backend_refs):
         share, used = _translate_share(ref, place, reader, report, f"{path}.backendRefs[{at}]")
         if used and not reader.cluster(used[0]).available:
-            said = f"{used[0].id} has no endpoints"
+            said = (
+                f"{used[0].kind.capitalize()} {used[0].namespace}/{used[0].name} has no endpoints"
+            )
             report.miss(f"{path}.backendRefs[{at}]", "EndpointsNotFound", said)
             empty = empty or ref.weight > 0
         if ref.weight > 0:

@@ -96,7 +96,7 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
         rules += part.rules
         for order, index, at, match in part.candidates:
             entries.append((order, part.age, index, at, match, base + index, part.key))
-    entries.sort(key=lambda entry: entry[:4])
+    entries.sort()  # never gets to the match: route, rule and place before it differ
     host = ir.VirtualHost(
         listener=place[0],
         hostname=place[1],

@@ -10,7 +10,7 @@ from csrc import heads, native, reference_chunk
 
 pytestmark = pytest.mark.pure
 
-MANY = settings(max_examples=500, deadline=None, derandomize=True, database=None)
+MANY = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 
 EXTENSIONS = [b""] * 6 + [
     b";a",

@@ -16,7 +16,7 @@ from csrc.reference import Head, Limits
 pytestmark = pytest.mark.pure
 
 MANY = settings(
-    max_examples=250,
+    max_examples=150,
     deadline=None,
     derandomize=True,
     database=None,

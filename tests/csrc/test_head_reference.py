@@ -11,7 +11,7 @@ from csrc.reference import Limits
 
 pytestmark = pytest.mark.pure
 
-MANY = settings(max_examples=500, deadline=None, derandomize=True, database=None)
+MANY = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 
 
 @MANY
@@ -35,6 +35,29 @@ def test_response(data: st.DataObject, head: bytes, limits: Limits, method: byte
 def test_any_bytes(junk: bytes, limits: Limits) -> None:
     assert native.scan(junk, limits) == reference.scan_request(junk, limits)
     assert native.scan(junk, limits, b"GET") == reference.scan_response(junk, limits, b"GET")
+
+
+GROUPS = st.lists(st.sampled_from("0 1 ffff FFFF 12345 g 1.2.3.4 256.1.1.1 01.2.3.4 1.2.3".split()))
+ADDRESSES = st.one_of(
+    st.ip_addresses(v=6).map(str),
+    st.builds(
+        lambda before, between, after: ":".join(before) + between + ":".join(after),
+        GROUPS.filter(lambda groups: len(groups) < 9),
+        st.sampled_from(["::", "::", ":", "", ":::", "::0::"]),
+        GROUPS.filter(lambda groups: len(groups) < 9),
+    ),
+    st.integers(0, 2**128 - 1).map(
+        lambda n: ":".join(f"{n >> s & 65535:x}" for s in range(0, 128, 16))
+    ),
+    st.text("0a:.", max_size=12),
+)
+
+
+@MANY
+@given(ADDRESSES)
+def test_ip_literal(address: str) -> None:
+    head = f"GET / HTTP/1.1\r\nHost: [{address}]\r\n\r\n".encode()
+    assert native.scan(head, Limits()) == reference.scan_request(head, Limits())
 
 
 def test_strategies_reach_both_verdicts() -> None:

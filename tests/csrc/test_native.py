@@ -39,6 +39,7 @@ def make(goal: str, build: Path) -> str:
             cwd=CSRC,
             env={name: value for name, value in os.environ.items() if name not in NOT_OURS},
             text=True,
+            errors="replace",
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )

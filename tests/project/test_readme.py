@@ -2,7 +2,7 @@
 
 A block marked `sh` is executed. A block of another language right after it (with at most prose between) is its output, in
 which a line `...` stands for any lines and `...` within a line for any text; without one the block must exit with 0. Fixed
-ports become free ones and examples/ becomes a copy with those ports: nothing else is changed.
+ports become free ones, examples/ becomes a copy with those ports and `dump` is told the admin address: nothing else changes.
 """
 
 from __future__ import annotations
@@ -114,6 +114,7 @@ def test_blocks_do_what_they_show(ports: Ports, running: None, tmp_path: Path) -
         script = re.sub(
             r"(?<![\w/])examples/", f"{tmp_path}/examples/", ports.replace(block.script)
         )
+        script = script.replace("edgefast dump", f"edgefast dump --admin 127.0.0.1:{ports[19000]}")
         done = subprocess.run(
             ["bash", "-uo", "pipefail", "-c", script],
             cwd=ROOT,
@@ -132,9 +133,19 @@ def test_blocks_do_what_they_show(ports: Ports, running: None, tmp_path: Path) -
 
 
 def test_what_make_run_prints(ports: Ports, running: None, tmp_path: Path) -> None:
-    log = (tmp_path / "log").read_text()
-    assert f"curl http://localhost:{ports[8080]}" in log.replace("127.0.0.1", "localhost"), log
-    assert "api" in log
+    wanted = [
+        f"curl -i http://localhost:{ports[8080]}/api",
+        f"origin web listens on 127.0.0.1:{ports[3001]}",
+        f"origin api listens on 127.0.0.1:{ports[3002]}",
+    ]
+    end = time.monotonic() + 10
+    while True:
+        log = (tmp_path / "log").read_text()
+        missing = [line for line in wanted if line not in log]
+        if not missing:
+            return
+        assert time.monotonic() < end, (missing, log)
+        time.sleep(0.02)
 
 
 def test_links_lead_somewhere() -> None:

@@ -36,7 +36,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("tree")
     for name in PARTS:
         shutil.copy2(ROOT / name, copy / name)
-    leave_out = shutil.ignore_patterns("*.so", "__pycache__")
+    leave_out = shutil.ignore_patterns("*.so", "*.o", "_csrc.c", "__pycache__")
     for name in ROOMS:
         shutil.copytree(ROOT / name, copy / name, ignore=leave_out)
     for name in [

@@ -94,9 +94,7 @@ def test_silent_clients_do_not_keep_others_out() -> None:
 
     async def talk(port: int) -> bytes:
         silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(64)]
-        waiting = asyncio.ensure_future(
-            exchange(port, b"GET /a HTTP/1.1\r\n" + CLOSE + b"\r\n")
-        )
+        waiting = asyncio.ensure_future(exchange(port, b"GET /a HTTP/1.1\r\n" + CLOSE + b"\r\n"))
         for _ in range(50):
             await asyncio.sleep(0)
         assert not waiting.done()

@@ -103,7 +103,12 @@ ANY = secret("any", CA.issue("any.example", "deep.a.w.test"))
 )
 def test_the_most_specific_listener_answers_a_name(name: str, shown: set[str]) -> None:
     server = adopt(
-        listener("*", "any"), listener("*.w.test", "w"), listener("a.test", "a"), a=A, w=WILD, any=ANY
+        listener("*", "any"),
+        listener("*.w.test", "w"),
+        listener("a.test", "a"),
+        a=A,
+        w=WILD,
+        any=ANY,
     )
     done = Handshake(server, client(), name)
     assert done.names == shown
@@ -171,7 +176,9 @@ def test_a_kind_that_does_not_cover_the_name_does_not_win() -> None:
         "e": secret("e", CA.issue("other.test")),
         "r": secret("r", CA.issue("a.test", kind="rsa")),
     }
-    assert Handshake(adopt(listener("*", "e", "r"), **mixed), client(), "a.test").names == {"a.test"}
+    assert Handshake(adopt(listener("*", "e", "r"), **mixed), client(), "a.test").names == {
+        "a.test"
+    }
 
 
 def test_a_new_certificate_serves_new_handshakes_on_the_same_context() -> None:

@@ -16,7 +16,7 @@ from wire.harness.ports import free_port
 LISTENERS: dict[str, dict[str, Any]] = {
     "web": {},
     "underscores-allow": {"underscores": "Allow"},
-    "underscores-drop": {"underscores": "Drop"},
+    "underscores-drop": {"underscores": "DropHeader"},
     "slashes-keep": {"escapedSlashes": "KeepUnchanged"},
     "slashes-reject": {"escapedSlashes": "Reject"},
     "small": {"requestHead": 1024, "requestLine": 512, "headerCount": 10, "bodySize": 1000},

@@ -200,7 +200,9 @@ def choose(response: Response, alternatives: tuple[Step, ...]) -> Step | None:
     for step in alternatives:
         if step.kind == "forward" and response.status == 200:
             return step
-        if step.kind in ("reject", "abort", "answer") and response.status in step.statuses:
+        if step.kind in ("reject", "abort") and response.status in step.statuses:
+            return step
+        if step.kind == "answer" and response.status in step.statuses and not response.closes:
             return step
         if step.kind == "gone" and response.status in (400, 408):
             return step

@@ -1,0 +1,201 @@
+"""Work done: a change costs what it touches, and gives what a translation from nothing gives."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgefast.problem import ObjectRef
+from edgefast.resources.snapshot import Snapshot
+from edgefast.translate import Settings, Translation, Work, translate
+from tests.translate import world
+
+PLAIN = Settings()
+
+
+def _same(one: Translation, other: Translation) -> None:
+    assert one.ir == other.ir
+    assert one.infra == other.infra
+    assert one.problems == other.problems
+    assert list(one.statuses.items()) == list(other.statuses.items())
+    assert msgspec.msgpack.encode(one.ir) == msgspec.msgpack.encode(other.ir)
+
+
+def _step(snapshot: Snapshot, previous: Translation) -> Translation:
+    made = translate(snapshot, PLAIN, previous)
+    _same(made, translate(snapshot, PLAIN))
+    return made
+
+
+@pytest.fixture(scope="module")
+def thousand() -> tuple[Snapshot, Translation]:
+    snapshot = world.many(1000)
+    return snapshot, translate(snapshot, PLAIN)
+
+
+@pytest.mark.pure
+def test_nothing_changed(thousand: tuple[Snapshot, Translation]) -> None:
+    snapshot, before = thousand
+    after = _step(snapshot, before)
+    assert after.work == Work(routes=0, virtual_hosts=0, clusters=0)
+    assert after.ir.fleets[0] is before.ir.fleets[0]
+
+
+@pytest.mark.pure
+def test_one_route_changed(thousand: tuple[Snapshot, Translation]) -> None:
+    snapshot, before = thousand
+    after = _step(snapshot.replace([world.route(500, path="/new")]), before)
+    assert after.work == Work(routes=1, virtual_hosts=1, clusters=0)
+    old, new = before.ir.fleets[0].virtual_hosts, after.ir.fleets[0].virtual_hosts
+    assert sum(a is not b for a, b in zip(old, new, strict=True)) == 1
+
+
+@pytest.mark.pure
+def test_one_route_moved_to_another_host(thousand: tuple[Snapshot, Translation]) -> None:
+    snapshot, before = thousand
+    after = _step(snapshot.replace([world.route(500, host="h501.example.com")]), before)
+    assert after.work.routes == 1
+    assert after.work.virtual_hosts == 1  # the other one is gone
+    assert len(after.ir.fleets[0].virtual_hosts) == 999
+
+
+@pytest.mark.pure
+def test_one_route_removed_and_put_back(thousand: tuple[Snapshot, Translation]) -> None:
+    snapshot, before = thousand
+    gone = snapshot.replace(removed=[ObjectRef("HTTPRoute", "default", "r500")])
+    after = _step(gone, before)
+    assert after.work == Work(routes=0, virtual_hosts=0, clusters=0)
+    again = _step(gone.replace([world.route(500)]), after)
+    assert again.work == Work(routes=1, virtual_hosts=1, clusters=0)
+    _same(again, before)
+
+
+@pytest.mark.pure
+def test_rollout_touches_no_route(thousand: tuple[Snapshot, Translation]) -> None:
+    snapshot, before = thousand
+    after = _step(snapshot.replace([world.endpoints("web", "10.0.0.2", "10.0.0.3")]), before)
+    assert after.work == Work(routes=0, virtual_hosts=0, clusters=1)
+    old, new = before.ir.fleets[0].virtual_hosts, after.ir.fleets[0].virtual_hosts
+    assert all(a is b for a, b in zip(old, new, strict=True))
+
+
+@pytest.mark.pure
+def test_last_endpoint_gone_changes_statuses_but_no_table(
+    thousand: tuple[Snapshot, Translation],
+) -> None:
+    snapshot, before = thousand
+    after = _step(snapshot.replace([world.endpoints("web")]), before)
+    assert after.work.routes == 1000
+    assert after.work.virtual_hosts == 0
+    assert len(after.problems) == 1000
+
+
+@pytest.mark.pure
+def test_unrelated_objects_touch_nothing(thousand: tuple[Snapshot, Translation]) -> None:
+    snapshot, before = thousand
+    after = _step(
+        snapshot.replace([world.service("other"), world.endpoints("other", "10.1.1.1")]), before
+    )
+    assert after.work == Work(routes=0, virtual_hosts=0, clusters=0)
+
+
+@pytest.mark.pure
+def test_one_translation_may_have_several_successors(
+    thousand: tuple[Snapshot, Translation],
+) -> None:
+    snapshot, before = thousand
+    first = _step(snapshot.replace([world.route(1, path="/a")]), before)
+    second = _step(snapshot.replace([world.route(2, path="/b")]), before)
+    assert first.work == second.work == Work(routes=1, virtual_hosts=1, clusters=0)
+    _same(translate(snapshot, PLAIN, second), before)
+
+
+@pytest.mark.pure
+def test_other_settings_start_anew(thousand: tuple[Snapshot, Translation]) -> None:
+    snapshot, before = thousand
+    assert translate(snapshot, Settings(enable_backend=False), before).work.routes == 1000
+    assert translate(snapshot, Settings(now=1, addresses=("::1",)), before).work.routes == 0
+
+
+#: Edits that hit everything that outcomes read; names are few so that they collide.
+_EDITS = st.one_of(
+    st.builds(
+        world.route,
+        st.integers(0, 3),
+        path=st.sampled_from(["/", "/a"]),
+        host=st.sampled_from(["a.example.com", "*.example.com", "b.org"]),
+        backend=st.sampled_from(["web", "api"]),
+    ),
+    st.builds(world.service, st.sampled_from(["web", "api"])),
+    st.builds(world.service, st.just("api"), appProtocol=st.sampled_from(["http", "grpc"])),
+    st.builds(world.endpoints, st.just("web")),
+    st.builds(
+        world.endpoints, st.sampled_from(["web", "api"]), st.sampled_from(["10.0.0.1", "bad"])
+    ),
+    st.builds(world.gateway, port=st.sampled_from([80, 81])),
+    st.builds(world.gateway, hostname=st.sampled_from(["*.example.com", "b.org"])),
+    st.builds(world.gateway, st.just("second"), protocol=st.sampled_from(["HTTP", "TCP"])),
+    st.builds(world.gateway_class, st.sampled_from(["example.com/other", PLAIN.controller_name])),
+    st.builds(
+        world.gateway,
+        allowedRoutes=st.sampled_from(
+            [
+                {"namespaces": {"from": "All"}},
+                {"namespaces": {"from": "Selector", "selector": {"matchLabels": {"team": "blue"}}}},
+            ]
+        ),
+    ),
+    st.builds(world.namespace, st.just("team"), team=st.sampled_from(["blue", "red"])),
+    st.builds(world.grant, st.sampled_from(["team", "other"])),
+    st.builds(world.policy, st.sampled_from(["p", "q"]), st.sampled_from(["web", "api"])),
+    st.builds(world.policy, st.just("p"), created=st.sampled_from(["2026-01-01T00:00:00Z", ""])),
+    st.builds(world.authority, st.booleans()),
+    st.builds(world.backend, st.just("own"), st.booleans()),
+    st.builds(
+        world.far_route,
+        st.lists(
+            st.sampled_from(
+                [
+                    {"name": "web", "namespace": "default", "port": 80},
+                    {"name": "missing", "port": 80},
+                ]
+            ),
+            max_size=2,
+        ),
+    ),
+    st.builds(
+        world.route,
+        st.integers(0, 3),
+        backendRefs=st.just([{"group": "gateway.edge.io", "kind": "Backend", "name": "own"}]),
+    ),
+    st.sampled_from(
+        [
+            ObjectRef("HTTPRoute", "default", "r0"),
+            ObjectRef("ReferenceGrant", "default", "grant"),
+            ObjectRef("BackendTLSPolicy", "default", "p"),
+            ObjectRef("ConfigMap", "default", "ca"),
+            ObjectRef("Backend", "default", "own"),
+            ObjectRef("HTTPRoute", "default", "r1"),
+            ObjectRef("Service", "default", "web"),
+            ObjectRef("Service", "default", "api"),
+            ObjectRef("EndpointSlice", "default", "web-1"),
+            ObjectRef("Gateway", "default", "gw"),
+            ObjectRef("GatewayClass", "", "edge"),
+        ]
+    ),
+)
+
+
+@pytest.mark.pure
+@settings(max_examples=1500, deadline=None)
+@given(st.lists(st.lists(_EDITS, min_size=1, max_size=3), max_size=8))
+def test_any_history_gives_what_nothing_gives(steps: list[list[object]]) -> None:
+    snapshot = world.many(3)
+    translation = translate(snapshot, PLAIN)
+    for edits in steps:
+        removed = [edit for edit in edits if isinstance(edit, ObjectRef)]
+        changed = [edit for edit in edits if not isinstance(edit, ObjectRef)]
+        snapshot = snapshot.replace(changed, removed)  # type: ignore[arg-type]
+        translation = _step(snapshot, translation)

@@ -1,0 +1,194 @@
+"""Many routes made by hand: the snapshots of the incremental and speed tests.
+
+Out: objects of one Gateway with routes on hosts of their own, all to one Service.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import yaml
+
+from edgefast.resources.kinds import KINDS, Object
+from edgefast.resources.snapshot import Snapshot
+from tests.translate.golden import HERE
+
+GATEWAY = "gateway.networking.k8s.io/v1"
+
+
+def make(raw: dict[str, Any]) -> Object:
+    """Build an object from what its JSON would be."""
+    group = raw["apiVersion"].rpartition("/")[0]
+    made: Object = msgspec.convert(raw, KINDS[group, raw["kind"]].struct)
+    return made
+
+
+def gateway_class(controller: str = "gateway.edge.io/gatewayclass-controller") -> Object:
+    return make(
+        {
+            "apiVersion": GATEWAY,
+            "kind": "GatewayClass",
+            "metadata": {"name": "edge"},
+            "spec": {"controllerName": controller},
+        }
+    )
+
+
+def gateway(name: str = "gw", port: int = 80, **listener: Any) -> Object:
+    return make(
+        {
+            "apiVersion": GATEWAY,
+            "kind": "Gateway",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "gatewayClassName": "edge",
+                "listeners": [{"name": "http", "port": port, "protocol": "HTTP", **listener}],
+            },
+        }
+    )
+
+
+def service(name: str, **port: Any) -> Object:
+    return make(
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"ports": [{"port": 80, **port}]},
+        }
+    )
+
+
+def endpoints(name: str, *addresses: str) -> Object:
+    return make(
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {
+                "name": f"{name}-1",
+                "namespace": "default",
+                "labels": {"kubernetes.io/service-name": name},
+            },
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": [address]} for address in addresses],
+            "ports": [{"port": 8080}],
+        }
+    )
+
+
+def route(index: int, path: str = "/", host: str = "", backend: str = "web", **rule: Any) -> Object:
+    return make(
+        {
+            "apiVersion": GATEWAY,
+            "kind": "HTTPRoute",
+            "metadata": {"name": f"r{index}", "namespace": "default"},
+            "spec": {
+                "parentRefs": [{"name": "gw"}],
+                "hostnames": [host or f"h{index}.example.com"],
+                "rules": [
+                    {
+                        "matches": [{"path": {"value": path}}],
+                        "backendRefs": [{"name": backend, "port": 80}],
+                        **rule,
+                    }
+                ],
+            },
+        }
+    )
+
+
+def policy(name: str, target: str = "web", created: str = "") -> Object:
+    return make(
+        {
+            "apiVersion": GATEWAY,
+            "kind": "BackendTLSPolicy",
+            "metadata": {"name": name, "namespace": "default", "creationTimestamp": created},
+            "spec": {
+                "targetRefs": [{"group": "", "kind": "Service", "name": target}],
+                "validation": {
+                    "hostname": f"{name}.example.com",
+                    "caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": "ca"}],
+                },
+            },
+        }
+    )
+
+
+def authority(sound: bool) -> Object:
+    """Return ConfigMap ca, taken from the certificates of the golden cases."""
+    name = "authority" if sound else "bad-authority"
+    for one in yaml.safe_load_all((HERE / "bases" / "certificates.yaml").read_text()):
+        if one["metadata"]["name"] == name:
+            return make({**one, "metadata": {"name": "ca", "namespace": "default"}})
+    raise AssertionError(name)
+
+
+def backend(name: str, tls: bool) -> Object:
+    authorities = [{"group": "", "kind": "ConfigMap", "name": "ca"}]
+    return make(
+        {
+            "apiVersion": "gateway.edge.io/v1alpha1",
+            "kind": "Backend",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "endpoints": [{"fqdn": {"hostname": "origin.example.com", "port": 443}}],
+                **({"tls": {"caCertificateRefs": authorities}} if tls else {}),
+            },
+        }
+    )
+
+
+def grant(namespace: str) -> Object:
+    return make(
+        {
+            "apiVersion": GATEWAY,
+            "kind": "ReferenceGrant",
+            "metadata": {"name": "grant", "namespace": "default"},
+            "spec": {
+                "from": [
+                    {
+                        "group": "gateway.networking.k8s.io",
+                        "kind": "HTTPRoute",
+                        "namespace": namespace,
+                    }
+                ],
+                "to": [{"group": "", "kind": "Service"}],
+            },
+        }
+    )
+
+
+def namespace(name: str, **labels: str) -> Object:
+    return make(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+    )
+
+
+def far_route(backends: list[dict[str, Any]]) -> Object:
+    """Return a route of another namespace, to backends as given."""
+    return make(
+        {
+            "apiVersion": GATEWAY,
+            "kind": "HTTPRoute",
+            "metadata": {"name": "far", "namespace": "team"},
+            "spec": {
+                "parentRefs": [{"name": "gw", "namespace": "default"}],
+                "hostnames": ["a.example.com"],
+                "rules": [{"backendRefs": backends}],
+            },
+        }
+    )
+
+
+def many(count: int) -> Snapshot:
+    """Return a snapshot of that many routes."""
+    return Snapshot.of(
+        [
+            gateway_class(),
+            gateway(),
+            service("web"),
+            endpoints("web", "10.0.0.1"),
+            *(route(index) for index in range(count)),
+        ]
+    )
