@@ -37,7 +37,7 @@ static int is_ipv6(const uint8_t *text, size_t at, size_t end) {
             if (match_ipv4(text, first, end) != end) return 0;
             break;
         }
-        if (++groups > 8) return 0;
+        groups++;
         if (at == end) break;
         if (text[at++] != ':' || at == end) return 0;
         if (text[at] == ':') {

@@ -5,7 +5,10 @@
 #define EF_MAP_H
 #include <stddef.h>
 #include <stdint.h>
-typedef struct ef_map { uint64_t *slots; size_t capacity, used; } ef_map;
+typedef struct ef_map {
+    uint64_t *slots;
+    size_t capacity, used;
+} ef_map;
 int ef_map_init(ef_map *m, size_t expected);
 void ef_map_free(ef_map *m);
 int ef_map_put(ef_map *m, uint64_t key, uint64_t value, uint64_t *old); /* 1 replaced (*old set), 0 new, -1 no memory */

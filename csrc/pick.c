@@ -24,7 +24,8 @@ static int eligible(const ef_endpoint_load *load, uint32_t i, uint64_t tried, en
 
 static uint32_t count_eligible(const ef_endpoint_load *load, uint32_t n, uint64_t tried, enum choice choice) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < n; i++) count += (uint32_t)eligible(load, i, tried, choice);
+    for (uint32_t i = 0; i < n; i++)
+        count += (uint32_t)eligible(load, i, tried, choice);
     return count;
 }
 

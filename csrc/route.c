@@ -19,7 +19,8 @@ static inline const ef_slot *find_slot(const ef_blob *blob, uint64_t hash, const
     for (uint32_t left = blob->max_probe; left != 0; left--) {
         const ef_slot *slot = slots + at;
         if ((slot->n_exact | slot->n_prefix) == 0) return NULL;
-        if (slot->hash == hash && slot->path_len == len && ef_bytes_equal(ef_slot_path(blob, slot), path, len)) return slot;
+        if (slot->hash == hash && slot->path_len == len && ef_bytes_equal(ef_slot_path(blob, slot), path, len))
+            return slot;
         at = (at + 1) & mask;
     }
     return NULL;
@@ -31,7 +32,8 @@ static inline const ef_blob *blob_of(const ef_vhost *vhost, uint64_t hash) {
     return vhost->fragments[(uint32_t)(hash >> 32) & (vhost->n_fragments - 1)];
 }
 
-static inline void take_run(ef_route *it, const ef_blob *blob, const ef_cand *at, uint32_t n, unsigned kind, uint32_t prefix) {
+static inline void take_run(ef_route *it, const ef_blob *blob, const ef_cand *at, uint32_t n, unsigned kind,
+                            uint32_t prefix) {
     it->run_blob = blob;
     it->run_at = at;
     it->run_end = n != 0 ? at + n : at;
@@ -50,8 +52,7 @@ void ef_route_begin(ef_route *it, const ef_vhost *vhost, const ef_request *reque
     it->header_name = NULL;
     it->query_name = NULL;
     it->full = NULL;
-    const ef_path_walk walk =
-        ef_path_walk_run(request->path, request->path_len, depths, exact, it->hashes, it->ends);
+    const ef_path_walk walk = ef_path_walk_run(request->path, request->path_len, depths, exact, it->hashes, it->ends);
     it->n_boundaries = (uint16_t)walk.n;
     take_run(it, NULL, NULL, 0, EF_PATH_EXACT, (uint32_t)request->path_len);
     if (!walk.whole) return;
@@ -81,8 +82,8 @@ static int next_run(ef_route *it) {
     if (it->stage == REGEX) {
         it->stage = FULL_PREFIX;
         if (it->full != NULL && it->full->n_prefix != 0) {
-            take_run(it, it->full_blob, ef_slot_cands(it->full_blob, it->full) + it->full->n_exact, it->full->n_prefix, EF_PATH_PREFIX,
-                     (uint32_t)request->path_len);
+            take_run(it, it->full_blob, ef_slot_cands(it->full_blob, it->full) + it->full->n_exact, it->full->n_prefix,
+                     EF_PATH_PREFIX, (uint32_t)request->path_len);
             return 1;
         }
     }

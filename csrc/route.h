@@ -27,27 +27,32 @@
 /* A virtual host as the worker holds it: pointers into the arena. 24 bytes. */
 typedef struct ef_vhost {
     const ef_blob *root;
-    const ef_blob *const *fragments; /* n_fragments pointers, NULL when the root is whole; an entry may be NULL (none there) */
+    const ef_blob *const
+        *fragments; /* n_fragments pointers, NULL when the root is whole; an entry may be NULL (none there) */
     uint32_t n_fragments;
     uint32_t reserved_;
 } ef_vhost;
 
 typedef struct ef_request {
-    const uint8_t *path;  size_t path_len;   /* normalised */
-    const uint8_t *query; size_t query_len;  /* without '?' */
-    uint32_t method;                         /* enum ef_method */
+    const uint8_t *path;
+    size_t path_len; /* normalised */
+    const uint8_t *query;
+    size_t query_len; /* without '?' */
+    uint32_t method;  /* enum ef_method */
     uint32_t n_spans;
-    const uint8_t *base;                     /* what the spans' offsets refer to */
+    const uint8_t *base; /* what the spans' offsets refer to */
     const ef_span *spans;
 } ef_request;
 
 typedef struct ef_hit {
     const ef_blob *blob;
-    uint32_t rule;       /* in blob */
-    uint32_t candidate;  /* in blob, below ef_blob_entries(): names the match, for regexes and explain; regex paths come first */
-    uint32_t where;      /* opaque: for ef_route_pred */
-    uint32_t prefix_len; /* bytes of the request path that a prefix match covers (0 for "/"); path_len for exact and regex */
-    uint8_t kind;        /* enum ef_path_kind */
+    uint32_t rule; /* in blob */
+    uint32_t
+        candidate; /* in blob, below ef_blob_entries(): names the match, for regexes and explain; regex paths come first */
+    uint32_t where; /* opaque: for ef_route_pred */
+    uint32_t
+        prefix_len; /* bytes of the request path that a prefix match covers (0 for "/"); path_len for exact and regex */
+    uint8_t kind;   /* enum ef_path_kind */
     uint8_t regex_path;
     uint8_t regex_preds; /* number of regex predicates that the caller must check */
     uint8_t reserved_[5];
@@ -57,19 +62,19 @@ typedef struct ef_hit {
 typedef struct ef_route {
     const ef_vhost *vhost;
     const ef_request *request;
-    const ef_blob *run_blob;       /* the run of candidates in hand: run_at .. run_end */
+    const ef_blob *run_blob; /* the run of candidates in hand: run_at .. run_end */
     const struct ef_cand *run_at, *run_end;
-    const ef_blob *full_blob;      /* where the whole path was found, if it was */
-    const struct ef_slot *full;    /* its slot: Exact and Prefix candidates */
+    const ef_blob *full_blob;   /* where the whole path was found, if it was */
+    const struct ef_slot *full; /* its slot: Exact and Prefix candidates */
     uint32_t run_prefix;
-    uint16_t n_boundaries;         /* left to probe in hashes/ends */
+    uint16_t n_boundaries; /* left to probe in hashes/ends */
     uint8_t run_kind, stage;
-    const uint8_t *header_name;    /* last header looked up (address of the name in a blob) and where it is */
+    const uint8_t *header_name; /* last header looked up (address of the name in a blob) and where it is */
     uint32_t header_first, header_count;
     uint16_t header_name_len, query_name_len;
-    const uint8_t *query_name;     /* the same for a query parameter; query_value is NULL when absent */
+    const uint8_t *query_name; /* the same for a query parameter; query_value is NULL when absent */
     const uint8_t *query_value;
-    size_t query_value_len;        /* still percent-encoded */
+    size_t query_value_len; /* still percent-encoded */
     uint64_t hashes[EF_MAX_SEGMENTS];
     uint32_t ends[EF_MAX_SEGMENTS];
 } ef_route;
@@ -78,7 +83,13 @@ void ef_route_begin(ef_route *it, const ef_vhost *vhost, const ef_request *reque
 int ef_route_next(ef_route *it, ef_hit *hit); /* 1: hit is set, 0: no more */
 
 /* The i-th regex predicate of a hit (i < regex_preds). is_query tells which list the name is in. */
-typedef struct ef_regex_pred { const uint8_t *name; size_t name_len; const uint8_t *pattern; size_t pattern_len; int is_query; } ef_regex_pred;
+typedef struct ef_regex_pred {
+    const uint8_t *name;
+    size_t name_len;
+    const uint8_t *pattern;
+    size_t pattern_len;
+    int is_query;
+} ef_regex_pred;
 int ef_route_pred(const ef_hit *hit, uint32_t i, ef_regex_pred *out);
 /* The request's value for it: joined header lines or the decoded query value. 1 found (*value may point into scratch or the
  * request), 0 absent, -1 scratch too small. */

@@ -22,7 +22,8 @@ static int name_equal(const uint8_t *sent, const uint8_t *lower_name, size_t len
 static uint32_t next_span(const ef_request *r, uint32_t from, uint32_t hash, const uint8_t *name, size_t len) {
     for (uint32_t i = from; i < r->n_spans; i++) {
         const ef_span *span = r->spans + i;
-        if (span->name_hash == hash && span->name_len == len && name_equal(r->base + span->name_off, name, len)) return i;
+        if (span->name_hash == hash && span->name_len == len && name_equal(r->base + span->name_off, name, len))
+            return i;
     }
     return NOT_FOUND;
 }
@@ -44,7 +45,8 @@ static int joined_equal(const ef_request *r, uint32_t first, const ef_pred *pred
 static int header_holds(ef_route *it, const ef_blob *blob, const ef_pred *pred) {
     const ef_request *r = it->request;
     const uint8_t *name = ef_at(blob, pred->name_off);
-    if (it->header_name != name || it->header_name_len != pred->name_len) { /* an empty name starts where another does */
+    if (it->header_name != name ||
+        it->header_name_len != pred->name_len) { /* an empty name starts where another does */
         it->header_name = name;
         it->header_name_len = pred->name_len;
         it->header_first = next_span(r, 0, pred->name_hash, name, pred->name_len);
@@ -151,7 +153,8 @@ int ef_request_query(const ef_request *request, const uint8_t *name, size_t name
     const uint8_t *raw = find_param(request, name, name_len, &raw_len);
     if (raw == NULL) return 0;
     size_t at = 0, n = 0;
-    while (at < raw_len && raw[at] != '%' && raw[at] != '+') at++;
+    while (at < raw_len && raw[at] != '%' && raw[at] != '+')
+        at++;
     if (at == raw_len) {
         *value = raw;
         *len = raw_len;

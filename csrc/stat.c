@@ -14,7 +14,8 @@ _Static_assert(sizeof(ef_stat_row) == EF_STAT_LABEL + 8 * EF_STAT_CELLS, "ef_sta
  * same label, which readers add up anyway. */
 static uint32_t index_capacity(uint32_t max_rows) {
     uint32_t capacity = 2;
-    while (capacity < 0x80000000u && capacity / 2 < max_rows) capacity *= 2;
+    while (capacity < 0x80000000u && capacity / 2 < max_rows)
+        capacity *= 2;
     return capacity;
 }
 
@@ -52,7 +53,8 @@ int ef_stat_check(const void *mem, size_t len) {
 ef_stat_row *ef_stat_get(ef_stat *s, const uint8_t *label, size_t len) {
     if (len > sizeof s->rows[0].label - 1) {
         len = sizeof s->rows[0].label - 1;
-        while (len > 0 && (label[len] & 0xC0) == 0x80) len--; /* never half a UTF-8 character */
+        while (len > 0 && (label[len] & 0xC0) == 0x80)
+            len--; /* never half a UTF-8 character */
     }
     const uint64_t hash = ef_hash64(0, label, len, 0);
     uint32_t *index = index_of(s);
@@ -74,9 +76,10 @@ ef_stat_row *ef_stat_get(ef_stat *s, const uint8_t *label, size_t len) {
 }
 
 unsigned ef_stat_bucket(uint64_t microseconds) {
-    static const uint32_t bounds[15] = {100,   250,   500,    1000,   2500,   5000,    10000,  25000,
+    static const uint32_t bounds[15] = {100,   250,    500,    1000,   2500,    5000,    10000,   25000,
                                         50000, 100000, 250000, 500000, 1000000, 2500000, 10000000};
     unsigned bucket = 0;
-    while (bucket < 15 && microseconds > bounds[bucket]) bucket++;
+    while (bucket < 15 && microseconds > bounds[bucket])
+        bucket++;
     return bucket;
 }

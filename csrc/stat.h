@@ -12,21 +12,35 @@
 #define EF_STAT_H
 #include <stddef.h>
 #include <stdint.h>
-#define EF_STAT_MAGIC 0x31544645u
+#define EF_STAT_MAGIC    0x31544645u
 #define EF_STAT_MAX_ROWS (1u << 20) /* 604 MB: a ceiling for arithmetic, not a recommendation */
-#define EF_STAT_GLOBALS 128
-#define EF_STAT_LABEL 192
-#define EF_STAT_CELLS 48
-typedef struct ef_stat_row { uint64_t hash; uint8_t label[EF_STAT_LABEL - 8]; uint64_t cells[EF_STAT_CELLS]; } ef_stat_row;
-typedef struct ef_stat { uint32_t magic, max_rows; uint64_t used_rows; uint64_t reserved_[6]; uint64_t globals[EF_STAT_GLOBALS]; ef_stat_row rows[]; } ef_stat;
+#define EF_STAT_GLOBALS  128
+#define EF_STAT_LABEL    192
+#define EF_STAT_CELLS    48
+typedef struct ef_stat_row {
+    uint64_t hash;
+    uint8_t label[EF_STAT_LABEL - 8];
+    uint64_t cells[EF_STAT_CELLS];
+} ef_stat_row;
+typedef struct ef_stat {
+    uint32_t magic, max_rows;
+    uint64_t used_rows;
+    uint64_t reserved_[6];
+    uint64_t globals[EF_STAT_GLOBALS];
+    ef_stat_row rows[];
+} ef_stat;
 size_t ef_stat_size(uint32_t max_rows);
 int ef_stat_init(void *mem, size_t len, uint32_t max_rows); /* fresh segment; 0 or -1 (too short) */
 int ef_stat_check(const void *mem, size_t len);             /* 0 when it is a segment */
 /* Find or make the row of a label (cut to 183 bytes at a character, NUL-terminated); never NULL: the overflow row when full.
  * Constant time, but not for the request path: keep the pointer. Published by storing used_rows last (release). */
 ef_stat_row *ef_stat_get(ef_stat *s, const uint8_t *label, size_t len);
-static inline void ef_stat_add(uint64_t *cell, uint64_t n) { __atomic_store_n(cell, __atomic_load_n(cell, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED); }
-static inline void ef_stat_sub(uint64_t *cell, uint64_t n) { __atomic_store_n(cell, __atomic_load_n(cell, __ATOMIC_RELAXED) - n, __ATOMIC_RELAXED); }
+static inline void ef_stat_add(uint64_t *cell, uint64_t n) {
+    __atomic_store_n(cell, __atomic_load_n(cell, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+static inline void ef_stat_sub(uint64_t *cell, uint64_t n) {
+    __atomic_store_n(cell, __atomic_load_n(cell, __ATOMIC_RELAXED) - n, __ATOMIC_RELAXED);
+}
 /* Latency bucket of a duration in microseconds: 0..15, upper bounds 100us 250us 500us 1 2.5 5 10 25 50 100 250 500 ms 1 2.5 10 s, +Inf. */
 unsigned ef_stat_bucket(uint64_t microseconds);
 #endif

@@ -5,11 +5,12 @@
 
 size_t ef_build_sizeof(void) { return sizeof(ef_build); }
 
-int ef_build_begin(ef_build *b, uint8_t *work, size_t work_cap, const uint8_t *key, size_t key_len, uint32_t n_fragments,
-                   uint32_t fragment_index, int is_root) {
+int ef_build_begin(ef_build *b, uint8_t *work, size_t work_cap, const uint8_t *key, size_t key_len,
+                   uint32_t n_fragments, uint32_t fragment_index, int is_root) {
     memset(b, 0, sizeof *b);
     if (n_fragments == 0 || (n_fragments & (n_fragments - 1)) != 0 || n_fragments > EF_MAX_FRAGMENTS) return EF_T_LIMIT;
-    if (fragment_index >= n_fragments || (is_root && fragment_index != 0) || (!is_root && n_fragments == 1)) return EF_T_ORDER;
+    if (fragment_index >= n_fragments || (is_root && fragment_index != 0) || (!is_root && n_fragments == 1))
+        return EF_T_ORDER;
     if (key_len > EF_MAX_HEAD) return EF_T_LIMIT;
     if (((uintptr_t)work & 7) != 0) return EF_T_BOUNDS;
     if (work_cap < ((key_len + 7) & ~(size_t)7)) return EF_T_NO_MEMORY;
@@ -69,8 +70,10 @@ static int check_path(const ef_build *b, int kind, const uint8_t *path, size_t l
 
 int ef_build_entry(ef_build *b, uint32_t rule, int path_kind, const uint8_t *path, size_t path_len, uint32_t method,
                    uint32_t n_headers, uint32_t n_query) {
-    if (b->preds_due != 0 || b->planned || rule >= b->n_rules || path_kind < 0 || path_kind > EF_PATH_REGEX) return EF_T_ORDER;
-    if (path_len > UINT16_MAX || method >= EF_M_COUNT || n_headers > UINT8_MAX || n_query > UINT8_MAX) return EF_T_LIMIT;
+    if (b->preds_due != 0 || b->planned || rule >= b->n_rules || path_kind < 0 || path_kind > EF_PATH_REGEX)
+        return EF_T_ORDER;
+    if (path_len > UINT16_MAX || method >= EF_M_COUNT || n_headers > UINT8_MAX || n_query > UINT8_MAX)
+        return EF_T_LIMIT;
     if (b->n_entries == INT32_MAX) return EF_T_LIMIT;
     const int verdict = check_path(b, path_kind, path, path_len);
     if (verdict != EF_T_OK) return verdict;
@@ -89,7 +92,8 @@ int ef_build_entry(ef_build *b, uint32_t rule, int path_kind, const uint8_t *pat
     return (int)b->n_entries++;
 }
 
-int ef_build_pred(ef_build *b, const uint8_t *name, size_t name_len, const uint8_t *value, size_t value_len, int is_regex) {
+int ef_build_pred(ef_build *b, const uint8_t *name, size_t name_len, const uint8_t *value, size_t value_len,
+                  int is_regex) {
     if (b->preds_due == 0) return EF_T_ORDER;
     if (name_len > UINT16_MAX || value_len > EF_MAX_HEAD) return EF_T_LIMIT;
     ef_build_record *r = append(b, EF_RECORD_PRED, name_len + value_len);

@@ -75,6 +75,7 @@ static int check_regexes(const ef_blob *b, tally *seen) {
     for (uint32_t i = 0; i < b->n_regex; i++) {
         const ef_text *text = ef_regex_texts(b) + i;
         if (!string_fits(b, text->off, text->len)) return EF_T_BOUNDS;
+        if (ef_regex_cands(b)[i].entry != i) return EF_T_BOUNDS; /* a hit's number finds its pattern */
     }
     return check_cands(b, ef_regex_cands(b), b->n_regex, seen);
 }
@@ -83,11 +84,13 @@ static int check_slot(const ef_blob *b, uint32_t place, tally *seen) {
     const ef_slot *slots = ef_slots(b), *slot = slots + place;
     const uint64_t count = (uint64_t)slot->n_exact + slot->n_prefix, tail = (uint64_t)slot->tail * 8;
     const uint64_t tail_size = ef_tail_size(slot->path_len, count);
-    if (tail_size == 0 ? tail != 0 : tail < sizeof *b || tail > b->size || tail_size > b->size - tail) return EF_T_BOUNDS;
+    if (tail_size == 0 ? tail != 0 : tail < sizeof *b || tail > b->size || tail_size > b->size - tail)
+        return EF_T_BOUNDS;
     const ef_path_walk walk = ef_path_walk_run(ef_slot_path(b, slot), slot->path_len, 0, 1, NULL, NULL);
     if (walk.hash != slot->hash) return EF_T_BOUNDS;
     const uint32_t bit = walk.depth <= EF_DEEPEST ? walk.depth : EF_DEEPEST;
-    if (slot->n_exact != 0 && ((b->exact_depths >> bit & 1) == 0 || slot->path_len > b->max_exact_len)) return EF_T_BOUNDS;
+    if (slot->n_exact != 0 && ((b->exact_depths >> bit & 1) == 0 || slot->path_len > b->max_exact_len))
+        return EF_T_BOUNDS;
     if (slot->n_prefix != 0 && ((b->prefix_depths >> bit & 1) == 0 || walk.depth > EF_DEEPEST)) return EF_T_BOUNDS;
     if (!b->is_root && ((uint32_t)(walk.hash >> 32) & (b->n_fragments - 1)) != b->fragment_index) return EF_T_BOUNDS;
     uint32_t at = (uint32_t)(walk.hash * b->multiplier >> b->shift);

@@ -99,9 +99,7 @@ _Static_assert(sizeof(ef_text) == 8, "ef_text layout");
  * alike, and every request to that host would pay for it. */
 #define EF_MAX_PROBE 128u
 
-static inline const uint8_t *ef_at(const ef_blob *blob, uint64_t off) {
-    return (const uint8_t *)blob + off;
-}
+static inline const uint8_t *ef_at(const ef_blob *blob, uint64_t off) { return (const uint8_t *)blob + off; }
 
 static inline const ef_slot *ef_slots(const ef_blob *blob) {
     return (const ef_slot *)(const void *)ef_at(blob, blob->slots_off);

@@ -4,13 +4,15 @@
 #include "map.h"
 
 /* Odd constants to try, so that no set of paths is slow under all of them by chance. */
-static const uint64_t multipliers[] = {0x9E3779B97F4A7C15u, 0xC2B2AE3D27D4EB4Fu, 0x165667B19E3779F9u, 0xD6E8FEB86659FD93u,
-                                       0xBF58476D1CE4E5B9u, 0x94D049BB133111EBu, 0xFF51AFD7ED558CCDu, 0xC4CEB9FE1A85EC53u};
+static const uint64_t multipliers[] = {0x9E3779B97F4A7C15u, 0xC2B2AE3D27D4EB4Fu, 0x165667B19E3779F9u,
+                                       0xD6E8FEB86659FD93u, 0xBF58476D1CE4E5B9u, 0x94D049BB133111EBu,
+                                       0xFF51AFD7ED558CCDu, 0xC4CEB9FE1A85EC53u};
 #define GOOD_PROBE 16u /* take the first multiplier that does as well */
 
 static uint32_t slots_for(uint32_t n) {
     uint32_t slots = 2;
-    while (slots / 2 < n) slots *= 2;
+    while (slots / 2 < n)
+        slots *= 2;
     return slots;
 }
 
@@ -63,7 +65,8 @@ static uint32_t try_slots(const ef_build *b, uint8_t *slots, uint32_t n_slots, u
     for (uint32_t i = 0; i < b->n_groups; i++) {
         uint32_t at = (uint32_t)(b->groups[i].hash * multiplier >> shift);
         uint32_t probe = 1;
-        for (; slots[at] != 0; at = (at + 1) & (n_slots - 1)) probe++;
+        for (; slots[at] != 0; at = (at + 1) & (n_slots - 1))
+            probe++;
         if (probe > limit) return probe;
         slots[at] = 1;
         if (probe > worst) worst = probe;

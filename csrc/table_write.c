@@ -54,7 +54,8 @@ static void write_slots(const ef_build *b, uint8_t *out) {
     for (uint32_t i = 0; i < b->n_groups; i++) {
         ef_build_group *g = b->groups + i;
         uint32_t at = (uint32_t)(g->hash * b->multiplier >> (64u - (uint32_t)__builtin_ctz(b->n_slots)));
-        while ((slots_of(out)[at].n_exact | slots_of(out)[at].n_prefix) != 0) at = (at + 1) & (b->n_slots - 1);
+        while ((slots_of(out)[at].n_exact | slots_of(out)[at].n_prefix) != 0)
+            at = (at + 1) & (b->n_slots - 1);
         ef_slot *slot = slots_of(out) + at;
         slot->hash = g->hash;
         slot->path_len = (uint16_t)g->len;

@@ -44,7 +44,9 @@ static text cut(text *rest, uint8_t stop) {
 
 static void read_entry(entry *e, text line) {
     const text kind = cut(&line, ' '), method = cut(&line, ' ');
-    *e = (entry){.kind = kind.len && kind.at[0] == 'e' ? EF_PATH_EXACT : kind.len && kind.at[0] == 'r' ? EF_PATH_REGEX : EF_PATH_PREFIX,
+    *e = (entry){.kind = kind.len && kind.at[0] == 'e'   ? EF_PATH_EXACT
+                         : kind.len && kind.at[0] == 'r' ? EF_PATH_REGEX
+                                                         : EF_PATH_PREFIX,
                  .method = ef_method_lookup(method.at, method.len),
                  .path = cut(&line, ' ')};
     for (int pass = 0; pass < 2; pass++) {
@@ -55,12 +57,15 @@ static void read_entry(entry *e, text line) {
             word.at += 2;
             word.len -= 2;
             size_t n = 0;
-            while (n < word.len && word.at[n] != '=' && word.at[n] != '~') n++;
+            while (n < word.len && word.at[n] != '=' && word.at[n] != '~')
+                n++;
             pred *p = e->preds + e->n_headers + e->n_query;
             *p = (pred){{word.at, n}, {word.at + n, 0}, pass, n < word.len && word.at[n] == '~'};
             if (n < word.len) p->value = (text){word.at + n + 1, word.len - n - 1};
-            if (pass) e->n_query++;
-            else e->n_headers++;
+            if (pass)
+                e->n_query++;
+            else
+                e->n_headers++;
         }
     }
 }
@@ -76,10 +81,12 @@ static int header_value(const ef_request *r, text name, uint8_t *out, size_t *le
         const ef_span *s = r->spans + i;
         size_t k = 0;
         if (s->name_len != name.len) continue;
-        while (k < name.len && lower(r->base[s->name_off + k]) == name.at[k]) k++;
+        while (k < name.len && lower(r->base[s->name_off + k]) == name.at[k])
+            k++;
         if (k < name.len) continue;
         if (found) out[(*len)++] = ',';
-        for (uint32_t j = 0; j < s->val_len; j++) out[(*len)++] = r->base[s->val_off + j];
+        for (uint32_t j = 0; j < s->val_len; j++)
+            out[(*len)++] = r->base[s->val_off + j];
         found = 1;
     }
     return found;
@@ -131,7 +138,8 @@ static uint32_t scan(const entry *entries, uint32_t n, const ef_request *r, uint
     for (uint32_t i = 0; i < n; i++) {
         if (!entries[i].in_table || !path_holds(entries + i, r) || !preds_hold(entries + i, r)) continue;
         uint32_t at = count++;
-        for (; at > 0 && before(entries + i, entries + order[at - 1]); at--) order[at] = order[at - 1];
+        for (; at > 0 && before(entries + i, entries + order[at - 1]); at--)
+            order[at] = order[at - 1];
         order[at] = i;
     }
     return count;
@@ -160,7 +168,8 @@ static void add(entry *e, uint32_t number) {
     const uint8_t payload = (uint8_t)number;
     const int rule = ef_build_rule(build, &payload, 1);
     REQUIRE(rule >= 0);
-    const int rc = ef_build_entry(build, (uint32_t)rule, e->kind, e->path.at, e->path.len, e->method, e->n_headers, e->n_query);
+    const int rc =
+        ef_build_entry(build, (uint32_t)rule, e->kind, e->path.at, e->path.len, e->method, e->n_headers, e->n_query);
     REQUIRE(rc >= 0 || rc == EF_T_PATH);
     e->in_table = rc >= 0;
     for (uint32_t i = 0; rc >= 0 && i < e->n_headers + e->n_query; i++) {
@@ -240,7 +249,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                      .val_len = (uint32_t)value.len};
     }
     uint8_t *exact_path = exact_copy(path.at, path.len);
-    const ef_request r = {exact_path, path.len, query.at, query.len, ef_method_lookup(method.at, method.len), n_spans, copy, spans};
+    const ef_request r = {exact_path, path.len, query.at, query.len, ef_method_lookup(method.at, method.len),
+                          n_spans,    copy,     spans};
     compare(entries, n, 1, &r);
     compare(entries, n, 1u << data[0] % 4, &r);
     free(exact_path);

@@ -17,8 +17,9 @@ static void touch(const uint8_t *bytes, size_t len) {
 
 static void match(const ef_blob *blob, const uint8_t *path, size_t path_len) {
     static const uint8_t base[] = "x-a1,2x-a3";
-    const ef_span spans[2] = {{.name_off = 0, .val_off = 3, .val_len = 3, .name_hash = ef_name_hash(base, 3), .name_len = 3},
-                              {.name_off = 6, .val_off = 9, .val_len = 1, .name_hash = ef_name_hash(base, 3), .name_len = 3}};
+    const ef_span spans[2] = {
+        {.name_off = 0, .val_off = 3, .val_len = 3, .name_hash = ef_name_hash(base, 3), .name_len = 3},
+        {.name_off = 6, .val_off = 9, .val_len = 1, .name_hash = ef_name_hash(base, 3), .name_len = 3}};
     static const uint8_t query[] = "q=%31&z";
     const ef_blob *fragments[EF_MAX_FRAGMENTS];
     for (uint32_t i = 0; i < blob->n_fragments; i++)

@@ -69,7 +69,9 @@ static inline ef_build_record *ef_build_first(const ef_build *b) {
     return (ef_build_record *)(void *)(b->work + ef_align8(b->key_len));
 }
 
-static inline ef_build_record *ef_build_next(ef_build_record *r) { return (ef_build_record *)(void *)((uint8_t *)r + r->size); }
+static inline ef_build_record *ef_build_next(ef_build_record *r) {
+    return (ef_build_record *)(void *)((uint8_t *)r + r->size);
+}
 
 static inline const ef_build_record *ef_build_last(const ef_build *b) { /* one past the log */
     return (const ef_build_record *)(const void *)(b->work + b->log_end);

@@ -18,8 +18,8 @@
 #include "../limits.h"
 
 #define EF_PATH_SEED 0x9E3779B97F4A7C15u /* the hash of the prefix "/", which is the empty path */
-#define EF_PATH_KEY 0xD6E8FEB86659FD93u
-#define EF_DEEPEST 63u /* depths that have a bit of their own in a depth set */
+#define EF_PATH_KEY  0xD6E8FEB86659FD93u
+#define EF_DEEPEST   63u /* depths that have a bit of their own in a depth set */
 
 _Static_assert(EF_DEEPEST == EF_MAX_SEGMENTS - 1, "one bit per prefix depth");
 

@@ -21,7 +21,8 @@ typedef struct tables {
     uint32_t rules;
 } tables;
 
-static inline int tables_open(tables *t, const char *key, uint32_t n_fragments, uint32_t index, int is_root, size_t work) {
+static inline int tables_open(tables *t, const char *key, uint32_t n_fragments, uint32_t index, int is_root,
+                              size_t work) {
     t->build = malloc(ef_build_sizeof());
     t->work = malloc(work);
     t->rules = 0;
@@ -69,9 +70,7 @@ static inline int tables_entry(tables *t, int kind, const char *path, const char
     return rc < 0 ? rc : entry;
 }
 
-static inline int tables_path(tables *t, int kind, const char *path) {
-    return tables_entry(t, kind, path, "", "", "");
-}
+static inline int tables_path(tables *t, int kind, const char *path) { return tables_entry(t, kind, path, "", "", ""); }
 
 /* The blob, 64-byte aligned, to be freed; the builder is closed. */
 static inline ef_blob *tables_end(tables *t, size_t *len) {

@@ -225,6 +225,20 @@ static void test_results(const scan_mode *mode) {
     CHECK_EQUAL(head.target_empty_path, 1);
 }
 
+/* RFC 1035 2.3.4: no host is longer than 255 bytes. */
+static void test_longest_host(const scan_mode *mode) {
+    static ef_head head;
+    char text[400] = "GET / HTTP/1.1\r\nHost: ";
+    const size_t start = strlen(text);
+    memset(text + start, 'a', EF_MAX_HOST);
+    strcpy(text + start + EF_MAX_HOST, ":80\r\n\r\n");
+    CHECK(scan_all_ways(&head, mode, text, strlen(text)) > 0);
+    CHECK_EQUAL(head.host_len, EF_MAX_HOST);
+    strcpy(text + start + EF_MAX_HOST, "a\r\n\r\n");
+    CHECK_EQUAL(scan_all_ways(&head, mode, text, strlen(text)), EF_BAD);
+    CHECK_EQUAL(head.error, EF_E_HOST);
+}
+
 /* Two requests in one buffer: the first head ends where the second begins. */
 static void test_pipelined(const scan_mode *mode) {
     static ef_head head;
@@ -242,6 +256,7 @@ int main(void) {
     run_cases(&mode, targets, sizeof(targets) / sizeof(targets[0]));
     run_cases(&mode, hosts, sizeof(hosts) / sizeof(hosts[0]));
     test_results(&mode);
+    test_longest_host(&mode);
     test_pipelined(&mode);
     return FINISH();
 }

@@ -51,13 +51,13 @@ static void expect(const ef_blob *blob, ef_request r, const char *want) {
 static void test_paths(void) {
     tables t;
     tables_open(&t, "k", 1, 0, 1, TABLES_WORK);
-    tables_path(&t, EF_PATH_EXACT, "/foo");              /* 0 */
-    tables_path(&t, EF_PATH_EXACT, "/foo/");             /* 1 */
-    tables_path(&t, EF_PATH_REGEX, "/f.*");              /* 2 */
-    tables_path(&t, EF_PATH_PREFIX, "/foo/bar/baz");     /* 3 */
-    tables_path(&t, EF_PATH_PREFIX, "/foo");             /* 4 */
-    tables_path(&t, EF_PATH_PREFIX, "");                 /* 5 */
-    tables_path(&t, EF_PATH_PREFIX, "/.hidden/segment"); /* 6 */
+    tables_path(&t, EF_PATH_EXACT, "/foo");                                 /* 0 */
+    tables_path(&t, EF_PATH_EXACT, "/foo/");                                /* 1 */
+    tables_path(&t, EF_PATH_REGEX, "/f.*");                                 /* 2 */
+    tables_path(&t, EF_PATH_PREFIX, "/foo/bar/baz");                        /* 3 */
+    tables_path(&t, EF_PATH_PREFIX, "/foo");                                /* 4 */
+    tables_path(&t, EF_PATH_PREFIX, "");                                    /* 5 */
+    tables_path(&t, EF_PATH_PREFIX, "/.hidden/segment");                    /* 6 */
     tables_path(&t, EF_PATH_EXACT, "/a/longer/exact/path/that/has/a/tail"); /* 7 */
     ef_blob *b = tables_end(&t, NULL);
     expect(b, request("GET /foo", ""), "0(4) 2(4) 4(4) 5(0)");
@@ -110,13 +110,15 @@ static void test_lengths(void) {
 
 static void test_many_slashes(void) {
     char deep[200] = "", line[60100] = "GET ";
-    for (int i = 0; i < 63; i++) strcat(deep, "/s");
+    for (int i = 0; i < 63; i++)
+        strcat(deep, "/s");
     tables t;
     tables_open(&t, "k", 1, 0, 1, TABLES_WORK);
     tables_path(&t, EF_PATH_PREFIX, deep);
     tables_path(&t, EF_PATH_PREFIX, "/s/s");
     ef_blob *b = tables_end(&t, NULL);
-    for (size_t i = 4; i < 60000; i += 2) memcpy(line + i, "/s", 3);
+    for (size_t i = 4; i < 60000; i += 2)
+        memcpy(line + i, "/s", 3);
     expect(b, request(line, ""), "0(126) 1(4)");
     line[4 + 126] = 0;
     expect(b, request(line, ""), "0(126) 1(4)");
@@ -208,8 +210,8 @@ static void test_regexes(void) {
     tables t;
     tables_open(&t, "k", 1, 0, 1, TABLES_WORK);
     tables_entry(&t, EF_PATH_REGEX, "/v[0-9]+/.*", "GET", "x-a~^1 x-b=2", "q~[a-z]+"); /* 0 */
-    tables_path(&t, EF_PATH_REGEX, "/.*");                                           /* 1 */
-    tables_entry(&t, EF_PATH_EXACT, "/v1", "", "x-a~.", "");                          /* 2 */
+    tables_path(&t, EF_PATH_REGEX, "/.*");                                             /* 1 */
+    tables_entry(&t, EF_PATH_EXACT, "/v1", "", "x-a~.", "");                           /* 2 */
     ef_blob *b = tables_end(&t, NULL);
     expect(b, request("GET /v1?q=z", "x-a: 1\r\nx-b: 2\r\n"), "2(3) 0(3) 1(3)");
     expect(b, request("GET /v1", "x-a: 1\r\nx-b: 2\r\n"), "2(3) 1(3)"); /* an absent parameter matches no pattern */
@@ -242,14 +244,15 @@ static void value_is(ef_request r, int query, const char *name, size_t cap, cons
     const uint8_t *value = NULL;
     size_t len = 0;
     const int rc = (query ? ef_request_query : ef_request_header)(&r, (const uint8_t *)name, strlen(name), scratch, cap,
-                                                                 &value, &len);
+                                                                  &value, &len);
     CHECK_EQUAL(rc, want_rc);
     if (rc == 1 && !CHECK(len == strlen(want) && memcmp(value, want, len) == 0))
         fprintf(stderr, "    got %.*s, want %s\n", (int)len, (const char *)value, want);
 }
 
 static void test_values(void) {
-    const ef_request r = request("GET /?a=1%20b+c&n=&e%3D=%zz%4&big=%41BCDEF", "X-A: one\r\nb: x\r\nx-a: two\r\nx-a:\r\n");
+    const ef_request r =
+        request("GET /?a=1%20b+c&n=&e%3D=%zz%4&big=%41BCDEF", "X-A: one\r\nb: x\r\nx-a: two\r\nx-a:\r\n");
     value_is(r, 0, "x-a", 64, "one,two,", 1);
     value_is(r, 0, "x-a", 8, "one,two,", 1);
     value_is(r, 0, "x-a", 7, "", -1);

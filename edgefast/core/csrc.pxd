@@ -251,6 +251,9 @@ cdef extern from "<sys/socket.h>" nogil:
 
     ssize_t send(int fd, const void *buf, size_t len, int flags)
     ssize_t sendmsg(int fd, const msghdr *msg, int flags)
+    enum:
+        SHUT_WR
+    int shutdown(int fd, int how)
     ssize_t recv(int fd, void *buf, size_t len, int flags)
 
 

@@ -30,7 +30,6 @@ cdef class Downstream(Connection):
         bint processing
         bint scheduled          # _go_on is queued
         bint chunked_response
-        bint half_closed
 
     cdef ssize_t process(self, const uint8_t *data, size_t n) except -1
     cdef ssize_t on_head(self, const uint8_t *data, size_t n) except -1

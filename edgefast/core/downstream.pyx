@@ -298,10 +298,7 @@ cdef class Downstream(Connection):
         if self.state == D_TUNNEL:
             ex.tunnel_closed()
             return False
-        if self.state == D_WAIT and not self.tls:
-            self.half_closed = self.closing = True
-            return True  # the client only stopped sending: it still gets its answer
-        ex.client_gone()
+        ex.client_gone()  # nobody waits any more; that it only stopped sending cannot be told apart (as nginx and Envoy)
         return False
 
     def connection_lost(self, exc):
@@ -322,6 +319,8 @@ cdef class Downstream(Connection):
             return 0
         if self.state == D_HEAD and (self.pending_len or self.requests == 0):
             self.engine.count(G_HEAD_TIMEOUTS)
+            if self.partial == NULL:
+                ef_head_reset(&self.engine.request_head)  # not a byte has come: no method
             return self.refuse(408, "the request head came too slowly")
         return self.shut(self.state == D_DISCARD)
 
@@ -354,15 +353,16 @@ cdef class Downstream(Connection):
         return 0
 
     cdef int linger(self) except -1:
-        """No more answers: tell the client, read and drop what it still sends for a moment, then close."""
+        """No more answers: tell the client, read and drop what it still sends for a moment, then close. A close while bytes
+        still come in would reset the connection and could take the answer with it (RFC 9112 9.6)."""
         if self.closed:
             return 0
         self.state = D_DISCARD
         self.discarded = 0
         self.resume()
-        if self.half_closed:
-            return self.shut(False)
-        if self.transport.can_write_eof():
+        if self.fd >= 0 and not self.spilled:
+            shutdown(self.fd, SHUT_WR)
+        elif self.transport.can_write_eof():
             self.transport.write_eof()
         self.engine.wheel.disarm(self)
         return self.engine.wheel.arm(self, self.engine.wheel.now + LINGER_MS)
@@ -408,10 +408,9 @@ cdef class Downstream(Connection):
         if self.state == D_DISCARD:
             return 0
         if self.closing or self.engine.draining:
-            # a close while the client still sends would reset the connection and may take the answer with it
-            if self.pending_len or not self.asked_to_close:
-                return self.linger()
-            return self.shut(False)
+            if self.tls and self.asked_to_close and not self.pending_len:
+                return self.shut(False)
+            return self.linger()
         self.state = D_HEAD
         if self.pending_len and not self.processing:
             self.schedule()

@@ -75,7 +75,7 @@ def test_the_sample_is_good() -> None:
     assert with_checksum(SAMPLE) == SAMPLE
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, len(SAMPLE) - 1), st.integers(1, 255)), min_size=1, max_size=4
@@ -101,7 +101,7 @@ def test_flipped_bytes(changes: list[tuple[int, int]]) -> None:
         assert lib.ef_table_check(ffi.from_buffer(hostile), len(hostile)) == lib.EF_T_OK
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(st.binary(max_size=400))
 def test_arbitrary_bytes(data: bytes) -> None:
     with pytest.raises(BlobError):

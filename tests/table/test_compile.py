@@ -61,7 +61,7 @@ def canonical(host: ir.VirtualHost) -> tuple[object, ...]:
     return host.listener, host.hostname, sorted(runs.items(), key=lambda run: run[0])
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True, database=None)
 @given(tables.virtual_hosts(), st.sampled_from([1, 2, 4, 16]))
 def test_round_trip(host: ir.VirtualHost, count: int) -> None:
     root, *fragments = compile_cut(host, count, None, BlobBuilder()).resources

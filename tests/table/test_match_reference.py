@@ -33,7 +33,7 @@ def expected(host: ir.VirtualHost, request: Request) -> list[tuple[ir.Match, ir.
     ]
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True, database=None)
 @given(
     tables.virtual_hosts(),
     st.sampled_from([1, 2, 4, 8, 16]),
@@ -54,7 +54,7 @@ def test_same_as_linear_scan(host: ir.VirtualHost, count: int, requests: list[Re
 HOSTNAMES = ["www.example.com", "*.example.com", "*.com", "*", "example.com", "a.www.example.com"]
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True, database=None)
 @given(st.data(), st.lists(st.sampled_from(HOSTNAMES), unique=True), st.sampled_from(HOSTNAMES))
 def test_falls_through_hostnames(data: st.DataObject, hostnames: list[str], host: str) -> None:
     host = host.replace("*", "other")

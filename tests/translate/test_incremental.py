@@ -189,7 +189,7 @@ _EDITS = st.one_of(
 
 
 @pytest.mark.pure
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(st.lists(_EDITS, min_size=1, max_size=3), max_size=8))
 def test_any_history_gives_what_nothing_gives(steps: list[list[object]]) -> None:
     snapshot = world.many(3)

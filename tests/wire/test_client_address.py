@@ -1,0 +1,247 @@
+"""Whom the proxy believes about the client's address: PROXY protocol v1 and v2, trusted hops, trusted CIDRs."""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from origin.message import Message
+from origin.recording import RecordingOrigin
+from wire.harness import objects as make
+from wire.harness.client import Client, build_request
+from wire.harness.gateway import Gateway
+from wire.harness.ports import free_port
+
+SETTINGS: dict[str, dict[str, object]] = {
+    "off": {},
+    "optional": {"proxyProtocol": "optional"},
+    "required": {"proxyProtocol": "required"},
+    "one-hop": {"trustedHops": 1},
+    "two-hops": {"trustedHops": 2},
+    "cidrs": {"trustedCIDRs": ["127.0.0.0/8", "2.2.2.0/24", "2001:db8::/32"]},
+    "cidrs-elsewhere": {"trustedCIDRs": ["10.0.0.0/8"]},
+    "proxy-and-hop": {"proxyProtocol": "required", "trustedHops": 1},
+}
+V2 = b"\r\n\r\n\x00\r\nQUIT\n"
+
+
+class Sites(Gateway):
+    """One Gateway per setting."""
+
+    def __init__(self, origin: int) -> None:
+        self.ports = {name: free_port() for name in SETTINGS}
+        objects = make.service("origin", [("127.0.0.1", origin)])
+        for name, settings in SETTINGS.items():
+            objects += [
+                make.gateway(name, [make.listener(self.ports[name])], name if settings else ""),
+                make.route(name, [make.rule("origin")], parent=name),
+            ]
+            if settings:
+                objects.append(make.edge_proxy(name, clientAddress=settings))
+        super().__init__(objects)
+
+
+@pytest.fixture(scope="module")
+def origin() -> Iterator[RecordingOrigin]:
+    with RecordingOrigin() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def sites(origin: RecordingOrigin) -> Iterator[Sites]:
+    with Sites(origin.port) as running:
+        yield running
+
+
+def seen(
+    sites: Sites, origin: RecordingOrigin, setting: str, first: bytes = b"", forwarded: str = ""
+) -> tuple[str, str, str]:
+    """(x-forwarded-for, x-edge-internal, x-edge-external-address) as the backend got them."""
+    origin.take()
+    headers = [("X-Forwarded-For", forwarded)] if forwarded else []
+    with Client(("127.0.0.1", sites.ports[setting]), first=first) as client:
+        assert client.request("GET", "/", headers=headers).status == 200
+        assert client.request("GET", "/", headers=headers).status == 200
+    origin.turn()
+    first_seen, second_seen = origin.take().messages
+    assert told(first_seen) == told(second_seen), "the second request on the connection differs"
+    return told(first_seen)
+
+
+def told(message: Message) -> tuple[str, str, str]:
+    names = (b"x-forwarded-for", b"x-edge-internal", b"x-edge-external-address")
+    found = [(message.value(name) or b"").decode() for name in names]
+    return found[0].replace(" ", ""), found[1], found[2]
+
+
+def proxy_v2(source: str, command: int = 0x21, extra: bytes = b"") -> bytes:
+    """A PROXY v2 block for TCP from `source`."""
+    address = ipaddress.ip_address(source)
+    other = ipaddress.ip_address("127.0.0.1" if address.version == 4 else "::1")
+    family = 0x11 if address.version == 4 else 0x21
+    body = address.packed + other.packed + struct.pack("!HH", 56324, 443) + extra
+    return V2 + bytes([command, family]) + struct.pack("!H", len(body)) + body
+
+
+def test_without_settings_the_peer_counts(sites: Sites, origin: RecordingOrigin) -> None:
+    """Nobody is believed."""
+    assert seen(sites, origin, "off") == ("127.0.0.1", "true", "")
+    assert seen(sites, origin, "off", forwarded="1.1.1.1") == ("1.1.1.1,127.0.0.1", "", "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("setting", "forwarded", "client"),
+    [
+        ("one-hop", "1.1.1.1", "1.1.1.1"),
+        ("one-hop", "9.9.9.9, 1.1.1.1", "1.1.1.1"),
+        ("two-hops", "9.9.9.9, 1.1.1.1, 2.2.2.2", "1.1.1.1"),
+        ("cidrs", "9.9.9.9, 1.1.1.1, 2.2.2.2", "1.1.1.1"),
+        ("cidrs", "1.1.1.1, 2001:db8::7, 2.2.2.9", "1.1.1.1"),
+        ("cidrs", "1.1.1.1", "1.1.1.1"),
+        ("cidrs-elsewhere", "1.1.1.1", "127.0.0.1"),
+    ],
+)
+def test_trusted_proxies(
+    setting: str, forwarded: str, client: str, sites: Sites, origin: RecordingOrigin
+) -> None:
+    """The trusted client address is the first from the right that no trusted proxy added."""
+    wanted = forwarded.replace(" ", "") + ",127.0.0.1"
+    assert seen(sites, origin, setting, forwarded=forwarded) == (wanted, "", client)
+
+
+@pytest.mark.parametrize("setting", ["one-hop", "two-hops", "cidrs"])
+@pytest.mark.parametrize("forwarded", ["junk", "1.1.1.1, junk", ", ,", "unknown", "1.1.1.1:80"])
+def test_unreadable_lists_do_no_harm(
+    forwarded: str, setting: str, sites: Sites, origin: RecordingOrigin
+) -> None:
+    """The request is served, the list kept, the address told is a readable one."""
+    _, internal, external = seen(sites, origin, setting, forwarded=forwarded)
+    assert internal == ""
+    ipaddress.ip_address(external)
+
+
+V1 = b"PROXY TCP4 192.0.2.7 127.0.0.1 56324 443\r\n"
+GOOD = {
+    "v1-tcp4": (V1, "192.0.2.7"),
+    "v1-tcp6": (b"PROXY TCP6 2001:db8::9 ::1 56324 443\r\n", "2001:db8::9"),
+    "v1-private": (b"PROXY TCP4 10.1.2.3 127.0.0.1 1 65535\r\n", "10.1.2.3"),
+    "v1-unknown": (b"PROXY UNKNOWN\r\n", "127.0.0.1"),
+    "v1-unknown-with-rest": (b"PROXY UNKNOWN ffff::1 ffff::2 65535 65535\r\n", "127.0.0.1"),
+    "v2-tcp4": (proxy_v2("192.0.2.8"), "192.0.2.8"),
+    "v2-tcp6": (proxy_v2("2001:db8::8"), "2001:db8::8"),
+    "v2-local": (V2 + b"\x20\x00\x00\x00", "127.0.0.1"),
+    "v2-local-with-block": (proxy_v2("192.0.2.8", 0x20), "127.0.0.1"),
+    "v2-tlv": (proxy_v2("192.0.2.8", extra=b"\x01\x00\x02h2\x04\x00\x01\x00"), "192.0.2.8"),
+    "v2-unspecified": (V2 + b"\x21\x00\x00\x00", "127.0.0.1"),
+}
+
+
+@pytest.mark.parametrize("setting", ["optional", "required"])
+@pytest.mark.parametrize("name", GOOD)
+def test_proxy_protocol(name: str, setting: str, sites: Sites, origin: RecordingOrigin) -> None:
+    """The named source is the peer from then on, for all requests of the connection."""
+    block, client = GOOD[name]
+    internal = client.startswith(("10.", "127."))
+    wanted = (client, "true" if internal else "", "" if internal else client)
+    assert seen(sites, origin, setting, block) == wanted
+
+
+@pytest.mark.parametrize("name", ["v1-tcp4", "v2-tlv", "v1-unknown", "v2-local"])
+def test_proxy_protocol_in_pieces(name: str, sites: Sites, origin: RecordingOrigin) -> None:
+    """Cut at every byte, with the request right behind it."""
+    block, address = GOOD[name]
+    data = block + build_request()
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(Client(("127.0.0.1", sites.ports["required"])))
+            for _ in range(len(block) + 2)
+        ]
+        for at, client in enumerate(clients, 1):
+            client.expect("GET")
+            client.send(data[:at])
+        with Client(sites.void) as probe:
+            probe.request("GET", "/turn")
+        origin.take()
+        for at, client in enumerate(clients, 1):
+            client.send(data[at:])
+        assert all(client.read_response().status == 200 for client in clients)
+    origin.turn()
+    messages = origin.take().messages
+    assert len(messages) == len(block) + 2
+    assert {told(message)[0] for message in messages} == {address}
+
+
+BAD = {
+    "v1-long": b"PROXY TCP4 " + b"1" * 120 + b"\r\n",
+    "v1-port": b"PROXY TCP4 192.0.2.7 127.0.0.1 99999 443\r\n",
+    "v1-no-port": b"PROXY TCP4 192.0.2.7 127.0.0.1\r\n",
+    "v1-address": b"PROXY TCP4 192.0.2.777 127.0.0.1 1 2\r\n",
+    "v1-family": b"PROXY TCP4 2001:db8::9 ::1 1 2\r\n",
+    "v1-lf": b"PROXY TCP4 192.0.2.7 127.0.0.1 1 2\n",
+    "v1-lower": b"proxy TCP4 192.0.2.7 127.0.0.1 1 2\r\n",
+    "v1-udp": b"PROXY UDP4 192.0.2.7 127.0.0.1 1 2\r\n",
+    "v1-blanks": b"PROXY  TCP4 192.0.2.7 127.0.0.1 1 2\r\n",
+    "v1-twice": V1 + V1,
+    "v2-version": V2 + b"\x31\x11\x00\x0c" + b"\x01" * 12,
+    "v2-command": V2 + b"\x2f\x11\x00\x0c" + b"\x01" * 12,
+    "v2-short": V2 + b"\x21\x11\x00\x04" + b"\x01" * 4,
+    "v2-huge": V2 + b"\x21\x11\xff\xff" + b"\x01" * 65535,
+    "v2-signature": b"\r\n\r\n\x00\r\nQUIX\n\x21\x11\x00\x0c" + b"\x01" * 12,
+}
+
+
+@pytest.mark.parametrize("setting", ["optional", "required"])
+@pytest.mark.parametrize("name", BAD)
+def test_broken_proxy_protocol(
+    name: str, setting: str, sites: Sites, origin: RecordingOrigin
+) -> None:
+    """Nothing reaches the backend; the connection ends, at most with an error."""
+    origin.take()
+    with Client(("127.0.0.1", sites.ports[setting]), first=BAD[name]) as client:
+        client.expect("GET")
+        client.send(build_request())
+        found = client.read_to_end(5)
+        assert client.ended in ("eof", "reset")
+        assert all(400 <= item.status < 500 for item in found)
+    origin.turn()
+    assert origin.take().messages == []
+
+
+def test_required_means_required(sites: Sites, origin: RecordingOrigin) -> None:
+    """A plain request is not served: anybody could claim to be a proxy's friend."""
+    origin.take()
+    with Client(("127.0.0.1", sites.ports["required"])) as client:
+        client.expect("GET")
+        client.send(build_request())
+        found = client.read_to_end(5)
+        assert client.ended in ("eof", "reset") and all(item.status == 400 for item in found)
+    origin.turn()
+    assert origin.take().messages == []
+
+
+def test_optional_means_optional(sites: Sites, origin: RecordingOrigin) -> None:
+    """A plain request is served as from its peer; a method that begins like PROXY is no PROXY line."""
+    assert seen(sites, origin, "optional") == ("127.0.0.1", "true", "")
+    with Client(("127.0.0.1", sites.ports["optional"])) as client:
+        assert client.request("PROPFIND", "/").status == 200
+
+
+@pytest.mark.parametrize("block", [V1, proxy_v2("192.0.2.8")])
+def test_off_means_off(block: bytes, sites: Sites, origin: RecordingOrigin) -> None:
+    """Without the setting a PROXY line is a bad request."""
+    origin.take()
+    with Client(("127.0.0.1", sites.ports["off"]), first=block) as client:
+        client.expect("GET")
+        client.send(build_request())
+        assert [item.status for item in client.read_to_end(5)] == [400]
+    origin.turn()
+    assert origin.take().messages == []
+
+
+def test_proxy_protocol_and_a_hop(sites: Sites, origin: RecordingOrigin) -> None:
+    """Both together: the named source is the peer, the hop before it is believed."""
+    assert seen(sites, origin, "proxy-and-hop", V1, "1.1.1.1") == ("1.1.1.1,192.0.2.7", "", "1.1.1.1")
