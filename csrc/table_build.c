@@ -27,8 +27,8 @@ int ef_build_begin(ef_build *b, uint8_t *work, size_t work_cap, const uint8_t *k
 }
 
 void *ef_build_reserve(ef_build *b, size_t bytes) {
-    if (b->failed || bytes > b->cap - b->used) {
-        b->failed = EF_T_NO_MEMORY;
+    if (!b->failed && bytes > b->cap - b->used) b->failed = EF_T_NO_MEMORY;
+    if (b->failed) {
         return NULL;
     }
     void *at = b->work + b->used;

@@ -17,14 +17,14 @@ PathKind = Literal["exact", "prefix", "regex"]
 NameType = Literal["Hostname", "URI"]
 
 
-class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Struct(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Settings that all structs of the IR share; defaults are left out of the encoding."""
 
 
 # --- a rule and its parts -----------------------------------------------------------------------------------------
 
 
-class ValueMatch(Struct):
+class ValueMatch(Struct, frozen=True, gc=False):
     """A header or query parameter predicate (HTTPHeaderMatch, HTTPQueryParamMatch)."""
 
     name: str  # headers: lower case; query parameters: as written
@@ -32,7 +32,7 @@ class ValueMatch(Struct):
     regex: bool = False
 
 
-class Match(Struct):
+class Match(Struct, frozen=True, gc=False):
     """One HTTPRouteMatch; all its predicates must hold."""
 
     kind: PathKind
@@ -42,7 +42,7 @@ class Match(Struct):
     query: tuple[ValueMatch, ...] = ()
 
 
-class HeaderOps(Struct):
+class HeaderOps(Struct, frozen=True, gc=False):
     """HTTPHeaderFilter: remove, then set, then add. Names in lower case."""
 
     set: tuple[tuple[str, str], ...] = ()
@@ -50,14 +50,14 @@ class HeaderOps(Struct):
     remove: tuple[str, ...] = ()
 
 
-class PathRewrite(Struct):
+class PathRewrite(Struct, frozen=True, gc=False):
     """HTTPPathModifier of a rewrite or redirect."""
 
     kind: Literal["full", "prefix"]
     value: str  # full: the new path; prefix: without trailing slash, replaces the matched prefix (whole segments)
 
 
-class Redirect(Struct):
+class Redirect(Struct, frozen=True, gc=False):
     """HTTPRequestRedirectFilter; "" or 0 keeps what the request had, by the port rules of the Gateway API."""
 
     status: int = 302
@@ -67,14 +67,14 @@ class Redirect(Struct):
     path: PathRewrite | None = None
 
 
-class Rewrite(Struct):
+class Rewrite(Struct, frozen=True, gc=False):
     """HTTPURLRewriteFilter."""
 
     hostname: str = ""
     path: PathRewrite | None = None
 
 
-class Mirror(Struct):
+class Mirror(Struct, frozen=True, gc=False):
     """HTTPRequestMirrorFilter: a copy of numerator of denominator requests goes to the cluster."""
 
     cluster: str
@@ -82,7 +82,7 @@ class Mirror(Struct):
     denominator: int = 100
 
 
-class Cors(Struct):
+class Cors(Struct, frozen=True, gc=False):
     """HTTPCORSFilter. A pattern is "*", an exact origin, or "scheme://*[.suffix][:port]"; lower case, no default port."""
 
     allow_origins: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Cors(Struct):
     max_age: int = 5  # seconds, the Gateway API default
 
 
-class BackendRef(Struct):
+class BackendRef(Struct, frozen=True, gc=False):
     """One share of a rule's traffic. `cluster` is "" when the reference is invalid: that share answers `status`."""
 
     cluster: str = ""
@@ -108,14 +108,14 @@ class BackendRef(Struct):
     cors: Cors | None = None
 
 
-class Timeouts(Struct):
+class Timeouts(Struct, frozen=True, gc=False):
     """HTTPRouteTimeouts in milliseconds; None is unset (the default of 15 s on response headers), 0 disables."""
 
     request: int | None = None
     backend_request: int | None = None
 
 
-class Retry(Struct):
+class Retry(Struct, frozen=True, gc=False):
     """HTTPRouteRetry."""
 
     codes: tuple[int, ...] = ()
@@ -123,7 +123,7 @@ class Retry(Struct):
     backoff: int = 25  # milliseconds, base of the exponential backoff with full jitter
 
 
-class RateLimitSelector(Struct):
+class RateLimitSelector(Struct, frozen=True, gc=False):
     """One clientSelector: every header predicate and the source predicate must hold."""
 
     headers: tuple[ValueMatch, ...] = ()
@@ -132,7 +132,7 @@ class RateLimitSelector(Struct):
     source_distinct: bool = False
 
 
-class RateLimit(Struct):
+class RateLimit(Struct, frozen=True, gc=False):
     """One rule of a RateLimitFilter."""
 
     key: str  # names the counter: route, rule and limit digest
@@ -143,7 +143,7 @@ class RateLimit(Struct):
     sliding: bool = False
 
 
-class Rule(Struct):
+class Rule(Struct, frozen=True, gc=False):
     """What happens to a request once one of the rule's matches has taken it."""
 
     route: str  # "namespace/name" of the HTTPRoute
@@ -164,14 +164,14 @@ class Rule(Struct):
     rate_limits: tuple[RateLimit, ...] = ()
 
 
-class Entry(Struct):
+class Entry(Struct, frozen=True, gc=False):
     """One match of one rule inside a virtual host."""
 
     match: Match
     rule: int  # index into VirtualHost.rules
 
 
-class VirtualHost(Struct):
+class VirtualHost(Struct, frozen=True, gc=False):
     """All rules that one hostname of one listener has: what a shard is compiled from."""
 
     listener: str  # Listener.name
@@ -183,7 +183,7 @@ class VirtualHost(Struct):
 # --- listeners ----------------------------------------------------------------------------------------------------
 
 
-class ClientAddress(Struct):
+class ClientAddress(Struct, frozen=True, gc=False):
     """What x-forwarded-for, x-edge-*, sourceCIDR and logs believe of the client's address."""
 
     trusted_hops: int = 0
@@ -191,7 +191,7 @@ class ClientAddress(Struct):
     proxy_protocol: Literal["off", "optional", "required"] = "off"
 
 
-class HttpSettings(Struct):
+class HttpSettings(Struct, frozen=True, gc=False):
     """Limits and timeouts of a port (EdgeProxy spec.http and spec.clientAddress). One set per port."""
 
     request_head: int = 32 * 1024
@@ -208,7 +208,9 @@ class HttpSettings(Struct):
     upstream_idle: int = 20_000
     max_connections: int = 10_000  # per worker
     max_requests_per_connection: int = 10_000
-    escaped_slashes: Literal["UnescapeAndRedirect", "KeepUnchanged", "Reject"] = "UnescapeAndRedirect"
+    escaped_slashes: Literal["UnescapeAndRedirect", "KeepUnchanged", "Reject"] = (
+        "UnescapeAndRedirect"
+    )
     underscores: Literal["Reject", "Allow", "Drop"] = "Reject"
     via: str = ""  # "" sends no Via header
     client_address: ClientAddress = ClientAddress()
@@ -216,7 +218,7 @@ class HttpSettings(Struct):
     retry_after: bool = False
 
 
-class AccessLog(Struct):
+class AccessLog(Struct, frozen=True, gc=False):
     """EdgeProxy spec.accessLog."""
 
     off: bool = False
@@ -228,7 +230,7 @@ class AccessLog(Struct):
     min_duration: int = 0
 
 
-class ListenerTls(Struct):
+class ListenerTls(Struct, frozen=True, gc=False):
     """TLS termination of one listener. Versions and client verification belong to the port: equal on all its listeners."""
 
     certificates: tuple[str, ...]  # Secret.name, RSA and ECDSA side by side
@@ -237,7 +239,7 @@ class ListenerTls(Struct):
     client_insecure_fallback: bool = False
 
 
-class Listener(Struct):
+class Listener(Struct, frozen=True, gc=False):
     """One listener of one Gateway."""
 
     name: str  # "namespace/gateway/listener"
@@ -254,7 +256,7 @@ class Listener(Struct):
 # --- where requests go --------------------------------------------------------------------------------------------
 
 
-class Endpoint(Struct):
+class Endpoint(Struct, frozen=True, gc=False):
     """One address of a cluster."""
 
     address: str = ""  # IPv4, IPv6, or a unix socket's path
@@ -263,7 +265,7 @@ class Endpoint(Struct):
     weight: int = 1
 
 
-class UpstreamTls(Struct):
+class UpstreamTls(Struct, frozen=True, gc=False):
     """TLS towards a cluster (BackendTLSPolicy, Backend spec.tls)."""
 
     sni: str
@@ -272,7 +274,7 @@ class UpstreamTls(Struct):
     certificate: str = ""  # Secret.name of a client certificate
 
 
-class Cluster(Struct):
+class Cluster(Struct, frozen=True, gc=False):
     """A set of equal endpoints. `fallback` is used only while `endpoints` is empty (serving but terminating)."""
 
     name: str  # "service/namespace/name/port" or "backend/namespace/name[/port]", "@namespace/secret" after it when
@@ -284,7 +286,7 @@ class Cluster(Struct):
     max_pending: int = 1024
 
 
-class Secret(Struct):
+class Secret(Struct, frozen=True, gc=False):
     """Key material by name; never printed."""
 
     name: str  # "secret/namespace/name", "configmap/namespace/name" or "bundle/digest" of several CA references
@@ -296,7 +298,7 @@ class Secret(Struct):
         return f"Secret(name={self.name!r}, <redacted>)"
 
 
-class Fleet(Struct):
+class Fleet(Struct, frozen=True, gc=False):
     """All that one set of proxies serves. In standalone there is one, named "standalone"."""
 
     name: str
@@ -306,7 +308,7 @@ class Fleet(Struct):
     secrets: tuple[Secret, ...] = ()
 
 
-class IR(Struct):
+class IR(Struct, frozen=True, gc=False):
     """The whole outcome for the data plane."""
 
     fleets: tuple[Fleet, ...] = ()
@@ -315,7 +317,7 @@ class IR(Struct):
 # --- what a fleet needs around it ---------------------------------------------------------------------------------
 
 
-class InfraPort(Struct):
+class InfraPort(Struct, frozen=True, gc=False):
     """One port of a fleet's Service."""
 
     name: str  # "http-80"
@@ -323,7 +325,7 @@ class InfraPort(Struct):
     target: int  # the container's port: Listener.bind_port
 
 
-class Infra(Struct):
+class Infra(Struct, frozen=True, gc=False):
     """One fleet as its workload and Service are to be made; standalone prints it only."""
 
     name: str  # Fleet.name, and the name of Deployment, Service and ServiceAccount

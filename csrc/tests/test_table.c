@@ -256,6 +256,49 @@ static void test_hostile_paths(uint64_t multiplier, int want) {
     free(b);
 }
 
+/* `want` paths of one 64-bit hash: the second word of each cancels the state that the first one left. */
+static int add_equal_hashes(tables *t, int want) {
+    int found = 0;
+    for (unsigned i = 0; found < want; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "/%07x", i);
+        const uint64_t state = ef_path_hash((const uint8_t *)path, 8);
+        memcpy(path + 8, &state, 8);
+        path[16] = 0;
+        if (strlen(path) != 16 || strchr(path + 1, '/') != NULL) continue;
+        CHECK_EQUAL(ef_path_hash((const uint8_t *)path, 16), 0);
+        CHECK(tables_path(t, EF_PATH_EXACT, path) >= 0);
+        found++;
+    }
+    return found;
+}
+
+static void test_equal_hashes(void) {
+    tables t;
+    CHECK_EQUAL(tables_open(&t, "k", 1, 0, 1, TABLES_WORK), EF_T_OK);
+    add_equal_hashes(&t, EF_MAX_PROBE);
+    ef_blob *b = tables_end(&t, NULL);
+    CHECK_EQUAL(b->max_probe, EF_MAX_PROBE);
+    const ef_vhost vhost = {b, NULL, 1, 0};
+    for (uint32_t i = 0; i < b->n_slots; i++) { /* found by their bytes, each its own rule */
+        const ef_slot *slot = ef_slots(b) + i;
+        if (slot->n_exact == 0) continue;
+        const ef_request r = {.path = slot->path, .path_len = 16};
+        ef_route it;
+        ef_hit hit;
+        ef_route_begin(&it, &vhost, &r);
+        CHECK_EQUAL(ef_route_next(&it, &hit), 1);
+        CHECK_EQUAL(hit.rule, slot->only.rule);
+        CHECK_EQUAL(ef_route_next(&it, &hit), 0);
+    }
+    free(b);
+    CHECK_EQUAL(tables_open(&t, "k", 1, 0, 1, TABLES_WORK), EF_T_OK);
+    add_equal_hashes(&t, EF_MAX_PROBE + 1);
+    CHECK_EQUAL(ef_build_end(t.build, NULL, 0), EF_T_LIMIT);
+    CHECK_EQUAL(ef_build_rule(t.build, NULL, 0), EF_T_LIMIT); /* it remembers */
+    tables_close(&t);
+}
+
 static void test_many(void) {
     tables t;
     CHECK_EQUAL(tables_open(&t, "k", 1, 0, 1, 64u << 20), EF_T_OK);
@@ -279,6 +322,7 @@ int main(void) {
     test_memory();
     test_fragments();
     test_hostile_paths(0x9E3779B97F4A7C15u, 200);
+    test_equal_hashes();
     test_many();
     return FINISH();
 }

@@ -62,6 +62,20 @@ cdef tuple parse_v2(bytes data):
     return PREAMBLE_BAD, None
 
 
+cdef bytes peer_of(int fd):
+    """The text of the address at the other end of a socket; loopback for a unix socket. One system call, no Python socket."""
+    cdef sockaddr_storage address
+    cdef socklen_t length = sizeof(address)
+    cdef char text[64]
+    text[0] = 0
+    if getpeername(fd, <sockaddr *>&address, &length) == 0:
+        if address.ss_family == AF_INET:
+            inet_ntop(AF_INET, &(<sockaddr_in *>&address).sin_addr, text, sizeof(text))
+        elif address.ss_family == AF_INET6:
+            inet_ntop(AF_INET6, &(<sockaddr_in6 *>&address).sin6_addr, text, sizeof(text))
+    return <bytes>text if text[0] else b"127.0.0.1"
+
+
 cdef bint is_private(bytes text):
     """RFC 1918, loopback, IPv6 unique local and loopback."""
     cdef const char *p = PyBytes_AS_STRING(text)

@@ -253,6 +253,18 @@ cdef extern from "<sys/socket.h>" nogil:
     ssize_t sendmsg(int fd, const msghdr *msg, int flags)
     enum:
         SHUT_WR
+        AF_INET
+        AF_INET6
+
+    ctypedef unsigned int socklen_t
+
+    struct sockaddr:
+        unsigned short sa_family
+
+    struct sockaddr_storage:
+        unsigned short ss_family
+
+    int getpeername(int fd, sockaddr *address, socklen_t *length)
     int shutdown(int fd, int how)
     ssize_t recv(int fd, void *buf, size_t len, int flags)
 
@@ -265,3 +277,15 @@ cdef extern from "<time.h>" nogil:
         CLOCK_MONOTONIC
         CLOCK_REALTIME
     int clock_gettime(int clock, timespec *ts)
+
+
+cdef extern from "<arpa/inet.h>" nogil:
+    struct in_addr:
+        pass
+    struct in6_addr:
+        pass
+    struct sockaddr_in:
+        in_addr sin_addr
+    struct sockaddr_in6:
+        in6_addr sin6_addr
+    const char *inet_ntop(int family, const void *source, char *to, socklen_t size)

@@ -22,9 +22,11 @@ cdef class Downstream(Connection):
             self.shut(True)
             return
         engine.wheel.refresh()
-        peer = transport.get_extra_info("peername")
-        self.take_address(peer[0].encode() if isinstance(peer, tuple) else b"127.0.0.1")
-        if self.tls:
+        if self.fd >= 0:
+            self.take_address(peer_of(self.fd))
+        else:
+            peer = transport.get_extra_info("peername")
+            self.take_address(peer[0].encode() if isinstance(peer, tuple) else b"127.0.0.1")
             engine.count(G_CONNECTIONS_TLS_TOTAL)
             sni = getattr(transport.get_extra_info("ssl_object"), "sni", "")
             if sni:

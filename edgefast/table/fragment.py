@@ -24,9 +24,7 @@ JOIN_BELOW = 12 * 1024  # bytes of a fragment below which there are fewer
 WANTED = 48 * 1024  # most bytes of a fragment after the number has changed
 MAX_FRAGMENTS: int = lib.EF_MAX_FRAGMENTS
 
-_ENTRY_BYTES = (
-    200  # of the tables per entry: a slot at 37 % on average, a candidate; only a first guess
-)
+_ENTRY_BYTES = 200  # table bytes per entry, a first guess: slots of 64 bytes, 25 to 50 % full
 _PREDICATE_BYTES = 24
 _encode_rule = msgspec.msgpack.Encoder().encode
 

@@ -23,6 +23,7 @@ def changed_objects(old: World, new: World) -> set[Fact]:
     changed: set[Fact] = set()
     changed.update(_diff("Service", before.services, after.services))
     changed.update(_diff("Slices", before.slices_by_service, after.slices_by_service))
+    changed.update(_diff("Backend", before.backends, after.backends))
     changed.update(_diff("RateLimitFilter", before.rate_limit_filters, after.rate_limit_filters))
     changed.update(_diff("Secret", before.secrets, after.secrets))
     changed.update(_diff("ConfigMap", before.config_maps, after.config_maps))

@@ -35,7 +35,15 @@ def make(goal: str, build: Path) -> str:
     with (build / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run(
-            ["make", "--silent", "--keep-going", "--jobs=2", f"BUILD={build}", goal],
+            [
+                "make",
+                "--silent",
+                "--keep-going",
+                "--jobs=2",
+                "OPTIMISE=-O0",
+                f"BUILD={build}",
+                goal,
+            ],
             cwd=CSRC,
             env={name: value for name, value in os.environ.items() if name not in NOT_OURS},
             text=True,

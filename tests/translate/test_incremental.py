@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgefast.problem import ObjectRef
+from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, Work, translate
 from tests.translate import world
@@ -199,3 +200,61 @@ def test_any_history_gives_what_nothing_gives(steps: list[list[object]]) -> None
         changed = [edit for edit in edits if not isinstance(edit, ObjectRef)]
         snapshot = snapshot.replace(changed, removed)  # type: ignore[arg-type]
         translation = _step(snapshot, translation)
+
+
+_ALLOW_BLUE = {"namespaces": {"from": "Selector", "selector": {"matchLabels": {"team": "blue"}}}}
+_LIMIT = {"group": "gateway.edge.io", "kind": "RateLimitFilter", "name": "limits"}
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        pytest.param(
+            [
+                world.gateway(allowedRoutes=_ALLOW_BLUE),
+                world.namespace("team", team="red"),
+                world.far_route([]),
+            ],
+            world.namespace("team", team="blue"),
+            id="namespace-labels",
+        ),
+        pytest.param(
+            [
+                world.gateway(allowedRoutes={"namespaces": {"from": "All"}}),
+                world.far_route([{"name": "web", "namespace": "default", "port": 80}]),
+            ],
+            world.grant("team"),
+            id="grant",
+        ),
+        pytest.param(
+            [world.route(0, filters=[{"type": "ExtensionRef", "extensionRef": _LIMIT}])],
+            world.rate_limit_filter("limits"),
+            id="rate-limit-filter",
+        ),
+        pytest.param(
+            [world.route(0, parents=[{"kind": "ListenerSet", "name": "more"}])],
+            world.listener_set("more"),
+            id="listener-set",
+        ),
+        pytest.param(
+            [world.route(0, parents=[{"name": "late"}])],
+            world.gateway("late", 81),
+            id="gateway",
+        ),
+        pytest.param([world.route(0, backend="late")], world.service("late"), id="service"),
+        pytest.param(
+            [world.policy("p"), world.authority(False), world.route(0), world.service("web")],
+            world.authority(True),
+            id="authority-of-policy",
+        ),
+    ],
+)
+def test_whatever_a_route_reads_makes_it_anew(before: list[Object], change: Object) -> None:
+    base = [world.gateway_class(), world.gateway(), world.service("web")]
+    named = {(type(one), one.metadata.name): one for one in [*base, *before]}
+    snapshot = Snapshot.of(named.values())
+    first = translate(snapshot, PLAIN)
+    after = _step(snapshot.replace([change]), first)
+    assert after.work.routes == 1
+    assert list(after.statuses.items()) != list(first.statuses.items())

@@ -77,14 +77,21 @@ def endpoints(name: str, *addresses: str) -> Object:
     )
 
 
-def route(index: int, path: str = "/", host: str = "", backend: str = "web", **rule: Any) -> Object:
+def route(
+    index: int,
+    path: str = "/",
+    host: str = "",
+    backend: str = "web",
+    parents: list[dict[str, Any]] | None = None,
+    **rule: Any,
+) -> Object:
     return make(
         {
             "apiVersion": GATEWAY,
             "kind": "HTTPRoute",
             "metadata": {"name": f"r{index}", "namespace": "default"},
             "spec": {
-                "parentRefs": [{"name": "gw"}],
+                "parentRefs": parents or [{"name": "gw"}],
                 "hostnames": [host or f"h{index}.example.com"],
                 "rules": [
                     {
@@ -93,6 +100,32 @@ def route(index: int, path: str = "/", host: str = "", backend: str = "web", **r
                         **rule,
                     }
                 ],
+            },
+        }
+    )
+
+
+def rate_limit_filter(name: str) -> Object:
+    limit = {"limit": {"requests": 1, "unit": "Hour"}}
+    return make(
+        {
+            "apiVersion": "gateway.edge.io/v1alpha1",
+            "kind": "RateLimitFilter",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"type": "Global", "global": {"rules": [limit]}},
+        }
+    )
+
+
+def listener_set(name: str) -> Object:
+    return make(
+        {
+            "apiVersion": GATEWAY,
+            "kind": "ListenerSet",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "parentRef": {"name": "gw"},
+                "listeners": [{"name": "http", "port": 90, "protocol": "HTTP"}],
             },
         }
     )

@@ -13,6 +13,7 @@ for module in ("oracle", "runner", "gateway", "cases", "client", "responses"):
     pytest.register_assert_rewrite(f"wire.harness.{module}")
 
 from wire.harness.gateway import LIVE  # noqa: E402
+from wire.harness.site import end_shared  # noqa: E402
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,3 +31,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
         for gateway in LIVE:
             report.sections.append((f"edgefast {gateway.pid}", gateway.log_tail()))  # type: ignore[attr-defined]
     return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _end_of_shared_process() -> Iterator[None]:
+    """The process behind `shared` lives as long as the tests."""
+    yield
+    end_shared()

@@ -12,6 +12,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -68,6 +69,7 @@ class Gateway:
         self._arguments += ["--drain-timeout", str(drain_timeout)]
         self._process: subprocess.Popen[bytes] | None = None
         self._first_workers: list[int] = []
+        self._log_start = 0
 
     # --- life -----------------------------------------------------------------------------------------------------
 
@@ -82,7 +84,9 @@ class Gateway:
         finally:
             self.stop()
         if kind is None:
+            self._log_start = 0
             self.check_log()
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self) -> None:
         """Write the objects, start the process, wait until it serves."""
@@ -105,7 +109,12 @@ class Gateway:
         except BaseException:
             self.stop()
             raise
-        self._first_workers = proc.children(self.pid)
+        self.begin_watch()
+
+    def begin_watch(self) -> None:
+        """What `check` and `check_log` speak of begins now."""
+        self._first_workers = self.worker_pids
+        self._log_start = (self.folder / "err").stat().st_size
 
     def stop(self) -> None:
         """SIGTERM, then SIGKILL when it does not end by itself; never leaves a process behind."""
@@ -285,7 +294,8 @@ class Gateway:
 
     def check_log(self) -> None:
         """No traceback, sanitizer report or unhandled error was logged."""
-        for line in self.log.splitlines():
+        logged = (self.folder / "err").read_bytes()[self._log_start :].decode(errors="replace")
+        for line in logged.splitlines():
             if _BAD.search(line) and not any(re.search(it, line) for it in self.expected_log):
                 raise AssertionError(f"the log has {line!r}:\n{self.log_tail()}")
 

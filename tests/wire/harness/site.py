@@ -6,7 +6,8 @@ In: everything but the Gateway (routes name the parent `web` by default), and th
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from wire.harness import objects as make
@@ -41,6 +42,11 @@ class Site(Gateway):
             drain_timeout=drain_timeout,
         )
 
+    def use(self, objects: Iterable[make.Object], http: Mapping[str, Any] | None = None) -> None:
+        """Replace everything but the port, and wait until it is served."""
+        self._proxy = [make.edge_proxy("web", http)] if http else []
+        self.apply(self.with_gateway(objects))
+
     def with_gateway(self, objects: Iterable[make.Object]) -> list[make.Object]:
         """The objects with the Gateway before them, for `apply`."""
         proxy = "web" if self._proxy else ""
@@ -64,3 +70,37 @@ class Site(Gateway):
         """One request on a connection of its own."""
         with self.client(tls=tls, sni=host if tls else None) as client:
             return client.request(method, target, host, headers, body, chunked=chunked)
+
+
+class _Shared:
+    """The one process that short tests of a test run share: a start costs a second, an apply some milliseconds."""
+
+    site: Site | None = None
+
+
+@contextmanager
+def shared(
+    objects: Iterable[make.Object], http: Mapping[str, Any] | None = None
+) -> Iterator[Site]:
+    """A proxy with these objects and one worker, from a process that goes on afterwards.
+
+    At the end nothing may be leaked, logged as a fault, or dead, as with a process of its own.
+    """
+    if _Shared.site is None:
+        site = Site([], http=http)
+        site.start()
+        _Shared.site = site
+    site = _Shared.site
+    site.use(objects, http)
+    site.begin_watch()
+    yield site
+    site.check()
+    site.check_log()
+
+
+def end_shared() -> None:
+    """Stop the shared process, if there is one."""
+    site, _Shared.site = _Shared.site, None
+    if site is not None:
+        site.stop()
+        site.check_log()
