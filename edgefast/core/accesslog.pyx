@@ -3,6 +3,35 @@
 # In: a finished exchange. Out: bytes appended to Engine.log. Every client byte is escaped; values are cut at LOG_FIELD bytes.
 # The fields are documented in docs/operations.md.
 
+cdef class LogBatch:
+    def __cinit__(self, Engine engine, sink):
+        self.engine = engine
+        self.sink = sink
+
+    def __dealloc__(self):
+        free(self.out.data)
+
+    cdef int written(self) except -1:
+        """A line was appended: hand over when there is enough, or soon."""
+        self.engine.count(G_ACCESS_LOG_LINES)
+        if self.out.size >= LOG_BATCH:
+            self.flush()
+        elif not self.scheduled:
+            self.scheduled = True
+            self.engine.loop.call_later(LOG_FLUSH_MS / 1000.0, self._on_timer)
+        return 0
+
+    def _on_timer(self):
+        self.scheduled = False
+        self.flush()
+
+    def flush(self):
+        if self.out.size:
+            batch = PyBytes_FromStringAndSize(<char *>self.out.data, self.out.size)
+            self.out.size = 0
+            self.sink(batch)
+
+
 cdef void log_text(Out *out, const uint8_t *data, size_t n) noexcept:
     """A JSON string's inside; the caller has reserved 6 bytes per byte. Bytes above 0x7e are shown as Latin-1 escapes."""
     cdef size_t i
@@ -43,7 +72,7 @@ cdef tuple FLAG_NAMES = (
 
 
 cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
-    cdef Out *out = &engine.log
+    cdef Out *out = &engine.log.out
     cdef ListenerTable listener = ex.listener
     cdef uint32_t i, first
     cdef bytes text
@@ -56,7 +85,7 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
             return 0
     out_reserve(out, 1024 + 6 * 4 * LOG_FIELD + (PyBytes_GET_SIZE(ex.rule.log) if ex.rule is not None else 0))
     out_raw(out, <const char *>b'{"time":"', 9)
-    engine.log_time(out)
+    engine.clock.log_time(out)
     out_raw(out, <const char *>b'","client":"', 12)
     out_bytes(out, ex.down.peer)
     out_raw(out, <const char *>b'","method":"', 12)
@@ -106,17 +135,17 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     out_raw(out, <const char *>b',"user_agent":"', 15)
     log_text(out, ex.raw.data + ex.agent_off, ex.agent_len)
     out_raw(out, <const char *>b'"}\n', 3)
-    return engine.log_written()
+    return engine.log.written()
 
 
 cdef int log_refused(Engine engine, Downstream down, int status, bytes reason) except -1:
     """A message that never became a request."""
-    cdef Out *out = &engine.log
+    cdef Out *out = &engine.log.out
     if down.port.log_off:
         return 0
     out_reserve(out, 1024 + 6 * LOG_FIELD)
     out_raw(out, <const char *>b'{"time":"', 9)
-    engine.log_time(out)
+    engine.clock.log_time(out)
     out_raw(out, <const char *>b'","client":"', 12)
     out_bytes(out, down.peer)
     out_raw(out, <const char *>b'","status":', 11)
@@ -124,4 +153,4 @@ cdef int log_refused(Engine engine, Downstream down, int status, bytes reason) e
     out_raw(out, <const char *>b',"flags":"PE","reason":"', 24)
     log_text(out, <const uint8_t *>PyBytes_AS_STRING(reason), PyBytes_GET_SIZE(reason))
     out_raw(out, <const char *>b'"}\n', 3)
-    return engine.log_written()
+    return engine.log.written()

@@ -87,14 +87,14 @@ cdef bint is_private(bytes text):
     return False
 
 
-@cython.wraparound(True)
 cdef bytes client_address(HttpSettings settings, bytes peer, bytes received):
     """The address to believe, given x-forwarded-for as received (joined by commas)."""
     entries = [entry.strip() for entry in received.split(b",")] if received else []
     if settings.trusted_hops:
-        if len(entries) >= settings.trusted_hops and parse_ip(entries[-settings.trusted_hops]) is not None:
-            return entries[-settings.trusted_hops]
-        return peer
+        if len(entries) < settings.trusted_hops:
+            return peer
+        named = entries[len(entries) - settings.trusted_hops]
+        return named if parse_ip(named) is not None else peer
     address = peer
     if settings.trusted_networks:
         while entries and in_networks(settings.trusted_networks, address):

@@ -277,7 +277,6 @@ cdef class Cluster:
         self.done(endpoint)
         if user.waiting and user.ticket == ticket:
             user.waiting = False
-            user.endpoint = None
             user.on_up_failed(why)
         self.serve_pending()
 

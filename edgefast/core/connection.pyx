@@ -136,6 +136,8 @@ cdef class Connection(Timer):
         self.partial = NULL
 
     def get_buffer(self, hint):
+        if self.tls:
+            return self.engine.read_view
         self.engine.read_buffer.size = READ_BUFFER if self.bulk else READ_SMALL
         return self.engine.read_buffer
 

@@ -10,26 +10,39 @@ cdef enum DownState:
     D_DISCARD = 6   # the last answer is out: read and drop, then close
 
 
-cdef class Downstream(Connection):
+cdef class Responder(Connection):
     cdef:
         PortTable port
-        Exchange exchange
         DownState state
+        uint64_t left           # body bytes still to come
+        bint closing            # no request after this one
+        bint asked_to_close     # ... because the client said so
+        bint wants_continue
+        bint chunked_response
+
+    cdef int schedule(self) except -1
+    cdef int answer(self, int status, bytes lines, bytes body, Exchange ex, bint is_head) except -1
+    cdef int response_info(self, const uint8_t *base, ef_head *head) except -1
+    cdef int response_head(self, Exchange ex, const uint8_t *base, ef_head *head) except -1
+    cdef int response_body(self, const uint8_t *data, size_t n) except -1
+    cdef int response_flush(self) except -1
+    cdef int response_end(self) except -1
+    cdef int response_abort(self) except -1
+
+
+cdef class Downstream(Responder):
+    cdef:
+        Exchange exchange
         bytes peer              # text of the client's address, as PROXY protocol or the socket says
         bytes sni               # lower case; None: plain, or no SNI
         bytes own_lines         # forwarding lines for a request that brings no x-forwarded-for
         bint internal           # the peer is a private address
-        uint64_t left           # body bytes still to come
         uint64_t discarded      # bytes dropped in D_DISCARD
         ef_chunk chunk
         Witness witness         # while a body is read
         uint32_t requests
-        bint closing            # no request after this one
-        bint asked_to_close     # ... because the client said so
-        bint wants_continue
         bint processing
         bint scheduled          # _go_on is queued
-        bint chunked_response
 
     cdef ssize_t process(self, const uint8_t *data, size_t n) except -1
     cdef ssize_t on_head(self, const uint8_t *data, size_t n) except -1
@@ -39,14 +52,5 @@ cdef class Downstream(Connection):
     cdef int refuse(self, int status, const char *reason) except -1
     cdef int linger(self) except -1
     cdef int partial_done(self) except -1
-    cdef int schedule(self) except -1
     cdef int take_address(self, bytes text) except -1
     cdef int exchange_done(self, Exchange ex) except -1
-    # what an exchange calls
-    cdef int answer(self, int status, bytes lines, bytes body, Exchange ex, bint is_head) except -1
-    cdef int response_info(self, const uint8_t *base, ef_head *head) except -1
-    cdef int response_head(self, Exchange ex, const uint8_t *base, ef_head *head) except -1
-    cdef int response_body(self, const uint8_t *data, size_t n) except -1
-    cdef int response_flush(self) except -1
-    cdef int response_end(self) except -1
-    cdef int response_abort(self) except -1

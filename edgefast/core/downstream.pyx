@@ -4,7 +4,7 @@
 # framing is answered once, with `connection: close`, and nothing after it is looked at (docs/http1.md). Bodies are passed on as they
 # come; when the other side cannot take more, reading stops.
 
-cdef class Downstream(Connection):
+cdef class Downstream(Responder):
     def __init__(self, Engine engine, PortTable port, bint tls):
         self.engine = engine
         self.port = port
@@ -369,31 +369,6 @@ cdef class Downstream(Connection):
         self.engine.wheel.disarm(self)
         return self.engine.wheel.arm(self, self.engine.wheel.now + LINGER_MS)
 
-    cdef int answer(self, int status, bytes lines, bytes body, Exchange ex, bint is_head) except -1:
-        """The proxy's own answer. An empty body is `content-length: 0`, for 429 an empty chunked body (spec 7)."""
-        if ex is not None and (
-            self.state == D_CHUNKED or (self.state == D_LENGTH and (self.left > DISCARD_LIMIT or self.wants_continue))
-        ):
-            self.closing = True
-        self.wants_continue = False
-        self.engine.gather_reset()
-        parts = [status_line(status), self.engine.server_and_date(), lines]
-        if self.closing:
-            parts.append(b"connection: close, upgrade\r\n" if status == 426 else b"connection: close\r\n")
-        if body:
-            parts.append(b"content-type: text/plain\r\ncontent-length: %d\r\n\r\n" % len(body))
-            if not is_head:
-                parts.append(body)
-        elif status == 429:
-            parts.append(b"transfer-encoding: chunked\r\n\r\n" if is_head else b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n")
-        elif status == 204 or status == 304:
-            parts.append(b"\r\n")
-        else:
-            parts.append(b"content-length: 0\r\n\r\n")
-        text = b"".join(parts)
-        self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, PyBytes_GET_SIZE(text))
-        return self.send(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
-
     cdef int exchange_done(self, Exchange ex) except -1:
         """The exchange has ended; what comes next on this connection?"""
         if self.exchange is not ex:  # it was let go of already
@@ -419,56 +394,3 @@ cdef class Downstream(Connection):
         else:
             self.resume()
         return self.engine.wheel.arm(self, self.engine.wheel.now + self.port.settings.idle_timeout)
-
-    cdef int response_info(self, const uint8_t *base, ef_head *head) except -1:
-        """An interim response goes on as it is, without hop-by-hop lines."""
-        cdef Out *out = &self.engine.out
-        self.response_flush()
-        out.size = 0
-        out_reserve(out, head.head_len + 64)
-        out_raw(out, <const char *>b"HTTP/1.1 ", 9)
-        write_status_rest(out, base, head)
-        write_spans(
-            out, base, head, EF_SPAN_HOP | EF_SPAN_NOMINATED, <uint32_t>1 << EF_H_CONTENT_LENGTH, None, None
-        )
-        out_raw(out, <const char *>b"\r\n", 2)
-        self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, out.size)
-        return self.send(out.data, out.size)
-
-    cdef int response_head(self, Exchange ex, const uint8_t *base, ef_head *head) except -1:
-        cdef Engine engine = self.engine
-        self.chunked_response = head.body == EF_BODY_CHUNKED or head.body == EF_BODY_EOF
-        if engine.draining:
-            self.closing = True
-        self.wants_continue = False
-        write_response_head(ex, self, base, head)
-        engine.gather_reset()
-        engine.gather(self, engine.out.data, engine.out.size)
-        if head.response_status == 101:
-            self.state = D_TUNNEL
-            self.closing = True
-            self.engine.wheel.disarm(self)
-            if self.pending_len:
-                self.schedule()
-            else:
-                self.resume()
-        return 0
-
-    cdef int response_body(self, const uint8_t *data, size_t n) except -1:
-        if self.chunked_response:
-            return self.engine.gather_chunked(self, data, n)
-        return self.engine.gather(self, data, n)
-
-    cdef int response_flush(self) except -1:
-        return self.engine.gather_flush(self)
-
-    cdef int response_end(self) except -1:
-        if self.chunked_response:
-            self.engine.gather_last_chunk(self)
-            self.chunked_response = False
-        return self.engine.gather_flush(self)
-
-    cdef int response_abort(self) except -1:
-        self.engine.gather_reset()
-        self.closing = True
-        return self.shut(True)

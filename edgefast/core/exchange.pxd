@@ -19,30 +19,23 @@ cdef enum Flag:
     F_IDLE = 16384
 
 
-cdef class Exchange(UpstreamUser):
+# What an exchange knows of its tries. The ends are Exchange's.
+cdef class Attempts(UpstreamUser):
     cdef:
         Downstream down
-        ListenerTable listener
         Rule rule
         Backend backend
         Out head                # the request head as the backend gets it
         Out body                # request body kept for a connection to come, or for a retry
-        Out raw                 # the client's head, for the access log
-        list mirrors
-        bytes cors_lines
-        int64_t started         # us
         int64_t sent            # us; the try's request went out
         int64_t upstream_us     # us from there to the response head
         int64_t route_deadline, try_deadline, idle_deadline, retry_at   # ms; 0 none
         uint64_t tried          # endpoints tried, by index
-        uint64_t bytes_in, bytes_out
+        uint64_t bytes_out
         uint32_t tries
         uint32_t flags
-        uint32_t method_len, target_off, target_len, authority_off, authority_len, agent_off, agent_len
         int status
         unsigned method
-        uint8_t request_id[64]
-        uint32_t request_id_len
         bint expects_body       # the client announced a body
         bint chunked            # its length is not known
         bint body_done          # the client has sent all of it
@@ -54,26 +47,40 @@ cdef class Exchange(UpstreamUser):
         bint finished
         bint retrying           # counts in the retry budget
 
+    cdef int flush(self) except -1
+    cdef int write(self, iovec *iov, int n, size_t total, bint end) except -1
+    cdef bint may_retry(self, bint by_route) except -1
+    cdef bint in_budget(self) except -1
+    cdef int64_t backoff(self) noexcept
+    cdef int retry(self, int64_t wait) except -1
+    cdef int rearm(self) except -1
+    cdef int on_timeout(self, uint32_t flag) except -1
+    cdef int drop_upstream(self) except -1
+    cdef int fail(self, int status, uint32_t flag) except -1
+    cdef int abort(self, uint32_t flag) except -1
+    cdef int finish(self) except -1
+
+
+cdef class Exchange(Attempts):
+    cdef:
+        ListenerTable listener
+        Out raw                 # the client's head, for the access log
+        list mirrors
+        bytes cors_lines
+        int64_t started         # us
+        uint64_t bytes_in
+        uint32_t method_len, target_off, target_len, authority_off, authority_len, agent_off, agent_len
+        uint8_t request_id[64]
+        uint32_t request_id_len
+
     cdef int begin(self, const uint8_t *base, ef_head *head) except -1
+    cdef int note(self, const uint8_t *base, ef_head *head) except -1
+    cdef bint on_cors(self, const uint8_t *base, ef_head *head) except -1
     cdef int forward(self, const uint8_t *base, ef_head *head, const uint8_t *path, size_t path_len, const uint8_t *query,
                      size_t query_len, size_t prefix_len) except -1
     cdef int request_body(self, iovec *iov, int n, size_t total) except -1
     cdef int request_end(self) except -1
-    cdef int flush(self) except -1
-    cdef int write(self, iovec *iov, int n, size_t total, bint end) except -1
     cdef int answer(self, int status, bytes lines, uint32_t flag) except -1
-    cdef int fail(self, int status, uint32_t flag) except -1
-    cdef int abort(self, uint32_t flag) except -1
-    cdef bint may_retry(self, bint by_route) except -1
-    cdef int retry(self, int64_t wait) except -1
-    cdef int drop_upstream(self) except -1
-    cdef int note(self, const uint8_t *base, ef_head *head) except -1
-    cdef bint on_cors(self, const uint8_t *base, ef_head *head) except -1
-    cdef bint in_budget(self) except -1
-    cdef int64_t backoff(self) noexcept
-    cdef int on_timeout(self, uint32_t flag) except -1
-    cdef int rearm(self) except -1
-    cdef int finish(self) except -1
     cdef int client_gone(self) except -1
     cdef int tunnel_closed(self) except -1
 

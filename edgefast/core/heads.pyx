@@ -115,7 +115,7 @@ cdef inline int write_status_rest(Out *out, const uint8_t *base, ef_head *head) 
     return 0
 
 
-cdef int write_response_head(Exchange ex, Downstream down, const uint8_t *base, ef_head *head) except -1:
+cdef int write_response_head(Exchange ex, Responder down, const uint8_t *base, ef_head *head) except -1:
     """Into engine.out: the backend's head as the client gets it."""
     cdef Engine engine = ex.engine
     cdef Out *out = &engine.out
@@ -140,7 +140,7 @@ cdef int write_response_head(Exchange ex, Downstream down, const uint8_t *base, 
     if drop:
         out_raw(out, <const char *>b"server: edgefast\r\n", 18)
     if not head.has_date:
-        line = engine.date_line()
+        line = engine.clock.date_line()
         out_bytes(out, line)
     out_raw(out, <const char *>b"x-edge-upstream-service-time: ", 30)
     out_number(out, <uint64_t>(ex.upstream_us // 1000 if ex.upstream_us > 0 else 0))

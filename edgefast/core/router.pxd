@@ -21,7 +21,7 @@ cdef class ListenerTable:
         int64_t log_min_ms
 
     cdef Host *find(self, const uint8_t *host, size_t n) noexcept
-    cdef int put(self, Engine engine, bytes hostname, Host *host) except -1
+    cdef int put(self, bytes hostname, Host *host) except -1
     cdef int remove(self, bytes hostname) except -1
 
 

@@ -63,7 +63,7 @@ cdef class ListenerTable:
             return NULL
         return found
 
-    cdef int put(self, Engine engine, bytes hostname, Host *host) except -1:
+    cdef int put(self, bytes hostname, Host *host) except -1:
         cdef uint64_t old = 0
         cdef const uint8_t *name = <const uint8_t *>PyBytes_AS_STRING(hostname)
         cdef int result = ef_map_put(
@@ -199,7 +199,7 @@ cdef class PortTable:
             if rules == NULL:
                 raise MemoryError
             if rules[hit.rule] == NULL:
-                resolved = self.engine.resolve_rule(hit, listener.settings)
+                resolved = self.engine.tables.resolve_rule(hit, listener.settings)
                 Py_INCREF(resolved)
                 rules[hit.rule] = <PyObject *>resolved
             return <Rule>rules[hit.rule]
@@ -224,10 +224,10 @@ cdef class PortTable:
                                           &value, &length)
             if found != 1:
                 return False
-            if not self.engine.regex(pred.pattern[:pred.pattern_len]).fullmatch(value[:length]):
+            if not self.engine.tables.regex(pred.pattern[:pred.pattern_len]).fullmatch(value[:length]):
                 return False
         if hit.regex_path:
             pattern = ef_blob_regex(hit.blob, hit.candidate, &length)
-            if not self.engine.regex(pattern[:length]).fullmatch(request.path[:request.path_len]):
+            if not self.engine.tables.regex(pattern[:length]).fullmatch(request.path[:request.path_len]):
                 return False
         return True

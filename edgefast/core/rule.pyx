@@ -212,7 +212,7 @@ cdef Backend resolve_backend(Engine engine, rule, item):
     redirect = (item.redirect if item is not None else None) or rule.redirect
     cors = (item.cors if item is not None else None) or rule.cors
     mirrors = rule.mirrors + (item.mirrors if item is not None else ())
-    backend.cluster = engine.cluster(item.cluster) if item is not None and item.cluster else None
+    backend.cluster = engine.tables.cluster(item.cluster) if item is not None and item.cluster else None
     backend.status = item.status if item is not None else 500
     backend.request_ops = compile_ops((rule.request_headers, item.request_headers if item is not None else None))
     backend.response_ops = compile_ops((rule.response_headers, item.response_headers if item is not None else None))
@@ -226,5 +226,5 @@ cdef Backend resolve_backend(Engine engine, rule, item):
             backend.path = rewrite.path.value.encode()
     backend.redirect = Redirect(redirect) if redirect is not None else None
     backend.cors = Cors(cors) if cors is not None else None
-    backend.mirrors = [MirrorTarget(engine.cluster(m.cluster), m) for m in mirrors] or None
+    backend.mirrors = [MirrorTarget(engine.tables.cluster(m.cluster), m) for m in mirrors] or None
     return backend

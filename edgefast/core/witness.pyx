@@ -51,7 +51,7 @@ cdef class Witness:
                 return 0
         if upgraded or no_body or head.body == EF_BODY_EOF:
             return 2
-        if self.keep_alive != (head.keep_alive != 0):
+        if head.keep_alive and not self.keep_alive:  # the other way round is our scan being stricter, which is safe
             return 0
         if self.complete != (head.body == EF_BODY_NONE):
             return 0

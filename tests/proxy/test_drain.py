@@ -111,21 +111,24 @@ def test_a_request_in_flight_holds_the_end_up_but_not_for_ever(forced: bool) -> 
     took: list[float] = []
 
     async def talk(agent: Agent) -> None:
+        began = 0.0
         arrived = asyncio.Event()
         server, backend = await silent_backend(arrived)
-        await agent.publish(with_backend(port, backend))
-        request = asyncio.ensure_future(ask(port))
-        await asyncio.wait_for(arrived.wait(), 20)
-        began = time.monotonic()
-        os.kill(os.getpid(), signal.SIGTERM)
-        await until(lambda: agent.drain.phase == "stopping", "stopping")
-        assert not request.done()
-        if forced:
+        try:
+            await agent.publish(with_backend(port, backend))
+            request = asyncio.ensure_future(ask(port))
+            await asyncio.wait_for(arrived.wait(), 20)
+            began = time.monotonic()
             os.kill(os.getpid(), signal.SIGTERM)
-        with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
-            await request
-        took.append(time.monotonic() - began)
-        server.close()
+            await until(lambda: agent.drain.phase == "stopping", "stopping")
+            assert not request.done()
+            if forced:
+                os.kill(os.getpid(), signal.SIGTERM)
+            with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
+                await request
+        finally:  # a forced end cancels this conversation too
+            took.append(time.monotonic() - began)
+            server.close()
 
     timeout = 30.0 if forced else 0.5
     assert with_agent(talk, drain_timeout=timeout) == (143 if forced else 0)

@@ -333,7 +333,7 @@ def test_retry_budget() -> None:
                 gate.wait(10)
             peer.send(response(b"", 503))
 
-    retry = {"codes": [503], "attempts": 10, "backoff": "200ms"}
+    retry = {"codes": [503], "attempts": 10, "backoff": "20ms"}
     with ScriptedOrigin(script) as origin, shared(objects_for(origin.port, retry=retry)) as site:
         with ExitStack() as stack:
             clients = [stack.enter_context(site.client()) for _ in range(40)]

@@ -1,0 +1,283 @@
+# The tries of one request at a backend: connections, response events, retries, deadlines.
+#
+# In: a connection or why there is none, response events from an upstream codec, deadlines. Out: calls on the client's codec, or one of
+# the three ends that Exchange gives (answer, fail, abort). Retry rules: RFC 9110 9.2.2 and docs/http1.md. Timeouts: HTTPRouteTimeouts;
+# without one, the default bounds the time to the response head once the request is complete.
+
+cdef inline bint idempotent(unsigned method) noexcept:
+    return (
+        method == EF_M_GET or method == EF_M_HEAD or method == EF_M_OPTIONS or method == EF_M_PUT or method == EF_M_DELETE
+        or method == EF_M_TRACE
+    )
+
+cdef class Attempts(UpstreamUser):
+    # --- the ends, which Exchange knows -----------------------------------------------------------------------------
+
+    cdef int fail(self, int status, uint32_t flag) except -1:
+        raise NotImplementedError
+
+    cdef int abort(self, uint32_t flag) except -1:
+        raise NotImplementedError
+
+    cdef int finish(self) except -1:
+        raise NotImplementedError
+
+    # --- what is sent -----------------------------------------------------------------------------------------------
+
+    cdef int flush(self) except -1:
+        """End of what the client sent for now: a head that waited for body bytes goes out alone."""
+        if self.head_pending and self.up is not None:
+            return self.write(NULL, 0, 0, self.body_done)
+        return 0
+
+    cdef int write(self, iovec *iov, int n, size_t total, bint end) except -1:
+        cdef Out *head = NULL
+        if self.head_pending:
+            self.head_pending = False
+            head = &self.head
+            self.sent = now_us()
+        elif total == 0 and not (end and self.chunked):
+            if end:
+                self.up.request_done = True
+            return 0
+        self.up.write_request(head, iov, n, total, self.chunked, end)
+        if self.up is not None and self.up.write_paused:
+            self.down.pause()
+        return 0
+
+    # --- the backend -----------------------------------------------------------------------------------------------
+
+    cdef int on_up_ready(self, Upstream up) except -1:
+        cdef iovec kept
+        self.up = up
+        self.tries += 1
+        if self.endpoint.index >= 0 and self.endpoint.index < 64:
+            self.tried |= <uint64_t>1 << self.endpoint.index
+        up.begin(self, self.method)
+        self.head_pending = True
+        if self.rule.backend_timeout:
+            self.try_deadline = self.engine.wheel.now + self.rule.backend_timeout
+            self.rearm()
+        if self.body.size:
+            kept.iov_base = self.body.data
+            kept.iov_len = self.body.size
+            self.write(&kept, 1, self.body.size, self.body_done)
+        elif self.body_done or self.tries > 1:
+            self.write(NULL, 0, 0, self.body_done)
+        elif not self.down.processing:
+            self.flush()
+        if self.up is not None and not self.up.write_paused:
+            self.down.resume()
+        return 0
+
+    cdef int on_up_failed(self, UpFailure why) except -1:
+        cdef Endpoint failed = self.endpoint
+        if why == UP_NO_ENDPOINT:
+            return self.fail(503, F_NO_ENDPOINT)
+        if why == UP_OVERFLOW:
+            return self.fail(503, F_OVERFLOW)
+        self.tries += 1
+        if failed is not None and failed.index >= 0 and failed.index < 64:
+            self.tried |= <uint64_t>1 << failed.index
+        # nothing was sent: any method may go to another endpoint, each at most once
+        if self.tries < 4 and self.backend.cluster.size > 1 and self.in_budget():
+            self.flags |= F_RETRIED
+            return self.backend.cluster.acquire(self, self.tried)
+        if self.rule.has_retry and self.tries <= <uint32_t>self.rule.attempts and self.in_budget():
+            return self.retry(self.backoff())
+        return self.fail(503, F_CONNECT)
+
+    cdef int on_response_info(self, const uint8_t *base, ef_head *head) except -1:
+        if head.response_status != 100:  # the proxy has answered or stripped Expect itself
+            self.down.response_info(base, head)
+        return 0
+
+    cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1:
+        cdef int64_t now = now_us()
+        if self.head_pending:  # an answer to nothing
+            self.engine.count(G_UPSTREAM_PROTOCOL_ERRORS)
+            self.fail(502, F_PROTOCOL)
+            return 1
+        self.upstream_us = now - self.sent
+        if head.response_status == 101 and not self.upgrade:
+            self.engine.count(G_UPSTREAM_PROTOCOL_ERRORS)
+            self.up.drop()
+            self.up = None
+            self.fail(502, F_PROTOCOL)
+            return 1
+        if self.rule.has_retry and head.response_status in self.rule.retry_codes and self.may_retry(True):
+            self.up.drop()
+            self.up = None
+            self.retry(self.backoff())
+            return 1
+        self.status = head.response_status
+        self.started_response = True
+        if self.rule.request_timeout <= 0 and self.route_deadline:
+            self.route_deadline = 0
+        self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
+        if head.response_status == 101:
+            self.tunnel = True
+            self.route_deadline = self.try_deadline = 0
+            self.engine.count(G_TUNNELS_ACTIVE)
+        self.rearm()
+        self.down.response_head(<Exchange>self, base, head)
+        return 0
+
+    cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
+        self.bytes_out += n
+        self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
+        return self.down.response_body(data, n)
+
+    cdef int on_response_flush(self) except -1:
+        self.down.response_flush()
+        if self.down.write_paused and self.up is not None:
+            self.up.bulk = False
+            self.up.pause()
+        return 0
+
+    cdef int on_response_end(self) except -1:
+        self.up = None
+        self.down.response_end()
+        return self.finish()
+
+    cdef int on_up_lost(self, int why) except -1:
+        cdef Upstream up = self.up
+        cdef Endpoint endpoint = self.endpoint
+        self.up = None
+        if self.started_response:
+            if self.tunnel:
+                self.down.closing = True
+                return self.finish()
+            endpoint.failed()
+            return self.abort(F_PROTOCOL if why == LOST_PROTOCOL else F_RESET)
+        if why == LOST_PROTOCOL:
+            endpoint.failed()
+            return self.fail(502, F_PROTOCOL)
+        if not up.got_bytes:
+            if self.head_pending:  # not a byte was written: as good as a failed connect
+                if self.tries < 4 and self.in_budget():
+                    self.flags |= F_RETRIED
+                    return self.retry(0)
+            elif up.served and self.may_retry(False):
+                return self.retry(0)
+            elif self.rule.has_retry and self.may_retry(True) and idempotent(self.method):
+                endpoint.failed()
+                return self.retry(self.backoff())
+        endpoint.failed()
+        return self.fail(502, F_RESET)
+
+    cdef int on_up_writable(self, bint writable) except -1:
+        if writable:
+            self.down.resume()
+        else:
+            self.down.pause()
+        return 0
+
+    # --- tries -----------------------------------------------------------------------------------------------------
+
+    cdef bint in_budget(self) except -1:
+        cdef int64_t limit
+        if self.retrying:
+            return True
+        limit = self.engine.active * RETRY_BUDGET_PERCENT // 100
+        if limit < RETRY_BUDGET_MIN:
+            limit = RETRY_BUDGET_MIN
+        if self.engine.retrying >= limit:
+            self.engine.count(G_RETRIES_OVER_BUDGET)
+            return False
+        self.retrying = True
+        self.engine.retrying += 1
+        return True
+
+    cdef bint may_retry(self, bint by_route) except -1:
+        """A request that may have reached a backend may go out again only if its bytes are still here, and either it is idempotent
+        and its connection was an old one, or the route's retry asks for it."""
+        if not self.keeps_body or self.upgrade:
+            return False
+        if self.expects_body and not self.body_done:
+            return False
+        if by_route:
+            if self.tries > <uint32_t>self.rule.attempts:
+                return False
+        elif not idempotent(self.method) or self.tries > 3:
+            return False
+        return self.in_budget()
+
+    cdef int64_t backoff(self) noexcept:
+        """Exponential with full jitter; the cap is ten times the base."""
+        cdef int64_t base = self.rule.backoff
+        cdef int64_t span = base << (self.tries - 1 if self.tries < 5 else 4)
+        if span > base * 10:
+            span = base * 10
+        if span <= 0:
+            return 0
+        return base // 2 + <int64_t>(ef_random(self.engine.random) % <uint64_t>(span + 1)) // 2
+
+    cdef int retry(self, int64_t wait) except -1:
+        self.flags |= F_RETRIED
+        self.engine.count(G_RETRIES)
+        if self.rule.row != NULL:
+            ef_stat_add(&self.rule.row.cells[C_RETRIES], 1)
+        self.try_deadline = 0
+        self.head_pending = False
+        if wait <= 0:
+            return self.backend.cluster.acquire(self, self.tried)
+        self.retry_at = self.engine.wheel.now + wait
+        return self.rearm()
+
+    cdef int rearm(self) except -1:
+        cdef int64_t at = self.idle_deadline
+        if self.route_deadline and (at == 0 or self.route_deadline < at):
+            at = self.route_deadline
+        if self.try_deadline and (at == 0 or self.try_deadline < at):
+            at = self.try_deadline
+        if self.retry_at and (at == 0 or self.retry_at < at):
+            at = self.retry_at
+        if at and not self.finished:
+            self.engine.wheel.arm(self, at)
+        return 0
+
+    cdef int on_deadline(self, int64_t now) except -1:
+        if self.finished:
+            return 0
+        if self.retry_at and self.retry_at <= now:
+            self.retry_at = 0
+            self.rearm()
+            return self.backend.cluster.acquire(self, self.tried)
+        if self.route_deadline and self.route_deadline <= now:
+            return self.on_timeout(F_TIMEOUT)
+        if self.try_deadline and self.try_deadline <= now:
+            self.try_deadline = 0
+            if self.endpoint is not None:
+                self.endpoint.failed()
+            if (
+                not self.started_response and self.rule.has_retry and idempotent(self.method)
+                and (504 in self.rule.retry_codes or not self.rule.retry_codes) and self.may_retry(True)
+            ):
+                self.drop_upstream()
+                self.rearm()
+                return self.retry(self.backoff())
+            return self.on_timeout(F_TIMEOUT)
+        if self.idle_deadline and self.idle_deadline <= now:
+            return self.on_timeout(F_IDLE)
+        return self.rearm()
+
+    cdef int on_timeout(self, uint32_t flag) except -1:
+        if self.rule.row != NULL:
+            ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
+        if self.started_response:
+            return self.abort(flag)
+        if self.endpoint is not None and self.up is not None:
+            self.endpoint.failed()
+        return self.fail(504, flag)
+
+    cdef int drop_upstream(self) except -1:
+        """Let go of the try in progress, whatever its state."""
+        cdef Upstream up = self.up
+        self.ticket += 1
+        self.waiting = False
+        self.head_pending = False
+        self.up = None
+        if up is not None:
+            up.drop()
+        return 0

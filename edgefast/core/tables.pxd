@@ -1,0 +1,23 @@
+# What is applied, by name.
+
+cdef class Tables:
+    cdef:
+        Engine engine
+        const uint8_t *arena
+        size_t arena_size
+        object view             # keeps the mapping
+        str version
+        dict listeners          # name -> ListenerTable
+        dict ports              # number -> PortTable
+        dict clusters           # name -> Cluster, only those in use
+        dict roots              # name -> (offset, length) of virtual hosts that are cut into fragments
+        ef_map cluster_places   # hash of name -> place (offset << 24 | length)
+        ef_map fragment_places
+        dict regexes            # pattern -> compiled
+
+    cdef Cluster cluster(self, str name)
+    cdef PortTable port(self, int number)
+    cdef Rule resolve_rule(self, const ef_hit *hit, HttpSettings settings)
+    cdef object regex(self, bytes pattern)
+    cdef const uint8_t *at(self, uint64_t offset, uint64_t length) except NULL
+    cdef Host *make_host(self, bytes key, uint64_t offset, uint64_t length, Host *before) except NULL

@@ -1,0 +1,267 @@
+# The tables of one worker: listeners, virtual hosts, fragments and clusters, by name, where they lie in the arena.
+#
+# In: sets of changes from the agent (put and del of named resources). Out: PortTables to match on, Rules and Clusters resolved when
+# they are first needed. A set is taken at once, between two requests; what is refused leaves the old version in place; afterwards
+# nothing here reads what was replaced.
+
+_log = logging.getLogger("edgefast.engine")
+_decode_rule = msgspec.msgpack.Decoder(ir.Rule).decode
+_decode_cluster = msgspec.msgpack.Decoder(ir.Cluster).decode
+_decode_listener = msgspec.msgpack.Decoder(ir.Listener).decode
+_re2_options = re2.Options()
+_re2_options.log_errors = False
+
+
+cdef inline uint64_t hash_name(bytes name) noexcept:
+    return ef_hash64(SEED, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name), 0)
+
+
+cdef class Tables:
+    def __cinit__(self, Engine engine, arena):
+        cdef Py_buffer view
+        self.engine = engine
+        self.view = memoryview(arena)
+        PyObject_GetBuffer(self.view, &view, PyBUF_SIMPLE)
+        self.arena = <const uint8_t *>view.buf
+        self.arena_size = view.len
+        PyBuffer_Release(&view)  # the memoryview keeps the mapping
+        self.version = ""
+        self.listeners = {}
+        self.ports = {}
+        self.clusters = {}
+        self.roots = {}
+        self.regexes = {}
+        if ef_map_init(&self.cluster_places, 64) < 0 or ef_map_init(&self.fragment_places, 16) < 0:
+            raise MemoryError
+
+    def __dealloc__(self):
+        ef_map_free(&self.cluster_places)
+        ef_map_free(&self.fragment_places)
+
+    def apply(self, changes, str version):
+        """Take a set of changes at once, between two requests.
+
+        changes: (op "put" or "del", type, name, offset, length). Returns the refused ones as (type, name, error); what they would
+        have replaced stays. Afterwards nothing here reads blobs that were replaced or removed.
+        """
+        cdef list refused = []
+        cdef set torn = set()
+        cdef bint rearrange = False
+        for op, kind, name, offset, length in changes:
+            try:
+                if kind == "cluster":
+                    self._change_cluster(op, name, offset, length)
+                elif kind == "fragment":
+                    self._change_fragment(op, name, offset, length)
+                    torn.add(name.rsplit("#", 1)[0])
+                elif kind == "virtual_host":
+                    self._change_host(op, name, offset, length)
+                    torn.discard(name)
+                elif kind == "listener":
+                    self._change_listener(op, name, offset, length)
+                    rearrange = True
+                else:
+                    raise ValueError(f"unknown resource type {kind!r}")
+            except (ValueError, OSError, msgspec.MsgspecError) as error:
+                self.engine.count(G_RESOURCES_REFUSED)
+                refused.append((kind, name, str(error)))
+        for name in sorted(torn):  # only fragments changed: the root stays, its pointers do not
+            place = self.roots.get(name)
+            if place is not None:
+                try:
+                    self._change_host("put", name, place[0], place[1])
+                except ValueError as error:
+                    self.engine.count(G_RESOURCES_REFUSED)
+                    refused.append(("virtual_host", name, str(error)))
+        if rearrange:
+            self._arrange_ports()
+        if len(self.regexes) > 4096:
+            self.regexes.clear()
+        self.version = version
+        self.engine.count(G_APPLIES)
+        return refused
+
+    def _change_cluster(self, str op, str name, uint64_t offset, uint64_t length):
+        cdef uint64_t hashed = hash_name(name.encode())
+        cdef uint64_t old
+        cdef Cluster live = self.clusters.get(name)
+        if op == "del":
+            ef_map_del(&self.cluster_places, hashed, &old)
+            if live is not None:
+                live.update(None)
+            return
+        if length >= 1 << 24:
+            raise ValueError("the cluster is larger than 16 MiB")
+        data = self.at(offset, length)[:length]
+        if live is not None or b"\xa8hostname" in data:  # names are resolved before the first request asks
+            spec = _decode_cluster(data)
+            if live is None:
+                live = self.clusters[name] = Cluster(self.engine, name)
+            live.update(spec)
+        if ef_map_put(&self.cluster_places, hashed, offset << 24 | length, &old) < 0:
+            raise MemoryError
+
+    def _change_fragment(self, str op, str name, uint64_t offset, uint64_t length):
+        cdef uint64_t hashed = hash_name(name.encode())
+        cdef uint64_t old
+        cdef int error
+        if op == "del":
+            ef_map_del(&self.fragment_places, hashed, &old)
+            return
+        error = ef_table_check(self.at(offset, length), length)
+        if error < 0:
+            raise ValueError(f"not a table of this format (error {error})")
+        if length >= 1 << 24:
+            raise ValueError("the fragment is larger than 16 MiB")
+        if ef_map_put(&self.fragment_places, hashed, offset << 24 | length, &old) < 0:
+            raise MemoryError
+
+    def _change_host(self, str op, str name, uint64_t offset, uint64_t length):
+        cdef ListenerTable table
+        cdef Host *host
+        cdef Host *before
+        cdef int error
+        listener, _, hostname = name.rpartition("/")
+        table = self.listeners.get(listener)
+        key = hostname.encode()
+        if op == "del":
+            if table is not None:
+                table.remove(key)
+            self.roots.pop(name, None)
+            return
+        error = ef_table_check(self.at(offset, length), length)
+        if error < 0:
+            raise ValueError(f"not a table of this format (error {error})")
+        if table is None:
+            table = self.listeners[listener] = ListenerTable(listener)
+        before = table.find(<const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
+        host = self.make_host(name.encode(), offset, length, before)
+        table.put(key, host)
+        if host.vhost.n_fragments > 1:
+            self.roots[name] = (offset, length)
+        else:
+            self.roots.pop(name, None)
+
+    cdef Host *make_host(self, bytes key, uint64_t offset, uint64_t length, Host *before) except NULL:
+        cdef const ef_blob *root = <const ef_blob *>self.at(offset, length)
+        cdef Host *host
+        cdef uint64_t place
+        cdef uint32_t i, n = ef_blob_fragments(root)
+        cdef size_t key_len
+        cdef const uint8_t *own = ef_blob_key(root, &key_len)
+        cdef bytes name
+        cdef const ef_blob **fragments
+        if own[:key_len] != key:
+            raise ValueError("the table belongs to another virtual host")
+        host = <Host *>calloc(1, sizeof(Host))
+        if host == NULL:
+            raise MemoryError
+        host.vhost.root = root
+        host.vhost.n_fragments = n
+        if n > 1:
+            fragments = <const ef_blob **>calloc(n, sizeof(ef_blob *))
+            if fragments == NULL:
+                free(host)
+                raise MemoryError
+            host.vhost.fragments = fragments
+            for i in range(n):
+                name = b"%b#%d" % (key, i)
+                if ef_map_get(
+                    &self.fragment_places, hash_name(name), &place
+                ):
+                    fragments[i] = <const ef_blob *>self.at(place >> 24, place & 0xFFFFFF)
+                    if ef_blob_fragments(fragments[i]) != n or ef_blob_fragment_index(fragments[i]) != i:
+                        free(fragments)
+                        free(host)
+                        raise ValueError(f"fragment {i} belongs to another cut of this virtual host")
+        if before != NULL and before.vhost.root == root:  # rules that were resolved stay resolved
+            host.rules = before.rules
+            before.rules = NULL
+            if before.parts != NULL and before.vhost.n_fragments == n:
+                host.parts = <PyObject ***>calloc(n, sizeof(PyObject **))
+                if host.parts != NULL:
+                    for i in range(n):
+                        if before.vhost.fragments[i] == host.vhost.fragments[i]:
+                            host.parts[i] = before.parts[i]
+                            before.parts[i] = NULL
+        return host
+
+    def _change_listener(self, str op, str name, uint64_t offset, uint64_t length):
+        cdef ListenerTable table = self.listeners.get(name)
+        if op == "del":
+            self.listeners.pop(name, None)
+            return
+        spec = _decode_listener(self.at(offset, length)[:length])
+        settings = HttpSettings(spec.http)
+        if table is None:
+            table = self.listeners[name] = ListenerTable(name)
+        table.take(spec, settings)
+
+    def _arrange_ports(self):
+        cdef ListenerTable table
+        cdef PortTable port
+        by_port = {}
+        for name in sorted(self.listeners):
+            table = self.listeners[name]
+            if table.spec is not None:
+                by_port.setdefault(table.spec.port, []).append(table)
+        for number in by_port.keys() | self.ports.keys():
+            port = self.ports.get(number)
+            if port is None:
+                port = self.ports[number] = PortTable(self.engine, number)
+            port.arrange(by_port.get(number, []))
+
+    cdef const uint8_t *at(self, uint64_t offset, uint64_t length) except NULL:
+        if offset > self.arena_size or length > self.arena_size - offset:
+            raise ValueError("the resource lies outside the arena")
+        return self.arena + offset
+
+    cdef Cluster cluster(self, str name):
+        """The live cluster of a name; one without endpoints when the table has none."""
+        cdef Cluster cluster = self.clusters.get(name)
+        cdef uint64_t place
+        if cluster is not None:
+            return cluster
+        cluster = self.clusters[name] = Cluster(self.engine, name)
+        if ef_map_get(&self.cluster_places, hash_name(name.encode()), &place):
+            try:
+                spec = _decode_cluster(self.at(place >> 24, place & 0xFFFFFF)[:place & 0xFFFFFF])
+                if spec.name == name:
+                    cluster.update(spec)
+            except (ValueError, OSError) as error:
+                _log.error("cluster %s cannot be used: %s", name, error)
+        return cluster
+
+    cdef Rule resolve_rule(self, const ef_hit *hit, HttpSettings settings):
+        cdef size_t length
+        cdef const uint8_t *payload = ef_blob_rule(hit.blob, hit.rule, &length)
+        return Rule(self.engine, _decode_rule(payload[:length]), settings)
+
+    cdef object regex(self, bytes pattern):
+        compiled = self.regexes.get(pattern)
+        if compiled is None:
+            compiled = self.regexes[pattern] = re2.compile(pattern, _re2_options)
+        return compiled
+
+
+    cdef PortTable port(self, int number):
+        """The table of a listener port; empty until a listener has come."""
+        cdef PortTable table = self.ports.get(number)
+        if table is None:
+            table = self.ports[number] = PortTable(self.engine, number)
+        return table
+
+    def dump(self):
+        cdef ListenerTable table
+        return [
+            {
+                "name": table.name,
+                "port": table.spec.port if table.spec is not None else None,
+                "hostname": table.hostname.decode(),
+                "virtual_hosts": [
+                    {"name": name, "rules": rules, "fragments": fragments}
+                    for name, rules, fragments in table.virtual_hosts()
+                ],
+            }
+            for table in self.listeners.values()
+        ]

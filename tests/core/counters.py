@@ -1,0 +1,55 @@
+"""The engine's counters, read where it writes them: a segment of csrc/stat.h in anonymous memory.
+
+In: how many rows there may be. Out: cells and rows by name. Must never write after the segment is made.
+"""
+
+from __future__ import annotations
+
+import mmap
+
+from edgefast._csrc import ffi, lib
+from edgefast.core.cells import GLOBALS, ROW
+
+GAUGES = ("connections_active", "requests_active", "upstream_connections_active", "tunnels_active")
+ANSWERED = ROW[:6]  # how a request can end
+BUCKETS = tuple(name for name in ROW if name.startswith("duration_bucket_"))
+
+
+class Counters:
+    """`memory` is what the engine gets."""
+
+    def __init__(self, rows: int = 64) -> None:
+        size = int(lib.ef_stat_size(rows))
+        self._map = mmap.mmap(-1, size)
+        self.memory = memoryview(self._map)
+        self._data = ffi.from_buffer(self._map)
+        assert lib.ef_stat_init(self._data, size, rows) == 0
+        self._stat = ffi.cast("ef_stat *", self._data)
+
+    def __getitem__(self, name: str) -> int:
+        """A global cell."""
+        return int(self._stat.globals[GLOBALS.index(name)])
+
+    def all(self) -> dict[str, int]:
+        """Every global cell."""
+        return {name: int(self._stat.globals[i]) for i, name in enumerate(GLOBALS)}
+
+    def rows(self) -> dict[str, dict[str, int]]:
+        """Every row by label; the overflow row's label is ""."""
+        found = {}
+        for number in range(self._stat.used_rows):
+            row = self._stat.rows[number]
+            label = ffi.string(ffi.cast("char *", row.label)).decode()
+            found[label] = {name: int(row.cells[i]) for i, name in enumerate(ROW)}
+        return found
+
+    def row(self, label: str) -> dict[str, int]:
+        """One row."""
+        return self.rows()[label]
+
+    def check(self) -> None:
+        """What holds whenever nothing is going on: no gauge is up, and every request ended once."""
+        assert {name: self[name] for name in GAUGES} == dict.fromkeys(GAUGES, 0)
+        for label, row in self.rows().items():
+            ended = sum(row[name] for name in ANSWERED)
+            assert sum(row[name] for name in BUCKETS) == ended, label

@@ -1,0 +1,267 @@
+"""One worker's world in a test: an Engine on a uvloop loop, its arena, its counters, clients and backends around it.
+
+In: fleets, applied as the agent does: compiled, compared with the last one, only the difference is sent. Out: what the engine
+refused. After every apply the bytes of what was replaced or removed are overwritten, because the agent may reuse them then.
+`finish` checks that nothing is left behind: no connection, exchange, waiting request, task, error. Must never share anything
+with another test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import mmap
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+import uvloop
+
+from core.backend import Answer, Backend
+from core.client import Client
+from core.counters import Counters
+from core.fleets import PORT
+from edgefast import ir
+from edgefast.core import Engine
+from edgefast.table import Resource, Shards, compile_fleet, diff
+
+Change = tuple[str, str, str, int, int]  # op, type, name, offset, length
+Refused = list[tuple[str, str, str]]  # type, name, error
+
+ARENA = 4 << 20
+FREED = b"\xff"
+
+
+def refuse_tls(tls: ir.UpstreamTls) -> ssl.SSLContext:
+    """The engine's `upstream_ssl` where a test has no TLS."""
+    raise ValueError(f"no TLS for {tls.sni} here")
+
+
+class Faults(logging.Handler):
+    """Keeps what is logged as an error."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found.append(self.format(record))
+
+
+class World:
+    """See the module's text. Coroutines run on `loop`."""
+
+    def __init__(
+        self,
+        *,
+        rows: int = 64,
+        upstream_ssl: Callable[[ir.UpstreamTls], ssl.SSLContext] = refuse_tls,
+    ) -> None:
+        self.loop = uvloop.new_event_loop()
+        self.arena = mmap.mmap(-1, ARENA)
+        self.counters = Counters(rows)
+        self.batches: list[bytes] = []  # of the access log
+        self.engine: Any = Engine(
+            self.loop,
+            memoryview(self.arena).toreadonly(),
+            self.counters.memory,
+            worker=0,
+            upstream_ssl=upstream_ssl,
+            access_log=self.batches.append,
+        )
+        self.places: dict[tuple[str, str], tuple[int, int]] = {}
+        self.errors: list[str] = []  # tests that expect some clear it
+        self._faults = Faults()
+        logging.getLogger("edgefast.engine").addHandler(self._faults)
+        self.loop.set_exception_handler(self._on_exception)
+        self._free = 64
+        self._shards: Shards | None = None
+        self._clients: list[Client] = []
+        self._backends: list[Backend] = []
+        self._servers: list[asyncio.Server] = []
+        self._holds: list[socket.socket] = []
+
+    def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        self.errors.append(f"{context.get('message')}: {context.get('exception')!r}")
+
+    # --- tables -----------------------------------------------------------------------------------
+
+    def place(self, data: bytes) -> tuple[int, int]:
+        """Put bytes into the arena; (offset, length)."""
+        offset = self._free
+        self._free = (offset + len(data) + 63) & ~63
+        assert self._free <= ARENA
+        self.arena[offset : offset + len(data)] = data
+        return offset, len(data)
+
+    def send(self, puts: list[Resource], removes: list[tuple[str, str]], version: str) -> Refused:
+        """apply() these changes, then overwrite what they replaced."""
+        changes: list[Change] = []
+        new: dict[tuple[str, str], tuple[int, int]] = {}
+        for one in puts:
+            if one.type != "secret":
+                new[one.type, one.name] = self.place(one.data)
+                changes.append(("put", one.type, one.name, *new[one.type, one.name]))
+        changes += [("del", type_, name, 0, 0) for type_, name in removes]
+        refused: Refused = self.engine.apply(changes, version)
+        held = {(type_, name) for type_, name, _ in refused}
+        for key, place in new.items():
+            if key not in held:
+                self.overwrite(self.places.get(key))
+                self.places[key] = place
+        for key in removes:
+            if key not in held:
+                self.overwrite(self.places.pop(key, None))
+        return refused
+
+    def overwrite(self, place: tuple[int, int] | None) -> None:
+        """What the agent does with space that nobody reads any more."""
+        if place is not None:
+            offset, length = place
+            self.arena[offset : offset + length] = FREED * length
+
+    def compile(self, fleet: ir.Fleet) -> Shards:
+        """The fleet's resources, made from those of the last one."""
+        shards = compile_fleet(fleet, self._shards)
+        assert not shards.problems, shards.problems
+        return shards
+
+    def try_apply(self, fleet: ir.Fleet) -> Refused:
+        """Apply what differs from the fleet before; returns what was refused."""
+        shards = self.compile(fleet)
+        delta = diff(self._shards, shards)
+        self._shards = shards
+        return self.send(list(delta.put), list(delta.remove), shards.version)
+
+    def apply(self, fleet: ir.Fleet) -> None:
+        """Apply a fleet that nothing is wrong with."""
+        assert self.try_apply(fleet) == []
+
+    # --- who is there -----------------------------------------------------------------------------
+
+    async def listen(
+        self, port: int = PORT, context: ssl.SSLContext | None = None, **settings: Any
+    ) -> int:
+        """Accept connections of a listener's port on a free one, which is returned."""
+        server = await self.loop.create_server(
+            self.engine.factory(port, context is not None),
+            "127.0.0.1",
+            0,
+            ssl=context,
+            backlog=4096,
+            **settings,
+        )
+        self._servers.append(server)
+        return int(server.sockets[0].getsockname()[1])
+
+    async def serve(self, fleet: ir.Fleet) -> int:
+        """apply() and listen()."""
+        self.apply(fleet)
+        return await self.listen()
+
+    async def backend(
+        self, answer: Answer | None = None, context: ssl.SSLContext | None = None
+    ) -> Backend:
+        """Start a backend."""
+        backend = await Backend(answer).start(context)
+        self._backends.append(backend)
+        return backend
+
+    def refusing_port(self) -> int:
+        """A port that nobody listens on, and nobody else can take."""
+        sock = socket.socket()
+        sock.bind(("127.0.0.1", 0))
+        self._holds.append(sock)
+        return int(sock.getsockname()[1])
+
+    async def silent_port(self) -> int:
+        """A port where connecting never ends: its queue is full."""
+        sock = socket.socket()
+        sock.bind(("127.0.0.1", 0))
+        sock.listen(0)
+        self._holds.append(sock)
+        port = int(sock.getsockname()[1])
+        for _ in range(4):
+            filler = socket.socket()
+            filler.setblocking(False)
+            self._holds.append(filler)
+            filler.connect_ex(("127.0.0.1", port))
+        return port
+
+    async def client(self, port: int, **settings: Any) -> Client:
+        """Connect a client."""
+        client = await Client.connect(port, **settings)
+        self._clients.append(client)
+        return client
+
+    # --- what can be seen -------------------------------------------------------------------------
+
+    def cluster(self, name: str) -> dict[str, Any]:
+        """A cluster of the dump."""
+        (found,) = [one for one in self.engine.dump()["clusters"] if one["name"] == name]
+        assert isinstance(found, dict)
+        return found
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The access log so far."""
+        self.engine.log_flush()
+        return [json.loads(line) for batch in self.batches for line in batch.splitlines()]
+
+    async def until(
+        self, holds: Callable[[], object], what: str = "", *, seconds: float = 15.0
+    ) -> None:
+        """Poll until something holds."""
+        end = self.loop.time() + seconds
+        while not holds():
+            assert self.loop.time() < end, f"never came true: {what or holds}"
+            await asyncio.sleep(0.002)
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    async def settle(self) -> None:
+        """Wait until no request is in flight and every backend connection is idle."""
+        await self.until(lambda: self.engine.active == 0, "no request is active")
+        await self.until(self._is_quiet, f"no cluster is busy: {self.engine.dump()['clusters']}")
+
+    def _is_quiet(self) -> bool:
+        return all(
+            cluster["pending"] == 0
+            and cluster["connections"] == sum(one["idle"] for one in cluster["endpoints"])
+            and not any(one["active"] for one in cluster["endpoints"])
+            for cluster in self.engine.dump()["clusters"]
+        )
+
+    async def finish(self) -> None:
+        """Close everything; check that nothing is left behind."""
+        for server in self._servers:
+            server.close()
+        for client in self._clients:
+            client.close()
+        await self.until(lambda: self.engine.open_connections == 0, "clients are gone")
+        await self.settle()
+        self.engine.close(0)
+        await self.until(
+            lambda: self.counters["upstream_connections_active"] == 0, "backend connections closed"
+        )
+        assert [one["connections"] for one in self.engine.dump()["clusters"] if one["connections"]] == []
+        for backend in self._backends:
+            backend.close()
+        this = asyncio.current_task()
+        await self.until(lambda: asyncio.all_tasks() <= {this}, "no task is left")
+        self.counters.check()
+        assert self.counters["access_log_lines"] == len(self.lines())
+        assert self._faults.found + self.errors == []
+
+    def close(self) -> None:
+        """Let go of sockets and loop, whatever happened."""
+        logging.getLogger("edgefast.engine").removeHandler(self._faults)
+        for client in self._clients:
+            client.close()
+        for sock in self._holds:
+            sock.close()
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self.loop.run_until_complete(asyncio.sleep(0))
+        self.loop.close()

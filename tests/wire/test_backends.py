@@ -1,0 +1,285 @@
+"""Where requests go: Backend objects, unix sockets, IPv6, names, and TLS to backends with CA, name and client certificate."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from origin.answers import answer_target
+from origin.recording import RecordingOrigin
+from origin.scripted import ScriptedOrigin, serving
+from wire.harness import objects as make
+from wire.harness.certificates import Authority
+from wire.harness.ports import free_port
+from wire.harness.site import Site, shared
+
+
+def to_backend(backend: make.Object, *more: make.Object) -> list[make.Object]:
+    """Everything to one Backend."""
+    ref = make.backend_ref("target", kind="Backend")
+    return [make.route("all", [make.rule(ref)]), backend, *more]
+
+
+def test_backend_by_address() -> None:
+    """`ip`, IPv4."""
+    with RecordingOrigin() as origin:
+        target = make.backend("target", [{"ip": {"address": "127.0.0.1", "port": origin.port}}])
+        with shared(to_backend(target)) as site:
+            assert site.ask("GET", "/x").body == b"/x"
+
+
+def test_backend_by_ipv6() -> None:
+    """`ip`, IPv6, and the same through Service and EndpointSlice."""
+    with RecordingOrigin(host="::1") as origin:
+        target = make.backend("target", [{"ip": {"address": "::1", "port": origin.port}}])
+        with shared(to_backend(target)) as site:
+            assert site.ask("GET", "/x").body == b"/x"
+        objects = [make.route("all", [make.rule("o")]), *make.service("o", [("::1", origin.port)])]
+        with shared(objects) as site:
+            assert site.ask("GET", "/y").body == b"/y"
+
+
+def test_backend_by_name() -> None:
+    """`fqdn`, resolved by the system."""
+    with RecordingOrigin() as origin:
+        named = [{"fqdn": {"hostname": "localhost", "port": origin.port}}]
+        with shared(to_backend(make.backend("target", named))) as site:
+            site.wait_until(lambda: site.ask("GET", "/x").status == 200, "the name's address")
+            assert all(site.ask("GET", "/x").body == b"/x" for _ in range(20))
+
+
+def test_backend_name_that_does_not_resolve() -> None:
+    """503, at once."""
+    named = [{"fqdn": {"hostname": "nobody.invalid", "port": 80}}]
+    with shared(to_backend(make.backend("target", named))) as site:
+        assert site.ask().status == 503
+
+
+def test_backend_on_a_unix_socket(tmp_path: Path) -> None:
+    """`unix`, with keep-alive, bodies, and the socket gone and back."""
+    path = str(tmp_path / "origin.sock")
+    target = make.backend("target", [{"unix": {"path": path}}])
+    with shared(to_backend(target)) as site:
+        assert site.ask().status == 503
+        with RecordingOrigin(path=path):
+            with site.client() as client:
+                for number in range(20):
+                    answer = client.request("POST", f"/{number}", body=b"x" * 100_000)
+                    assert answer.body == b"/%d" % number
+        (tmp_path / "origin.sock").unlink()
+        assert site.ask().status == 503
+        with RecordingOrigin(path=path):
+            assert site.ask("GET", "/back").body == b"/back"
+
+
+def test_several_endpoints_share_the_load() -> None:
+    """Four endpoints of a Backend: each gets a fair part."""
+    origins = [RecordingOrigin().__enter__() for _ in range(4)]
+    try:
+        endpoints = [{"ip": {"address": "127.0.0.1", "port": origin.port}} for origin in origins]
+        with shared(to_backend(make.backend("target", endpoints))) as site:
+            for _ in range(200):
+                assert site.ask().status == 200
+        counts = []
+        for origin in origins:
+            origin.turn()
+            counts.append(len(origin.take().messages))
+        assert sum(counts) == 200 and min(counts) >= 20, counts
+    finally:
+        for origin in origins:
+            origin.stop()
+
+
+def test_clients_over_ipv6() -> None:
+    """`--bind ::1` beside 127.0.0.1: the client's IPv6 address is told."""
+    with RecordingOrigin() as origin:
+        objects = [make.route("all", [make.rule("origin")])]
+        objects += make.service("origin", [("127.0.0.1", origin.port)])
+        with Site(objects, bind=("127.0.0.1", "::1")) as site:
+            origin.take()
+            with site.client(host="::1") as client:
+                assert client.request("GET", "/", "[::1]").status == 200
+            origin.turn()
+            (message,) = origin.take().messages
+            assert message.value(b"x-forwarded-for") == b"::1"
+            assert message.value(b"x-edge-internal") == b"true"
+            assert message.value(b"host") == b"[::1]"
+            assert site.ask().status == 200
+
+
+# --- TLS to backends --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority()
+
+
+class TlsOrigin:
+    """An origin that notes the names of its handshakes."""
+
+    def __init__(self, authority: Authority, names: list[str], *, ask_client: bool = False) -> None:
+        self.names: list[str | None] = []
+        self.context = authority.server_context(authority.issue(names), ask_client=ask_client)
+        self.context.sni_callback = self._note
+        self.origin = ScriptedOrigin(serving(answer_target), tls=self.context)
+
+    def _note(self, sock: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
+        self.names.append(name)
+
+
+@pytest.fixture
+def tls_origin(authority: Authority) -> Iterator[TlsOrigin]:
+    made = TlsOrigin(authority, ["backend.test"])
+    with made.origin:
+        yield made
+
+
+def authority_map(authority: Authority) -> make.Object:
+    """The CA bundle as a user would write it."""
+    return make.config_map("ca", {"ca.crt": authority.pem.decode()})
+
+
+CA = {"group": "", "kind": "ConfigMap", "name": "ca"}
+
+
+def tls_backend(origin: ScriptedOrigin, hostname: str, **tls: object) -> make.Object:
+    """A Backend that speaks TLS."""
+    endpoints = [{"ip": {"address": "127.0.0.1", "port": origin.port}}]
+    return make.backend(
+        "target", endpoints, {"hostname": hostname, "caCertificateRefs": [CA], **tls}
+    )
+
+
+def test_tls_to_a_backend(tls_origin: TlsOrigin, authority: Authority) -> None:
+    """The name goes out as SNI and is checked; connections are kept."""
+    objects = to_backend(tls_backend(tls_origin.origin, "backend.test"), authority_map(authority))
+    with shared(objects) as site:
+        for number in range(10):
+            answer = site.ask("POST", f"/{number}", body=b"x" * 50_000)
+            assert answer.status == 200 and answer.body == b"/%d" % number
+    assert set(tls_origin.names) == {"backend.test"}
+    assert len(tls_origin.origin.connections) <= 2
+
+
+def test_wrong_name_in_the_certificate(tls_origin: TlsOrigin, authority: Authority) -> None:
+    """Nothing is sent to somebody who is not who he should be."""
+    objects = to_backend(tls_backend(tls_origin.origin, "other.test"), authority_map(authority))
+    with shared(objects) as site:
+        assert site.ask("POST", body=b"secret").status in (502, 503)
+    assert not any(b"secret" in peer.received for peer in tls_origin.origin.connections)
+
+
+def test_unknown_authority(tls_origin: TlsOrigin) -> None:
+    """The same for a certificate of somebody else's authority."""
+    objects = to_backend(
+        tls_backend(tls_origin.origin, "backend.test"), authority_map(Authority("stranger"))
+    )
+    with shared(objects) as site:
+        assert site.ask("POST", body=b"secret").status in (502, 503)
+    assert not any(b"secret" in peer.received for peer in tls_origin.origin.connections)
+
+
+def test_plain_backend_where_tls_is_due(authority: Authority) -> None:
+    """No fallback to plain text."""
+    with ScriptedOrigin(lambda peer: (peer.read_some(), None)[1]) as origin:
+        objects = to_backend(tls_backend(origin, "backend.test"), authority_map(authority))
+        with shared(objects) as site:
+            assert site.ask("POST", body=b"secret").status in (502, 503)
+        assert not any(b"secret" in peer.received for peer in origin.connections)
+
+
+def test_tls_backend_where_plain_is_spoken(tls_origin: TlsOrigin) -> None:
+    """Without TLS settings a TLS backend is a bad backend, not a hang."""
+    endpoints = [{"ip": {"address": "127.0.0.1", "port": tls_origin.origin.port}}]
+    with shared(to_backend(make.backend("target", endpoints))) as site:
+        assert site.ask().status in (502, 503)
+
+
+def test_client_certificate_for_a_backend(authority: Authority) -> None:
+    """clientCertificateRef is shown to the backend that demands one."""
+    made = TlsOrigin(authority, ["backend.test"], ask_client=True)
+    pair = authority.issue(["proxy.test"], client=True)
+    secret = make.tls_secret("own", pair.certificate, pair.key)
+    with made.origin:
+        target = tls_backend(made.origin, "backend.test", clientCertificateRef={"name": "own"})
+        with shared(to_backend(target, authority_map(authority), secret)) as site:
+            assert site.ask("GET", "/with").body == b"/with"
+        with shared(to_backend(tls_backend(made.origin, "backend.test"), authority_map(authority))) as site:
+            assert site.ask("GET", "/without").status in (502, 503)
+
+
+def policy(service: str, hostname: str, sans: list[make.Object] | None = None) -> make.Object:
+    """A BackendTLSPolicy for a Service."""
+    validation: make.Object = {"hostname": hostname, "caCertificateRefs": [CA]}
+    if sans:
+        validation["subjectAltNames"] = sans
+    return {
+        "apiVersion": f"{make.GROUP}/v1", "kind": "BackendTLSPolicy",
+        "metadata": {"name": "tls", "namespace": "default"},
+        "spec": {"targetRefs": [{"group": "", "kind": "Service", "name": service}],
+                 "validation": validation},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "sans", "works"),
+    [
+        (["backend.test"], None, True),
+        (["other.test"], None, False),
+        (["other.test"], [{"type": "Hostname", "hostname": "other.test"}], True),
+        (["backend.test"], [{"type": "Hostname", "hostname": "other.test"}], False),
+        (["spiffe://a/b"], [{"type": "URI", "uri": "spiffe://a/b"}], True),
+        (["spiffe://a/c"], [{"type": "URI", "uri": "spiffe://a/b"}], False),
+    ],
+)
+def test_backend_tls_policy(
+    names: list[str], sans: list[make.Object] | None, works: bool, authority: Authority
+) -> None:
+    """hostname is the SNI and the name checked, unless subjectAltNames say what to check."""
+    made = TlsOrigin(authority, names)
+    with made.origin:
+        objects = [
+            make.route("all", [make.rule("origin")]),
+            *make.service("origin", [("127.0.0.1", made.origin.port)]),
+            policy("origin", "backend.test", sans),
+            authority_map(authority),
+        ]
+        with shared(objects) as site:
+            assert (site.ask().status == 200) == works
+        assert set(made.names) == {"backend.test"}
+
+
+def test_backend_certificate_renewed(authority: Authority) -> None:
+    """The CA bundle is exchanged: new connections follow it."""
+    other = Authority("next")
+    made = TlsOrigin(other, ["backend.test"])
+    with made.origin:
+        target = tls_backend(made.origin, "backend.test")
+        with shared(to_backend(target, authority_map(authority))) as site:
+            assert site.ask().status in (502, 503)
+            site.use(to_backend(target, authority_map(other)))
+            assert site.ask("GET", "/x").body == b"/x"
+
+
+def test_endpoints_come_and_go() -> None:
+    """Slices replaced under one Service: the next request goes where it should."""
+    with RecordingOrigin() as first, RecordingOrigin() as second:
+        ports = [first.port, second.port]
+        with shared([]) as site:
+            for turn in range(10):
+                origin = (first, second)[turn % 2]
+                site.use([make.route("all", [make.rule("o")]),
+                          *make.service("o", [("127.0.0.1", ports[turn % 2])])])  # fmt: skip
+                origin.take()
+                assert site.ask("GET", f"/{turn}").status == 200
+                origin.turn()
+                assert [item.target for item in origin.take().messages] == [b"/%d" % turn]
+            site.use([make.route("all", [make.rule("o")]), *make.service("o", [])])
+            assert site.ask().status == 503
+            site.use([make.route("all", [make.rule("o")]),
+                      *make.service("o", [("127.0.0.1", free_port())])])  # fmt: skip
+            assert site.ask().status == 503
