@@ -248,12 +248,11 @@ cdef class Attempts(UpstreamUser):
             return self.on_timeout(F_TIMEOUT)
         if self.try_deadline and self.try_deadline <= now:
             self.try_deadline = 0
-            if self.endpoint is not None:
-                self.endpoint.failed()
             if (
                 not self.started_response and self.rule.has_retry and idempotent(self.method)
                 and (504 in self.rule.retry_codes or not self.rule.retry_codes) and self.may_retry(True)
             ):
+                self.endpoint.failed()
                 self.drop_upstream()
                 self.rearm()
                 return self.retry(self.backoff())
@@ -267,6 +266,9 @@ cdef class Attempts(UpstreamUser):
             ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
         if self.started_response:
             return self.abort(flag)
+        if not self.body_done and self.up is not None and not self.down.read_paused:  # the client is late, not the backend
+            self.down.closing = True
+            return self.fail(408, flag)
         if self.endpoint is not None and self.up is not None:
             self.endpoint.failed()
         return self.fail(504, flag)

@@ -27,7 +27,7 @@ cdef tuple parse_v1(bytes data):
     fields = data[:end].split(b" ")
     if len(fields) >= 2 and fields[1] == b"UNKNOWN":
         return end + 2, None
-    if len(fields) != 6 or fields[1] not in (b"TCP4", b"TCP6"):
+    if len(fields) != 6 or fields[1] not in (b"TCP4", b"TCP6") or b"%" in data[:end]:  # a scope id may hold any byte
         return PREAMBLE_BAD, None
     try:
         address = ip_address(fields[2].decode("ascii"))
@@ -106,6 +106,8 @@ cdef bytes client_address(HttpSettings settings, bytes peer, bytes received):
 
 
 cdef object parse_ip(bytes text):
+    if b"%" in text:  # a scope id may hold any byte
+        return None
     try:
         return ip_address(text.decode("ascii"))
     except (ValueError, UnicodeDecodeError):

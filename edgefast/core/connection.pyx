@@ -93,8 +93,25 @@ cdef class Connection(Timer):
         self.closed = True
         if abort:
             self.transport.abort()
-        else:
-            self.transport.close()
+            return 0
+        if self.spilled:
+            self.unsent = <size_t>-1
+            self.engine.wheel.disarm(self)
+            self.watch_flush()
+        self.transport.close()
+        return 0
+
+    cdef int watch_flush(self) except -1:
+        """A graceful close waits until everything is sent: only as long as the peer takes something."""
+        cdef size_t left
+        if self.transport is None:
+            return 0
+        left = self.transport.get_write_buffer_size()
+        if left and left >= self.unsent:
+            self.transport.abort()
+        elif left:
+            self.unsent = left
+            self.engine.wheel.arm(self, self.engine.wheel.now + FLUSH_MS)
         return 0
 
     cdef int keep(self, const uint8_t *data, size_t n) except -1:

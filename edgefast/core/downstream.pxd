@@ -48,6 +48,7 @@ cdef class Downstream(Responder):
     cdef ssize_t on_head(self, const uint8_t *data, size_t n) except -1
     cdef ssize_t on_chunks(self, const uint8_t *data, size_t n) except -1
     cdef int on_request_end(self) except -1
+    cdef bint hold_back(self) except -1
     cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1
     cdef int refuse(self, int status, const char *reason) except -1
     cdef int linger(self) except -1

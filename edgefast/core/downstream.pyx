@@ -26,7 +26,7 @@ cdef class Downstream(Responder):
             self.take_address(peer_of(self.fd))
         else:
             peer = transport.get_extra_info("peername")
-            self.take_address(peer[0].encode() if isinstance(peer, tuple) else b"127.0.0.1")
+            self.take_address(peer[0].partition("%")[0].encode() if isinstance(peer, tuple) else b"127.0.0.1")
             engine.count(G_CONNECTIONS_TLS_TOTAL)
             sni = getattr(transport.get_extra_info("ssl_object"), "sni", "")
             if sni:
@@ -64,19 +64,25 @@ cdef class Downstream(Responder):
             used = self.process(data, n)
             if used < n:
                 self.keep(data + used, n - used)
-        if self.pending_len >= PIPELINE_LIMIT and self.state == D_WAIT:
-            self.pause()
+        self.hold_back()
 
     def _go_on(self):
         """Requests that came while another one was in flight."""
         cdef ssize_t used
         self.scheduled = False
-        if self.closed or not self.pending_len:
+        if self.closed or not self.pending_len or self.write_paused:
             return
         used = self.process(self.pending, self.pending_len)
         self.consume(used)
-        if not (self.state == D_WAIT and self.pending_len >= PIPELINE_LIMIT):
+        if not self.hold_back():
             self.resume()
+
+    cdef bint hold_back(self) except -1:
+        """Stop reading while more is kept than a client needs to send ahead."""
+        if self.pending_len < PIPELINE_LIMIT or not (self.state == D_WAIT or self.write_paused):
+            return False
+        self.pause()
+        return True
 
     cdef int schedule(self) except -1:
         if not self.scheduled:
@@ -92,7 +98,7 @@ cdef class Downstream(Responder):
         self.processing = True
         while not self.closed:
             if self.state == D_HEAD:
-                if at == n:
+                if at == n or self.write_paused:  # who does not read answers gets no further ones
                     break
                 used = self.on_head(data + at, n - at)
                 if used == 0:
@@ -318,7 +324,7 @@ cdef class Downstream(Responder):
 
     cdef int on_deadline(self, int64_t now) except -1:
         if self.closed:
-            return 0
+            return self.watch_flush()
         if self.state == D_HEAD and (self.pending_len or self.requests == 0):
             self.engine.count(G_HEAD_TIMEOUTS)
             if self.partial == NULL:
@@ -329,8 +335,13 @@ cdef class Downstream(Responder):
     def resume_writing(self):
         cdef Exchange ex = self.exchange
         self.write_paused = False
-        if ex is not None and ex.up is not None:
-            ex.up.resume()
+        if ex is not None:
+            if ex.up is not None:
+                ex.up.resume()
+        elif self.pending_len:
+            self.schedule()
+        else:
+            self.resume()
 
     # --- answers ---------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,8 @@ cdef struct Host:
     ef_vhost vhost
     PyObject **rules        # of the root blob: Rule or NULL, by rule number; NULL array until the first hit
     PyObject ***parts       # the same for each fragment; NULL when there are none
+    uint32_t n_rules        # of the root; what follows is counted here, because a Host may outlive its blobs
+    uint32_t *n_part_rules  # of each fragment
 
 
 cdef class ListenerTable:
@@ -23,6 +25,7 @@ cdef class ListenerTable:
     cdef Host *find(self, const uint8_t *host, size_t n) noexcept
     cdef int put(self, bytes hostname, Host *host) except -1
     cdef int remove(self, bytes hostname) except -1
+    cdef void clear(self) noexcept
 
 
 cdef class PortTable:

@@ -5,24 +5,33 @@
 # "no hostname"; a miss in one virtual host goes on to the next. Rules are resolved when they are first hit and kept per blob, so that
 # a swap of tables costs nothing per rule and memory follows what is used.
 
+cdef void rules_free(PyObject **rules, uint32_t n) noexcept:
+    cdef uint32_t i
+    if rules == NULL:
+        return
+    for i in range(n):
+        Py_XDECREF(rules[i])
+    free(rules)
+
+
+cdef void host_forget_rules(Host *host) noexcept:
+    """Let go of all resolved rules; the next hit resolves again. Reads no blob: they may be gone."""
+    cdef uint32_t i
+    rules_free(host.rules, host.n_rules)
+    host.rules = NULL
+    if host.parts != NULL:
+        for i in range(host.vhost.n_fragments):
+            rules_free(host.parts[i], host.n_part_rules[i])
+        free(host.parts)
+        host.parts = NULL
+
+
 cdef void host_free(Host *host) noexcept:
-    cdef uint32_t i, j, n
     if host == NULL:
         return
-    if host.rules != NULL:
-        n = ef_blob_rules(host.vhost.root)
-        for i in range(n):
-            Py_XDECREF(host.rules[i])
-        free(host.rules)
-    if host.parts != NULL:
-        for j in range(host.vhost.n_fragments):
-            if host.parts[j] != NULL:
-                n = ef_blob_rules(host.vhost.fragments[j])
-                for i in range(n):
-                    Py_XDECREF(host.parts[j][i])
-                free(host.parts[j])
-        free(host.parts)
+    host_forget_rules(host)
     free(<void *>host.vhost.fragments)
+    free(host.n_part_rules)
     free(host)
 
 
@@ -34,13 +43,25 @@ cdef class ListenerTable:
             raise MemoryError
 
     def __dealloc__(self):
+        self.clear()
+        ef_map_free(&self.hosts)
+
+    cdef void clear(self) noexcept:
+        """No virtual host any more."""
         cdef size_t cursor = 0
         cdef uint64_t key, value
         while ef_map_next(&self.hosts, &cursor, &key, &value):
             host_free(<Host *><size_t>value)
         ef_map_free(&self.hosts)
+        ef_map_init(&self.hosts, 16)
+        self.has_any = self.has_wildcards = False
 
     def take(self, spec, HttpSettings settings):
+        cdef size_t cursor = 0
+        cdef uint64_t key, value
+        if self.spec is not None and self.spec.http != spec.http:  # resolved rules hold what was made of the old settings
+            while ef_map_next(&self.hosts, &cursor, &key, &value):
+                host_forget_rules(<Host *><size_t>value)
         self.spec = spec
         self.hostname = spec.hostname.lower().encode()
         self.settings = settings
@@ -97,7 +118,7 @@ cdef class ListenerTable:
         while ef_map_next(&self.hosts, &cursor, &key, &value):
             host = <Host *><size_t>value
             name = ef_blob_key(host.vhost.root, &length)
-            names.append((name[:length].decode(), ef_blob_rules(host.vhost.root), host.vhost.n_fragments))
+            names.append((name[:length].decode(), host.n_rules, host.vhost.n_fragments))
         names.sort()
         return names
 
@@ -185,7 +206,7 @@ cdef class PortTable:
                 continue
             if hit.blob == host.vhost.root:
                 if host.rules == NULL:
-                    host.rules = <PyObject **>calloc(ef_blob_rules(hit.blob), sizeof(PyObject *))
+                    host.rules = <PyObject **>calloc(host.n_rules, sizeof(PyObject *))
                 rules = host.rules
             else:
                 part = ef_blob_fragment_index(hit.blob)
@@ -194,7 +215,7 @@ cdef class PortTable:
                     if host.parts == NULL:
                         raise MemoryError
                 if host.parts[part] == NULL:
-                    host.parts[part] = <PyObject **>calloc(ef_blob_rules(hit.blob), sizeof(PyObject *))
+                    host.parts[part] = <PyObject **>calloc(host.n_part_rules[part], sizeof(PyObject *))
                 rules = host.parts[part]
             if rules == NULL:
                 raise MemoryError

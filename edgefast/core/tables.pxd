@@ -20,4 +20,4 @@ cdef class Tables:
     cdef Rule resolve_rule(self, const ef_hit *hit, HttpSettings settings)
     cdef object regex(self, bytes pattern)
     cdef const uint8_t *at(self, uint64_t offset, uint64_t length) except NULL
-    cdef Host *make_host(self, bytes key, uint64_t offset, uint64_t length, Host *before) except NULL
+    cdef Host *make_host(self, str name, uint64_t offset, uint64_t length, dict staged, Host *before) except NULL

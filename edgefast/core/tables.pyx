@@ -45,40 +45,36 @@ cdef class Tables:
         have replaced stays. Afterwards nothing here reads blobs that were replaced or removed.
         """
         cdef list refused = []
-        cdef set torn = set()
+        cdef dict hosts = {}  # virtual host -> its changes: a host and its fragments change together or not at all
         cdef bint rearrange = False
-        for op, kind, name, offset, length in changes:
+        for change in changes:
+            op, kind, name, offset, length = change
             try:
                 if kind == "cluster":
                     self._change_cluster(op, name, offset, length)
-                elif kind == "fragment":
-                    self._change_fragment(op, name, offset, length)
-                    torn.add(name.rsplit("#", 1)[0])
                 elif kind == "virtual_host":
-                    self._change_host(op, name, offset, length)
-                    torn.discard(name)
+                    hosts.setdefault(name, []).append(change)
+                elif kind == "fragment":
+                    hosts.setdefault(name.rpartition("#")[0], []).append(change)
                 elif kind == "listener":
                     self._change_listener(op, name, offset, length)
                     rearrange = True
                 else:
                     raise ValueError(f"unknown resource type {kind!r}")
             except (ValueError, OSError, msgspec.MsgspecError) as error:
-                self.engine.count(G_RESOURCES_REFUSED)
                 refused.append((kind, name, str(error)))
-        for name in sorted(torn):  # only fragments changed: the root stays, its pointers do not
-            place = self.roots.get(name)
-            if place is not None:
-                try:
-                    self._change_host("put", name, place[0], place[1])
-                except ValueError as error:
-                    self.engine.count(G_RESOURCES_REFUSED)
-                    refused.append(("virtual_host", name, str(error)))
+        for host, group in hosts.items():
+            try:
+                self._change_host(host, group)
+            except ValueError as error:
+                refused.extend((kind, name, str(error)) for op, kind, name, _, _ in group if op == "put")
         if rearrange:
             self._arrange_ports()
         if len(self.regexes) > 4096:
             self.regexes.clear()
         self.version = version
         self.engine.count(G_APPLIES)
+        self.engine.count_n(G_RESOURCES_REFUSED, len(refused))
         return refused
 
     def _change_cluster(self, str op, str name, uint64_t offset, uint64_t length):
@@ -93,87 +89,110 @@ cdef class Tables:
         if length >= 1 << 24:
             raise ValueError("the cluster is larger than 16 MiB")
         data = self.at(offset, length)[:length]
-        if live is not None or b"\xa8hostname" in data:  # names are resolved before the first request asks
-            spec = _decode_cluster(data)
-            if live is None:
-                live = self.clusters[name] = Cluster(self.engine, name)
+        spec = _decode_cluster(data)
+        if spec.name != name:
+            raise ValueError("the record belongs to another cluster")
+        if live is None and any([endpoint.hostname for endpoint in spec.endpoints]):
+            live = self.clusters[name] = Cluster(self.engine, name)  # names are resolved before the first request asks
+        if live is not None:
             live.update(spec)
         if ef_map_put(&self.cluster_places, hashed, offset << 24 | length, &old) < 0:
             raise MemoryError
 
-    def _change_fragment(self, str op, str name, uint64_t offset, uint64_t length):
-        cdef uint64_t hashed = hash_name(name.encode())
-        cdef uint64_t old
-        cdef int error
-        if op == "del":
-            ef_map_del(&self.fragment_places, hashed, &old)
-            return
-        error = ef_table_check(self.at(offset, length), length)
-        if error < 0:
-            raise ValueError(f"not a table of this format (error {error})")
-        if length >= 1 << 24:
-            raise ValueError("the fragment is larger than 16 MiB")
-        if ef_map_put(&self.fragment_places, hashed, offset << 24 | length, &old) < 0:
-            raise MemoryError
-
-    def _change_host(self, str op, str name, uint64_t offset, uint64_t length):
+    def _change_host(self, str name, list group):
+        """Take the changes of one virtual host and its fragments, or raise and leave everything as it was."""
         cdef ListenerTable table
-        cdef Host *host
         cdef Host *before
-        cdef int error
+        cdef Host *host
+        cdef dict staged = {}  # fragment -> place, 0: gone
+        cdef uint64_t old
+        cdef bint gone = False
+        place = self.roots.get(name)
         listener, _, hostname = name.rpartition("/")
-        table = self.listeners.get(listener)
         key = hostname.encode()
-        if op == "del":
+        table = self.listeners.get(listener)
+        for op, kind, item, offset, length in group:
+            if op == "del":
+                if kind == "virtual_host":
+                    gone = True
+                else:
+                    staged[item] = 0
+                continue
+            error = ef_table_check(self.at(offset, length), length)
+            if error < 0:
+                raise ValueError(f"not a table of this format (error {error})")
+            if length >= 1 << 24:
+                raise ValueError("the table is larger than 16 MiB")
+            if kind == "virtual_host":
+                place = (offset, length)
+            else:
+                staged[item] = offset << 24 | length
+        if gone:
             if table is not None:
                 table.remove(key)
             self.roots.pop(name, None)
-            return
-        error = ef_table_check(self.at(offset, length), length)
-        if error < 0:
-            raise ValueError(f"not a table of this format (error {error})")
-        if table is None:
-            table = self.listeners[listener] = ListenerTable(listener)
-        before = table.find(<const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
-        host = self.make_host(name.encode(), offset, length, before)
-        table.put(key, host)
-        if host.vhost.n_fragments > 1:
-            self.roots[name] = (offset, length)
-        else:
-            self.roots.pop(name, None)
+        elif place is not None:
+            if table is None:
+                table = self.listeners[listener] = ListenerTable(listener)
+            before = table.find(<const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
+            host = self.make_host(name, place[0], place[1], staged, before)
+            table.put(key, host)
+            if host.vhost.n_fragments > 1:
+                self.roots[name] = place
+            else:
+                self.roots.pop(name, None)
+        elif any(staged.values()):
+            raise ValueError("the fragment's virtual host is not here")
+        for item, at in staged.items():
+            if at:
+                if ef_map_put(&self.fragment_places, hash_name(item.encode()), at, &old) < 0:
+                    raise MemoryError
+            else:
+                ef_map_del(&self.fragment_places, hash_name(item.encode()), &old)
 
-    cdef Host *make_host(self, bytes key, uint64_t offset, uint64_t length, Host *before) except NULL:
+    cdef Host *make_host(self, str name, uint64_t offset, uint64_t length, dict staged, Host *before) except NULL:
         cdef const ef_blob *root = <const ef_blob *>self.at(offset, length)
+        cdef const ef_blob *part
+        cdef const ef_blob **fragments = NULL
         cdef Host *host
         cdef uint64_t place
         cdef uint32_t i, n = ef_blob_fragments(root)
         cdef size_t key_len
         cdef const uint8_t *own = ef_blob_key(root, &key_len)
-        cdef bytes name
-        cdef const ef_blob **fragments
-        if own[:key_len] != key:
+        if own[:key_len] != name.encode():
             raise ValueError("the table belongs to another virtual host")
         host = <Host *>calloc(1, sizeof(Host))
         if host == NULL:
             raise MemoryError
         host.vhost.root = root
         host.vhost.n_fragments = n
+        host.n_rules = ef_blob_rules(root)
         if n > 1:
             fragments = <const ef_blob **>calloc(n, sizeof(ef_blob *))
-            if fragments == NULL:
-                free(host)
-                raise MemoryError
             host.vhost.fragments = fragments
+            host.n_part_rules = <uint32_t *>calloc(n, sizeof(uint32_t))
+            if fragments == NULL or host.n_part_rules == NULL:
+                host_free(host)
+                raise MemoryError
             for i in range(n):
-                name = b"%b#%d" % (key, i)
-                if ef_map_get(
-                    &self.fragment_places, hash_name(name), &place
+                item = f"{name}#{i}"
+                place = 0
+                if item in staged:
+                    place = staged[item]
+                else:
+                    ef_map_get(&self.fragment_places, hash_name(item.encode()), &place)
+                if place == 0:
+                    continue
+                part = <const ef_blob *>self.at(place >> 24, place & 0xFFFFFF)
+                own = ef_blob_key(part, &key_len)
+                if (
+                    ef_blob_fragments(part) != n or ef_blob_fragment_index(part) != i
+                    or own[:key_len] != item.encode()
                 ):
-                    fragments[i] = <const ef_blob *>self.at(place >> 24, place & 0xFFFFFF)
-                    if ef_blob_fragments(fragments[i]) != n or ef_blob_fragment_index(fragments[i]) != i:
-                        free(fragments)
-                        free(host)
-                        raise ValueError(f"fragment {i} belongs to another cut of this virtual host")
+                    host_free(host)
+                    raise ValueError(f"fragment {i} belongs to another cut of this virtual host")
+                fragments[i] = part
+                host.n_part_rules[i] = ef_blob_rules(part)
         if before != NULL and before.vhost.root == root:  # rules that were resolved stay resolved
             host.rules = before.rules
             before.rules = NULL
@@ -181,7 +200,7 @@ cdef class Tables:
                 host.parts = <PyObject ***>calloc(n, sizeof(PyObject **))
                 if host.parts != NULL:
                     for i in range(n):
-                        if before.vhost.fragments[i] == host.vhost.fragments[i]:
+                        if before.vhost.fragments[i] == fragments[i]:
                             host.parts[i] = before.parts[i]
                             before.parts[i] = NULL
         return host
@@ -190,6 +209,8 @@ cdef class Tables:
         cdef ListenerTable table = self.listeners.get(name)
         if op == "del":
             self.listeners.pop(name, None)
+            if table is not None:
+                table.clear()  # an exchange in flight may keep the listener, never its tables
             return
         spec = _decode_listener(self.at(offset, length)[:length])
         settings = HttpSettings(spec.http)
@@ -228,7 +249,7 @@ cdef class Tables:
                 spec = _decode_cluster(self.at(place >> 24, place & 0xFFFFFF)[:place & 0xFFFFFF])
                 if spec.name == name:
                     cluster.update(spec)
-            except (ValueError, OSError) as error:
+            except (ValueError, OSError, msgspec.MsgspecError) as error:
                 _log.error("cluster %s cannot be used: %s", name, error)
         return cluster
 

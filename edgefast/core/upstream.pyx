@@ -90,6 +90,8 @@ cdef class Upstream(Connection):
         return self.shut(True)
 
     cdef int on_deadline(self, int64_t now) except -1:
+        if self.closed:
+            return self.watch_flush()
         if self.parked:
             self.shut(False)
         return 0
@@ -274,7 +276,7 @@ cdef class Upstream(Connection):
         if reusable and not self.closed:
             self.park()
         else:
-            self.shut(False)
+            self.shut(self.spilled)  # what is still to be sent serves nobody
         return 0
 
     cdef int fail(self, int why) except -1:

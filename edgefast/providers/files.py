@@ -48,6 +48,7 @@ class Reading(msgspec.Struct, frozen=True):
     usable: bool  # at least one file could be read, now or before
     files: int
     objects: int
+    seconds: float  # that the look took
 
 
 class _Stamp(NamedTuple):
@@ -68,9 +69,6 @@ class _File(NamedTuple):
     read: bool  # its content was had at least once
 
 
-_NOT_YET = _File(None, b"", (), (), False)
-
-
 class _Once(Exception):
     """Not a regular file: read once, never watched."""
 
@@ -87,14 +85,14 @@ class FileSource:
         self._cache = DecodeCache()
         self._first = True
 
-    def read(self, busy: frozenset[Path] = frozenset()) -> Reading:
+    def read(self, busy: frozenset[str] = frozenset()) -> Reading:
         """Look at everything; files in `busy` are taken as they were."""
+        began = time.perf_counter()
         problems: list[Problem] = []
         files: dict[str, _File] = {}
-        for path in self._expand(problems):
-            name = STANDARD_INPUT if str(path) == "-" else str(path)
-            if name not in files:
-                files[name] = self._look(name, path, busy)
+        for name in self._expand(problems):
+            if name not in files and (file := self._look(name, busy)) is not None:
+                files[name] = file
         changed = self._first or _differ(self._files, files)
         self._first = False
         self._files = files
@@ -111,6 +109,7 @@ class FileSource:
             any(file.read for file in files.values()),
             len(files),
             len(self._index),
+            time.perf_counter() - began,
         )
 
     def folders(self) -> dict[Path, frozenset[str] | None]:
@@ -120,7 +119,7 @@ class FileSource:
             if str(path) == "-":
                 continue
             if path.is_dir():
-                wanted.update((folder, None) for folder, _ in _walk(path))
+                wanted.update((Path(folder), None) for folder, _ in _walk(path))
                 continue
             # The folder, not the file: editors replace files. A link's target may be elsewhere.
             for one in {path, path.resolve()}:
@@ -130,11 +129,12 @@ class FileSource:
 
     # --- which files ----------------------------------------------------------------------------
 
-    def _expand(self, problems: list[Problem]) -> Iterator[Path]:
+    def _expand(self, problems: list[Problem]) -> Iterator[str]:
+        """Yield the names of all files: text, because a Path for each costs more than its stat."""
         count = 0
         for path in self._paths:
             if str(path) == "-" or not path.is_dir():
-                yield path
+                yield STANDARD_INPUT if str(path) == "-" else str(path)
                 continue
             empty = True
             try:
@@ -146,12 +146,12 @@ class FileSource:
                             problems.append(_problem(str(path), "TooMany", message))
                             return
                         empty = False
-                        yield folder / name
+                        yield f"{folder}{os.sep}{name}"
             except OSError as error:
                 problems.append(_unreadable(str(path), error))
                 # What is under it stays as it was.
                 prefix = str(path) + os.sep
-                yield from (Path(name) for name in self._files if name.startswith(prefix))
+                yield from (name for name in self._files if name.startswith(prefix))
                 continue
             if empty:
                 words = ", ".join(SUFFIXES)
@@ -159,14 +159,18 @@ class FileSource:
 
     # --- one file -------------------------------------------------------------------------------
 
-    def _look(self, name: str, path: Path, busy: frozenset[Path]) -> _File:
+    def _look(self, name: str, busy: frozenset[str]) -> _File | None:
         known = self._files.get(name)
-        if path in busy and known is None:
-            return _NOT_YET
-        if known is not None and (name == STANDARD_INPUT or path in busy):
+        if name in busy or (known is not None and name == STANDARD_INPUT):
             return known
         try:
-            data, stamp = _read(path, known.stamp if known else None)
+            if (
+                known is not None
+                and known.stamp is not None
+                and known.stamp == _stamp(os.stat(name))
+            ):
+                return known
+            data, stamp = _read(name, once=known is not None)
         except _Once:
             assert known is not None
             return known
@@ -175,10 +179,9 @@ class FileSource:
             if known is None:
                 return _File(None, b"", (), (problem,), False)
             return known._replace(stamp=None, digest=b"", problems=(problem,))
-        digest = hashlib.blake2b(data, digest_size=16).digest() if data is not None else b""
-        if known is not None and (data is None or digest == known.digest):
+        digest = hashlib.blake2b(data, digest_size=16).digest()
+        if known is not None and digest == known.digest:
             return known._replace(stamp=stamp)
-        assert data is not None
         return self._decode(name, data, known)._replace(stamp=stamp, digest=digest)
 
     def _decode(self, name: str, data: bytes, known: _File | None) -> _File:
@@ -225,9 +228,12 @@ async def watch_files(source: FileSource, watch: Watch) -> Reading:
     while True:
         await watch.wait()
         reading = await asyncio.to_thread(source.read, watch.busy())
-        if watch.follow(await asyncio.to_thread(source.folders)):
+        changed = reading.changed
+        # A folder may have been filled before it was watched, and so may folders in it.
+        while watch.follow(await asyncio.to_thread(source.folders)):
             reading = await asyncio.to_thread(source.read, watch.busy())
-        if reading.changed:
+            changed |= reading.changed
+        if changed:
             return reading
 
 
@@ -240,7 +246,7 @@ def _differ(before: dict[str, _File], after: dict[str, _File]) -> bool:
 
 def _walk(
     path: Path, onerror: Callable[[OSError], object] | None = None
-) -> Iterator[tuple[Path, list[str]]]:
+) -> Iterator[tuple[str, list[str]]]:
     """Yield folders with their files, both sorted; hidden ones are left out.
 
     Hidden folders are where mounted ConfigMaps keep their versions; the visible links are read.
@@ -248,7 +254,7 @@ def _walk(
     for folder, folders, names in os.walk(path, onerror=onerror):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield (
-            Path(folder),
+            folder,
             sorted(name for name in names if name.endswith(SUFFIXES) and not name.startswith(".")),
         )
 
@@ -257,25 +263,25 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def _read(path: Path, known: _Stamp | None) -> tuple[bytes | None, _Stamp | None]:
-    """Return content and stamp; None for the content when the stamp is the known one."""
-    if str(path) == "-":
+def _stamp(facts: os.stat_result) -> _Stamp:
+    return _Stamp(facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino, facts.st_dev)
+
+
+def _read(name: str, *, once: bool) -> tuple[bytes, _Stamp | None]:
+    """Return content and stamp; with `once`, raises _Once for what is no regular file."""
+    if name == STANDARD_INPUT:
         return sys.stdin.buffer.read(MAX_FILE_BYTES + 1), None
     # Never wait for a writer of a FIFO that a folder happens to hold.
-    with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+    with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
         facts = os.fstat(file.fileno())
-        stamp = _Stamp(
-            facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino, facts.st_dev
-        )
-        if stamp == known:
-            return None, stamp
-        if not stat.S_ISREG(facts.st_mode):
-            if known is not None:
+        regular = stat.S_ISREG(facts.st_mode)
+        if not regular:
+            if once:
                 raise _Once
             os.set_blocking(file.fileno(), True)
         data = file.read(MAX_FILE_BYTES + 1)
     fresh = time.time() - max(facts.st_mtime, facts.st_ctime) < _FRESH
-    return data, None if fresh and stat.S_ISREG(facts.st_mode) else stamp
+    return data, None if fresh and regular else _stamp(facts)
 
 
 def _place(one: Loaded) -> tuple[str, str]:

@@ -97,11 +97,11 @@ class Watch:
         while loop.time() < end and await self._changed_within(QUIET):
             pass
 
-    def busy(self) -> frozenset[Path]:
+    def busy(self) -> frozenset[str]:
         """Name the files that are being written; forget those whose writer went silent."""
         now = time.monotonic()
         self._writing = {path: at for path, at in self._writing.items() if now - at < BUSY}
-        return frozenset(self._writing)
+        return frozenset(map(str, self._writing))
 
     def close(self) -> None:
         """Stop watching."""
@@ -149,7 +149,10 @@ class Watch:
         path = folder / name
         created = mask & _IN_CREATE and not mask & _IN_ISDIR and not path.is_symlink()
         if mask & _IN_MODIFY or created:
-            # Its writer will close it, and that is the event to act on.
+            # Its writer will close it, and that is the event to act on; the first such event only
+            # shortens the patience of `wait`.
+            if not self._writing:
+                self._event.set()
             self._writing[path] = time.monotonic()
             return
         self._writing.pop(path, None)

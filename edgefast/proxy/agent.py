@@ -83,6 +83,7 @@ class Agent:
         self.drain = Drain(self._shop, self.slots, self.listeners, settings)
         self._served: dict[str, tuple[str, ir.Listener]] = {}  # name: version, listener
         self._poisoned: str = ""
+        self._opened = False  # the first table has been tried on all workers
         self.source_problems: tuple[Problem, ...] = ()  # of whoever publishes, for dump and metrics
         self._publishing = asyncio.Lock()
         self._progress = asyncio.Event()
@@ -137,6 +138,7 @@ class Agent:
                 self._rebind()
             epoch = self.ledger.current.epoch
             acknowledged = await self._wait_for(epoch) if changed else True
+            self._opened = True
             if changed and acknowledged:
                 self._keep.set()
             return Published(shards.version, changed, acknowledged, self.problems)
@@ -260,7 +262,8 @@ class Agent:
         """Whether all live workers serve a table and the agent does not drain."""
         alive = [slot for slot in self.slots if slot.connected]
         return (
-            self._shop.phase == "serving"
+            self._opened
+            and self._shop.phase == "serving"
             and any(slot.serving for slot in alive)
             and all(slot.serving for slot in alive)
         )

@@ -21,6 +21,7 @@ from edgefast.problem import Problem
 from edgefast.providers.files import SUFFIXES, FileSource, Reading, watch_files
 from edgefast.providers.watch import Watch
 from edgefast.proxy.agent import Agent, Published
+from edgefast.proxy.goodpairs import GoodPairs
 from edgefast.proxy.lastgood import LastGoodError
 from edgefast.table import Shards, compile_fleet
 from edgefast.translate.pipeline import translate
@@ -64,6 +65,7 @@ class Standalone:
         self._settings = settings
         self._report = report
         self._before = tuple(problems)
+        self._pairs = GoodPairs()
         self._translation: Translation | None = None
         self._shards: Shards | None = None
 
@@ -95,24 +97,27 @@ class Standalone:
         else:
             outcome = await self._take(reading, began)
         self._report(outcome)
-        if not self._agent.bound():
+        if not self._agent.bound() and self._agent.drain.phase == "serving":
             raise NothingServed
 
     async def _take(self, reading: Reading, began: float | None = None) -> Outcome:
         """Bring one reading into service."""
-        began = time.perf_counter() if began is None else began
-        translation, shards = await asyncio.to_thread(self._compile, reading)
+        began = time.perf_counter() - reading.seconds if began is None else began
+        translation, shards, held_back = await asyncio.to_thread(self._compile, reading)
         published = await self._agent.publish(shards)
-        problems = self._collect(reading, (*translation.problems, *shards.problems), published)
+        problems = self._collect(
+            reading, (*held_back, *translation.problems, *shards.problems), published
+        )
         fleet = next(iter(translation.ir.fleets), None)
         return _outcome(fleet, problems, published, reading, began)
 
-    def _compile(self, reading: Reading) -> tuple[Translation, Shards]:
-        translation = translate(reading.snapshot, self._settings(), self._translation)
+    def _compile(self, reading: Reading) -> tuple[Translation, Shards, tuple[Problem, ...]]:
+        snapshot, held_back = self._pairs.keep(reading.snapshot)
+        translation = translate(snapshot, self._settings(), self._translation)
         fleet = next(iter(translation.ir.fleets), ir.Fleet(name="standalone"))
         shards = compile_fleet(fleet, self._shards)
         self._translation, self._shards = translation, shards
-        return translation, shards
+        return translation, shards, held_back
 
     def _collect(
         self, reading: Reading, translated: Iterable[Problem], published: Published

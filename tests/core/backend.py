@@ -110,16 +110,24 @@ class Backend:
         self.links: list[Link] = []
         self.count = 0
         self._calls: asyncio.Queue[Call] = asyncio.Queue()
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
 
-    async def start(self, context: ssl.SSLContext | None = None) -> Backend:
-        """Listen."""
+    async def start(
+        self, context: ssl.SSLContext | None = None, host: str = "127.0.0.1", port: int = 0
+    ) -> Backend:
+        """Listen; the last address is `port`."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: Link(self), "127.0.0.1", 0, ssl=context, backlog=1024
+        server = await loop.create_server(
+            lambda: Link(self), host, port, ssl=context, backlog=1024
         )
-        self.port = self._server.sockets[0].getsockname()[1]
+        self._servers.append(server)
+        self.port = server.sockets[0].getsockname()[1]
         return self
+
+    async def start_unix(self, path: str) -> None:
+        """Listen on a unix socket, too."""
+        loop = asyncio.get_running_loop()
+        self._servers.append(await loop.create_unix_server(lambda: Link(self), path))
 
     def take(self, call: Call) -> None:
         """Called by a link."""
@@ -151,8 +159,8 @@ class Backend:
 
     def close(self) -> None:
         """Stop listening, drop everything."""
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
         for link in self.open:
             link.transport.abort()
 

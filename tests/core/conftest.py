@@ -12,6 +12,7 @@ from collections.abc import Coroutine, Iterator
 
 import pytest
 
+from core.apart import run_child
 from core.world import World
 
 DEADLINE = 60.0  # seconds for one test: only a hang comes near it
@@ -41,9 +42,12 @@ def check(made: World) -> Iterator[World]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run coroutine tests."""
+    """Run coroutine tests, here or in a child."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
+    if hasattr(pyfuncitem.obj, "apart"):
+        run_child(pyfuncitem.obj)
+        return True
     names = inspect.signature(pyfuncitem.obj).parameters
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
     (made,) = [one for one in pyfuncitem.funcargs.values() if isinstance(one, World)]

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from edgefast import ir
+from edgefast.table import Resource, compile_fleet, diff
 
 LISTENER = "ns/gw/http"
 PORT = 8080
@@ -90,3 +91,8 @@ def make_fleet(*parts: ir.Listener | ir.VirtualHost | ir.Cluster | ir.Rule) -> i
 def encode(item: msgspec.Struct) -> bytes:
     """The bytes of a listener or cluster as they lie in the arena."""
     return msgspec.msgpack.encode(item)
+
+
+def all_resources(fleet: ir.Fleet) -> list[Resource]:
+    """What a worker that has nothing is sent, in that order."""
+    return list(diff(None, compile_fleet(fleet)).put)

@@ -148,17 +148,21 @@ def test_a_worker_has_only_its_own_descriptors() -> None:
     async def talk(agent: Agent) -> None:
         secret = os.open("/dev/null", os.O_RDONLY)  # something of the agent's
         await agent.publish(make_fleet(port))
-        pid = agent.slots[0].pid
-        names = [os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir()]
+        names, maps = look_into(agent.slots[0].pid)
         assert sum(name.startswith("socket:") for name in names) <= 8
         assert sum("memfd" in name for name in names) == 2  # the arena and its own counters
         os.close(secret)
-        maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
         arena = [line for line in maps if "edgefast-table" in line]
         assert arena
         assert all(line.split()[1] == "r--s" for line in arena)
 
     with_agent(talk)
+
+
+def look_into(pid: int) -> tuple[list[str], list[str]]:
+    """What a process has open, and its memory map."""
+    names = [os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir()]
+    return names, Path(f"/proc/{pid}/maps").read_text().splitlines()
 
 
 def test_workers_ignore_the_signals_of_the_terminal_and_the_service_manager() -> None:
@@ -265,7 +269,9 @@ def test_a_silent_worker_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_worker_that_never_starts_is_held_back() -> None:
     async def main() -> None:
-        made = Agent(settings.ProxySettings(workers=1, arena_bytes=1 << 20, stat_rows=4), ("false",))
+        made = Agent(
+            settings.ProxySettings(workers=1, arena_bytes=1 << 20, stat_rows=4), ("false",)
+        )
 
         async def part() -> None:
             await until(lambda: made.slots[0].restarts >= 4, "restarts")

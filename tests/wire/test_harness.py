@@ -20,7 +20,7 @@ from wire.harness.cases import Case, CaseError, load, load_file, unescape
 from wire.harness.client import Client
 from wire.harness.oracle import run_case
 from wire.harness.peers import Peer
-from wire.harness.reference import parse
+from wire.harness.reference import normal_target, parse
 from wire.harness.responses import BadResponse, ResponseReader
 
 CASES = {case.name: case for case in load("request")}
@@ -288,3 +288,12 @@ def test_client_tells_how_a_connection_ended(origin: RecordingOrigin) -> None:
                 accepted.close()
                 assert not client.read_some()
                 assert client.ended == end
+
+
+@pytest.mark.parametrize("case", [case for case in CASES.values() if case.target is not None])
+def test_normal_form_of_the_reference(case: Case) -> None:
+    """The slow normaliser gives what the hand-written cases say."""
+    assert case.target is not None
+    sent = case.data.lstrip(b"\r\n").split(b" ")[1]
+    if case.listener == "web":
+        assert normal_target(sent) == case.target

@@ -16,7 +16,7 @@ import pytest
 from origin.recording import RecordingOrigin
 from wire.harness.client import Client, NoResponse
 from wire.harness.oracle import settle
-from wire.harness.reference import Expected, NotHttp, observed, parse
+from wire.harness.reference import observed, parse_until_fault
 from wire.harness.responses import Response
 from wire.harness.site import Site
 from wire.harness import objects as make
@@ -120,11 +120,8 @@ def test_generated_framing(group: int, site: Site, origin: RecordingOrigin) -> N
         if found[-1].status != 200:
             assert found[-1].closes, context
         if served:
-            try:
-                reference = parse(data + FOLLOWING)
-            except NotHttp as error:
-                reference = parse_good_start(data + FOLLOWING, len(served))
-                assert len(reference) >= len(served), f"h11 refuses it ({error}): {context}"
+            reference, fault = parse_until_fault(data + FOLLOWING)
+            assert len(reference) >= len(served), f"h11 refuses it ({fault}): {context}"
             assert [item.body for item in served] == [
                 message.target for message in reference[: len(served)]
             ], context
@@ -135,15 +132,3 @@ def test_generated_framing(group: int, site: Site, origin: RecordingOrigin) -> N
     received = settle(origin, ("127.0.0.1", site.port))
     assert not received.messages and not received.open_partials
     assert not received.faults
-
-
-def parse_good_start(data: bytes, count: int) -> list[Expected]:
-    """The first messages of an input that goes wrong later."""
-    for end in range(len(data), 0, -1):
-        try:
-            found = parse(data[:end])
-        except NotHttp:
-            continue
-        if len(found) >= count:
-            return found[:count]
-    return []

@@ -30,6 +30,7 @@ from wire.harness.client import Address, Client
 from wire.harness.ports import free_port
 
 START = 30.0  # seconds: ceiling for a start on a busy machine
+MEMORY = 256 << 20  # bytes a worker may hold when all is over: a ceiling against leaks, not a measure
 _BAD = re.compile(
     r"Traceback \(most recent|Exception ignored|never retrieved|exception was never|"
     r"Error in |Unhandled|AddressSanitizer|runtime error:|Segmentation|core dumped|"
@@ -50,6 +51,7 @@ class Gateway:
         workers: int = 1,
         bind: Sequence[str] = ("127.0.0.1",),
         arguments: Sequence[str] = (),
+        prefix: Sequence[str] = (),
         min_drain: int = 0,
         drain_timeout: int = 2,
     ) -> None:
@@ -65,6 +67,7 @@ class Gateway:
         self.workers_may_die = False
         self.expected_log: list[str] = []  # patterns that are no failure in this run
         self._bind = tuple(bind)
+        self._prefix = list(prefix)  # a command that starts another one: prlimit, taskset
         self._arguments = [*arguments, "--min-drain", str(min_drain)]
         self._arguments += ["--drain-timeout", str(drain_timeout)]
         self._process: subprocess.Popen[bytes] | None = None
@@ -100,7 +103,7 @@ class Gateway:
             command += ["--bind", address]
         with open(self.folder / "out", "ab") as out, open(self.folder / "err", "ab") as err:
             self._process = subprocess.Popen(
-                [*command, *self._arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err
+                [*self._prefix, *command, *self._arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err
             )
         LIVE.append(self)
         try:
@@ -284,20 +287,28 @@ class Gateway:
             time.sleep(0.02)
 
     def check(self) -> None:
-        """Alive, the same workers as at the start, nothing leaked."""
+        """Alive, the same workers as at the start, nothing leaked by the kernel's account and by its own."""
         assert self._process is not None
         assert self._process.poll() is None, f"edgefast died:\n{self.log_tail()}"
         if not self.workers_may_die:
             workers = self.worker_pids
             assert workers == self._first_workers, f"a worker died:\n{self.log_tail()}"
         self.check_no_leak()
+        for gauge in ("requests", "connections", "tunnels"):
+            name = f"edgefast_{gauge}_active"
+            self.wait_until(lambda name=name: self.metric(name) == 0, f"{name} 0")  # type: ignore[misc]
+        for pid in self.worker_pids:
+            resident = proc.resident_bytes(pid)
+            assert resident < MEMORY, f"worker {pid} holds {resident} bytes"
 
     def check_log(self) -> None:
-        """No traceback, sanitizer report or unhandled error was logged."""
+        """No traceback, sanitizer report or unhandled error was logged, and the access log is whole lines of JSON."""
         logged = (self.folder / "err").read_bytes()[self._log_start :].decode(errors="replace")
         for line in logged.splitlines():
             if _BAD.search(line) and not any(re.search(it, line) for it in self.expected_log):
                 raise AssertionError(f"the log has {line!r}:\n{self.log_tail()}")
+        for line in (self.folder / "out").read_bytes().splitlines():
+            assert isinstance(json.loads(line), dict), line
 
 
 def _is_python_child(pid: int) -> bool:

@@ -8,6 +8,7 @@ was read. No sleeping; the splits of a case run side by side. In: case, proxy, o
 from __future__ import annotations
 
 import contextlib
+import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -132,11 +133,16 @@ def plan(case: Case) -> Iterator[list[Outcome]]:
 
 
 def play(
-    outcomes: list[Outcome], address: Address, probe: Probe, end: End, deadline: float = DEADLINE
+    outcomes: list[Outcome],
+    address: Address,
+    probe: Probe,
+    end: End,
+    deadline: float = DEADLINE,
+    tls: ssl.SSLContext | None = None,
 ) -> None:
     """Run a group: all first pieces, a turn of the worker, all second pieces, ..., then read the answers."""
     with contextlib.ExitStack() as stack:
-        clients = [stack.enter_context(Client(address, deadline=deadline)) for _ in outcomes]
+        clients = [stack.enter_context(Client(address, deadline=deadline, tls=tls)) for _ in outcomes]
         for client, outcome in zip(clients, outcomes, strict=True):
             client.expect(*outcome.methods)
         rounds = max(len(outcome.pieces) for outcome in outcomes)

@@ -29,6 +29,7 @@ class Site(Gateway):
         port: int = 0,
         workers: int = 1,
         bind: Sequence[str] = ("127.0.0.1",),
+        prefix: Sequence[str] = (),
         min_drain: int = 0,
         drain_timeout: int = 2,
     ) -> None:
@@ -38,6 +39,7 @@ class Site(Gateway):
             self.with_gateway(objects),
             workers=workers,
             bind=bind,
+            prefix=prefix,
             min_drain=min_drain,
             drain_timeout=drain_timeout,
         )

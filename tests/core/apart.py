@@ -1,0 +1,93 @@
+"""Tests that run in a process of their own: those that a fault would take everything down with, and those that move the clock.
+
+In: a coroutine test that is decorated with `apart`. Out: its outcome, from `python -m core.apart MODULE TEST`. With `clock=True`
+the child has clock.c preloaded and `shift` moves its time forward. Must never run anything without a deadline.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from core.world import World
+
+HERE = Path(__file__).parent
+DEADLINE = 60.0  # seconds
+_LIBRARY = "EDGEFAST_TEST_CLOCK"
+
+Test = Callable[..., Coroutine[Any, Any, None]]
+
+
+def apart(*, clock: bool = False) -> Callable[[Test], Test]:
+    """Run this test in a child process."""
+
+    def mark(test: Test) -> Test:
+        test.apart = clock  # type: ignore[attr-defined]
+        return test
+
+    return mark
+
+
+def shift(seconds: float) -> None:
+    """Move all clocks of this process forward."""
+    ctypes.CDLL(os.environ[_LIBRARY]).clock_shift(ctypes.c_long(round(seconds * 1000)))
+
+
+@functools.cache
+def _build_clock() -> str:
+    folder = tempfile.TemporaryDirectory(prefix="edgefast-clock-")
+    atexit.register(folder.cleanup)
+    library = f"{folder.name}/clock.so"
+    command = ["gcc", "-std=c11", "-O1", "-shared", "-fPIC", "-o", library, str(HERE / "clock.c")]
+    subprocess.run([*command, "-ldl"], check=True, timeout=DEADLINE)
+    return library
+
+
+def run_child(test: Test) -> None:
+    """Run a decorated test; AssertionError with its output when it fails or dies."""
+    environment = dict(os.environ)
+    environment["PYTHONPATH"] = os.pathsep.join([str(HERE.parents[1]), str(HERE.parent)])
+    if test.apart:  # type: ignore[attr-defined]
+        library = _build_clock()
+        environment[_LIBRARY] = library
+        environment["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {library}".strip()
+    module = "core." + Path(sys.modules[test.__module__].__file__ or "").stem
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-m", "core.apart", module, test.__name__],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        cwd=HERE.parents[1],
+    )
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+async def _live(test: Test, world: World) -> None:
+    await test(world)
+    await world.finish()
+
+
+def main() -> None:
+    """Entry point of the child."""
+    module, name = sys.argv[1:]
+    world = World()
+    try:
+        test = getattr(importlib.import_module(module), name)
+        world.loop.run_until_complete(_live(test, world))
+    finally:
+        world.close()
+
+
+if __name__ == "__main__":
+    main()

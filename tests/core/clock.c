@@ -1,0 +1,28 @@
+/* clock.c - preloaded into a test's child process: the clocks go on as they do, and can be moved forward.
+ *
+ * In: clock_shift(milliseconds). Out: every clock_gettime of the process is that much later. It must never go back. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+
+typedef int (*read_clock)(clockid_t, struct timespec *);
+
+static long shifted; /* milliseconds */
+
+void clock_shift(long ms);
+void clock_shift(long ms) { shifted += ms; }
+
+int clock_gettime(clockid_t id, struct timespec *ts) {
+    static read_clock real;
+    if (real == NULL) *(void **)(&real) = dlsym(RTLD_NEXT, "clock_gettime");
+    const int result = real(id, ts);
+    if (result == 0) {
+        ts->tv_sec += shifted / 1000;
+        ts->tv_nsec += shifted % 1000 * 1000000;
+        if (ts->tv_nsec >= 1000000000) {
+            ts->tv_sec += 1;
+            ts->tv_nsec -= 1000000000;
+        }
+    }
+    return result;
+}
