@@ -157,7 +157,7 @@ def run(
     except* ServerTaken as group:
         raise click.ClickException("; ".join(str(one) for one in group.exceptions)) from None
     except* NothingServed:
-        _say("nothing can be served: no listener of these files has a port to listen on")
+        _say("nothing can be served: no listener has a port to listen on, or no worker lives")
         status = 1
     ctx.exit(status)
 

@@ -131,9 +131,11 @@ cdef class Attempts(UpstreamUser):
     cdef int on_response_flush(self) except -1:
         self.down.response_flush()
         if self.down.write_paused and self.up is not None:
-            self.up.bulk = False
             self.up.pause()
         return 0
+
+    cdef bint takes_bulk(self) noexcept:
+        return self.down.has_room()
 
     cdef int on_response_end(self) except -1:
         self.up = None

@@ -31,6 +31,7 @@ cdef class Cluster:
         uint32_t connections
         object pending      # deque of UpstreamUser that wait for a connection
         bytes label         # name, for logs
+        object __weakref__
 
     cdef int update(self, object spec) except -1
     cdef int rebuild(self) except -1
@@ -73,3 +74,4 @@ cdef class UpstreamUser(Timer):
     cdef int on_response_flush(self) except -1
     cdef int on_up_lost(self, int why) except -1
     cdef int on_up_writable(self, bint writable) except -1
+    cdef bint takes_bulk(self) noexcept

@@ -78,6 +78,10 @@ cdef class UpstreamUser(Timer):
     cdef int on_up_writable(self, bint writable) except -1:
         return 0
 
+    cdef bint takes_bulk(self) noexcept:
+        """A large read can go on at once: nobody's memory has to hold it."""
+        return False
+
 
 cdef class Cluster:
     def __cinit__(self, Engine engine, str name):
@@ -95,18 +99,14 @@ cdef class Cluster:
         """Take a new ir.Cluster (or None: removed). Raises what is wrong with its TLS settings, then nothing has changed."""
         cdef Endpoint endpoint
         tls = spec.tls if spec is not None else None
-        if tls is not None:
-            context = self.engine.upstream_ssl(tls)
-            if context is not self.ssl or self.sni != tls.sni:
-                for endpoint in self.endpoints:  # what was made with the old settings is not used again
-                    for up in list(endpoint.idle):
-                        (<Upstream>up).shut(False)
-                    endpoint.idle.clear()
-            self.ssl = context
-            self.sni = tls.sni
-        else:
-            self.ssl = None
-            self.sni = None
+        context = self.engine.upstream_ssl(tls) if tls is not None else None
+        if context is not self.ssl or (tls.sni if tls is not None else None) != self.sni:
+            for endpoint in self.endpoints:  # what was made with the old settings is not used again
+                for up in list(endpoint.idle):
+                    (<Upstream>up).shut(False)
+                endpoint.idle.clear()
+        self.ssl = context
+        self.sni = tls.sni if tls is not None else None
         self.spec = spec
         self.rebuild()
         return 0
@@ -246,11 +246,11 @@ cdef class Cluster:
             async with asyncio_timeout(timeout / 1000.0):
                 if endpoint.port == 0:
                     await loop.create_unix_connection(
-                        lambda: up, endpoint.host, ssl=self.ssl, server_hostname=self.sni
+                        lambda: up, endpoint.host, ssl=up.ssl, server_hostname=up.sni
                     )
                 else:
                     await loop.create_connection(
-                        lambda: up, endpoint.host, endpoint.port, ssl=self.ssl, server_hostname=self.sni
+                        lambda: up, endpoint.host, endpoint.port, ssl=up.ssl, server_hostname=up.sni
                     )
             counted = True  # from here on connection_lost takes it back
         except TimeoutError:
@@ -262,6 +262,13 @@ cdef class Cluster:
         finally:
             if not counted and not up.attached:
                 self.connections -= 1
+        if up.attached and not up.closed and counted and not up.is_current():
+            up.shut(True)
+            self.done(endpoint)
+            if user.waiting and user.ticket == ticket:
+                user.waiting = False
+                self.acquire(user, 0)
+            return
         if up.attached and not up.closed and counted:
             if user.waiting and user.ticket == ticket:
                 user.waiting = False

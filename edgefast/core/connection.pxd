@@ -7,7 +7,8 @@ cdef class Connection(Timer):
         int fd              # -1: TLS, write through the transport
         bint tls
         size_t buffer_bytes # unsent bytes after which the other side is not read
-        size_t unsent       # when the close began, or was looked at last
+        size_t unsent       # bytes the transport held when it was looked at last
+        int stalls          # looks without progress
         bint closed         # connection_lost was seen, or we closed it
         bint broken         # a write failed; the read side tells the rest
         bint bulk           # the last read filled what it was given: a long body
@@ -25,6 +26,8 @@ cdef class Connection(Timer):
     cdef int resume(self) except -1
     cdef int shut(self, bint abort) except -1
     cdef int watch_flush(self) except -1
+    cdef bint flushing(self) except -1
+    cdef bint has_room(self) noexcept
     cdef int keep(self, const uint8_t *data, size_t n) except -1
     cdef void consume(self, size_t n) noexcept
     cdef void release_memory(self) noexcept

@@ -96,23 +96,42 @@ cdef class Connection(Timer):
             return 0
         if self.spilled:
             self.unsent = <size_t>-1
+            self.stalls = 0
             self.engine.wheel.disarm(self)
             self.watch_flush()
         self.transport.close()
         return 0
 
+    cdef bint flushing(self) except -1:
+        """There are bytes left to send and the peer takes some now and then. When it has not for FLUSH_STALLS looks, it is cut off."""
+        cdef size_t left
+        if self.transport is None or not self.spilled:
+            return False
+        left = self.transport.get_write_buffer_size()
+        if left == 0:
+            return False
+        self.stalls = 0 if left < self.unsent else self.stalls + 1
+        self.unsent = left
+        if self.stalls >= FLUSH_STALLS:
+            self.closed = True
+            self.transport.abort()
+        return True
+
     cdef int watch_flush(self) except -1:
         """A graceful close waits until everything is sent: only as long as the peer takes something."""
-        cdef size_t left
-        if self.transport is None:
-            return 0
-        left = self.transport.get_write_buffer_size()
-        if left and left >= self.unsent:
-            self.transport.abort()
-        elif left:
-            self.unsent = left
-            self.engine.wheel.arm(self, self.engine.wheel.now + FLUSH_MS)
+        if self.flushing():
+            self.engine.wheel.arm(self, self.engine.wheel.now + LINGER_MS)
         return 0
+
+    cdef bint has_room(self) noexcept:
+        """The socket will take a large read at once. Half of SO_SNDBUF is bookkeeping (socket(7))."""
+        cdef int capacity = 0, queued = 0
+        cdef socklen_t size = sizeof(capacity)
+        if self.fd < 0 or self.spilled:
+            return False
+        getsockopt(self.fd, SOL_SOCKET, SO_SNDBUF, &capacity, &size)
+        ioctl(self.fd, SIOCOUTQ, &queued)
+        return capacity // 2 - queued >= READ_BUFFER
 
     cdef int keep(self, const uint8_t *data, size_t n) except -1:
         cdef size_t need = self.pending_len + n

@@ -10,7 +10,7 @@ cdef enum:
     REPLAY_LIMIT = 65536  # bytes of request body kept for a retry (docs/http1.md)
     DISCARD_LIMIT = 65536  # unread request body that is worth reading to keep the connection
     PIPELINE_LIMIT = 32768  # bytes of further requests kept while one is in flight, then reading pauses
-    FLUSH_MS = 30000  # a closing connection is reset when its peer has taken nothing of what is left for that long
+    FLUSH_STALLS = 30  # looks, LINGER_MS apart, at which a closing connection's peer may have taken nothing
     LINGER_MS = 1000  # read and drop after an error answer, so that the client sees the answer and no reset
     LINGER_BYTES = 4194304  # at most that many
     MAX_INFORMATIONAL = 10  # 1xx answers per request

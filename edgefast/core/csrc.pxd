@@ -264,6 +264,11 @@ cdef extern from "<sys/socket.h>" nogil:
     struct sockaddr_storage:
         unsigned short ss_family
 
+    enum:
+        SOL_SOCKET
+        SO_SNDBUF
+
+    int getsockopt(int fd, int level, int name, void *value, socklen_t *length)
     int getpeername(int fd, sockaddr *address, socklen_t *length)
     int shutdown(int fd, int how)
     ssize_t recv(int fd, void *buf, size_t len, int flags)
@@ -289,3 +294,12 @@ cdef extern from "<arpa/inet.h>" nogil:
     struct sockaddr_in6:
         in6_addr sin6_addr
     const char *inet_ntop(int family, const void *source, char *to, socklen_t size)
+
+
+cdef extern from "<sys/ioctl.h>" nogil:
+    int ioctl(int fd, unsigned long request, ...)
+
+
+cdef extern from "<linux/sockios.h>" nogil:
+    enum:
+        SIOCOUTQ

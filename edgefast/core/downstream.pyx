@@ -53,7 +53,10 @@ cdef class Downstream(Responder):
         cdef ssize_t used
         self.engine.wheel.refresh()
         self.engine.count_n(G_DOWNSTREAM_BYTES_RECEIVED, n)
-        self.bulk = n >= READ_SMALL and not self.read_paused
+        self.bulk = (
+            n >= READ_SMALL and not self.read_paused and self.exchange is not None and self.exchange.up is not None
+            and self.exchange.up.has_room()
+        )
         if self.closed:
             return
         if self.pending_len:
@@ -325,12 +328,16 @@ cdef class Downstream(Responder):
     cdef int on_deadline(self, int64_t now) except -1:
         if self.closed:
             return self.watch_flush()
+        if self.state == D_DISCARD:
+            if self.flushing():  # the second begins when the answer is out
+                return self.engine.wheel.arm(self, now + LINGER_MS)
+            return self.shut(True)
         if self.state == D_HEAD and (self.pending_len or self.requests == 0):
             self.engine.count(G_HEAD_TIMEOUTS)
             if self.partial == NULL:
                 ef_head_reset(&self.engine.request_head)  # not a byte has come: no method
             return self.refuse(408, "the request head came too slowly")
-        return self.shut(self.state == D_DISCARD)
+        return self.shut(False)
 
     def resume_writing(self):
         cdef Exchange ex = self.exchange
@@ -377,6 +384,8 @@ cdef class Downstream(Responder):
             shutdown(self.fd, SHUT_WR)
         elif self.transport.can_write_eof():
             self.transport.write_eof()
+        self.unsent = <size_t>-1
+        self.stalls = 0
         self.engine.wheel.disarm(self)
         return self.engine.wheel.arm(self, self.engine.wheel.now + LINGER_MS)
 

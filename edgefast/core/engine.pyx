@@ -24,6 +24,7 @@ from collections import deque
 from http import HTTPStatus
 from ipaddress import ip_address, ip_network
 from ssl import SSLError
+from weakref import WeakValueDictionary
 
 import msgspec
 import re2
@@ -41,6 +42,8 @@ cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")  # nobody outside c
 cdef uint32_t HASH_USER_AGENT = ef_name_hash(<const uint8_t *>b"user-agent", 10)
 cdef uint32_t HASH_REQUEST_HEADERS = ef_name_hash(<const uint8_t *>b"access-control-request-headers", 30)
 
+
+_log = logging.getLogger("edgefast.engine")
 
 cdef dict STATUS_LINES = {}
 

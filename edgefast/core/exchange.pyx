@@ -32,7 +32,7 @@ cdef class Exchange(Attempts):
         self.settings = port.settings
         self.started = now_us()
         self.method = head.method
-        self.upgrade = head.upgrade
+        self.upgrade = head.upgrade and head.body == EF_BODY_NONE  # with a body it is an ordinary request
         self.expects_body = head.body != EF_BODY_NONE
         self.chunked = head.body == EF_BODY_CHUNKED
         engine.active += 1

@@ -13,5 +13,7 @@ cdef class HeaderOps:
         bytes append        # b"name: value\r\n..." to add (set and add)
         bytes host          # value when the operations set Host, else None
         bint sets_server
+        bint own                # drops lines that the proxy itself would write
+        bint own_id             # ... x-request-id among them
 
     cdef bint drops(self, const uint8_t *base, const ef_span *span) noexcept

@@ -52,6 +52,20 @@ cdef inline void out_hex(Out *out, uint64_t value) noexcept:
     out_raw(out, digits + n, 16 - n)
 
 
+# Lines that the proxy writes; a filter that sets or removes one of them wins.
+_OWN = frozenset((
+    b"x-forwarded-for", b"x-forwarded-proto", b"x-edge-internal", b"x-edge-external-address", b"x-edge-expected-rq-timeout-ms",
+    b"x-edge-upstream-service-time", b"date", b"via",
+))
+
+
+cdef bytes without(bytes lines, HeaderOps ops):
+    """Header lines less those that the operations drop."""
+    if ops is None or not ops.own:
+        return lines
+    return b"".join([line for line in lines.splitlines(True) if line.partition(b":")[0] not in ops.names])
+
+
 cdef class HeaderOps:
     def __cinit__(self, names, bytes append, host):
         cdef int i
@@ -67,6 +81,10 @@ cdef class HeaderOps:
             self.hashes[i] = ef_name_hash(<const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
             if name == b"server":
                 self.sets_server = True
+            if name == b"x-request-id":
+                self.own_id = True
+            if name in _OWN:
+                self.own = True
 
     def __dealloc__(self):
         free(self.hashes)

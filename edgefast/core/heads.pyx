@@ -53,24 +53,25 @@ cdef int write_request_head(
     out_raw(out, <const char *>b"\r\n", 2)
     write_spans(out, base, head, ex.settings.drop_flags, drop, ops, None)
     if forwarded == NULL and ex.settings.trusted_hops == 0 and not ex.settings.trusted_networks:
-        out_bytes(out, down.own_lines)
+        out_bytes(out, without(down.own_lines, ops))
         internal = down.internal
     else:
         lines, internal = forwarded_lines(ex, base, head)
         out_reserve(out, PyBytes_GET_SIZE(lines) + 512 + PyBytes_GET_SIZE(ex.settings.via))
-        out_bytes(out, lines)
-    out_raw(out, <const char *>b"x-request-id: ", 14)
+        out_bytes(out, without(lines, ops))
     if internal and request_id != NULL and 0 < request_id.val_len <= sizeof(ex.request_id):
         ex.request_id_len = request_id.val_len
         memcpy(ex.request_id, base + request_id.val_off, request_id.val_len)
     else:
         ex.request_id_len = 36
         write_uuid(ex.engine, ex.request_id)
-    out_raw(out, ex.request_id, ex.request_id_len)
-    out_raw(out, <const char *>b"\r\n", 2)
-    out_bytes(out, ex.rule.timeout_line)
+    if ops is None or not ops.own_id:
+        out_raw(out, <const char *>b"x-request-id: ", 14)
+        out_raw(out, ex.request_id, ex.request_id_len)
+        out_raw(out, <const char *>b"\r\n", 2)
+    out_bytes(out, without(ex.rule.timeout_line, ops))
     out_reserve(out, 256 + PyBytes_GET_SIZE(ex.settings.via) + (PyBytes_GET_SIZE(ops.append) if ops is not None else 0))
-    out_bytes(out, ex.settings.via)
+    out_bytes(out, without(ex.settings.via, ops))
     if ops is not None:
         out_bytes(out, ops.append)
     if ex.chunked:
@@ -141,10 +142,11 @@ cdef int write_response_head(Exchange ex, Responder down, const uint8_t *base, e
         out_raw(out, <const char *>b"server: edgefast\r\n", 18)
     if not head.has_date:
         line = engine.clock.date_line()
-        out_bytes(out, line)
-    out_raw(out, <const char *>b"x-edge-upstream-service-time: ", 30)
-    out_number(out, <uint64_t>(ex.upstream_us // 1000 if ex.upstream_us > 0 else 0))
-    out_raw(out, <const char *>b"\r\n", 2)
+        out_bytes(out, without(line, ops))
+    if ops is None or not ops.own or b"x-edge-upstream-service-time" not in ops.names:
+        out_raw(out, <const char *>b"x-edge-upstream-service-time: ", 30)
+        out_number(out, <uint64_t>(ex.upstream_us // 1000 if ex.upstream_us > 0 else 0))
+        out_raw(out, <const char *>b"\r\n", 2)
     if ops is not None:
         out_bytes(out, ops.append)
     if ex.cors_lines is not None:

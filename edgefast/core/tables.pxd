@@ -10,12 +10,14 @@ cdef class Tables:
         dict listeners          # name -> ListenerTable
         dict ports              # number -> PortTable
         dict clusters           # name -> Cluster, only those in use
+        object retired          # name -> Cluster that was removed while somebody held it
         dict roots              # name -> (offset, length) of virtual hosts that are cut into fragments
         ef_map cluster_places   # hash of name -> place (offset << 24 | length)
         ef_map fragment_places
         dict regexes            # pattern -> compiled
 
     cdef Cluster cluster(self, str name)
+    cdef Cluster living(self, str name)
     cdef PortTable port(self, int number)
     cdef Rule resolve_rule(self, const ef_hit *hit, HttpSettings settings)
     cdef object regex(self, bytes pattern)

@@ -4,7 +4,6 @@
 # they are first needed. A set is taken at once, between two requests; what is refused leaves the old version in place; afterwards
 # nothing here reads what was replaced.
 
-_log = logging.getLogger("edgefast.engine")
 _decode_rule = msgspec.msgpack.Decoder(ir.Rule).decode
 _decode_cluster = msgspec.msgpack.Decoder(ir.Cluster).decode
 _decode_listener = msgspec.msgpack.Decoder(ir.Listener).decode
@@ -29,6 +28,7 @@ cdef class Tables:
         self.listeners = {}
         self.ports = {}
         self.clusters = {}
+        self.retired = WeakValueDictionary()
         self.roots = {}
         self.regexes = {}
         if ef_map_init(&self.cluster_places, 64) < 0 or ef_map_init(&self.fragment_places, 16) < 0:
@@ -80,11 +80,13 @@ cdef class Tables:
     def _change_cluster(self, str op, str name, uint64_t offset, uint64_t length):
         cdef uint64_t hashed = hash_name(name.encode())
         cdef uint64_t old
-        cdef Cluster live = self.clusters.get(name)
+        cdef Cluster live = self.living(name)
         if op == "del":
             ef_map_del(&self.cluster_places, hashed, &old)
             if live is not None:
                 live.update(None)
+                del self.clusters[name]
+                self.retired[name] = live  # rules and connections may still hold it, and it may come back
             return
         if length >= 1 << 24:
             raise ValueError("the cluster is larger than 16 MiB")
@@ -239,7 +241,7 @@ cdef class Tables:
 
     cdef Cluster cluster(self, str name):
         """The live cluster of a name; one without endpoints when the table has none."""
-        cdef Cluster cluster = self.clusters.get(name)
+        cdef Cluster cluster = self.living(name)
         cdef uint64_t place
         if cluster is not None:
             return cluster
@@ -251,6 +253,15 @@ cdef class Tables:
                     cluster.update(spec)
             except (ValueError, OSError, msgspec.MsgspecError) as error:
                 _log.error("cluster %s cannot be used: %s", name, error)
+        return cluster
+
+    cdef Cluster living(self, str name):
+        """The object of a name that somebody uses, or None: there is never a second one."""
+        cdef Cluster cluster = self.clusters.get(name)
+        if cluster is None:
+            cluster = self.retired.pop(name, None)
+            if cluster is not None:
+                self.clusters[name] = cluster
         return cluster
 
     cdef Rule resolve_rule(self, const ef_hit *hit, HttpSettings settings):

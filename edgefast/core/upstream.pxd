@@ -28,6 +28,8 @@ cdef class Upstream(Connection):
         uint64_t left           # body bytes still to come
         ef_chunk chunk
         Witness witness         # while a body is read
+        object ssl              # the context it was made with; None: plain
+        str sni
         int64_t idle_ms         # how long it may wait in the pool
         bint attached
         bint parked             # in the pool
@@ -38,6 +40,7 @@ cdef class Upstream(Connection):
     cdef int begin(self, UpstreamUser user, unsigned method) except -1
     cdef int write_request(self, Out *head, iovec *iov, int n, size_t total, bint chunked, bint end) except -1
     cdef int park(self) except -1
+    cdef bint is_current(self) noexcept
     cdef int drop(self) except -1
     cdef ssize_t process(self, const uint8_t *data, size_t n) except -1
     cdef ssize_t on_head(self, const uint8_t *data, size_t n) except -1

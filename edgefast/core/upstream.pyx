@@ -9,11 +9,13 @@ cdef class Upstream(Connection):
         self.engine = engine
         self.endpoint = endpoint
         self.cluster = endpoint.cluster
+        self.ssl = self.cluster.ssl
+        self.sni = self.cluster.sni
 
     def connection_made(self, transport):
         self.idle_ms = 20000
         self.buffer_bytes = 32768
-        self.attach(transport, self.cluster.ssl is not None)
+        self.attach(transport, self.ssl is not None)
         self.attached = True
         self.engine.count(G_UPSTREAM_CONNECTIONS_ACTIVE)
 
@@ -81,6 +83,10 @@ cdef class Upstream(Connection):
         self.resume()
         return self.cluster.release(self)
 
+    cdef bint is_current(self) noexcept:
+        """Made with the TLS settings that the cluster has now."""
+        return self.ssl is self.cluster.ssl and (self.ssl is None or self.sni == self.cluster.sni)
+
     cdef int drop(self) except -1:
         """The user is done with this connection and it must not be used again."""
         if self.user is not None:
@@ -102,7 +108,7 @@ cdef class Upstream(Connection):
         cdef UpstreamUser user = self.user
         self.engine.wheel.refresh()
         self.engine.count_n(G_UPSTREAM_BYTES_RECEIVED, n)
-        self.bulk = n >= READ_SMALL and not self.read_paused
+        self.bulk = n >= READ_SMALL and not self.read_paused and user is not None and user.takes_bulk()
         if self.closed:
             return
         if user is None:
@@ -273,10 +279,10 @@ cdef class Upstream(Connection):
         self.user = None
         self.cluster.done(self.endpoint)
         user.on_response_end()
-        if reusable and not self.closed:
+        if reusable and not self.closed and self.is_current():
             self.park()
         else:
-            self.shut(self.spilled)  # what is still to be sent serves nobody
+            self.shut(self.spilled or not self.request_done)  # what is still to be sent serves nobody
         return 0
 
     cdef int fail(self, int why) except -1:

@@ -89,7 +89,10 @@ cdef class Wheel:
                     continue
                 if timer.deadline <= now:
                     self._unlink(timer)
-                    timer.on_deadline(now)
+                    try:
+                        timer.on_deadline(now)
+                    except Exception:  # one fault must not stop the clock of all others
+                        _log.exception("a deadline could not be handled")
                 elif timer.deadline // TICK_MS + 1 < self._tick + WHEEL_SLOTS:
                     self._unlink(timer)
                     self._link(timer, timer.deadline)

@@ -86,7 +86,7 @@ class FileSource:
         self._first = True
 
     def read(self, busy: frozenset[str] = frozenset()) -> Reading:
-        """Look at everything; files in `busy` are taken as they were."""
+        """Look at everything; files whose real path is in `busy` are taken as they were."""
         began = time.perf_counter()
         problems: list[Problem] = []
         files: dict[str, _File] = {}
@@ -161,7 +161,9 @@ class FileSource:
 
     def _look(self, name: str, busy: frozenset[str]) -> _File | None:
         known = self._files.get(name)
-        if name in busy or (known is not None and name == STANDARD_INPUT):
+        if known is not None and name == STANDARD_INPUT:
+            return known
+        if busy and os.path.realpath(name) in busy:
             return known
         try:
             if (

@@ -98,10 +98,10 @@ class Watch:
             pass
 
     def busy(self) -> frozenset[str]:
-        """Name the files that are being written; forget those whose writer went silent."""
+        """Return the real paths of files being written; forget those whose writer is silent."""
         now = time.monotonic()
         self._writing = {path: at for path, at in self._writing.items() if now - at < BUSY}
-        return frozenset(map(str, self._writing))
+        return frozenset(map(os.path.realpath, self._writing))
 
     def close(self) -> None:
         """Stop watching."""

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from edgefast.proxy.listeners import Place
 from edgefast.proxy.settings import ACCEPT_BACKLOG
+from edgefast.proxy.synfilter import drop_new_connections
 
 __all__ = ["Acceptors", "PortUse"]
 
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 #: Seconds for a TLS handshake: the bound on the time to receive a request head (docs/http1.md).
 _HANDSHAKE = 10.0
+#: Seconds for handshakes under way to end after new ones are dropped: a long round trip.
+_LAST_HANDSHAKES = 0.2
 #: Seconds that TLS may take to say goodbye.
 _TLS_SHUTDOWN = 1.0
 
@@ -100,21 +103,23 @@ class Acceptors:
 
     async def close(self, places: Iterable[Place]) -> None:
         """Take what waits in the queues of `places`, then close their sockets."""
+        closing = {place: sock for place in places if (sock := self._sockets.pop(place, None))}
+        if not closing:
+            return
+        for sock in closing.values():
+            drop_new_connections(sock)
+        await asyncio.sleep(_LAST_HANDSHAKES)
         waiting: list[tuple[socket.socket, PortUse]] = []
-        for place in places:
-            sock = self._sockets.pop(place, None)
-            if sock is None:
-                continue
+        for place, sock in closing.items():
             running = self._running.pop(place, None)
             if running is not None:
+                # The server's duplicate is closed at once; the queue lives on in this one.
                 running.server.close()
-                # uvloop closes its duplicate in the next turn; until then the queue lives on.
                 waiting += [(accepted, running.use) for accepted in _empty(sock)]
             sock.close()
-        if waiting:
-            async with asyncio.TaskGroup() as adoptions:
-                for accepted, use in waiting:
-                    adoptions.create_task(self._adopt(accepted, use))
+        async with asyncio.TaskGroup() as adoptions:
+            for accepted, use in waiting:
+                adoptions.create_task(self._adopt(accepted, use))
 
     async def close_all(self) -> None:
         """Close every socket, as `close` does."""

@@ -39,6 +39,8 @@ _RETRY_FIRST = 0.1
 _RETRY_MAX = 3.0
 #: At most one table a second goes to disk.
 _KEEP_EVERY = 1.0
+#: Deaths of every worker at start after which the first table is not waited for any longer.
+_HOPELESS = 4
 _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
 
 
@@ -81,7 +83,7 @@ class Agent:
             WorkerSlot(number, self._shop, settings.stat_rows) for number in range(settings.workers)
         ]
         self.drain = Drain(self._shop, self.slots, self.listeners, settings)
-        self._served: dict[str, tuple[str, ir.Listener]] = {}  # name: version, listener
+        self._served: dict[str, ir.Listener] = {}
         self._poisoned: str = ""
         self._opened = False  # the first table has been tried on all workers
         self.source_problems: tuple[Problem, ...] = ()  # of whoever publishes, for dump and metrics
@@ -156,37 +158,40 @@ class Agent:
             return False
 
     def _is_at(self, epoch: int, *, everyone: bool) -> bool:
-        serving = [slot for slot in self.slots if slot.serving or slot.connected]
-        if not serving or (everyone and len(serving) < len(self.slots)):
-            return self.drain.phase == "stopping" or bool(self._poisoned)
+        alive = [slot for slot in self.slots if slot.connected]
+        if not alive or (everyone and len(alive) < len(self.slots)):
+            # Nobody to wait for, or no hope: workers that die again and again before any table.
+            hopeless = everyone and all(slot.restarts >= _HOPELESS for slot in self.slots)
+            return self._shop.stopping or bool(self._poisoned) or hopeless
         return all(
             (table := self.ledger.held_by(slot.number)) is not None and table.epoch >= epoch
-            for slot in serving
+            for slot in alive
         )
 
     def _rebind(self) -> None:
-        """Bind and let go of ports as the listeners in force ask; then wake the workers."""
-        placed = self.ledger.current.placed
-        served: dict[str, tuple[str, ir.Listener]] = {}
-        for (type_, name), one in placed.items():
-            if type_ != "listener":
+        """Follow a new table: bind and let go of ports as its listeners ask, wake the workers."""
+        table = self.ledger.current
+        moved = False
+        for key in table.touched:
+            if key[0] != "listener":
                 continue
-            known = self._served.get(name)
-            if known is None or known[0] != one.version:
-                known = (one.version, _LISTENER.decode(self.arena.read(one.block)))
-            served[name] = known
-        self._served = served
-        if self._shop.phase != "stopping":
+            moved = True
+            one = table.placed.get(key)
+            if one is None:
+                self._served.pop(key[1], None)
+            else:
+                self._served[key[1]] = _LISTENER.decode(self.arena.read(one.block))
+        if moved and not self._shop.stopping:
             self.listeners.reconcile(self.served)
-        if self.listeners.problems:
-            self._unbound.set()
-        check_descriptors(self.served, self.file_limit)
+            check_descriptors(self.served, self.file_limit)
+            if self.listeners.problems:
+                self._unbound.set()
         self._wake()
 
     @property
     def served(self) -> list[ir.Listener]:
         """The listeners in force, by name."""
-        return [self._served[name][1] for name in sorted(self._served)]
+        return [self._served[name] for name in sorted(self._served)]
 
     # --- what went wrong ------------------------------------------------------------------------
 
@@ -203,11 +208,8 @@ class Agent:
         return tuple(found)
 
     def _on_refused(self, refused: list[Refusal]) -> None:
-        for one in refused:
-            log.error("%s", _refusal_problem(one).line())
-        if any(one.type == "listener" for one in refused):
-            self._rebind()
-        self._wake()
+        log.debug("%d resources were refused", len(refused))
+        self._rebind()
         self.on_problems(self.problems)
 
     def _on_poison(self) -> None:
@@ -269,8 +271,13 @@ class Agent:
         )
 
     def bound(self) -> tuple[Place, ...]:
-        """The places that are served."""
+        """The places that are listened on."""
         return self.listeners.places
+
+    @property
+    def serving(self) -> bool:
+        """Whether there is a port and a worker with a table."""
+        return bool(self.bound()) and any(slot.serving for slot in self.slots)
 
     def set_log_level(self, level: str) -> None:
         """Change the level here and in every worker; ValueError names the allowed ones."""

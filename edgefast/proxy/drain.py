@@ -14,7 +14,6 @@ import asyncio
 import contextlib
 import logging
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from edgefast.proxy.listeners import Listeners
@@ -66,9 +65,9 @@ class Drain:
         if self.phase != "serving":
             self._forced_by = number
             self._progress.set()
-        elif number == signal.SIGINT and sys.stderr.isatty():
-            # Nobody's load balancer watches a gateway in a terminal.
-            self.order("Ctrl-C (again: stop at once)", min_drain=0.0)
+        elif number == signal.SIGINT:
+            # No load balancer watches a gateway that somebody stops by hand.
+            self.order("SIGINT (again: stop at once)", min_drain=0.0)
         else:
             self.order(signal.Signals(number).name)
 

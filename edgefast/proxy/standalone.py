@@ -97,7 +97,7 @@ class Standalone:
         else:
             outcome = await self._take(reading, began)
         self._report(outcome)
-        if not self._agent.bound() and self._agent.drain.phase == "serving":
+        if not self._agent.serving and self._agent.drain.phase == "serving":
             raise NothingServed
 
     async def _take(self, reading: Reading, began: float | None = None) -> Outcome:

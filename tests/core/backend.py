@@ -43,6 +43,8 @@ class Link(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
         self.backend.links.append(self)
+        if self.backend.on_link is not None:
+            self.backend.on_link(self)
 
     def data_received(self, data: bytes) -> None:
         self.bytes_in += len(data)
@@ -107,6 +109,7 @@ class Backend:
 
     def __init__(self, answer: Answer | None = None) -> None:
         self.answer = answer
+        self.on_link: Callable[[Link], None] | None = None  # called with every new connection
         self.links: list[Link] = []
         self.count = 0
         self._calls: asyncio.Queue[Call] = asyncio.Queue()

@@ -17,6 +17,7 @@ def health(world: World) -> list[bool]:
 
 
 def failures(world: World) -> list[int]:
+    """Failures in a row of each endpoint."""
     return [one["failures"] for one in world.cluster(CLUSTER)["endpoints"]]
 
 
@@ -57,6 +58,7 @@ async def test_a_success_begins_the_count_again(world: World) -> None:
     one, two = await world.backend(answer), await world.backend(answer)
     port = await world.serve(make_fleet(make_cluster(one.port, two.port)))
     client = await world.client(port)
+    assert (await client.get()).status == 502
     while max(failures(world)) < 4:
         assert (await client.get()).status == 502
     broken = False

@@ -210,7 +210,7 @@ class World:
         return [json.loads(line) for batch in self.batches for line in batch.splitlines()]
 
     async def until(
-        self, holds: Callable[[], object], what: str = "", *, seconds: float = 15.0
+        self, holds: Callable[[], object], what: str = "", *, seconds: float = 8.0
     ) -> None:
         """Poll until something holds."""
         end = self.loop.time() + seconds

@@ -26,8 +26,12 @@ class Received:
     """What came in since the last `take()`."""
 
     messages: list[Message] = field(default_factory=list)
-    partials: list[bytes] = field(default_factory=list)  # cut off: the connection ended within a message
-    open_partials: list[bytes] = field(default_factory=list)  # unfinished, and the connection is still open
+    partials: list[bytes] = field(
+        default_factory=list
+    )  # cut off: the connection ended within a message
+    open_partials: list[bytes] = field(
+        default_factory=list
+    )  # unfinished, and the connection is still open
     faults: list[str] = field(default_factory=list)  # bytes that are no strict HTTP request
     connections: int = 0  # accepted
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import uvloop
 
@@ -54,8 +55,8 @@ def with_agent(
 
         return await asyncio.wait_for(agent.run(part), DEADLINE)
 
-    os.environ["PYTHONPATH"] = str(ROOT)
-    return uvloop.run(main())
+    with patch.dict(os.environ, PYTHONPATH=str(ROOT)):
+        return uvloop.run(main())
 
 
 async def until(check: Callable[[], Any], what: str, deadline: float = 20.0) -> None:

@@ -286,6 +286,25 @@ def test_a_worker_that_never_starts_is_held_back() -> None:
     assert children() == set()
 
 
+def test_a_first_table_is_not_waited_for_when_no_worker_lives() -> None:
+    port = free_port()
+
+    async def main() -> None:
+        made = Agent(
+            settings.ProxySettings(workers=1, arena_bytes=1 << 20, stat_rows=4), ("false",)
+        )
+
+        async def part() -> None:
+            await made.publish(make_fleet(port))
+            assert not made.serving
+            assert not made.ready
+            made.drain.order("the end of the test", min_drain=0.0)
+
+        await made.run(part)
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
 def test_a_table_that_does_not_fit_leaves_the_one_before() -> None:
     port = free_port()
 

@@ -208,7 +208,9 @@ def test_client_certificate_for_a_backend(authority: Authority) -> None:
         target = tls_backend(made.origin, "backend.test", clientCertificateRef={"name": "own"})
         with shared(to_backend(target, authority_map(authority), secret)) as site:
             assert site.ask("GET", "/with").body == b"/with"
-        with shared(to_backend(tls_backend(made.origin, "backend.test"), authority_map(authority))) as site:
+        with shared(
+            to_backend(tls_backend(made.origin, "backend.test"), authority_map(authority))
+        ) as site:
             assert site.ask("GET", "/without").status in (502, 503)
 
 

@@ -15,7 +15,8 @@ from origin.answers import response
 from origin.message import Message, parse_head
 from origin.recording import RecordingOrigin
 from origin.scripted import Peer, ScriptedOrigin
-from wire.harness import objects as make, proc
+from wire.harness import objects as make
+from wire.harness import proc
 from wire.harness.client import Client, build_request
 from wire.harness.site import Site, shared
 
@@ -101,9 +102,7 @@ def objects_for(port: int) -> list[make.Object]:
 
 @pytest.mark.parametrize("reply", ["length", "chunked"])
 @pytest.mark.parametrize("chunked", [False, True])
-def test_content_survives(
-    chunked: bool, reply: str, site: Site, echo: RecordingOrigin
-) -> None:
+def test_content_survives(chunked: bool, reply: str, site: Site, echo: RecordingOrigin) -> None:
     """All sizes around the buffers, on one connection, in all four combinations of framing."""
     echo.take()
     with site.client() as client:
@@ -251,7 +250,9 @@ def test_early_answer_does_not_spoil_the_pool() -> None:
         for number in range(10):
             with site.client() as client:
                 client.expect("POST")
-                client.send(b"POST /%d HTTP/1.1\r\nHost: a\r\nContent-Length: 999\r\n\r\nx" % number)
+                client.send(
+                    b"POST /%d HTTP/1.1\r\nHost: a\r\nContent-Length: 999\r\n\r\nx" % number
+                )
                 assert client.read_response().status == 401
             answer = site.ask("GET", f"/get/{number}")
             assert answer.status == 401 and answer.body == b"no"

@@ -49,7 +49,7 @@ class World:
         self.ports = ports
         self.authority = authority
         self.pair: Pair = authority.issue(["c.test"])
-        self.target = {number: "one" for number in range(ROUTES)}
+        self.target = dict.fromkeys(range(ROUTES), "one")
         self.stable = ["one"]  # which origins stand behind the stable service
 
     def objects(self) -> list[make.Object]:
@@ -89,7 +89,9 @@ def drive(world: World, traffic: Traffic, stop: threading.Event, number: int) ->
         served = 0
         try:
             address = ("127.0.0.1", world.tls if tls else world.plain)
-            with Client(address, tls=context if tls else None, sni="c.test" if tls else None) as client:
+            with Client(
+                address, tls=context if tls else None, sni="c.test" if tls else None
+            ) as client:
                 for _ in range(chooser.randrange(1, 30)):
                     target = f"/r{chooser.randrange(ROUTES)}/x" if chooser.random() < 0.7 else "/s"
                     answer = client.request("GET", target, "c.test")
@@ -97,7 +99,9 @@ def drive(world: World, traffic: Traffic, stop: threading.Event, number: int) ->
                     body = json.loads(answer.body) if answer.status == 200 else {}
                     if answer.status != 200 or body["target"] != target:
                         with traffic.lock:
-                            traffic.failures.append(f"{target}: {answer.status} {answer.body[:80]!r}")
+                            traffic.failures.append(
+                                f"{target}: {answer.status} {answer.body[:80]!r}"
+                            )
                     if answer.closes:
                         break
         except (OSError, NoResponse) as error:
@@ -133,9 +137,7 @@ def check_final_state(world: World) -> None:
         for number, target in world.target.items():
             answer = client.request("GET", f"/r{number}", "c.test")
             assert json.loads(answer.body)["origin"] == target
-        seen = {
-            json.loads(client.request("GET", "/s", "c.test").body)["origin"] for _ in range(60)
-        }
+        seen = {json.loads(client.request("GET", "/s", "c.test").body)["origin"] for _ in range(60)}
         assert seen == set(world.stable)
 
 
@@ -144,7 +146,8 @@ def test_no_request_is_lost() -> None:
     chooser = random.Random(SEED)
     with ExitStack() as stack:
         origins = {
-            name: stack.enter_context(RecordingOrigin(echo(name))) for name in ("one", "two", "three")
+            name: stack.enter_context(RecordingOrigin(echo(name)))
+            for name in ("one", "two", "three")
         }
         world = World({name: origin.port for name, origin in origins.items()}, Authority())
         gateway = stack.enter_context(Gateway(world.objects(), workers=2))
@@ -161,8 +164,9 @@ def test_no_request_is_lost() -> None:
                     killed_at = time.monotonic()
                     os.kill(victim, signal.SIGKILL)
                     gateway.wait_until(
-                        lambda victim=victim: len(gateway.worker_pids) == 2
-                        and victim not in gateway.worker_pids,
+                        lambda victim=victim: (
+                            len(gateway.worker_pids) == 2 and victim not in gateway.worker_pids
+                        ),
                         "a successor of the killed worker",
                     )
                 for origin in origins.values():
@@ -193,7 +197,9 @@ def test_listeners_come_and_go_under_traffic() -> None:
                         if (step >> number) & 1
                         for item in (
                             make.gateway(f"extra{number}", [make.listener(port)]),
-                            make.route(f"extra{number}", [make.rule("one")], parent=f"extra{number}"),
+                            make.route(
+                                f"extra{number}", [make.rule("one")], parent=f"extra{number}"
+                            ),
                         )
                     ]
                     gateway.apply([*world.objects(), *more])

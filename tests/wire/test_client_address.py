@@ -244,4 +244,8 @@ def test_off_means_off(block: bytes, sites: Sites, origin: RecordingOrigin) -> N
 
 def test_proxy_protocol_and_a_hop(sites: Sites, origin: RecordingOrigin) -> None:
     """Both together: the named source is the peer, the hop before it is believed."""
-    assert seen(sites, origin, "proxy-and-hop", V1, "1.1.1.1") == ("1.1.1.1,192.0.2.7", "", "1.1.1.1")
+    assert seen(sites, origin, "proxy-and-hop", V1, "1.1.1.1") == (
+        "1.1.1.1,192.0.2.7",
+        "",
+        "1.1.1.1",
+    )

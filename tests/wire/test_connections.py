@@ -12,7 +12,8 @@ import pytest
 
 from origin.recording import RecordingOrigin
 from origin.scripted import Peer, ScriptedOrigin
-from wire.harness import objects as make, proc
+from wire.harness import objects as make
+from wire.harness import proc
 from wire.harness.client import Client, NoResponse, build_request
 from wire.harness.site import Site, shared
 
@@ -51,7 +52,12 @@ def plain(origin: RecordingOrigin) -> Iterator[Site]:
 
 @pytest.mark.parametrize(
     "start",
-    [b"G", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nX-", b"GET / HTTP/1.1\r\nHost: a\r\n\r"],
+    [
+        b"G",
+        b"GET / HTTP/1.1\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nX-",
+        b"GET / HTTP/1.1\r\nHost: a\r\n\r",
+    ],
 )
 def test_head_that_never_ends(start: bytes, quick: Site, origin: RecordingOrigin) -> None:
     """408 and the end, when the time for a head is over and not before."""
@@ -356,7 +362,9 @@ def test_drain_ends_at_its_limit() -> None:
             site.stop()
 
 
-def test_address_of_the_client_is_bound_to_its_connection(plain: Site, origin: RecordingOrigin) -> None:
+def test_address_of_the_client_is_bound_to_its_connection(
+    plain: Site, origin: RecordingOrigin
+) -> None:
     """Another loopback address is told as it is."""
     origin.take()
     with Client(("127.0.0.1", plain.port), source="127.0.0.9") as client:

@@ -6,14 +6,26 @@ from contextlib import ExitStack, suppress
 
 from origin.recording import RecordingOrigin
 from origin.scripted import Peer, ScriptedOrigin
-from wire.harness import objects as make, proc
+from wire.harness import objects as make
+from wire.harness import proc
 from wire.harness.client import Client, NoResponse, build_request
 from wire.harness.site import Site, shared
 
 
 def objects_for(port: int) -> list[make.Object]:
     """Everything to one origin."""
-    return [make.route("all", [make.rule("origin")]), *make.service("origin", [("127.0.0.1", port)])]
+    return [
+        make.route("all", [make.rule("origin")]),
+        *make.service("origin", [("127.0.0.1", port)]),
+    ]
+
+
+def serves(site: Site) -> bool:
+    """A fresh connection is answered."""
+    try:
+        return site.ask().status == 200
+    except NoResponse:
+        return False
 
 
 def test_out_of_file_descriptors() -> None:
@@ -36,15 +48,15 @@ def test_out_of_file_descriptors() -> None:
                 with suppress(NoResponse):
                     clients[-1].read_response(1)
                 assert proc.cpu_seconds(site.worker_pids) - used < 0.9, "it spins"
-            site.wait_until(lambda: site.ask().status == 200, "service")
+            site.wait_until(lambda: serves(site), "service")
 
 
 def test_more_requests_than_backend_connections() -> None:
     """A backend that answers nobody: the requests beyond its connections wait or get 503, and all of them end."""
+
     def script(peer: Peer) -> None:
         peer.read_to_end()
 
-    objects = objects_for(1)
     with ScriptedOrigin(script) as origin:
         objects = [
             make.route("all", [make.rule("origin", timeouts={"request": "1s"})]),

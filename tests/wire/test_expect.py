@@ -10,9 +10,7 @@ from origin.recording import RecordingOrigin
 from wire.harness import objects as make
 from wire.harness.site import Site
 
-HEAD = (
-    b"POST %b HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
-)
+HEAD = b"POST %b HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
 
 
 @pytest.fixture(scope="module")

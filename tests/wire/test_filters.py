@@ -1,18 +1,16 @@
-"""Filters end to end: header edits, redirects, rewrites, mirrors and CORS, on rules and on backends."""
+"""Filters end to end: header edits, rewrites and redirects, on rules and on backends."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from origin.answers import echo, response
+from origin.answers import echo
 from origin.message import Message
 from origin.recording import RecordingOrigin
-from origin.scripted import ScriptedOrigin
 from wire.harness import objects as make
 from wire.harness.client import Client
 from wire.harness.gateway import Gateway
@@ -166,9 +164,6 @@ def test_rewrites(target: str, sent: str, host: str, site: Site) -> None:
     assert seen["host"] == [host]
 
 
-# --- redirects --------------------------------------------------------------------------------------------------------
-
-
 REDIRECTS: list[tuple[dict[str, Any], str, int, str]] = [
     # (filter, request target, status, location; {port} is the listener's port, {own} that with its colon)
     ({"hostname": "b.test"}, "/x?y=1", 302, "http://b.test{own}/x?y=1"),
@@ -217,199 +212,6 @@ def test_redirect_goes_back_to_the_host_that_was_asked() -> None:
             name = host if host == "x.test" else host.rpartition(":")[0]
             location = site.ask("GET", "/", host).value("location")
             assert location == f"http://{name}:{site.port}/new"
-
-
-# --- mirrors ----------------------------------------------------------------------------------------------------------
-
-
-def mirror(name: str, **share: Any) -> make.Object:
-    ref = {"name": name, "port": 80}
-    return {"type": "RequestMirror", "requestMirror": {"backendRef": ref, **share}}
-
-
-def mirrored(
-    origin: RecordingOrigin, copies: list[tuple[str, int]], *filters: make.Object
-) -> list[make.Object]:
-    """Everything to `one`, with mirrors."""
-    objects = [make.route("all", [make.rule("one", filters=list(filters))])]
-    objects += make.service("one", [("127.0.0.1", origin.port)])
-    for name, port in copies:
-        objects += make.service(name, [("127.0.0.1", port)])
-    return objects
-
-
-def received(site: Site, origin: RecordingOrigin, count: int) -> list[Message]:
-    """Wait for copies, which may come later than the answer."""
-    found: list[Message] = []
-
-    def enough() -> bool:
-        found.extend(origin.take().messages)
-        return len(found) >= count
-
-    site.wait_until(enough, f"{count} copies")
-    return found
-
-
-def test_mirror_gets_a_copy(origin: RecordingOrigin, other: RecordingOrigin) -> None:
-    """Same method, target, headers and body; the client hears the main backend only."""
-    with shared(mirrored(origin, [("two", other.port)], mirror("two"))) as site:
-        other.take()
-        for number in range(10):
-            body = b"y" * (number * 1000)
-            got = site.ask("POST", f"/{number}?q", headers=[("X-Any", "1")], body=body)
-            assert json.loads(got.body)["origin"] == "one"
-        copies = sorted(received(site, other, 10), key=lambda message: message.target)
-        for number, message in enumerate(copies):
-            assert message.target == b"/%d?q" % number and message.method == b"POST"
-            assert message.body == b"y" * (number * 1000)
-            assert message.value(b"x-any") == b"1"
-
-
-def test_two_mirrors(origin: RecordingOrigin, other: RecordingOrigin) -> None:
-    """Each gets its copy."""
-    with RecordingOrigin() as third:
-        copies = [("two", other.port), ("three", third.port)]
-        with shared(mirrored(origin, copies, mirror("two"), mirror("three"))) as site:
-            other.take()
-            assert site.ask("GET", "/x").status == 200
-            assert [item.target for item in received(site, other, 1)] == [b"/x"]
-            assert [item.target for item in received(site, third, 1)] == [b"/x"]
-
-
-@pytest.mark.parametrize(
-    ("share", "expected"),
-    [({"percent": 20}, 0.2), ({"fraction": {"numerator": 1, "denominator": 4}}, 0.25),
-     ({"percent": 0}, 0.0), ({"percent": 100}, 1.0)],
-)  # fmt: skip
-def test_mirrored_share(
-    share: dict[str, Any], expected: float, origin: RecordingOrigin, other: RecordingOrigin
-) -> None:
-    """Of 500 requests, within five points."""
-    with shared(mirrored(origin, [("two", other.port)], mirror("two", **share))) as site:
-        other.take()
-        with site.client() as client:
-            for _ in range(500):
-                assert client.request("GET", "/x").status == 200
-        site.wait_until(lambda: site.metric("edgefast_requests_active") == 0, "rest")
-        other.turn()
-        count = len(other.take().messages)
-        if expected in (0.0, 1.0):
-            assert count == 500 * expected
-        assert abs(count / 500 - expected) <= 0.05, count
-
-
-def test_a_bad_mirror_costs_nothing(origin: RecordingOrigin) -> None:
-    """Refused, hanging or talking nonsense: the main answer comes as ever."""
-
-    def nonsense(peer: Any) -> None:
-        peer.read_some()
-        peer.send(b"\x00junk\r\n\r\n")
-
-    with ScriptedOrigin(lambda peer: (peer.read_to_end(), None)[1]) as hanging:
-        with ScriptedOrigin(nonsense) as silly:
-            copies = [("refused", free_port()), ("hanging", hanging.port), ("silly", silly.port)]
-            filters = [mirror(name) for name, _ in copies]
-            with shared(mirrored(origin, copies, *filters)) as site, site.client() as client:
-                began = time.monotonic()
-                for number in range(50):
-                    got = client.request("POST", f"/{number}", body=b"z" * 20_000)
-                    assert got.status == 200
-                assert time.monotonic() - began < 10
-
-
-# --- CORS -------------------------------------------------------------------------------------------------------------
-
-
-def cors(origin: RecordingOrigin, **fields: Any) -> list[make.Object]:
-    """Everything to `one` with a CORS filter."""
-    filters = [{"type": "CORS", "cors": fields}]
-    objects = [make.route("cors", [make.rule("one", filters=filters)])]
-    return objects + make.service("one", [("127.0.0.1", origin.port)])
-
-
-FULL = {
-    "allowOrigins": ["https://a.test", "https://*.b.test"], "allowMethods": ["GET", "PUT"],
-    "allowHeaders": ["X-One", "X-Two"], "exposeHeaders": ["X-Seen"], "allowCredentials": True,
-    "maxAge": 600,
-}  # fmt: skip
-
-
-def preflight(site: Site, origin: str, method: str = "PUT", headers: str = "x-one") -> Response:
-    """What a browser asks first."""
-    sent = [("Origin", origin), ("Access-Control-Request-Method", method)]
-    if headers:
-        sent.append(("Access-Control-Request-Headers", headers))
-    return site.ask("OPTIONS", "/x", headers=sent)
-
-
-def listed(value: str | None) -> set[str]:
-    return {item.strip().lower() for item in (value or "").split(",")} - {""}
-
-
-@pytest.mark.parametrize("page", ["https://a.test", "https://x.b.test"])
-def test_preflight_of_an_allowed_origin(page: str, origin: RecordingOrigin) -> None:
-    """Answered by the proxy; the backend is not asked."""
-    with shared(cors(origin, **FULL)) as site:
-        origin.take()
-        got = preflight(site, page)
-        assert got.status in (200, 204) and got.body == b""
-        assert got.value("access-control-allow-origin") == page
-        assert listed(got.value("access-control-allow-methods")) >= {"get", "put"}
-        assert listed(got.value("access-control-allow-headers")) >= {"x-one", "x-two"}
-        assert got.value("access-control-allow-credentials") == "true"
-        assert got.value("access-control-max-age") == "600"
-        origin.turn()
-        assert origin.take().messages == []
-
-
-@pytest.mark.parametrize(
-    "page", ["https://c.test", "http://a.test", "https://a.test:8443", "https://a.test.evil", "null",
-             "https://xa.test", "https://b.test", "https://evilb.test"],
-)  # fmt: skip
-def test_foreign_origins(page: str, origin: RecordingOrigin) -> None:
-    """No permission in any answer."""
-    with shared(cors(origin, **FULL)) as site:
-        for got in (preflight(site, page), site.ask("GET", "/x", headers=[("Origin", page)])):
-            assert got.value("access-control-allow-origin") is None
-            assert got.value("access-control-allow-credentials") is None
-
-
-def test_simple_request(origin: RecordingOrigin) -> None:
-    """Forwarded, and its answer carries the permission."""
-    with shared(cors(origin, **FULL)) as site:
-        got = site.ask("GET", "/x", headers=[("Origin", "https://a.test")])
-        assert json.loads(got.body)["origin"] == "one"
-        assert got.values("access-control-allow-origin") == ["https://a.test"]
-        assert got.value("access-control-allow-credentials") == "true"
-        assert listed(got.value("access-control-expose-headers")) == {"x-seen"}
-
-
-def test_request_without_origin(origin: RecordingOrigin) -> None:
-    """No browser, no CORS headers; plain OPTIONS goes to the backend."""
-    with shared(cors(origin, **FULL)) as site:
-        assert site.ask("GET", "/x").value("access-control-allow-origin") is None
-        assert json.loads(site.ask("OPTIONS", "/x").body)["method"] == "OPTIONS"
-
-
-def test_any_origin(origin: RecordingOrigin) -> None:
-    """`*` without credentials."""
-    with shared(cors(origin, allowOrigins=["*"], allowMethods=["*"], allowHeaders=["*"])) as site:
-        got = preflight(site, "https://anybody.test", "DELETE", "x-anything")
-        assert got.status in (200, 204)
-        assert got.value("access-control-allow-origin") in ("*", "https://anybody.test")
-        methods = listed(got.value("access-control-allow-methods"))
-        assert "*" in methods or "delete" in methods
-        headers = listed(got.value("access-control-allow-headers"))
-        assert "*" in headers or "x-anything" in headers
-        assert got.value("access-control-allow-credentials") is None
-
-
-def test_backend_cors_headers_are_replaced(origin: RecordingOrigin) -> None:
-    """A backend with opinions of its own does not double the headers."""
-    own = [("Access-Control-Allow-Origin", "*"), ("Access-Control-Allow-Credentials", "false")]
-    with shared(cors(origin, **FULL)) as site, origin.answering(lambda m: response(b"", 200, own)):
-        got = site.ask("GET", "/x", headers=[("Origin", "https://a.test")])
-        assert got.values("access-control-allow-origin") == ["https://a.test"]
 
 
 def test_several_gateways_in_one_process(origin: RecordingOrigin) -> None:

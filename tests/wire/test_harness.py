@@ -157,7 +157,14 @@ def test_an_invented_last_chunk_is_caught(origin: RecordingOrigin) -> None:
 def test_transparent_relay_forwards_valid_messages(origin: RecordingOrigin) -> None:
     """The relay itself is no reason to fail: without a flaw a plain valid case passes."""
     with Relay(origin.port) as relay:
-        run_case(CASES["request/content-length-valid/hello"], relay, relay.web, origin, strict=False, deadline=1)
+        run_case(
+            CASES["request/content-length-valid/hello"],
+            relay,
+            relay.web,
+            origin,
+            strict=False,
+            deadline=1,
+        )
 
 
 @pytest.mark.parametrize(

@@ -31,17 +31,39 @@ DAMAGED = 500  # inputs a group
 BATCH = 50
 FOLLOWING = b"GET /following HTTP/1.1\r\nHost: a\r\n\r\n"
 METHODS = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "PROPFIND"]
-PATHS = ["/", "/a", "/a/b.c", "/a;b=c", "/%7Ea/%C3%A9", "//x", "/a/../b", "/a/./b", "/-._~!$&'()*+,;=:@"]
+PATHS = [
+    "/",
+    "/a",
+    "/a/b.c",
+    "/a;b=c",
+    "/%7Ea/%C3%A9",
+    "//x",
+    "/a/../b",
+    "/a/./b",
+    "/-._~!$&'()*+,;=:@",
+]
 QUERIES = ["", "?", "?a=b", "?a=b&c=%2F", "?http://x/"]
 NAMES = ["Accept", "X-Any", "x-lower", "Cookie", "User-Agent", "Authorization", "X-Any", "If-Match"]
-VALUES = ["*/*", "1", "", "a, b;c=\"d\"", "x" * 300, "\xe9\xff", "\t tab \t", "Mon, 01 Jan", "{}[]<>()"]
+VALUES = [
+    "*/*",
+    "1",
+    "",
+    'a, b;c="d"',
+    "x" * 300,
+    "\xe9\xff",
+    "\t tab \t",
+    "Mon, 01 Jan",
+    "{}[]<>()",
+]
 
 
 def one_message(chooser: random.Random) -> bytes:
     """A valid request with everything that may vary."""
     method = chooser.choice(METHODS)
     lines = [f"{method} {chooser.choice(PATHS)}{chooser.choice(QUERIES)} HTTP/1.1"]
-    headers = [f"{chooser.choice(NAMES)}: {chooser.choice(VALUES)}" for _ in range(chooser.randrange(6))]
+    headers = [
+        f"{chooser.choice(NAMES)}: {chooser.choice(VALUES)}" for _ in range(chooser.randrange(6))
+    ]
     headers.append(chooser.choice(["Host: a", "host:a", "HOST: \ta"]))
     body = chooser.randbytes(chooser.choice([0, 1, 5, 100, 5000]))
     kind = chooser.choice(["none", "length", "chunked"])
@@ -192,5 +214,7 @@ def judge(data: bytes, found: list[Response]) -> Counter[Expected]:
             assert index < len(reference), shown
         else:
             assert last and answer.closes, f"a refusal that goes on: {shown}"
-            assert answer.status in (307, 400, 405, 408, 413, 414, 417, 426, 431, 501, 504, 505), shown
+            assert answer.status in (307, 400, 405, 408, 413, 414, 417, 426, 431, 501, 504, 505), (
+                shown
+            )
     return due

@@ -24,7 +24,8 @@ PATIENCE = 0.25  # seconds: a peer that says nothing so long waits for more of t
 
 ALL = [case for case in load("request") if case.listener == "web"]
 BY_FILE = {
-    name: list(cases) for name, cases in groupby(ALL, key=lambda case: "/".join(case.name.split("/")[:2]))
+    name: list(cases)
+    for name, cases in groupby(ALL, key=lambda case: "/".join(case.name.split("/")[:2]))
 }
 
 
@@ -54,7 +55,9 @@ def verdict_of(
     received = settle(origin, peer.web, 0.5)
     if not received.messages:
         return "reject"
-    same = [observed(message) for message in received.messages] == expected[: len(received.messages)]
+    same = [observed(message) for message in received.messages] == expected[
+        : len(received.messages)
+    ]
     return "forward" if same else "other"
 
 

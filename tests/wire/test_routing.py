@@ -241,7 +241,9 @@ def test_route_of_one_port_is_unknown_on_another(gateway: Gateway, ports: dict[s
 @pytest.mark.parametrize(
     "weights", [[70, 30, 0], [1, 1, 1], [5, 3, 2], [99, 1, 0], [1, 0, 0], [1000000, 500000, 0]]
 )
-def test_weights(weights: list[int], gateway: Gateway, ports: dict[str, int], backends: Backends) -> None:
+def test_weights(
+    weights: list[int], gateway: Gateway, ports: dict[str, int], backends: Backends
+) -> None:
     """500 requests, 10 at a time: every share within 1 %."""
     refs = [make.backend_ref(name, weight) for name, weight in zip(NAMES, weights, strict=False)]
     objects = build_objects(ports, backends)
@@ -249,7 +251,9 @@ def test_weights(weights: list[int], gateway: Gateway, ports: dict[str, int], ba
 
     def work(count: int) -> Counter[str]:
         with Client(("127.0.0.1", ports["web"])) as client:
-            return Counter(said(client.request("GET", "/", "w.test"))["origin"] for _ in range(count))
+            return Counter(
+                said(client.request("GET", "/", "w.test"))["origin"] for _ in range(count)
+            )
 
     with ThreadPoolExecutor(10) as pool:
         seen = sum(pool.map(work, [50] * 10), Counter())

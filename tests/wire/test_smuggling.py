@@ -14,12 +14,12 @@ from collections.abc import Iterator
 import pytest
 
 from origin.recording import RecordingOrigin
+from wire.harness import objects as make
 from wire.harness.client import Client, NoResponse
 from wire.harness.oracle import settle
 from wire.harness.reference import observed, parse_until_fault
 from wire.harness.responses import Response
 from wire.harness.site import Site
-from wire.harness import objects as make
 
 CODINGS = [
     "Transfer-Encoding: chunked", "Transfer-Encoding : chunked", "Transfer-Encoding:chunked",
@@ -51,7 +51,11 @@ BODIES = [
     b"5;x\nhello\r\n0\r\n\r\n", b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n", b"0\r\nX: GET /smuggled HTTP/1.1\r\n\r\n",
     b"00\r\n\r\n", b"0;a\r\n\r\nG", b"",
 ]  # fmt: skip
-STARTS = ["POST / HTTP/1.1\r\nHost: a", "GET / HTTP/1.1\r\nHost: a", "POST / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive"]
+STARTS = [
+    "POST / HTTP/1.1\r\nHost: a",
+    "GET / HTTP/1.1\r\nHost: a",
+    "POST / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive",
+]
 FOLLOWING = b"GET /following HTTP/1.1\r\nHost: a\r\n\r\n"
 SEED = 20_240
 

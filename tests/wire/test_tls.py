@@ -23,7 +23,9 @@ class TlsSite(Gateway):
 
     def __init__(self, origin: int, authority: Authority, stranger: Authority) -> None:
         self.authority = authority
-        self.port, self.any_port, self.valid_port, self.insecure_port = (free_port() for _ in range(4))
+        self.port, self.any_port, self.valid_port, self.insecure_port = (
+            free_port() for _ in range(4)
+        )
         self.pairs = {
             "a": authority.issue(["a.test"], "rsa"),
             "wild": authority.issue(["*.wild.test"]),
@@ -62,7 +64,9 @@ class TlsSite(Gateway):
             listener = make.listener(port, name, "", ["any"])
             made.append(make.gateway(name, [listener], tls=frontend))
             made.append(make.route(name, [make.rule("origin")], parent=name))
-        made += [make.tls_secret(name, pair.certificate, pair.key) for name, pair in self.pairs.items()]
+        made += [
+            make.tls_secret(name, pair.certificate, pair.key) for name, pair in self.pairs.items()
+        ]
         return made
 
     def connect(
@@ -245,7 +249,9 @@ def test_session_of_one_listener_opens_no_other(site: TlsSite) -> None:
     assert sorted(statuses) == [b"200", b"421"]
 
 
-@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"x" * 600])
+@pytest.mark.parametrize(
+    "data", [b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"x" * 600]
+)
 def test_no_tls_on_a_tls_port(data: bytes, site: TlsSite, origin: RecordingOrigin) -> None:
     """The connection ends; nothing reaches the backend, nothing is logged as a fault."""
     origin.take()
@@ -291,7 +297,13 @@ def test_pipelining_over_tls(site: TlsSite) -> None:
             client.send(b"GET /%d HTTP/1.1\r\nHost: a.test\r\n\r\n" % number)
         for byte in b"GET /4 HTTP/1.1\r\nHost: a.test\r\n\r\n":
             client.send(bytes([byte]))
-        assert [client.read_response().body for _ in range(5)] == [b"/0", b"/1", b"/2", b"/3", b"/4"]
+        assert [client.read_response().body for _ in range(5)] == [
+            b"/0",
+            b"/1",
+            b"/2",
+            b"/3",
+            b"/4",
+        ]
 
 
 def test_bad_request_over_tls(site: TlsSite) -> None:

@@ -59,9 +59,7 @@ def gateway(origin: RecordingOrigin, authority: Authority) -> Iterator[Gateway]:
         yield running
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, id=case.name) for case in one_of_each_group()]
-)
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in one_of_each_group()])
 def test_case_over_tls(
     case: Case, gateway: Gateway, origin: RecordingOrigin, authority: Authority
 ) -> None:

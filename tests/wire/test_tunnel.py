@@ -79,7 +79,12 @@ def test_bytes_go_both_ways(site: Site) -> None:
     """Whatever they are, at once, in order."""
     with site.client() as client:
         open_tunnel(client)
-        for data in (b"\x81\x05hello", b"\x00\xff\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"x" * 70000):
+        for data in (
+            b"\x81\x05hello",
+            b"\x00\xff\r\n\r\n",
+            b"GET / HTTP/1.1\r\n\r\n",
+            b"x" * 70000,
+        ):
             client.send(data)
             assert client.read_raw(len(data)) == data
 
@@ -169,7 +174,11 @@ def test_other_protocols_are_tunnelled_too(site: Site) -> None:
     """Upgrade is not WebSocket only; what the backend switches to is its business."""
     with site.client() as client:
         client.expect("GET")
-        client.send(build_request("GET", "/ws", headers=ASK).replace(b"Upgrade: websocket", b"Upgrade: WebSocket"))
+        client.send(
+            build_request("GET", "/ws", headers=ASK).replace(
+                b"Upgrade: websocket", b"Upgrade: WebSocket"
+            )
+        )
         assert client.read_response().status == 101
         client.send(b"abc")
         assert client.read_raw(3) == b"abc"

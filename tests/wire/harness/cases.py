@@ -118,9 +118,7 @@ def _set(settings: dict[str, list[str]], line: str, where: str) -> None:
         settings[key] = [value.strip()]
 
 
-def _build(
-    name: str, settings: dict[str, list[str]], lines: list[bytes], where: str
-) -> list[Case]:
+def _build(name: str, settings: dict[str, list[str]], lines: list[bytes], where: str) -> list[Case]:
     def one(key: str, default: str = "") -> str:
         return settings.get(key, [default])[0]
 

@@ -103,9 +103,7 @@ class Authority:
             ),
         )
 
-    def client_context(
-        self, pair: Pair | None = None, alpn: Iterable[str] = ()
-    ) -> ssl.SSLContext:
+    def client_context(self, pair: Pair | None = None, alpn: Iterable[str] = ()) -> ssl.SSLContext:
         """A client that trusts this authority alone, with its own certificate if it has one."""
         context = ssl.create_default_context(cadata=self.pem.decode())
         if alpn:

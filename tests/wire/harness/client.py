@@ -152,7 +152,9 @@ class Client:
                 last = None if self.ended == "timeout" else self.reader.end()
                 if last is not None and last.complete:
                     return last
-                raise NoResponse(f"ended by {self.ended}, so far {last or bytes(self.reader.rest)!r}")
+                raise NoResponse(
+                    f"ended by {self.ended}, so far {last or bytes(self.reader.rest)!r}"
+                )
         return self.responses.pop(0)
 
     def read_to_end(self, deadline: float | None = None) -> list[Response]:

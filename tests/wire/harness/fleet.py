@@ -30,7 +30,9 @@ class CaseGateway(Gateway):
         self.ports = {name: free_port() for name in LISTENERS}
         objects: list[make.Object] = make.service("origin", [("127.0.0.1", origin_port)])
         for name, http in LISTENERS.items():
-            objects.append(make.gateway(name, [make.listener(self.ports[name])], name if http else ""))
+            objects.append(
+                make.gateway(name, [make.listener(self.ports[name])], name if http else "")
+            )
             objects.append(make.route(name, [make.rule("origin")], parent=name))
             if http:
                 objects.append(make.edge_proxy(name, http))

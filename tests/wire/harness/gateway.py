@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import yaml
 
@@ -30,7 +30,9 @@ from wire.harness.client import Address, Client
 from wire.harness.ports import free_port
 
 START = 30.0  # seconds: ceiling for a start on a busy machine
-MEMORY = 256 << 20  # bytes a worker may hold when all is over: a ceiling against leaks, not a measure
+MEMORY = (
+    256 << 20
+)  # bytes a worker may hold when all is over: a ceiling against leaks, not a measure
 _BAD = re.compile(
     r"Traceback \(most recent|Exception ignored|never retrieved|exception was never|"
     r"Error in |Unhandled|AddressSanitizer|runtime error:|Segmentation|core dumped|"
@@ -76,7 +78,7 @@ class Gateway:
 
     # --- life -----------------------------------------------------------------------------------------------------
 
-    def __enter__(self) -> Gateway:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -103,7 +105,10 @@ class Gateway:
             command += ["--bind", address]
         with open(self.folder / "out", "ab") as out, open(self.folder / "err", "ab") as err:
             self._process = subprocess.Popen(
-                [*self._prefix, *command, *self._arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err
+                [*self._prefix, *command, *self._arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
             )
         LIVE.append(self)
         try:
@@ -307,8 +312,8 @@ class Gateway:
         for line in logged.splitlines():
             if _BAD.search(line) and not any(re.search(it, line) for it in self.expected_log):
                 raise AssertionError(f"the log has {line!r}:\n{self.log_tail()}")
-        for line in (self.folder / "out").read_bytes().splitlines():
-            assert isinstance(json.loads(line), dict), line
+        for entry in (self.folder / "out").read_bytes().splitlines():
+            assert isinstance(json.loads(entry), dict), entry
 
 
 def _is_python_child(pid: int) -> bool:

@@ -140,7 +140,13 @@ def _check_client_side(
 
 
 def _check_answer(
-    case: Case, outcome: Outcome, received: Received, step: Step, response: Response, *, strict: bool
+    case: Case,
+    outcome: Outcome,
+    received: Received,
+    step: Step,
+    response: Response,
+    *,
+    strict: bool,
 ) -> None:
     interim = [item.status for item in response.interim]
     if any(status != 100 for status in interim) or len(interim) > 1:

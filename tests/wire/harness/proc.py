@@ -10,7 +10,14 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-_STATES = {1: "ESTABLISHED", 4: "FIN_WAIT1", 5: "FIN_WAIT2", 8: "CLOSE_WAIT", 9: "LAST_ACK", 10: "LISTEN"}
+_STATES = {
+    1: "ESTABLISHED",
+    4: "FIN_WAIT1",
+    5: "FIN_WAIT2",
+    8: "CLOSE_WAIT",
+    9: "LAST_ACK",
+    10: "LISTEN",
+}
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,9 @@ def normal_target(target: bytes) -> bytes:
     if not path.startswith(b"/"):
         return target
     path = re.sub(rb"%[0-9a-fA-F]{2}", _normal_escape, path)
-    kept: list[bytes] = []  # RFC 3986 5.2.4 first, with empty segments; slashes are merged afterwards
+    kept: list[
+        bytes
+    ] = []  # RFC 3986 5.2.4 first, with empty segments; slashes are merged afterwards
     segments = path.split(b"/")[1:]
     for segment in segments:
         if segment == b"..":

@@ -138,9 +138,7 @@ def _check_delivered(case: Case, play: Play, response: Response) -> None:
             fail(case, play, f"interim {interim.status}")
 
 
-def _check_next(
-    case: Case, group: list[Play], clients: list[Client], origin: ManualOrigin
-) -> None:
+def _check_next(case: Case, group: list[Play], clients: list[Client], origin: ManualOrigin) -> None:
     # The same clients where they may go on, and a new one, get the next answer and nothing that was left over.
     play = group[0]
     client = clients[0]
@@ -169,7 +167,11 @@ def _next(case: Case, play: Play, client: Client, origin: ManualOrigin) -> None:
 def fail(case: Case, play: Play, why: str) -> NoReturn:
     """Raise with everything one needs to see."""
     sent = b"|".join(play.pieces) if len(play.pieces) < 4 else case.data
-    shown = play.response and (play.response.status, play.response.headers, play.response.body[:300])
+    shown = play.response and (
+        play.response.status,
+        play.response.headers,
+        play.response.body[:300],
+    )
     raise AssertionError(
         f"{case.name}, {play.way}: {why}\n"
         f"  backend sent {sent[:600]!r} then {case.end}\n"

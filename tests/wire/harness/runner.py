@@ -142,7 +142,9 @@ def play(
 ) -> None:
     """Run a group: all first pieces, a turn of the worker, all second pieces, ..., then read the answers."""
     with contextlib.ExitStack() as stack:
-        clients = [stack.enter_context(Client(address, deadline=deadline, tls=tls)) for _ in outcomes]
+        clients = [
+            stack.enter_context(Client(address, deadline=deadline, tls=tls)) for _ in outcomes
+        ]
         for client, outcome in zip(clients, outcomes, strict=True):
             client.expect(*outcome.methods)
         rounds = max(len(outcome.pieces) for outcome in outcomes)
@@ -163,11 +165,12 @@ def play(
                 continue
         for client, outcome in zip(clients, outcomes, strict=True):
             if end != "rst":
-                _collect(client, outcome)
+                _collect(client, outcome, patient=tls is None)
 
 
-def _collect(client: Client, outcome: Outcome) -> None:
-    # Reads the answer of each message until one of them ends the connection.
+def _collect(client: Client, outcome: Outcome, *, patient: bool) -> None:
+    # Reads the answer of each message until one of them ends the connection. TLS has no half-close: a proxy that lingers
+    # keeps a patient client waiting for a second each time.
     try:
         for alternatives in outcome.steps:
             try:
@@ -186,6 +189,10 @@ def _collect(client: Client, outcome: Outcome) -> None:
                 outcome.fault = f"got {response.status}"
                 return
             outcome.chosen.append(step)
+            if step.close and not patient:
+                client.close()
+                outcome.ended = "eof"
+                return
             if step.close:
                 if outcome.way != "whole":
                     client.finish()  # whole: the proxy must close by itself

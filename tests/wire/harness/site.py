@@ -81,9 +81,7 @@ class _Shared:
 
 
 @contextmanager
-def shared(
-    objects: Iterable[make.Object], http: Mapping[str, Any] | None = None
-) -> Iterator[Site]:
+def shared(objects: Iterable[make.Object], http: Mapping[str, Any] | None = None) -> Iterator[Site]:
     """A proxy with these objects and one worker, from a process that goes on afterwards.
 
     At the end nothing may be leaked, logged as a fault, or dead, as with a process of its own.

@@ -1,0 +1,45 @@
+"""A listening socket that takes no new connection, but every one that has begun.
+
+In: a listening TCP socket. Out: nothing; from now on the kernel drops SYN segments meant for it, while
+handshakes under way end and its accept queue can be emptied for good. Without this, a connection that
+arrives between the last `accept` and `close` is reset. A client whose SYN was dropped sends it again
+after a second and finds the port closed, or another instance behind it. Must never fail loudly: where
+the filter is not permitted, closing is what it was without.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import socket
+import struct
+
+__all__ = ["drop_new_connections"]
+
+log = logging.getLogger(__name__)
+
+_SO_ATTACH_FILTER = 26  # asm-generic/socket.h
+#: Classic BPF over the TCP header (where socket filters of TCP begin): a SYN without ACK is dropped.
+_PROGRAM = b"".join(
+    struct.pack("=HBBI", *instruction)
+    for instruction in (
+        (0x30, 0, 0, 13),  # A = flags
+        (0x54, 0, 0, 0x12),  # A &= SYN|ACK
+        (0x15, 0, 1, 0x02),  # A == SYN?
+        (0x06, 0, 0, 0),  # drop
+        (0x06, 0, 0, 0xFFFFFFFF),  # keep
+    )
+)
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def drop_new_connections(sock: socket.socket) -> None:
+    """Attach the filter; accepted connections inherit it, and it means nothing to them."""
+    program = _Program(len(_PROGRAM) // 8, _PROGRAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, bytes(program))
+    except OSError as error:
+        log.debug("no filter on a closing socket: %s", error)

@@ -1,0 +1,234 @@
+"""Mirrored requests: exactly the wanted share, never at the cost of the request itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.backend import Call, make_response, say
+from core.client import make_request
+from core.fleets import make_cluster, make_fleet, make_listener, make_rule
+from core.world import World
+from edgefast import ir
+
+
+def mirroring(*mirrors: ir.Mirror, main: int, shadow: int, **http: int) -> ir.Fleet:
+    """A rule to `main` with these mirrors, all of them to `shadow`."""
+    rule = make_rule("main", mirrors=mirrors)
+    clusters = make_cluster(main, name="main"), make_cluster(shadow, name="shadow")
+    return make_fleet(make_listener(**http), rule, *clusters)
+
+
+ALL = ir.Mirror(cluster="shadow")
+
+
+@pytest.mark.parametrize(
+    ("numerator", "denominator", "copies"),
+    [(100, 100, 100), (0, 100, 0), (25, 100, 25), (1, 3, 33), (1, 1000, 0), (7, 10, 70)],
+)
+async def test_the_share_is_exact(
+    world: World, numerator: int, denominator: int, copies: int
+) -> None:
+    main, shadow = await world.backend(say("main")), await world.backend(say("shadow"))
+    part = ir.Mirror(cluster="shadow", numerator=numerator, denominator=denominator)
+    port = await world.serve(mirroring(part, main=main.port, shadow=shadow.port))
+    client = await world.client(port)
+    for _ in range(100):
+        assert (await client.get()).body == b"main"
+    await world.settle()
+    assert (main.count, shadow.count) == (100, copies)
+    assert world.counters["mirrored"] == copies
+    assert world.counters["mirrors_dropped"] == 0
+
+
+async def test_the_copy_is_the_request(world: World) -> None:
+    calls: list[Call] = []
+
+    def keep(call: Call) -> bytes:
+        calls.append(call)
+        return make_response(b"ok")
+
+    main, shadow = await world.backend(keep), await world.backend(keep)
+    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port))
+    client = await world.client(port)
+    body = bytes(range(256)) * 40
+    await client.ask(make_request("/a?b=c", method="POST", headers=[("x-y", "z")], body=body))
+    head = b"PUT /chunks HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n"
+    await client.ask(head + b"3\r\nabc\r\n5\r\ndefgh\r\n0\r\n\r\n")
+    await world.until(lambda: len(calls) == 4)
+    await world.settle()
+    pairs = {call.message.target: call for call in calls if call.link.backend is main}
+    for copy in (call for call in calls if call.link.backend is shadow):
+        assert copy.message == pairs[copy.message.target].message
+    assert {call.message.body for call in calls} == {body, b"abcdefgh"}
+
+
+async def test_several_mirrors(world: World) -> None:
+    main, shadow = await world.backend(say("main")), await world.backend(say("s"))
+    half = ir.Mirror(cluster="shadow", numerator=50)
+    port = await world.serve(mirroring(ALL, half, main=main.port, shadow=shadow.port))
+    client = await world.client(port)
+    for _ in range(10):
+        await client.get()
+    await world.settle()
+    assert shadow.count == 15
+
+
+async def test_a_mirror_that_never_answers_delays_nothing(world: World) -> None:
+    main, shadow = await world.backend(say("main")), await world.backend()
+    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port, route_timeout=300))
+    client = await world.client(port)
+    for _ in range(20):
+        assert (await client.get()).body == b"main"
+    await shadow.calls(20)
+    await world.until(lambda: world.counters["mirrors_dropped"] == 20, "mirrors have a deadline")
+    await world.until(lambda: shadow.open == [])
+
+
+async def test_a_mirror_that_cannot_be_reached_is_dropped(world: World) -> None:
+    main = await world.backend(say("main"))
+    port = await world.serve(mirroring(ALL, main=main.port, shadow=world.refusing_port()))
+    client = await world.client(port)
+    for _ in range(20):
+        assert (await client.get()).body == b"main"
+    await world.until(lambda: world.counters["mirrors_dropped"] == 20)
+    assert world.counters["mirrored"] == 20
+
+
+async def test_a_mirror_without_endpoints_is_dropped(world: World) -> None:
+    main = await world.backend(say("main"))
+    rule = make_rule("main", mirrors=(ALL, ir.Mirror(cluster="nowhere")))
+    fleet = make_fleet(rule, make_cluster(main.port, name="main"), make_cluster(name="shadow"))
+    client = await world.client(await world.serve(fleet))
+    assert (await client.get()).body == b"main"
+    assert world.counters["mirrors_dropped"] == 2
+
+
+@pytest.mark.parametrize("how", ["reset", "close", "nonsense", "cut", "upgrade", "early"])
+async def test_a_mirror_that_answers_badly_disturbs_nothing(world: World, how: str) -> None:
+    main, shadow = await world.backend(say("main")), await world.backend()
+
+    def misbehave(call: Call) -> bytes | None:
+        if how == "reset":
+            call.link.abort()
+            return None
+        if how == "close":
+            call.link.close()
+            return None
+        if how == "cut":
+            call.send(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n123")
+            call.link.close()
+            return None
+        if how == "upgrade":
+            return b"HTTP/1.1 101 Go\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nwhatever"
+        if how == "early":
+            return make_response(b"1") + make_response(b"2")
+        return b"\x00\x01\x02 nonsense\r\n\r\n"
+
+    shadow.answer = misbehave
+    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port, route_timeout=2_000))
+    client = await world.client(port)
+    for _ in range(10):
+        answer = await client.ask(make_request(method="POST", body=b"x" * 1000))
+        assert (answer.status, answer.body) == (200, b"main")
+    await world.settle()
+    assert world.counters["mirrored"] == 10
+    assert {line["status"] for line in world.lines()} == {200}
+    assert {line["flags"] for line in world.lines()} == {""}
+
+
+async def test_a_mirror_that_reads_nothing_is_dropped_and_bounded(world: World) -> None:
+    main, shadow = await world.backend(), await world.backend()
+    shadow.on_link = lambda link: link.pause()
+    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port))
+    client = await world.client(port)
+    total = 24 << 20
+    head = f"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: {total}\r\n\r\n".encode()
+    await client.send(head)
+    piece = b"x" * 65536
+    for _ in range(total // len(piece)):
+        await client.send(piece)
+    call = await main.call()
+    assert len(call.message.body) == total
+    call.reply(b"all of it")
+    assert (await client.response()).body == b"all of it"
+    assert world.counters["mirrors_dropped"] == 1
+    copied = world.counters["upstream_bytes_sent"] - total
+    assert copied < total // 2  # what the kernel's buffers take, and no more
+
+
+async def test_a_mirror_that_waits_for_a_connection_keeps_64_kilobytes(world: World) -> None:
+    main, shadow = await world.backend(), await world.backend()
+    clusters = (
+        make_cluster(main.port, name="main"),
+        make_cluster(shadow.port, name="shadow", max_connections=1),
+    )
+    port = await world.serve(make_fleet(make_rule("main", mirrors=(ALL,)), *clusters))
+    one, two = await world.client(port), await world.client(port)
+    await one.send(make_request())
+    blocking = await shadow.call()
+    (await main.call()).reply()
+    await one.response()
+    await two.send(make_request(method="POST", body=b"x" * 200_000))
+    (await main.call()).reply(b"two")
+    assert (await two.response()).body == b"two"
+    await world.until(lambda: world.counters["mirrors_dropped"] == 1)
+    await one.send(make_request(method="POST", body=b"x" * 30_000))
+    (await main.call()).reply(b"three")
+    assert (await one.response()).body == b"three"
+    blocking.reply()
+    late = await shadow.call()
+    assert len(late.message.body) == 30_000
+    late.reply()
+    await world.settle()
+    assert world.counters["mirrors_dropped"] == 1
+
+
+async def test_a_client_that_leaves_in_mid_request_ends_the_copy(world: World) -> None:
+    main, shadow = await world.backend(), await world.backend()
+    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port))
+    client = await world.client(port)
+    await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 100\r\n\r\n123")
+    await world.until(lambda: main.links and shadow.links)
+    await world.until(lambda: shadow.links[0].bytes_in > 0)
+    client.reset()
+    await world.until(lambda: shadow.open == [])
+    assert shadow.count == 0
+    assert world.counters["mirrors_dropped"] == 1
+
+
+async def test_a_complete_request_is_copied_even_when_the_client_leaves(world: World) -> None:
+    main, shadow = await world.backend(), await world.backend()
+    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port))
+    client = await world.client(port)
+    await client.send(make_request())
+    await main.call()
+    call = await shadow.call()
+    client.reset()
+    await world.until(lambda: world.engine.active == 0)
+    call.reply()
+    await world.settle()
+    assert world.counters["mirrors_dropped"] == 0
+
+
+async def test_a_slow_main_backend_does_not_hurt_the_copy(world: World) -> None:
+    main, shadow = await world.backend(), await world.backend(say("s"))
+    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port))
+    client = await world.client(port)
+    await client.send(make_request())
+    await world.until(lambda: shadow.count == 1)
+    (await main.call()).reply(b"slow")
+    assert (await client.response()).body == b"slow"
+
+
+async def test_retries_are_not_mirrored_again(world: World) -> None:
+    main, shadow = await world.backend(), await world.backend(say("s"))
+    retry = ir.Retry(codes=(503,), attempts=2, backoff=1)
+    rule = make_rule("main", mirrors=(ALL,), retry=retry)
+    clusters = make_cluster(main.port, name="main"), make_cluster(shadow.port, name="shadow")
+    client = await world.client(await world.serve(make_fleet(rule, *clusters)))
+    await client.send(make_request())
+    (await main.call()).reply(status=503)
+    (await main.call()).reply(b"ok")
+    assert (await client.response()).body == b"ok"
+    await world.settle()
+    assert shadow.count == 1
