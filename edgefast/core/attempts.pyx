@@ -10,6 +10,14 @@ cdef inline bint idempotent(unsigned method) noexcept:
         or method == EF_M_TRACE
     )
 
+cdef inline uint32_t popcount(uint64_t bits) noexcept:
+    cdef uint32_t n = 0
+    while bits:
+        bits &= bits - 1
+        n += 1
+    return n
+
+
 cdef class Attempts(UpstreamUser):
     # --- the ends, which Exchange knows -----------------------------------------------------------------------------
 
@@ -80,9 +88,8 @@ cdef class Attempts(UpstreamUser):
         if failed is not None and failed.index >= 0 and failed.index < 64:
             self.tried |= <uint64_t>1 << failed.index
         # nothing was sent: any method may go to another endpoint, each at most once
-        if self.tries < 4 and self.backend.cluster.size > 1 and self.in_budget():
-            self.flags |= F_RETRIED
-            return self.backend.cluster.acquire(self, self.tried)
+        if self.tries < 4 and popcount(self.tried) < self.backend.cluster.size and self.in_budget():
+            return self.retry(0)
         if self.rule.has_retry and self.tries <= <uint32_t>self.rule.attempts and self.in_budget():
             return self.retry(self.backoff())
         return self.fail(503, F_CONNECT)

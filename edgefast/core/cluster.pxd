@@ -11,6 +11,7 @@ cdef class Endpoint(Timer):
         list idle           # Upstream, most recently used last
         uint32_t failures   # consecutive
         uint32_t ejections
+        int64_t ejected_at      # ms, the last time
 
     cdef int succeeded(self) except -1
     cdef int failed(self) except -1
@@ -38,6 +39,8 @@ cdef class Cluster:
     cdef Endpoint pick(self, uint64_t tried)
     cdef int acquire(self, UpstreamUser user, uint64_t tried) except -1
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1
+    cdef Upstream checkout(self, Endpoint endpoint)
+    cdef Upstream any_idle(self)
     cdef int release(self, Upstream up) except -1
     cdef int lost(self, Upstream up) except -1
     cdef void done(self, Endpoint endpoint) noexcept

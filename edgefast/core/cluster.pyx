@@ -30,6 +30,9 @@ cdef class Endpoint(Timer):
             return 0
         if (self.cluster.ejected + 1) * 2 > self.cluster.size:  # at most half of a set
             return 0
+        if self.cluster.engine.wheel.now - self.ejected_at > 2 * EJECT_MAX_MS:
+            self.ejections = 0  # old sins are forgiven
+        self.ejected_at = self.cluster.engine.wheel.now
         self.failures = 0
         self.ejections += 1
         self.cluster.load[self.index].ejected = 1
@@ -192,8 +195,6 @@ cdef class Cluster:
         """Give the user a connection: on_up_ready or on_up_failed is called, now or later."""
         cdef Endpoint endpoint
         cdef Upstream up
-        cdef uint8_t byte
-        cdef ssize_t n
         user.ticket += 1
         if self.size == 0:
             if self.resolving() and <uint32_t>len(self.pending) < self.spec.max_pending:
@@ -204,20 +205,19 @@ cdef class Cluster:
         endpoint = self.pick(tried)
         if endpoint is None:
             return user.on_up_failed(UP_NO_ENDPOINT)
-        while PyList_GET_SIZE(endpoint.idle):
-            up = endpoint.idle.pop()
-            if up.closed:
-                continue
-            if self.engine.wheel.now - up.idle_since > PEEK_AFTER_MS and up.fd >= 0:
-                n = recv(up.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT)
-                if n >= 0 or (errno != EAGAIN and errno != EINTR):
-                    up.shut(True)
-                    continue
+        up = self.checkout(endpoint)
+        if up is not None:
             self.load[endpoint.index].active += 1
             user.endpoint = endpoint
             self.engine.count(G_UPSTREAM_REUSES)
             return user.on_up_ready(up)
         if self.connections >= <uint32_t>self.spec.max_connections:
+            up = self.any_idle()  # of whichever endpoint: waiting beside an idle connection would be absurd
+            if up is not None:
+                self.load[up.endpoint.index].active += 1
+                user.endpoint = up.endpoint
+                self.engine.count(G_UPSTREAM_REUSES)
+                return user.on_up_ready(up)
             if <uint32_t>len(self.pending) >= <uint32_t>self.spec.max_pending:
                 self.forget_gone()
             if <uint32_t>len(self.pending) >= <uint32_t>self.spec.max_pending:
@@ -227,6 +227,33 @@ cdef class Cluster:
             self.pending.append((user, user.ticket))
             return 0
         return self.dial(user, endpoint)
+
+    cdef Upstream checkout(self, Endpoint endpoint):
+        """A living idle connection of the endpoint, the one used last; None when it has none."""
+        cdef Upstream up
+        cdef uint8_t byte
+        cdef ssize_t n
+        while PyList_GET_SIZE(endpoint.idle):
+            up = endpoint.idle.pop()
+            if up.closed:
+                continue
+            if self.engine.wheel.now - up.idle_since > PEEK_AFTER_MS and up.fd >= 0:
+                n = recv(up.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT)
+                if n >= 0 or (errno != EAGAIN and errno != EINTR):
+                    up.shut(True)
+                    continue
+            return up
+        return None
+
+    cdef Upstream any_idle(self):
+        cdef Endpoint endpoint
+        cdef Upstream up
+        for endpoint in self.endpoints:
+            if PyList_GET_SIZE(endpoint.idle) and not self.load[endpoint.index].ejected:
+                up = self.checkout(endpoint)
+                if up is not None:
+                    return up
+        return None
 
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1:
         user.waiting = True
@@ -258,6 +285,9 @@ cdef class Cluster:
         except SSLError:
             why = UP_TLS
         except (OSError, UnicodeError, ValueError):
+            why = UP_CONNECT
+        except Exception:
+            _log.exception("a connection to %s could not be made", endpoint.text.decode())
             why = UP_CONNECT
         finally:
             if not counted and not up.attached:

@@ -6,6 +6,7 @@ cdef enum:
     SMALL_WRITE = 4096  # bytes up to which pieces are copied together instead of gathered by sendmsg
     MAX_IOV = 32  # pieces of one gathered write
     TICK_MS = 20  # resolution of all timeouts; a tick costs about 2 us
+    NEVER_MS = 2000000000  # a timeout that was switched off with 0s: 23 days
     WHEEL_SLOTS = 1024  # power of two; horizon 20 s, longer deadlines are looked at once per turn
     REPLAY_LIMIT = 65536  # bytes of request body kept for a retry (docs/http1.md)
     DISCARD_LIMIT = 65536  # unread request body that is worth reading to keep the connection

@@ -41,6 +41,7 @@ cdef class Downstream(Responder):
         ef_chunk chunk
         Witness witness         # while a body is read
         uint32_t requests
+        bint head_method        # the request in flight is a HEAD
         bint processing
         bint scheduled          # _go_on is queued
 

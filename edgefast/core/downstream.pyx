@@ -4,6 +4,9 @@
 # framing is answered once, with `connection: close`, and nothing after it is looked at (docs/http1.md). Bodies are passed on as they
 # come; when the other side cannot take more, reading stops.
 
+cdef const char *DISAGREE = "the two parsers disagree about this message"
+
+
 cdef class Downstream(Responder):
     def __init__(self, Engine engine, PortTable port, bint tls):
         self.engine = engine
@@ -115,7 +118,7 @@ cdef class Downstream(Responder):
                     break
                 if self.witness is not None and not self.witness.body(data + at, length):
                     self.engine.count(G_PARSER_DISAGREEMENTS)
-                    self.refuse(400, "the two parsers disagree about this message")
+                    self.refuse(400, DISAGREE)
                     break
                 self.left -= length
                 self.wants_continue = False
@@ -196,7 +199,7 @@ cdef class Downstream(Responder):
         if verdict == 0:
             engine.count(G_PARSER_DISAGREEMENTS)
             self.witness = None
-            self.refuse(400, "the two parsers disagree about this message")
+            self.refuse(400, DISAGREE)
             return 0
         if head.body == EF_BODY_NONE:
             if verdict == 1:
@@ -211,6 +214,7 @@ cdef class Downstream(Responder):
             self.state = D_CHUNKED
         if verdict == 2 and head.keep_alive:  # an upgrade that the parser followed and we do not
             self.witness = None
+        self.head_method = head.method == EF_M_HEAD
         self.requests += 1
         if not head.keep_alive or self.requests >= self.port.settings.max_requests or engine.draining:
             self.closing = True
@@ -230,7 +234,8 @@ cdef class Downstream(Responder):
         cdef int pieces = 0, result, verdict
         cdef size_t at = 0, used, length, total = 0
         cdef const uint8_t *span
-        while at < n:
+        while at < n and self.state == D_CHUNKED:
+            verdict = 1
             result = ef_chunk_feed(&self.chunk, data + at, n - at, &used, &span, &length)
             if result != EF_BAD and used and self.witness is not None:
                 verdict = self.witness.chunks(data + at, used, &self.chunk)
@@ -253,10 +258,7 @@ cdef class Downstream(Responder):
                     total = 0
             elif result == EF_BAD:
                 self.engine.count(G_BODY_MALFORMED)
-                if self.exchange is not None and self.exchange.started_response:
-                    self.exchange.abort(F_INVALID)
-                else:
-                    self.refuse(400, ef_chunk_error_text(self.chunk.error))
+                self.refuse(400, ef_chunk_error_text(self.chunk.error) if verdict else DISAGREE)
                 return n
             else:
                 if pieces and self.exchange is not None:
@@ -277,7 +279,7 @@ cdef class Downstream(Responder):
             if not self.witness.complete:
                 self.engine.count(G_PARSER_DISAGREEMENTS)
                 self.witness = None
-                return self.refuse(400, "the two parsers disagree about this message")
+                return self.refuse(400, DISAGREE)
             if not self.closing:
                 self.engine.idle_request_witness = self.witness
             self.witness = None
@@ -332,7 +334,7 @@ cdef class Downstream(Responder):
             if self.flushing():  # the second begins when the answer is out
                 return self.engine.wheel.arm(self, now + LINGER_MS)
             return self.shut(True)
-        if self.state == D_HEAD and (self.pending_len or self.requests == 0):
+        if self.state == D_HEAD and (self.pending_len or (self.requests == 0 and not self.engine.draining)):
             self.engine.count(G_HEAD_TIMEOUTS)
             if self.partial == NULL:
                 ef_head_reset(&self.engine.request_head)  # not a byte has come: no method
@@ -356,8 +358,10 @@ cdef class Downstream(Responder):
         """Answer a message that is not HTTP as we know it, and close."""
         cdef bytes text = <bytes>reason
         cdef ef_head *head = self.partial if self.partial != NULL else &self.engine.request_head
-        cdef bint is_head = self.state == D_HEAD and head.method == EF_M_HEAD
+        cdef bint is_head = head.method == EF_M_HEAD if self.state == D_HEAD else self.head_method
         cdef Exchange ex = self.exchange
+        if ex is not None and ex.started_response:  # an answer is under way: a second one would be part of it
+            return ex.abort(F_INVALID)
         self.closing = True
         self.partial_done()
         self.exchange = None

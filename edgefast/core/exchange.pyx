@@ -155,11 +155,14 @@ cdef class Exchange(Attempts):
                 method = base[span.val_off:span.val_off + span.val_len].decode("latin-1")
             elif span.name_hash == HASH_REQUEST_HEADERS and span.name_len == 30:
                 headers = base[span.val_off:span.val_off + span.val_len].decode("latin-1")
+        if not cors.any_origin:
+            self.cors_lines = b"vary: Origin\r\n"  # the answer depends on it, also where none was sent
         if origin is None:
             return False
         if head.method == EF_M_OPTIONS and method is not None:
-            lines = cors.preflight(origin, method, headers) if cors.allows(origin) else b""
-            self.answer(204, lines, F_CORS)
+            if cors.allows(origin):
+                self.cors_lines = cors.preflight(origin, method, headers)
+            self.answer(204, b"", F_CORS)
             return True
         if cors.allows(origin):
             self.cors_lines = cors.simple(origin)
@@ -247,7 +250,7 @@ cdef class Exchange(Attempts):
         self.flags |= flag
         self.status = status
         self.drop_upstream()
-        self.down.answer(status, lines, b"", self, self.method == EF_M_HEAD)
+        self.down.answer(status, lines + (self.cors_lines or b""), b"", self, self.method == EF_M_HEAD)
         return self.finish()
 
     cdef int fail(self, int status, uint32_t flag) except -1:
@@ -255,7 +258,7 @@ cdef class Exchange(Attempts):
         self.flags |= flag
         self.status = status
         self.drop_upstream()
-        self.down.answer(status, b"", failure_text(status, flag), self, self.method == EF_M_HEAD)
+        self.down.answer(status, self.cors_lines or b"", failure_text(status, flag), self, self.method == EF_M_HEAD)
         return self.finish()
 
     cdef int abort(self, uint32_t flag) except -1:

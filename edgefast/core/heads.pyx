@@ -27,7 +27,7 @@ cdef int write_request_head(
             request_id = span
         elif span.id == EF_H_UPGRADE:
             upgrade = span
-    if backend.path_kind:
+    if backend.path_kind and path[0] == c"/":  # "*" stays what it is
         replaced = replace_path(path[:path_len], prefix_len, backend.path_kind == 1, backend.path)
     out.size = 0
     out_reserve(

@@ -18,12 +18,12 @@ cdef class HttpSettings:
         self.drop_flags = EF_SPAN_HOP | EF_SPAN_NOMINATED | (EF_SPAN_UNDERSCORE if spec.underscores == "Drop" else 0)
         self.body_size = spec.body_size
         self.buffer_bytes = spec.buffer_bytes
-        self.upstream_idle = spec.upstream_idle
-        self.head_timeout = spec.head_timeout
-        self.idle_timeout = spec.idle_timeout
-        self.stream_idle_timeout = spec.stream_idle_timeout
+        self.upstream_idle = spec.upstream_idle or NEVER_MS
+        self.head_timeout = spec.head_timeout or NEVER_MS
+        self.idle_timeout = spec.idle_timeout or NEVER_MS
+        self.stream_idle_timeout = spec.stream_idle_timeout or NEVER_MS
         self.route_timeout = spec.route_timeout
-        self.connect_timeout = spec.connect_timeout
+        self.connect_timeout = spec.connect_timeout or NEVER_MS
         self.max_connections = spec.max_connections
         self.max_requests = spec.max_requests_per_connection
         self.escaped_slashes = {"UnescapeAndRedirect": 0, "KeepUnchanged": 1, "Reject": 2}[spec.escaped_slashes]
@@ -58,7 +58,7 @@ cdef class Redirect:
         authority = name
         if not ((scheme == "http" and port == 80) or (scheme == "https" and port == 443)):
             authority = b"%b:%d" % (name, port)
-        target = path[:path_len]
+        target = path[:path_len] if path[0] == c"/" else b"/"  # OPTIONS *
         if self.path is not None:
             target = replace_path(target, prefix_len, self.path.kind == "full", self.path.value.encode())
         location = b"%b://%b%b" % (scheme.encode(), authority, target)

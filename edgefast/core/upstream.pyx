@@ -298,7 +298,9 @@ cdef class Upstream(Connection):
 
     def eof_received(self):
         cdef UpstreamUser user = self.user
-        if user is not None and not self.closed:
+        if user is None:
+            self.shut(True)  # at once, so that nobody is given a connection that has ended
+        elif not self.closed:
             if self.state == U_EOF:
                 self.keep_alive = False
                 self.finish(0)

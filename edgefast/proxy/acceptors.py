@@ -103,15 +103,16 @@ class Acceptors:
 
     async def close(self, places: Iterable[Place]) -> None:
         """Take what waits in the queues of `places`, then close their sockets."""
-        closing = {place: sock for place in places if (sock := self._sockets.pop(place, None))}
-        if not closing:
-            return
-        for sock in closing.values():
-            drop_new_connections(sock)
-        await asyncio.sleep(_LAST_HANDSHAKES)
+        closing: list[tuple[socket.socket, _Running | None]] = []
+        for place in places:
+            sock = self._sockets.pop(place, None)
+            if sock is not None:
+                drop_new_connections(sock)
+                closing.append((sock, self._running.pop(place, None)))
+        if closing:
+            await asyncio.sleep(_LAST_HANDSHAKES)
         waiting: list[tuple[socket.socket, PortUse]] = []
-        for place, sock in closing.items():
-            running = self._running.pop(place, None)
+        for sock, running in closing:
             if running is not None:
                 # The server's duplicate is closed at once; the queue lives on in this one.
                 running.server.close()

@@ -7,6 +7,7 @@ by the strict parser of tests/origin. Must never answer by itself unless it was 
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 import struct
@@ -70,6 +71,12 @@ class Link(asyncio.Protocol):
     def close(self) -> None:
         """FIN."""
         self.transport.close()
+
+    def shut_now(self) -> None:
+        """FIN at this moment, not when the loop comes to it."""
+        number = self.transport.get_extra_info("socket").fileno()
+        with socket.socket(fileno=os.dup(number)) as sock:
+            sock.shutdown(socket.SHUT_RDWR)
 
     def pause(self) -> None:
         """Read nothing until the end."""

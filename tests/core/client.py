@@ -61,7 +61,7 @@ class Client:
     def __init__(self, sock: socket.socket, tls: ssl.SSLObject | None = None) -> None:
         self.sock = sock
         self.received = 0
-        self._rest = b""
+        self._rest = bytearray()
         self._loop = asyncio.get_running_loop()
         self._tls = tls
         self._closed = False
@@ -94,17 +94,17 @@ class Client:
         try:
             data = await self.receive()
         except ConnectionResetError:
-            raise Gone(self._rest, reset=True) from None
+            raise Gone(bytes(self._rest), reset=True) from None
         if not data:
-            raise Gone(self._rest, reset=False)
+            raise Gone(bytes(self._rest), reset=False)
         self._rest += data
 
     async def response(self, *, head: bool = False) -> Response:
         """The next response; `head`: it answers HEAD. Raises Gone."""
         while b"\r\n\r\n" not in self._rest:
             await self._more()
-        text, _, self._rest = self._rest.partition(b"\r\n\r\n")
-        first, *lines = text.decode("latin-1").split("\r\n")
+        text = self._take(self._rest.index(b"\r\n\r\n") + 4)
+        first, *lines = text[:-4].decode("latin-1").split("\r\n")
         headers = tuple(
             (name.lower(), value.strip()) for name, _, value in (x.partition(":") for x in lines)
         )
@@ -125,13 +125,16 @@ class Client:
     async def _line(self) -> bytes:
         while b"\r\n" not in self._rest:
             await self._more()
-        line, _, self._rest = self._rest.partition(b"\r\n")
-        return line
+        return self._take(self._rest.index(b"\r\n") + 2)[:-2]
 
     async def _exactly(self, count: int) -> bytes:
         while len(self._rest) < count:
             await self._more()
-        data, self._rest = self._rest[:count], self._rest[count:]
+        return self._take(count)
+
+    def _take(self, count: int) -> bytes:
+        data = bytes(self._rest[:count])
+        del self._rest[:count]
         return data
 
     async def ask(self, data: bytes, *, head: bool = False) -> Response:
@@ -146,7 +149,7 @@ class Client:
     async def ending(self) -> str:
         """Read to the end: "closed" or "reset". Bytes that were not read before count as a fault."""
         try:
-            rest = self._rest + await self.receive()
+            rest = bytes(self._rest) + await self.receive()
         except ConnectionResetError:
             return "reset"
         assert rest == b"", rest

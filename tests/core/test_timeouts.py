@@ -43,7 +43,7 @@ async def test_the_default_begins_when_the_request_is_complete(world: World) -> 
     await client.send(b"4")
     call = await backend.call()
     shift(14)
-    await world.until(lambda: True)
+    await world.turns()
     call.send(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nA")
     await world.until(lambda: world.counters["downstream_bytes_sent"] > 0)
     shift(60)  # it does not bound the body
@@ -79,7 +79,7 @@ async def test_zero_switches_the_request_timeout_off(world: World) -> None:
     call = await backend.call()
     assert call.message.value(b"x-edge-expected-rq-timeout-ms") is None
     shift(200)
-    await world.until(lambda: True)
+    await world.turns()
     call.reply(b"very late")
     assert (await client.response()).body == b"very late"
 

@@ -218,6 +218,11 @@ class World:
             assert self.loop.time() < end, f"never came true: {what or holds}"
             await asyncio.sleep(0.002)
 
+    async def turns(self, count: int = 20) -> None:
+        """Let the loop go round, with a look at every socket and timer each time."""
+        for _ in range(count):
+            await asyncio.sleep(0)
+
     # --- the end ----------------------------------------------------------------------------------
 
     async def settle(self) -> None:

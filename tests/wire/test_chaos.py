@@ -131,6 +131,22 @@ def running_traffic(world: World) -> Iterator[Traffic]:
             thread.join()
 
 
+def await_successor(gateway: Gateway, victim: int) -> None:
+    """The killed worker has been replaced."""
+
+    def replaced() -> bool:
+        workers = gateway.worker_pids
+        return len(workers) == 2 and victim not in workers
+
+    gateway.wait_until(replaced, "a successor of the killed worker")
+
+
+def await_traffic(gateway: Gateway, traffic: Traffic) -> None:
+    """Some hundred requests more have been served."""
+    wanted = traffic.served + 200
+    gateway.wait_until(lambda: traffic.served > wanted, "traffic")
+
+
 def check_final_state(world: World) -> None:
     """What is served is what was written last."""
     with Client(("127.0.0.1", world.plain)) as client:
@@ -150,7 +166,7 @@ def test_no_request_is_lost() -> None:
             for name in ("one", "two", "three")
         }
         world = World({name: origin.port for name, origin in origins.items()}, Authority())
-        gateway = stack.enter_context(Gateway(world.objects(), workers=2))
+        gateway = stack.enter_context(Gateway(world.objects(), workers=2, json_file=True))
         gateway.workers_may_die = True
         killed_at = 0.0
         with running_traffic(world) as traffic:
@@ -163,12 +179,7 @@ def test_no_request_is_lost() -> None:
                     victim = gateway.worker_pids[0]
                     killed_at = time.monotonic()
                     os.kill(victim, signal.SIGKILL)
-                    gateway.wait_until(
-                        lambda victim=victim: (
-                            len(gateway.worker_pids) == 2 and victim not in gateway.worker_pids
-                        ),
-                        "a successor of the killed worker",
-                    )
+                    await_successor(gateway, victim)
                 for origin in origins.values():
                     origin.take()
             gateway.wait_until(gateway._has_generation, "the last generation")
@@ -188,7 +199,7 @@ def test_listeners_come_and_go_under_traffic() -> None:
         ports = dict.fromkeys(("one", "two", "three"), origin.port)
         world = World(ports, Authority())
         extra = [free_port() for _ in range(4)]
-        with Gateway(world.objects(), workers=2) as gateway:
+        with Gateway(world.objects(), workers=2, json_file=True) as gateway:
             with running_traffic(world) as traffic:
                 for step in range(24):
                     more = [
@@ -221,11 +232,9 @@ def test_unreadable_files_change_nothing() -> None:
                 half = good[: len(good) // 2] + b"\n  {["
                 for bad in (half, b"\x00\xff", b"a: [", b"%YAML 9", good + b"\n---\n\tx: y\n"):
                     gateway.file.write_bytes(bad)
-                    start = traffic.served
-                    gateway.wait_until(lambda start=start: traffic.served > start + 200, "traffic")
+                    await_traffic(gateway, traffic)
                 gateway.file.unlink()
-                start = traffic.served
-                gateway.wait_until(lambda: traffic.served > start + 200, "traffic without a file")
+                await_traffic(gateway, traffic)
                 gateway.apply(world.objects())
                 origin.take()
             assert not traffic.failures and not traffic.lost, traffic.failures[:5]

@@ -54,6 +54,7 @@ class Gateway:
         bind: Sequence[str] = ("127.0.0.1",),
         arguments: Sequence[str] = (),
         prefix: Sequence[str] = (),
+        json_file: bool = False,
         min_drain: int = 0,
         drain_timeout: int = 2,
     ) -> None:
@@ -65,7 +66,7 @@ class Gateway:
         self.ready = ("127.0.0.1", free_port())
         self.metrics = ("127.0.0.1", free_port())
         self.generation = 0
-        self.file = self.folder / "objects.yaml"
+        self.file = self.folder / ("objects.json" if json_file else "objects.yaml")
         self.workers_may_die = False
         self.expected_log: list[str] = []  # patterns that are no failure in this run
         self._bind = tuple(bind)
@@ -172,7 +173,10 @@ class Gateway:
         self.generation += 1
         documents = [*self.objects, *self._own_objects()]
         beside = self.file.with_suffix(".tmp")
-        beside.write_text(yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=False))
+        if self.file.suffix == ".json":
+            beside.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+        else:
+            beside.write_text(yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=False))
         beside.rename(self.file)
 
     def apply(self, objects: Iterable[make.Object]) -> None:

@@ -1,0 +1,220 @@
+"""Every name of edgefast/core/cells.py GLOBALS has a scene in which it moves, and the other rare ones do not."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from core.backend import say
+from core.certificates import Site
+from core.client import make_request
+from core.counters import GAUGES
+from core.fleets import make_cluster, make_fleet, make_listener, make_rule
+from core.tls_client import TlsClient, name_server
+from core.world import World
+from edgefast import ir
+from edgefast.core import engine as engine_module
+from edgefast.core.cells import GLOBALS, HEAD_ERRORS
+
+Scene = Callable[[World, pytest.MonkeyPatch], Awaitable[None]]
+
+
+async def plain(world: World, patch: pytest.MonkeyPatch) -> None:
+    """A request; a second one on the same connections."""
+    backend = await world.backend(say("x"))
+    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+    await client.get()
+    await client.get()
+
+
+async def tls(world: World, patch: pytest.MonkeyPatch) -> None:
+    site = Site("a.test")
+    world.apply(make_fleet(make_listener(protocol="HTTPS")))
+    port = await world.listen(context=site.server())
+    client = await TlsClient.open(port, site.client(), "a.test")
+    await client.get()
+    await client.stop()
+
+
+async def refused_connection(world: World, patch: pytest.MonkeyPatch) -> None:
+    await (await world.client(await world.listen(81))).ending()
+
+
+async def connect_failure(world: World, patch: pytest.MonkeyPatch) -> None:
+    fleet = make_fleet(make_cluster(world.refusing_port(), world.refusing_port()))
+    client = await world.client(await world.serve(fleet))
+    for _ in range(8):
+        await client.get()
+
+
+async def bad_answer(world: World, patch: pytest.MonkeyPatch) -> None:
+    backend = await world.backend(lambda call: b"what\r\n\r\n")
+    await (await world.client(await world.serve(make_fleet(make_cluster(backend.port))))).get()
+
+
+async def retries(world: World, patch: pytest.MonkeyPatch) -> None:
+    """Five at once: three may be tried again."""
+    backend = await world.backend()
+    rule = make_rule(retry=ir.Retry(codes=(503,), attempts=1, backoff=1))
+    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
+    clients = [await world.client(port) for _ in range(5)]
+    for client in clients:
+        await client.send(make_request())
+    for call in await backend.calls(5):
+        call.reply(status=503)
+    for call in await backend.calls(3):
+        call.reply()
+    for client in clients:
+        await client.response()
+
+
+async def mirrors(world: World, patch: pytest.MonkeyPatch) -> None:
+    backend = await world.backend(say("x"))
+    rule = make_rule(mirrors=(ir.Mirror(cluster="nowhere"),))
+    await (await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))).get()
+
+
+async def no_listener(world: World, patch: pytest.MonkeyPatch) -> None:
+    port = await world.serve(make_fleet(make_listener(hostname="a.test")))
+    await (await world.client(port)).get(host="b.test")
+
+
+async def no_route(world: World, patch: pytest.MonkeyPatch) -> None:
+    await (await world.client(await world.serve(make_fleet()))).get()
+
+
+async def misdirected(world: World, patch: pytest.MonkeyPatch) -> None:
+    site = Site("a.test", "b.test")
+    listeners = [
+        make_listener(f"ns/gw/{name}", hostname=name, protocol="HTTPS") for name in ("a.test", "b.test")
+    ]
+    world.apply(make_fleet(*listeners))
+    port = await world.listen(context=name_server(site.server()))
+    client = await TlsClient.open(port, site.client(), "a.test")
+    assert (await client.get(host="b.test")).status == 421
+    await client.stop()
+
+
+async def disagreement(world: World, patch: pytest.MonkeyPatch) -> None:
+    """The second parser refuses what the scan takes."""
+
+    class Doubtful:
+        def __init__(self, protocol: object) -> None:
+            pass
+
+        def feed_data(self, data: object) -> None:
+            raise engine_module.HttpParserError
+
+    patch.setattr(engine_module, "HttpRequestParser", Doubtful)
+    client = await world.client(await world.serve(make_fleet(make_cluster(1))))
+    assert (await client.get()).status == 400
+    await client.ending()
+
+
+async def large_body(world: World, patch: pytest.MonkeyPatch) -> None:
+    port = await world.serve(make_fleet(make_listener(body_size=1), make_cluster(1)))
+    await (await world.client(port)).ask(make_request(method="POST", body=b"12"))
+
+
+async def malformed_body(world: World, patch: pytest.MonkeyPatch) -> None:
+    backend = await world.backend()
+    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+    head = b"POST / HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n"
+    assert (await client.ask(head + b"zz\r\n")).status == 400
+    await client.ending()
+
+
+async def slow_head(world: World, patch: pytest.MonkeyPatch) -> None:
+    port = await world.serve(make_fleet(make_listener(head_timeout=40)))
+    await (await world.client(port)).response()
+
+
+async def refused_resource(world: World, patch: pytest.MonkeyPatch) -> None:
+    world.engine.apply([("put", "what", "x", 0, 0)], "1")
+
+
+async def pending(world: World, patch: pytest.MonkeyPatch) -> None:
+    backend = await world.backend()
+    cluster = make_cluster(backend.port, max_connections=1, max_pending=0)
+    port = await world.serve(make_fleet(cluster))
+    one, two = await world.client(port), await world.client(port)
+    await one.send(make_request())
+    call = await backend.call()
+    assert (await two.get()).status == 503
+    call.reply()
+    await one.response()
+
+
+async def preamble(world: World, patch: pytest.MonkeyPatch) -> None:
+    listener = make_listener(client_address=ir.ClientAddress(proxy_protocol="required"))
+    client = await world.client(await world.serve(make_fleet(listener)))
+    await client.send(make_request())
+    await client.ending()
+
+
+async def bad_path(world: World, patch: pytest.MonkeyPatch) -> None:
+    await (await world.client(await world.serve(make_fleet()))).get("/%zz")
+
+
+async def tunnel(world: World, patch: pytest.MonkeyPatch) -> None:
+    backend = await world.backend()
+    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+    upgrade = [("connection", "upgrade"), ("upgrade", "x")]
+    await client.send(make_request(headers=upgrade))
+    (await backend.call()).send(b"HTTP/1.1 101 Go\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n")
+    await client.response()
+
+
+SCENES: dict[Scene, dict[str, int]] = {
+    plain: {
+        "connections_total": 1,
+        "connections_active": 1,
+        "downstream_bytes_received": -1,
+        "downstream_bytes_sent": -1,
+        "upstream_bytes_received": -1,
+        "upstream_bytes_sent": -1,
+        "upstream_connects": 1,
+        "upstream_connections_active": 1,
+        "upstream_reuses": 1,
+        "access_log_lines": 2,
+        "applies": 1,
+    },
+    tls: {"connections_tls_total": 1},
+    refused_connection: {"connections_refused": 1},
+    connect_failure: {"upstream_connect_failures": -1, "endpoint_ejections": 1},
+    bad_answer: {"upstream_protocol_errors": 1},
+    retries: {"retries": 3, "retries_over_budget": 2},
+    mirrors: {"mirrored": 1, "mirrors_dropped": 1},
+    no_listener: {"no_listener": 1},
+    no_route: {"no_route": 1},
+    misdirected: {"misdirected": 1},
+    disagreement: {"parser_disagreements": 1},
+    large_body: {"body_too_large": 1},
+    malformed_body: {"body_malformed": 1},
+    slow_head: {"head_timeouts": 1},
+    refused_resource: {"resources_refused": 1},
+    pending: {"pending_refused": 1},
+    preamble: {"proxy_protocol_refused": 1},
+    bad_path: {"path_refused": 1},
+    tunnel: {"tunnels_active": 1, "requests_active": 1},
+}
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+async def test_scene(world: World, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    await scene(world, monkeypatch)
+    named = SCENES[scene]
+    for name, count in named.items():
+        assert world.counters[name] > 0 if count < 0 else world.counters[name] == count, name
+    everywhere = SCENES[plain].keys() | GAUGES
+    rare = {name for scene_names in SCENES.values() for name in scene_names} - everywhere
+    stray = {name for name in rare - named.keys() if world.counters[name]}
+    assert not stray
+
+
+def test_every_name_has_its_scene() -> None:
+    written = {name for names in SCENES.values() for name in names}
+    by_the_log_writer = {"access_log_dropped"}  # proxy/accesslog.py
+    refusals = {f"head_refused_{name}" for name in HEAD_ERRORS}  # test_head_counters.py
+    assert written | by_the_log_writer | refusals == set(GLOBALS)

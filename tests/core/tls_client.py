@@ -1,0 +1,58 @@
+"""A TLS client that asks like core.client.Client, and what a server's context needs for the engine to know the name.
+
+In: a port, a context, the name to ask for. Out: responses. Must never leave a transport behind: stop() waits for its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+
+from core.client import DEADLINE, Client
+
+
+def name_server(context: ssl.SSLContext) -> ssl.SSLContext:
+    """Let the handshake note the name as the engine expects it: an attribute `sni` of the SSL object."""
+
+    def note(session: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
+        session.sni = (name or "").lower()  # type: ignore[attr-defined]
+
+    context.sni_callback = note  # type: ignore[assignment]
+    return context
+
+
+class TlsClient(Client):
+    """One TLS connection."""
+
+    _reader: asyncio.StreamReader
+    _writer: asyncio.StreamWriter
+
+    @classmethod
+    async def open(cls, port: int, context: ssl.SSLContext, name: str | None) -> TlsClient:
+        """Connect to a loopback port; without a name no SNI is sent and none is checked."""
+        async with asyncio.timeout(DEADLINE):
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", port, ssl=context, server_hostname=name or ""
+            )
+        client = cls(socket.socket())  # a placeholder: bytes go through the streams
+        client._reader, client._writer = reader, writer
+        return client
+
+    async def send(self, data: bytes) -> None:
+        self._writer.write(data)
+        async with asyncio.timeout(DEADLINE):
+            await self._writer.drain()
+
+    async def receive(self) -> bytes:
+        async with asyncio.timeout(DEADLINE):
+            data = await self._reader.read(65536)
+        self.received += len(data)
+        return data
+
+    async def stop(self) -> None:
+        """Close."""
+        self.close()
+        self._writer.close()
+        async with asyncio.timeout(DEADLINE):
+            await self._writer.wait_closed()

@@ -1,0 +1,114 @@
+"""The worker's servers: sockets outlive servers, and a closing queue loses nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+
+import uvloop
+
+from edgefast.proxy.acceptors import Acceptors, PortUse
+from edgefast.proxy.listeners import Place
+from proxy.living import until
+
+
+class Hello(asyncio.Protocol):
+    """Says which port it was made for, and closes."""
+
+    def __init__(self, port: int, made: list[int]) -> None:
+        self._port = port
+        made.append(port)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.write(b"%d" % self._port)
+        transport.close()
+
+
+Talk = Callable[[Acceptors, Place, list[int]], Awaitable[None]]
+
+
+def accepting(talk: Talk) -> None:
+    """Run a conversation with acceptors that have one socket, not served yet."""
+
+    async def main() -> None:
+        made: list[int] = []
+        acceptors = Acceptors(lambda port, tls: lambda: Hello(port, made))
+        sock = socket.create_server(("127.0.0.1", 0), reuse_port=True, backlog=200)
+        place = sock.getsockname()
+        acceptors.add(place, sock.detach())
+        try:
+            await asyncio.wait_for(talk(acceptors, place, made), 30)
+        finally:
+            await acceptors.close_all()
+
+    uvloop.run(main())
+
+
+async def hear(place: Place) -> bytes:
+    reader, writer = await asyncio.open_connection(*place)
+    try:
+        return await asyncio.wait_for(reader.read(), 20)
+    finally:
+        writer.close()
+
+
+def test_a_socket_waits_for_its_table() -> None:
+    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+        waiting = asyncio.ensure_future(hear(place))
+        await acceptors.reconcile({})
+        await asyncio.sleep(0)
+        assert made == []
+        await acceptors.reconcile({place[1]: PortUse(8080, None)})
+        assert await waiting == b"8080"
+
+    accepting(talk)
+
+
+def test_another_use_of_a_port_keeps_its_queue() -> None:
+    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+        for port in range(1, 30):
+            asking = [asyncio.ensure_future(hear(place)) for _ in range(5)]
+            await acceptors.reconcile({place[1]: PortUse(port, None)})
+            assert {int(answer) for answer in await asyncio.gather(*asking)} <= {port - 1, port}
+        assert len(made) == 29 * 5
+
+    accepting(talk)
+
+
+def test_closing_answers_everybody_who_came_in_time() -> None:
+    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+        await acceptors.reconcile({place[1]: PortUse(80, None)})
+        answers: list[bytes] = []
+
+        async def load() -> None:
+            while True:
+                try:
+                    answers.append(await hear(place))
+                except ConnectionRefusedError:
+                    return
+
+        loads = [asyncio.ensure_future(load()) for _ in range(16)]
+        await until(lambda: len(answers) > 100, "load")
+        await acceptors.close([place])
+        await asyncio.gather(*loads)
+        assert set(answers) == {b"80"}
+        assert len(made) == len(answers)
+
+    accepting(talk)
+
+
+def test_a_place_that_comes_back_while_it_closes() -> None:
+    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+        uses = {place[1]: PortUse(80, None)}
+        await acceptors.reconcile(uses)
+        closing = asyncio.ensure_future(acceptors.close([place]))
+        await asyncio.sleep(0)
+        again = socket.create_server(place, reuse_port=True)
+        acceptors.add(place, again.detach())
+        await acceptors.reconcile(uses)
+        await closing
+        assert await hear(place) == b"80"
+
+    accepting(talk)
