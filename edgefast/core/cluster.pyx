@@ -280,6 +280,9 @@ cdef class Cluster:
                         lambda: up, endpoint.host, endpoint.port, ssl=up.ssl, server_hostname=up.sni
                     )
             counted = True  # from here on connection_lost takes it back
+        except CancelledError:
+            self.done(endpoint)
+            raise
         except TimeoutError:
             why = UP_CONNECT_TIMEOUT
         except SSLError:

@@ -334,7 +334,7 @@ cdef class Downstream(Responder):
             if self.flushing():  # the second begins when the answer is out
                 return self.engine.wheel.arm(self, now + LINGER_MS)
             return self.shut(True)
-        if self.state == D_HEAD and (self.pending_len or (self.requests == 0 and not self.engine.draining)):
+        if self.state == D_HEAD and not self.write_paused and (self.pending_len or (self.requests == 0 and not self.engine.draining)):
             self.engine.count(G_HEAD_TIMEOUTS)
             if self.partial == NULL:
                 ef_head_reset(&self.engine.request_head)  # not a byte has come: no method

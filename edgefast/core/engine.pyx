@@ -19,7 +19,7 @@ from posix.strings cimport strncasecmp
 import logging
 import os
 import time
-from asyncio import timeout as asyncio_timeout
+from asyncio import CancelledError, timeout as asyncio_timeout
 from collections import deque
 from http import HTTPStatus
 from ipaddress import ip_address, ip_network

@@ -74,8 +74,12 @@ class Client:
         if receive_buffer:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        async with asyncio.timeout(DEADLINE):
-            await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port))
+        try:
+            async with asyncio.timeout(DEADLINE):
+                await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port))
+        except BaseException:
+            sock.close()
+            raise
         return cls(sock)
 
     async def send(self, data: bytes) -> None:

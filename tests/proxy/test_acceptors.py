@@ -23,7 +23,7 @@ class Hello(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         transport.write(b"%d" % self._port)
-        transport.close()
+        asyncio.get_running_loop().call_soon(transport.close)
 
 
 Talk = Callable[[Acceptors, Place, list[int]], Awaitable[None]]

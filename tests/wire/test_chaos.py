@@ -201,7 +201,7 @@ def test_listeners_come_and_go_under_traffic() -> None:
         extra = [free_port() for _ in range(4)]
         with Gateway(world.objects(), workers=2, json_file=True) as gateway:
             with running_traffic(world) as traffic:
-                for step in range(24):
+                for step in range(16):
                     more = [
                         item
                         for number, port in enumerate(extra)
