@@ -109,17 +109,15 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
         out_raw(out, <const char *>b",", 1)
         out_bytes(out, ex.rule.log)
     if ex.backend is not None and ex.backend.cluster is not None:
-        text = ex.backend.cluster.label
+        text = ex.backend.cluster.log
         out_reserve(out, 4096 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)
-        out_raw(out, <const char *>b',"backend":"', 12)
+        out_raw(out, <const char *>b',"backend":', 11)
         out_bytes(out, text)
-        out_raw(out, <const char *>b'"', 1)
     if ex.endpoint is not None:
-        text = ex.endpoint.text
+        text = ex.endpoint.log
         out_reserve(out, 2048 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)
-        out_raw(out, <const char *>b',"endpoint":"', 13)
+        out_raw(out, <const char *>b',"endpoint":', 12)
         out_bytes(out, text)
-        out_raw(out, <const char *>b'"', 1)
     out_raw(out, <const char *>b',"request_id":"', 15)
     log_text(out, ex.request_id, ex.request_id_len)
     out_raw(out, <const char *>b'","bytes_received":', 19)

@@ -7,7 +7,8 @@ cdef class Endpoint(Timer):
         object key          # (address, port): what makes an endpoint the same after an update
         str host
         int port            # 0: unix socket at `host`
-        bytes text          # "127.0.0.1:8080", for logs
+        bytes text          # "127.0.0.1:8080"
+        bytes log           # the same as a JSON string
         list idle           # Upstream, most recently used last
         uint32_t failures   # consecutive
         uint32_t ejections
@@ -31,7 +32,7 @@ cdef class Cluster:
         str sni
         uint32_t connections
         object pending      # deque of UpstreamUser that wait for a connection
-        bytes label         # name, for logs
+        bytes log           # name as a JSON string
         object __weakref__
 
     cdef int update(self, object spec) except -1

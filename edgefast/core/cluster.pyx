@@ -18,6 +18,7 @@ cdef class Endpoint(Timer):
         else:
             text = f"{host}:{port}"
         self.text = text.encode()
+        self.log = json_encode(text)
 
     cdef int succeeded(self) except -1:
         self.failures = 0
@@ -90,7 +91,7 @@ cdef class Cluster:
     def __cinit__(self, Engine engine, str name):
         self.engine = engine
         self.name = name
-        self.label = name.encode()
+        self.log = json_encode(name)
         self.resolved = {}
         self.endpoints = []
         self.pending = deque()

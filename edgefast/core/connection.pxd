@@ -18,6 +18,7 @@ cdef class Connection(Timer):
         uint8_t *pending    # bytes received and not yet consumed
         size_t pending_len, pending_cap
         ef_head *partial    # scan state of a head that came in pieces
+        Witness witness     # while a body is read
 
     cdef int attach(self, object transport, bint tls) except -1
     cdef int sendv(self, iovec *iov, int n, size_t total) except -1
@@ -31,3 +32,5 @@ cdef class Connection(Timer):
     cdef int keep(self, const uint8_t *data, size_t n) except -1
     cdef void consume(self, size_t n) noexcept
     cdef void release_memory(self) noexcept
+    cdef void keep_witness(self) noexcept
+    cdef void drop_witness(self) noexcept

@@ -171,6 +171,24 @@ cdef class Connection(Timer):
         free(self.partial)
         self.partial = NULL
 
+    cdef void keep_witness(self) noexcept:
+        """The message is over and the parser is as new: the next one may use it."""
+        cdef Engine engine = self.engine
+        if self.witness is None:
+            return
+        if self.witness.request and engine.idle_request_witness is None:
+            engine.idle_request_witness = self.witness
+        elif not self.witness.request and engine.idle_response_witness is None:
+            engine.idle_response_witness = self.witness
+        else:
+            self.witness.let_go()
+        self.witness = None
+
+    cdef void drop_witness(self) noexcept:
+        if self.witness is not None:
+            self.witness.let_go()
+            self.witness = None
+
     def get_buffer(self, hint):
         if self.tls:
             return self.engine.read_view

@@ -39,7 +39,6 @@ cdef class Downstream(Responder):
         bint internal           # the peer is a private address
         uint64_t discarded      # bytes dropped in D_DISCARD
         ef_chunk chunk
-        Witness witness         # while a body is read
         uint32_t requests
         bint head_method        # the request in flight is a HEAD
         bint processing

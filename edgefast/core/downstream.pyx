@@ -159,6 +159,7 @@ cdef class Downstream(Responder):
         if self.exchange is not None:
             if self.wants_continue and at == n and self.state != D_WAIT:
                 self.wants_continue = False
+                self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, 25)
                 self.send(<const char *>b"HTTP/1.1 100 Continue\r\n\r\n", 25)
             self.exchange.flush()
         return at
@@ -198,13 +199,14 @@ cdef class Downstream(Responder):
         verdict = self.witness.head(data, length, head, False)
         if verdict == 0:
             engine.count(G_PARSER_DISAGREEMENTS)
-            self.witness = None
+            self.drop_witness()
             self.refuse(400, DISAGREE)
             return 0
         if head.body == EF_BODY_NONE:
             if verdict == 1:
-                engine.idle_request_witness = self.witness
-            self.witness = None
+                self.keep_witness()
+            else:
+                self.drop_witness()
             self.state = D_WAIT
         elif head.body == EF_BODY_LENGTH:
             self.left = head.content_length
@@ -213,7 +215,7 @@ cdef class Downstream(Responder):
             ef_chunk_reset(&self.chunk)
             self.state = D_CHUNKED
         if verdict == 2 and head.keep_alive:  # an upgrade that the parser followed and we do not
-            self.witness = None
+            self.drop_witness()
         self.head_method = head.method == EF_M_HEAD
         self.requests += 1
         if not head.keep_alive or self.requests >= self.port.settings.max_requests or engine.draining:
@@ -240,7 +242,7 @@ cdef class Downstream(Responder):
             if result != EF_BAD and used and self.witness is not None:
                 verdict = self.witness.chunks(data + at, used, &self.chunk)
                 if verdict == 2:
-                    self.witness = None
+                    self.drop_witness()
                 elif verdict == 0:
                     self.engine.count(G_PARSER_DISAGREEMENTS)
                     result = EF_BAD
@@ -278,11 +280,12 @@ cdef class Downstream(Responder):
         if self.witness is not None:
             if not self.witness.complete:
                 self.engine.count(G_PARSER_DISAGREEMENTS)
-                self.witness = None
+                self.drop_witness()
                 return self.refuse(400, DISAGREE)
             if not self.closing:
-                self.engine.idle_request_witness = self.witness
-            self.witness = None
+                self.keep_witness()
+            else:
+                self.drop_witness()
         self.state = D_WAIT
         if ex is not None:
             return ex.request_end()
@@ -323,7 +326,7 @@ cdef class Downstream(Responder):
         if ex is not None:
             ex.client_gone()
         self.exchange = None
-        self.witness = None
+        self.drop_witness()
         self.transport = None
         self.release_memory()
 

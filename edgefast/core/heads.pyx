@@ -164,7 +164,6 @@ cdef int write_response_head(Exchange ex, Responder down, const uint8_t *base, e
     elif down.closing:
         out_raw(out, <const char *>b"connection: close\r\n", 19)
     out_raw(out, <const char *>b"\r\n", 2)
-    engine.count_n(G_DOWNSTREAM_BYTES_SENT, out.size)
     return 0
 
 

@@ -27,14 +27,19 @@ class Resolver:
         self._loop = loop
         self._watchers: dict[str, list[Callback]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._known: dict[str, tuple[str, ...]] = {}
 
     def watch(self, hostname: str, callback: Callback) -> None:
         """Call back with the addresses of a name, soon and after every change."""
         self._watchers.setdefault(hostname, []).append(callback)
-        running = self._tasks.pop(hostname, None)
-        if running is not None:
-            running.cancel()  # the new watcher wants a first answer, too
-        self._tasks[hostname] = self._loop.create_task(self._follow(hostname))
+        if hostname in self._known:  # soon, not now: the caller is in the middle of something
+            self._loop.call_soon(self._tell, hostname, callback)
+        elif hostname not in self._tasks:
+            self._tasks[hostname] = self._loop.create_task(self._follow(hostname))
+
+    def _tell(self, hostname: str, callback: Callback) -> None:
+        if callback in self._watchers.get(hostname, ()) and hostname in self._known:
+            callback(hostname, self._known[hostname])
 
     def forget(self, hostname: str, callback: Callback) -> None:
         """Undo one watch()."""
@@ -43,6 +48,7 @@ class Resolver:
             callbacks.remove(callback)
         if not callbacks:
             self._watchers.pop(hostname, None)
+            self._known.pop(hostname, None)
             task = self._tasks.pop(hostname, None)
             if task is not None:
                 task.cancel()
@@ -53,17 +59,17 @@ class Resolver:
             task.cancel()
         self._tasks.clear()
         self._watchers.clear()
+        self._known.clear()
 
     async def _follow(self, hostname: str) -> None:
-        known: tuple[str, ...] | None = None
         while True:
             answer = await self._resolve(hostname)
             if answer is None:
-                answer, wait = known or (), RETRY
+                answer, wait = self._known.get(hostname, ()), RETRY
             else:
                 wait = INTERVAL
-            if answer != known:
-                known = answer
+            if self._known.get(hostname) != answer:
+                self._known[hostname] = answer
                 for callback in list(self._watchers.get(hostname, ())):
                     callback(hostname, answer)
             await asyncio.sleep(wait)

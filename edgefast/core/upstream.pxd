@@ -27,7 +27,6 @@ cdef class Upstream(Connection):
         int64_t idle_since      # ms
         uint64_t left           # body bytes still to come
         ef_chunk chunk
-        Witness witness         # while a body is read
         object ssl              # the context it was made with; None: plain
         str sni
         int64_t idle_ms         # how long it may wait in the pool

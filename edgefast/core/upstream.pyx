@@ -75,7 +75,7 @@ cdef class Upstream(Connection):
     cdef int park(self) except -1:
         """No user any more and clean: back to the pool."""
         self.user = None
-        self.witness = None
+        self.drop_witness()
         self.state = U_IDLE
         self.idle_since = self.engine.wheel.now
         self.parked = True
@@ -166,7 +166,7 @@ cdef class Upstream(Connection):
                 if result != EF_BAD and used and self.witness is not None:
                     verdict = self.witness.chunks(data + at, used, &self.chunk)
                     if verdict == 2:
-                        self.witness = None
+                        self.drop_witness()
                     elif verdict == 0:
                         self.engine.count(G_PARSER_DISAGREEMENTS)
                         result = EF_BAD
@@ -249,12 +249,11 @@ cdef class Upstream(Connection):
         if status == 101:
             self.state = U_TUNNEL
         if verdict == 2 and not (head.body == EF_BODY_LENGTH or head.body == EF_BODY_CHUNKED):
-            self.witness = None
+            self.drop_witness()
         elif verdict == 1 and head.body == EF_BODY_NONE:
-            self.engine.idle_response_witness = self.witness
-            self.witness = None
+            self.keep_witness()
         elif self.method == EF_M_HEAD:
-            self.witness = None
+            self.drop_witness()
         if self.user.on_response_head(data, head):
             self.drop()
             return 0
@@ -272,8 +271,9 @@ cdef class Upstream(Connection):
                 self.fail(LOST_PROTOCOL)
                 return 0
             if self.keep_alive:
-                self.engine.idle_response_witness = self.witness
-            self.witness = None
+                self.keep_witness()
+            else:
+                self.drop_witness()
         self.served += 1
         self.endpoint.succeeded()
         self.user = None
@@ -289,7 +289,7 @@ cdef class Upstream(Connection):
         """The response cannot be used: tell the user, throw the connection away."""
         cdef UpstreamUser user = self.user
         self.user = None
-        self.witness = None
+        self.drop_witness()
         self.shut(True)
         if user is not None:
             self.cluster.done(self.endpoint)
@@ -315,7 +315,7 @@ cdef class Upstream(Connection):
         cdef UpstreamUser user = self.user
         self.closed = True
         self.user = None
-        self.witness = None
+        self.drop_witness()
         self.engine.wheel.disarm(self)
         self.engine.count_down(G_UPSTREAM_CONNECTIONS_ACTIVE)
         if user is not None:

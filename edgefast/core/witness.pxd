@@ -14,6 +14,7 @@ cdef class Witness:
         bint request
         Window window
 
+    cdef void let_go(self) noexcept
     cdef int head(self, const uint8_t *data, size_t n, const ef_head *head, bint no_body) except -1
     cdef int chunks(self, const uint8_t *data, size_t n, const ef_chunk *chunk) except -1
     cdef int body(self, const uint8_t *data, size_t n) except -1

@@ -26,6 +26,10 @@ cdef class Witness:
     def on_message_complete(self):
         self.complete = True
 
+    cdef void let_go(self) noexcept:
+        """Not to be used again: the parser holds our bound methods, so the circle is opened here and not by the collector."""
+        self.parser = None
+
     cdef int head(self, const uint8_t *data, size_t n, const ef_head *head, bint no_body) except -1:
         """Read a head. 1: agrees and can go on with the body (or the message is complete). 2: agrees, but the parser cannot
         frame what follows: do not use it again. 0: disagrees."""

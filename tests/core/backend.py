@@ -34,7 +34,6 @@ class Link(asyncio.Protocol):
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
-        self.received = b""  # since the last complete request
         self.bytes_in = 0
         self.lost = False
         self.reset = False  # the engine reset it
@@ -49,11 +48,14 @@ class Link(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.bytes_in += len(data)
-        self.received += data
         for message in self._reader.feed(data):
             self.calls += 1
-            self.received = bytes(self._reader.rest)
             self.backend.take(Call(self, message))
+
+    @property
+    def received(self) -> bytes:
+        """What came after the last complete request."""
+        return bytes(self._reader.rest)
 
     def eof_received(self) -> bool:
         return False
@@ -79,8 +81,8 @@ class Link(asyncio.Protocol):
             sock.shutdown(socket.SHUT_RDWR)
 
     def pause(self) -> None:
-        """Read nothing until the end."""
-        self.transport.pause_reading()
+        """Read no more. A loop that has just accepted a connection begins to read it after this turn."""
+        asyncio.get_running_loop().call_soon(self.transport.pause_reading)
 
 
 class Call:
@@ -127,9 +129,7 @@ class Backend:
     ) -> Backend:
         """Listen; the last address is `port`."""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(
-            lambda: Link(self), host, port, ssl=context, backlog=1024
-        )
+        server = await loop.create_server(lambda: Link(self), host, port, ssl=context, backlog=1024)
         self._servers.append(server)
         self.port = server.sockets[0].getsockname()[1]
         return self

@@ -49,7 +49,8 @@ def make_cluster(*ports: int, name: str = CLUSTER, **settings: Any) -> ir.Cluste
 def make_rule(*backends: str | ir.BackendRef, route: str = "ns/web", **settings: Any) -> ir.Rule:
     """A rule; backends are cluster names (weight 1) or refs. None: the usual cluster."""
     refs = tuple(
-        ir.BackendRef(cluster=one) if isinstance(one, str) else one for one in backends or (CLUSTER,)
+        ir.BackendRef(cluster=one) if isinstance(one, str) else one
+        for one in backends or (CLUSTER,)
     )
     return ir.Rule(route=route, index=0, backends=refs, **settings)
 

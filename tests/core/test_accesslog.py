@@ -24,7 +24,9 @@ async def test_a_line_says_it_all(world: World) -> None:
     port = await world.serve(make_fleet(make_cluster(backend.port)))
     client = await world.client(port)
     agent = [("User-Agent", "curl/8")]
-    await client.send(make_request("/a?b=1", method="POST", host="T.test", headers=agent, body=b"12345"))
+    await client.send(
+        make_request("/a?b=1", method="POST", host="T.test", headers=agent, body=b"12345")
+    )
     call = await backend.call()
     call.reply(b"hello world")
     await client.response()
@@ -70,15 +72,19 @@ async def test_every_byte_of_a_client_is_escaped(world: World) -> None:
         assert batch.isascii()
         assert batch.endswith(b"}\n")
     for part, line in zip(parts, lines, strict=True):
-        value = part.strip(b" \t").decode("latin-1")
-        assert line["user_agent"] == value
-        assert line["request_id"] == value
+        text = part.strip(b" \t").decode("latin-1")
+        assert line["user_agent"] == text
+        assert line["request_id"] == text
         assert list(line) == FIELDS
 
 
 async def test_bytes_that_are_refused_stay_out_of_the_log(world: World) -> None:
     port = await world.serve(make_fleet(make_cluster(1)))
-    for bad in (b'GET /"}\n{"status":200} HTTP/1.1\r\n\r\n', b"\x00\x01\xff\r\n\r\n", b'{"a":1}\n' * 9):
+    for bad in (
+        b'GET /"}\n{"status":200} HTTP/1.1\r\n\r\n',
+        b"\x00\x01\xff\r\n\r\n",
+        b'{"a":1}\n' * 9,
+    ):
         client = await world.client(port)
         await client.send(bad)
         assert (await client.response()).status >= 400
@@ -152,7 +158,9 @@ async def test_batches_are_whole_lines(world: World) -> None:
     headers = [("user-agent", "\xff" * 512)]
     for _ in range(60):  # 3 KB each
         await client.get(headers=headers)
-    await world.until(lambda: sum(map(len, world.batches)) > 180_000, "the timer hands over the rest")
+    await world.until(
+        lambda: sum(map(len, world.batches)) > 180_000, "the timer hands over the rest"
+    )
     assert len(world.batches) < 60
     assert max(map(len, world.batches)) < 65536 + 8192
     assert sum(batch.count(b"\n") for batch in world.batches) == 60

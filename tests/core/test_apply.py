@@ -122,7 +122,9 @@ async def test_a_damaged_blob_keeps_the_old_one(world: World, at: int) -> None:
 async def test_a_blob_of_another_host_is_refused(world: World) -> None:
     backend = await world.backend(say("old"))
     port = await world.serve(make_fleet(make_cluster(backend.port)))
-    data = host_blob(make_fleet(make_host(make_rule("none"), hostname="a.test")), f"{LISTENER}/a.test")
+    data = host_blob(
+        make_fleet(make_host(make_rule("none"), hostname="a.test")), f"{LISTENER}/a.test"
+    )
     ((type_, name, _),) = world.send([resource("virtual_host", HOST, data)], [], "v2")
     assert (type_, name) == ("virtual_host", HOST)
     assert (await (await world.client(port)).get()).body == b"old"
@@ -214,11 +216,18 @@ async def test_a_cluster_whose_tls_is_wrong_keeps_the_old_one(picky: World) -> N
     ((type_, name, error),) = picky.send([resource("cluster", CLUSTER, encode(new))], [], "v2")
     assert (type_, name, error) == ("cluster", CLUSTER, "no bundle for bad.test")
     assert (await client.get()).body == b"old"
-    assert picky.send(
-        [resource("cluster", CLUSTER, encode(make_cluster(1, tls=ir.UpstreamTls(sni="good.test"))))],
-        [],
-        "v3",
-    ) == []
+    assert (
+        picky.send(
+            [
+                resource(
+                    "cluster", CLUSTER, encode(make_cluster(1, tls=ir.UpstreamTls(sni="good.test")))
+                )
+            ],
+            [],
+            "v3",
+        )
+        == []
+    )
 
 
 async def test_a_listener_with_unusable_settings_keeps_the_old_one(world: World) -> None:

@@ -108,7 +108,9 @@ async def test_weights_of_endpoints_count(world: World) -> None:
         await client.response()
 
 
-async def test_a_unix_socket_is_an_endpoint(world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
+async def test_a_unix_socket_is_an_endpoint(
+    world: World, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = str(tmp_path_factory.mktemp("u") / "b")
     backend = await world.backend(say("unix"))
     await backend.start_unix(path)

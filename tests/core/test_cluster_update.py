@@ -14,7 +14,9 @@ def address(backend: Backend) -> str:
 
 
 def endpoint(world: World, backend: Backend, name: str = CLUSTER) -> dict[str, object]:
-    (found,) = [one for one in world.cluster(name)["endpoints"] if one["address"] == address(backend)]
+    (found,) = [
+        one for one in world.cluster(name)["endpoints"] if one["address"] == address(backend)
+    ]
     assert isinstance(found, dict)
     return found
 

@@ -202,7 +202,9 @@ async def test_no_ejection_is_longer_than_300_seconds(world: World) -> None:
             shift(11)
         else:
             shift(30 * times + 1)
-        await world.until(lambda: health(world) == [True, True], f"it is back for the {times}th time")
+        await world.until(
+            lambda: health(world) == [True, True], f"it is back for the {times}th time"
+        )
         await fail_until(world, port, times + 1)
 
 

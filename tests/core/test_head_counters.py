@@ -51,9 +51,7 @@ async def test_refused(world: World, name: str) -> None:
     await client.send(HEADS[name])
     answer = await client.response()
     assert answer.status in (400, 405, 414, 417, 426, 431, 501, 505)
-    moved = {
-        error for error in HEAD_ERRORS if world.counters[f"head_refused_{error}"]
-    }
+    moved = {error for error in HEAD_ERRORS if world.counters[f"head_refused_{error}"]}
     assert moved == {name}
     assert world.counters[f"head_refused_{name}"] == 1
     assert world.counters["requests_active"] == 0

@@ -5,7 +5,15 @@ from __future__ import annotations
 from core.apart import apart
 from core.backend import say
 from core.client import make_request
-from core.fleets import LISTENER, PORT, make_cluster, make_fleet, make_host, make_listener, make_rule
+from core.fleets import (
+    LISTENER,
+    PORT,
+    make_cluster,
+    make_fleet,
+    make_host,
+    make_listener,
+    make_rule,
+)
 from core.world import World
 from edgefast import ir
 
@@ -28,7 +36,9 @@ async def test_a_listener_comes_and_goes(world: World) -> None:
     port = await world.serve(make_fleet(cluster, first))
     second = await world.listen(81)
     world.apply(
-        make_fleet(cluster, first, make_listener(), other, make_host(make_rule(), listener=other.name))
+        make_fleet(
+            cluster, first, make_listener(), other, make_host(make_rule(), listener=other.name)
+        )
     )
     client = await world.client(second)
     assert (await client.get()).body == b"yes"

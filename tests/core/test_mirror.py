@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from core.backend import Call, make_response, say
@@ -11,7 +13,7 @@ from core.world import World
 from edgefast import ir
 
 
-def mirroring(*mirrors: ir.Mirror, main: int, shadow: int, **http: int) -> ir.Fleet:
+def mirroring(*mirrors: ir.Mirror, main: int, shadow: int, **http: Any) -> ir.Fleet:
     """A rule to `main` with these mirrors, all of them to `shadow`."""
     rule = make_rule("main", mirrors=mirrors)
     clusters = make_cluster(main, name="main"), make_cluster(shadow, name="shadow")
@@ -125,7 +127,9 @@ async def test_a_mirror_that_answers_badly_disturbs_nothing(world: World, how: s
         return b"\x00\x01\x02 nonsense\r\n\r\n"
 
     shadow.answer = misbehave
-    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port, route_timeout=2_000))
+    port = await world.serve(
+        mirroring(ALL, main=main.port, shadow=shadow.port, route_timeout=2_000)
+    )
     client = await world.client(port)
     for _ in range(10):
         answer = await client.ask(make_request(method="POST", body=b"x" * 1000))

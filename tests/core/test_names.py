@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from edgefast import ir
 from edgefast.core import resolver as module
 
 
-def named(port: int, *hostnames: str, name: str = CLUSTER, **settings: int) -> ir.Cluster:
+def named(port: int, *hostnames: str, name: str = CLUSTER, **settings: Any) -> ir.Cluster:
     endpoints = tuple(ir.Endpoint(hostname=one, port=port) for one in hostnames)
     return ir.Cluster(name=name, endpoints=endpoints, **settings)
 

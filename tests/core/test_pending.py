@@ -62,7 +62,9 @@ async def test_those_that_left_make_room(world: World) -> None:
 
 async def test_nothing_may_wait(world: World) -> None:
     backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port, max_connections=1, max_pending=0)))
+    port = await world.serve(
+        make_fleet(make_cluster(backend.port, max_connections=1, max_pending=0))
+    )
     one, two = await world.client(port), await world.client(port)
     await one.send(make_request())
     call = await backend.call()

@@ -22,7 +22,9 @@ def small() -> Iterator[World]:
 async def test_what_is_too_much_shares_the_overflow_row(small: World) -> None:
     backend = await small.backend(say("x"))
     rules = [(f"/{i}", make_rule(route=f"ns/route-{i}")) for i in range(6)]
-    client = await small.client(await small.serve(make_fleet(make_host(*rules), make_cluster(backend.port))))
+    client = await small.client(
+        await small.serve(make_fleet(make_host(*rules), make_cluster(backend.port)))
+    )
     for i in range(6):
         for _ in range(i + 1):
             assert (await client.get(f"/{i}")).status == 200
@@ -38,10 +40,18 @@ async def test_rules_are_named_or_numbered(world: World) -> None:
         ("/1", ir.Rule(route="ns/web", index=1, name="first", backends=ref)),
         ("/2", ir.Rule(route="ns/w\u00e9b", index=2, backends=ref)),
     )
-    client = await world.client(await world.serve(make_fleet(make_host(*rules), make_cluster(backend.port))))
+    client = await world.client(
+        await world.serve(make_fleet(make_host(*rules), make_cluster(backend.port)))
+    )
     for path in ("/0", "/1", "/2"):
         await client.get(path)
-    assert world.counters.rows().keys() == {"", "-\t-", "ns/web\t0", "ns/web\tfirst", "ns/w\u00e9b\t2"}
+    assert world.counters.rows().keys() == {
+        "",
+        "-\t-",
+        "ns/web\t0",
+        "ns/web\tfirst",
+        "ns/w\u00e9b\t2",
+    }
 
 
 async def test_a_rule_keeps_its_row_over_table_changes(world: World) -> None:

@@ -72,7 +72,9 @@ async def retries(world: World, patch: pytest.MonkeyPatch) -> None:
 async def mirrors(world: World, patch: pytest.MonkeyPatch) -> None:
     backend = await world.backend(say("x"))
     rule = make_rule(mirrors=(ir.Mirror(cluster="nowhere"),))
-    await (await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))).get()
+    await (
+        await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
+    ).get()
 
 
 async def no_listener(world: World, patch: pytest.MonkeyPatch) -> None:
@@ -87,7 +89,8 @@ async def no_route(world: World, patch: pytest.MonkeyPatch) -> None:
 async def misdirected(world: World, patch: pytest.MonkeyPatch) -> None:
     site = Site("a.test", "b.test")
     listeners = [
-        make_listener(f"ns/gw/{name}", hostname=name, protocol="HTTPS") for name in ("a.test", "b.test")
+        make_listener(f"ns/gw/{name}", hostname=name, protocol="HTTPS")
+        for name in ("a.test", "b.test")
     ]
     world.apply(make_fleet(*listeners))
     port = await world.listen(context=name_server(site.server()))

@@ -15,7 +15,9 @@ SHORT = 60  # milliseconds
 
 async def test_the_default_bounds_the_time_to_the_response_head(world: World) -> None:
     backend = await world.backend()
-    port = await world.serve(make_fleet(make_listener(route_timeout=SHORT), make_cluster(backend.port)))
+    port = await world.serve(
+        make_fleet(make_listener(route_timeout=SHORT), make_cluster(backend.port))
+    )
     client = await world.client(port)
     answer = await client.get()
     assert (answer.status, answer.body) == (504, b"the backend did not answer in time\n")
@@ -191,7 +193,9 @@ async def test_whatever_moves_is_not_idle(world: World) -> None:
         shift(200)
         await client.send(b"x")
         await world.until(
-            lambda n=sent: backend.count or backend.links and backend.links[0].received.count(b"x") > n  # type: ignore[misc]
+            lambda n=sent: (
+                backend.count or backend.links and backend.links[0].received.count(b"x") > n
+            )  # type: ignore[misc]
         )
     call = await backend.call()
     call.send(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n")
@@ -249,7 +253,9 @@ async def test_an_idle_connection_is_closed_quietly(world: World) -> None:
 async def test_deadlines_beyond_one_turn_of_the_wheel(world: World) -> None:
     """The wheel has 20 seconds of slots: longer deadlines are neither early nor lost."""
     backend = await world.backend()
-    port = await world.serve(make_fleet(make_listener(idle_timeout=60_000), make_cluster(backend.port)))
+    port = await world.serve(
+        make_fleet(make_listener(idle_timeout=60_000), make_cluster(backend.port))
+    )
     client = await world.client(port)
     await client.send(make_request())
     (await backend.call()).reply()

@@ -93,7 +93,9 @@ async def test_the_catch_all_is_a_listener_of_its_own(
     await client.stop()
 
 
-async def test_a_context_without_names_is_served(world: World, site: Site, backend: Backend) -> None:
+async def test_a_context_without_names_is_served(
+    world: World, site: Site, backend: Backend
+) -> None:
     world.apply(secure_fleet(backend.port, "a.test", "b.test"))
     port = await world.listen(context=site.server())
     client = await TlsClient.open(port, site.client(), "a.test")

@@ -18,7 +18,7 @@ def name_server(context: ssl.SSLContext) -> ssl.SSLContext:
     def note(session: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
         session.sni = (name or "").lower()  # type: ignore[attr-defined]
 
-    context.sni_callback = note  # type: ignore[assignment]
+    context.sni_callback = note
     return context
 
 

@@ -80,7 +80,7 @@ class World:
         self._shards: Shards | None = None
         self._clients: list[Client] = []
         self._backends: list[Backend] = []
-        self._servers: list[asyncio.Server] = []
+        self._servers: list[asyncio.AbstractServer] = []
         self._holds: list[socket.socket] = []
 
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -141,20 +141,12 @@ class World:
 
     # --- who is there -----------------------------------------------------------------------------
 
-    async def listen(
-        self, port: int = PORT, context: ssl.SSLContext | None = None, **settings: Any
-    ) -> int:
+    async def listen(self, port: int = PORT, context: ssl.SSLContext | None = None) -> int:
         """Accept connections of a listener's port on a free one, which is returned."""
-        server = await self.loop.create_server(
-            self.engine.factory(port, context is not None),
-            "127.0.0.1",
-            0,
-            ssl=context,
-            backlog=4096,
-            **settings,
-        )
-        self._servers.append(server)
-        return int(server.sockets[0].getsockname()[1])
+        sock = socket.create_server(("127.0.0.1", 0), backlog=4096)
+        factory = self.engine.factory(port, context is not None)
+        self._servers.append(await self.loop.create_server(factory, sock=sock, ssl=context))
+        return int(sock.getsockname()[1])
 
     async def serve(self, fleet: ir.Fleet) -> int:
         """apply() and listen()."""
@@ -250,7 +242,9 @@ class World:
         await self.until(
             lambda: self.counters["upstream_connections_active"] == 0, "backend connections closed"
         )
-        assert [one["connections"] for one in self.engine.dump()["clusters"] if one["connections"]] == []
+        assert [
+            one["connections"] for one in self.engine.dump()["clusters"] if one["connections"]
+        ] == []
         for backend in self._backends:
             backend.close()
         this = asyncio.current_task()

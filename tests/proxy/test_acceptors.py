@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 import uvloop
 
@@ -21,9 +22,8 @@ class Hello(asyncio.Protocol):
         made.append(port)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.write(b"%d" % self._port)
-        asyncio.get_running_loop().call_soon(transport.close)
+        cast(asyncio.Transport, transport).write(b"%d" % self._port)
+        transport.close()
 
 
 Talk = Callable[[Acceptors, Place, list[int]], Awaitable[None]]

@@ -336,6 +336,7 @@ def test_drain_lets_requests_finish() -> None:
         finally:
             site.stop()
         site.check_log()
+        site.remove()
 
 
 def test_drain_ends_at_its_limit() -> None:
@@ -360,6 +361,8 @@ def test_drain_ends_at_its_limit() -> None:
             assert site.exit_status(10) == 0
         finally:
             site.stop()
+        site.check_log()
+        site.remove()
 
 
 def test_address_of_the_client_is_bound_to_its_connection(

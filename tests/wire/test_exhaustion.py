@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack, suppress
 
 from origin.recording import RecordingOrigin
@@ -39,15 +40,17 @@ def test_out_of_file_descriptors() -> None:
                     client.expect("GET")
                     client.send(build_request())
                 served = 0
-                for client in clients[:60]:
+                for client in clients:
                     with suppress(NoResponse):
-                        client.read_response(0.2)
-                        served += 1
-                assert served
+                        served += client.read_response(5).status in (
+                            200,
+                            503,
+                        )  # 503: none left to connect
+                    assert client.ended != "timeout", "neither served nor turned away"
+                assert 20 <= served < 200
                 used = proc.cpu_seconds(site.worker_pids)
-                with suppress(NoResponse):
-                    clients[-1].read_response(1)
-                assert proc.cpu_seconds(site.worker_pids) - used < 0.9, "it spins"
+                time.sleep(0.5)  # what a worker that spins would use up
+                assert proc.cpu_seconds(site.worker_pids) - used < 0.4, "it spins"
             site.wait_until(lambda: serves(site), "service")
 
 

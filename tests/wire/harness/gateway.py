@@ -92,7 +92,11 @@ class Gateway:
         if kind is None:
             self._log_start = 0
             self.check_log()
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self.remove()
+
+    def remove(self) -> None:
+        """Delete objects, state and logs; after failures they are kept."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self) -> None:
         """Write the objects, start the process, wait until it serves."""

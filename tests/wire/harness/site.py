@@ -104,3 +104,4 @@ def end_shared() -> None:
     if site is not None:
         site.stop()
         site.check_log()
+        site.remove()

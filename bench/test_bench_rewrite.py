@@ -1,0 +1,278 @@
+"""Benchmark of the request path without the kernel: scan, match, rewrite both heads, count, by headers and by filters.
+
+In: a real Engine whose transports are objects in memory (both sides are "TLS" to it, so it writes through the transport). Out:
+`ns_each` in the extra info: nanoseconds per exchange, with what the loop in here costs taken off; rows differ in one thing only,
+so the difference of two rows is the price of that thing. Run: pytest bench/test_bench_rewrite.py --benchmark-enable.
+Must never assert a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mmap
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+import uvloop
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from edgefast import ir
+from edgefast._csrc import ffi, lib
+from edgefast.core import Engine
+from edgefast.table import compile_fleet, diff
+
+LISTENER = "ns/gw/http"
+PORT = 8080
+TURNS = 2_000
+RESPONSE = (
+    b"HTTP/1.1 200 OK\r\nServer: origin\r\nDate: Sat, 01 Jan 2022 00:00:00 GMT\r\n"
+    b"Content-Type: text/plain\r\nContent-Length: 13\r\n\r\nhello, world\n"
+)
+
+
+class MemoryTransport:
+    """What a protocol needs of a TLS transport; bytes go nowhere."""
+
+    written = b""
+
+    def get_extra_info(self, name: str) -> object:
+        return ("127.0.0.1", 4711) if name == "peername" else None
+
+    def write(self, data: bytes) -> None:
+        self.written = data
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        pass
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        pass
+
+
+class MemoryLoop(uvloop.Loop):
+    """A loop whose connections are made of memory."""
+
+    dialled: Any = None
+
+    async def create_connection(  # type: ignore[override]
+        self, factory: Callable[[], Any], *place: object, **options: object
+    ) -> tuple[object, object]:
+        self.dialled = factory()
+        transport = MemoryTransport()
+        self.dialled.connection_made(transport)
+        return transport, self.dialled
+
+
+class Path:
+    """An engine with one client and one backend connection."""
+
+    def __init__(self, rule: ir.Rule, http: ir.HttpSettings) -> None:
+        self.loop = MemoryLoop()
+        arena = mmap.mmap(-1, 1 << 20)
+        size = lib.ef_stat_size(8)
+        stats = mmap.mmap(-1, size)
+        assert lib.ef_stat_init(ffi.from_buffer(stats), size, 8) == 0
+        context = object()
+        self.engine: Any = Engine(
+            self.loop,
+            memoryview(arena).toreadonly(),
+            memoryview(stats),
+            worker=0,
+            upstream_ssl=lambda tls: context,
+            access_log=lambda lines: None,
+        )
+        changes = []
+        at = 64
+        for one in diff(None, compile_fleet(make_fleet(rule, http))).put:
+            arena[at : at + len(one.data)] = one.data
+            changes.append(("put", one.type, one.name, at, len(one.data)))
+            at = (at + len(one.data) + 63) & ~63
+        assert self.engine.apply(changes, "1") == []
+        self.client = self.engine.factory(PORT, True)()
+        self.to_client = MemoryTransport()
+        self.client.connection_made(self.to_client)
+
+    def feed(self, protocol: Any, data: bytes) -> None:
+        """As a read does."""
+        memoryview(protocol.get_buffer(-1))[: len(data)] = data
+        protocol.buffer_updated(len(data))
+
+    def dial(self, request: bytes) -> None:
+        """The first exchange makes the backend connection."""
+        self.feed(self.client, request)
+        self.loop.run_until_complete(asyncio.sleep(0.01))
+        self.feed(self.loop.dialled, RESPONSE)
+
+    def exchange(self, request: bytes) -> int:
+        """Many of them."""
+        client, backend, feed = self.client, self.loop.dialled, self.feed
+        for _ in range(TURNS):
+            feed(client, request)
+            feed(backend, RESPONSE)
+        return TURNS
+
+    def answer(self, request: bytes) -> int:
+        """Many that the proxy answers itself."""
+        for _ in range(TURNS):
+            self.feed(self.client, request)
+        return TURNS
+
+    def close(self) -> None:
+        self.loop.close()
+
+
+def make_fleet(rule: ir.Rule, http: ir.HttpSettings) -> ir.Fleet:
+    """One listener without a log, one host, one TLS cluster."""
+    entry = ir.Entry(match=ir.Match(kind="prefix", path=""), rule=0)
+    endpoint = ir.Endpoint(address="127.0.0.1", port=1)
+    tls = ir.UpstreamTls(sni="memory")
+    return ir.Fleet(
+        name="bench",
+        listeners=(
+            ir.Listener(
+                name=LISTENER,
+                port=PORT,
+                bind_port=PORT,
+                protocol="HTTP",
+                http=http,
+                access_log=ir.AccessLog(off=True),
+            ),
+        ),
+        virtual_hosts=(
+            ir.VirtualHost(listener=LISTENER, hostname="*", rules=(rule,), entries=(entry,)),
+        ),
+        clusters=(ir.Cluster(name="backend", endpoints=(endpoint,), tls=tls),),
+    )
+
+
+def make_request(headers: int) -> bytes:
+    lines = ["GET /api/v1/items/4711?expand=owner HTTP/1.1", "Host: shop.example.com"]
+    lines += [f"X-Header-{i}: a value of usual length {i}" for i in range(headers - 1)]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+class Bare:
+    """The same calls into nothing: what the loop itself costs."""
+
+    def __init__(self) -> None:
+        self.buffer = bytearray(65536)
+
+    def get_buffer(self, hint: int) -> bytearray:
+        return self.buffer
+
+    def buffer_updated(self, n: int) -> None:
+        pass
+
+
+def report(benchmark: BenchmarkFixture, path: Path, *fed: bytes) -> None:
+    """Nanoseconds per exchange, without the feeding."""
+    if benchmark.stats is None:  # benchmarks are disabled
+        return
+    bare, clock = Bare(), path.loop.time
+    costs = []
+    for _ in range(10):
+        begin = clock()
+        for _ in range(TURNS):
+            for data in fed:
+                path.feed(bare, data)
+        costs.append(clock() - begin)
+    for name in ("min", "median"):
+        total = benchmark.stats.stats.as_dict()[name] - min(costs)
+        benchmark.extra_info[f"ns_each_{name}"] = round(total / TURNS * 1e9)
+    print(f"\n{benchmark.name}: {benchmark.extra_info}")
+
+
+def measure(benchmark: BenchmarkFixture, call: Callable[[bytes], int], request: bytes) -> object:
+    """A few rounds; returns what the last one did."""
+    pedantic: Any = benchmark.pedantic  # it has no annotations
+    return pedantic(call, (request,), rounds=15, iterations=1, warmup_rounds=1)
+
+
+def run(
+    benchmark: BenchmarkFixture,
+    request_bytes: bytes,
+    rule: ir.Rule,
+    http: ir.HttpSettings | None = None,
+) -> None:
+    """Measure exchanges through one rule."""
+    settings = http or ir.HttpSettings()
+    unlimited = {"max_requests_per_connection": 1 << 30}
+    path = Path(rule, msgspec.structs.replace(settings, **unlimited))
+    try:
+        path.dial(request_bytes)
+        done = measure(benchmark, path.exchange, request_bytes)
+        assert done == TURNS
+        assert path.to_client.written.endswith(b"hello, world\n")
+        assert path.engine.active == 0
+        report(benchmark, path, request_bytes, RESPONSE)
+    finally:
+        path.close()
+
+
+def make_rule(**settings: Any) -> ir.Rule:
+    backend = ir.BackendRef(cluster="backend")
+    return ir.Rule(route="ns/web", index=0, backends=(backend,), **settings)
+
+
+@pytest.mark.parametrize("headers", [1, 6, 16, 40, 90])
+def test_headers(benchmark: BenchmarkFixture, headers: int) -> None:
+    run(benchmark, make_request(headers), make_rule())
+
+
+FILTERS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "remove one": {"request_headers": ir.HeaderOps(remove=("x-header-2",))},
+    "remove five": {
+        "request_headers": ir.HeaderOps(remove=tuple(f"x-header-{i}" for i in range(5)))
+    },
+    "set one": {"request_headers": ir.HeaderOps(set=(("x-header-2", "new"),))},
+    "add five": {"request_headers": ir.HeaderOps(add=tuple((f"x-{i}", "v") for i in range(5)))},
+    "response set one": {"response_headers": ir.HeaderOps(set=(("x-served-by", "edge"),))},
+    "rewrite host": {"rewrite": ir.Rewrite(hostname="internal.test")},
+    "rewrite path": {"rewrite": ir.Rewrite(path=ir.PathRewrite(kind="full", value="/new"))},
+    "rewrite prefix": {"rewrite": ir.Rewrite(path=ir.PathRewrite(kind="prefix", value="/new"))},
+    "cors": {"cors": ir.Cors(allow_origins=("*",))},
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_filters(benchmark: BenchmarkFixture, name: str) -> None:
+    request = make_request(5)[:-2] + b"Origin: https://shop.example.com\r\n\r\n"
+    run(benchmark, request, make_rule(**FILTERS[name]))
+
+
+@pytest.mark.parametrize("forwarded", ["none", "one", "trusted"])
+def test_forwarded_for(benchmark: BenchmarkFixture, forwarded: str) -> None:
+    """A request that came through other proxies."""
+    request = make_request(6)
+    if forwarded != "none":
+        request = request[:-2] + b"X-Forwarded-For: 203.0.113.7, 10.0.0.9\r\n\r\n"
+    hops = ir.ClientAddress(trusted_hops=1) if forwarded == "trusted" else ir.ClientAddress()
+    run(benchmark, request, make_rule(), ir.HttpSettings(client_address=hops))
+
+
+def test_own_answer(benchmark: BenchmarkFixture) -> None:
+    """Scan, match and an answer of the proxy's own: all but the backend and its two heads."""
+    rule = ir.Rule(route="ns/web", index=0, status=500)
+    path = Path(rule, ir.HttpSettings(max_requests_per_connection=1 << 30))
+    request = make_request(6)
+    try:
+        done = measure(benchmark, path.answer, request)
+        assert done == TURNS
+        assert path.to_client.written.startswith(b"HTTP/1.1 500 ")
+        report(benchmark, path, request)
+    finally:
+        path.close()
