@@ -12,4 +12,6 @@ from pathlib import Path
 project = tomllib.loads(Path(__file__).parent.with_name("pyproject.toml").read_text())
 name = sys.argv[1]
 extras = project["project"]["optional-dependencies"]
-sys.stdout.write("\n".join(project["build-system"]["requires"] if name == "build" else extras[name]) + "\n")
+sys.stdout.write(
+    "\n".join(project["build-system"]["requires"] if name == "build" else extras[name]) + "\n"
+)

@@ -76,9 +76,7 @@ static void open_conn(struct conn *c) {
     watch(c, EPOLLOUT, EPOLL_CTL_ADD);
 }
 
-static bool may_issue(uint64_t now) {
-    return count.issued < opt.requests && now < stop_ns;
-}
+static bool may_issue(uint64_t now) { return count.issued < opt.requests && now < stop_ns; }
 
 /* Ends a connection after an error; another takes its place as long as the run lasts. */
 static void fail(struct conn *c, uint64_t *counter) {
@@ -92,9 +90,7 @@ static void fail(struct conn *c, uint64_t *counter) {
     open_conn(c);
 }
 
-static unsigned pick(unsigned below) {
-    return (unsigned)(((wire_random(&random_state) >> 32) * below) >> 32);
-}
+static unsigned pick(unsigned below) { return (unsigned)(((wire_random(&random_state) >> 32) * below) >> 32); }
 
 static char *append_text(char *to, const char *text) {
     size_t len = strlen(text);

@@ -26,6 +26,7 @@ from edgefast.resources.decode import DecodeCache, decode_documents
 from edgefast.resources.limits import MAX_FILE_BYTES
 from edgefast.resources.loaded import Loaded
 from edgefast.resources.snapshot import Snapshot, check_duplicates
+from edgefast.resources.text import DocumentMarks
 
 __all__ = ["STANDARD_INPUT", "SUFFIXES", "FileSource", "Reading", "watch_files"]
 
@@ -192,7 +193,8 @@ class FileSource:
         if known is not None and known.objects and any(_breaks_file(one) for one in problems):
             kept = _problem(name, "Invalid", "the file is not whole; its last good content stays")
             return known._replace(problems=(*problems, kept))
-        objects = tuple(((one.ref.kind, *_place(one)), one) for one in decoded.objects)
+        before = dict(known.objects) if known is not None else {}
+        objects = tuple(_settle(one, before) for one in decoded.objects)
         if known is not None and problems:
             present = {key for key, _ in objects}
             refused = {
@@ -286,9 +288,20 @@ def _read(name: str, *, once: bool) -> tuple[bytes, _Stamp | None]:
     return data, None if fresh and regular else _stamp(facts)
 
 
-def _place(one: Loaded) -> tuple[str, str]:
-    ref = one.ref
-    return ref.namespace, ref.name
+def _settle(one: Loaded, before: dict[_Key, Loaded]) -> tuple[_Key, Loaded]:
+    """Return the key, and the item of the last time when object and lines are the same."""
+    meta = one.obj.metadata
+    key = (type(one.obj).__name__, meta.namespace, meta.name)
+    old = before.get(key)
+    if old is None or old.obj is not one.obj:
+        return key, one
+    a, b = old.marks, one.marks
+    if not isinstance(a, DocumentMarks) or not isinstance(b, DocumentMarks):
+        return key, one
+    same = (
+        a.base == b.base and a.lines is b.lines and (a.document, a.prefix) == (b.document, b.prefix)
+    )
+    return key, old if same else one
 
 
 def _breaks_file(problem: Problem) -> bool:

@@ -129,6 +129,8 @@ class Worker:
             self._frozen = True
             gc.collect()
             gc.freeze()
+            # Requests leave no cycles: the collector only has to look now and then.
+            gc.set_threshold(50_000, 20, 100)
 
     async def _drain(self) -> None:
         await self._acceptors.close_all()

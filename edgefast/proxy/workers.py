@@ -40,6 +40,7 @@ _DUMP_DEADLINE = 20.0
 _SETTLED_LIFE = 10.0
 _BACKOFF_FIRST = 0.1
 _BACKOFF_MAX = 5.0
+_BACKOFF_SERVED = 0.5
 #: places per message; each also costs up to 60 bytes of text
 _SOCKETS_PER_MESSAGE = MAX_DESCRIPTORS // 2
 
@@ -95,6 +96,7 @@ class WorkerSlot:
         self._shop = shop
         self._work = asyncio.Event()
         self._exit_after: float | None = None
+        self._has_served = False  # the worker of this life, or of the last one between two lives
         self._forget_worker()
 
     def _forget_worker(self) -> None:
@@ -137,8 +139,10 @@ class WorkerSlot:
                 break
             self.restarts += 1
             young = 0 if loop.time() - began >= _SETTLED_LIFE else young + 1
-            # The first replacement is immediate; a worker that dies of its start is held back.
-            delay = 0.0 if young <= 1 else min(_BACKOFF_FIRST * 2 ** (young - 2), _BACKOFF_MAX)
+            # The first replacement is immediate. Workers that die of their start are held back;
+            # ones that served are always back within a second, whatever it was that killed them.
+            most = _BACKOFF_SERVED if self._has_served else _BACKOFF_MAX
+            delay = 0.0 if young <= 1 else min(_BACKOFF_FIRST * 2 ** (young - 2), most)
             if delay:
                 await asyncio.sleep(delay * random.uniform(0.5, 1.0))
         self.drained = True
@@ -146,7 +150,11 @@ class WorkerSlot:
 
     async def _live(self) -> None:
         """Go through one worker's life."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        except OSError as error:  # out of descriptors: the next try waits
+            log.error("worker %d cannot be started: %s", self.number, error.strerror)
+            return
         channel: _AgentChannel = Channel(ours, msgspec.msgpack.Decoder(messages.WorkerMessage))
         process: WorkerProcess | None = None
         why = ""
@@ -154,6 +162,7 @@ class WorkerSlot:
             process = WorkerProcess(self._shop.command, theirs)
             theirs.close()
             self._forget_worker()
+            self._has_served = False
             self.pid = process.pid
             async with asyncio.TaskGroup() as life:
                 life.create_task(self._watch(process))
@@ -206,6 +215,7 @@ class WorkerSlot:
             case messages.Ack(epoch):
                 refused, self._refused = self._refused, []
                 self._ack_due = None
+                self._has_served = True
                 try:
                     fresh = self._shop.ledger.on_ack(self.number, epoch, refused)
                 except ValueError as error:

@@ -55,10 +55,12 @@ class WorkerTable:
         refused: list[Refused] = []
         changed = self._take_secrets(changes, refused)
         self.upstream_ssl.adopt(self._secrets, changed)
+        refused += self._refuse_listeners(changes)
+        held = {name for type_, name, _ in refused if type_ == "listener"}
         forward = [
             (change.op, change.type, change.name, change.offset, change.length)
             for change in changes
-            if change.type != "secret"
+            if change.type != "secret" and not (change.type == "listener" and change.name in held)
         ]
         self._note_clusters(changes)
         # An engine asks for a cluster's TLS context when it takes the cluster, so new key material
@@ -91,6 +93,22 @@ class WorkerTable:
             changed.add(change.name)
         self._secrets = secrets
         return frozenset(changed)
+
+    def _refuse_listeners(self, changes: Sequence[Change]) -> list[Refused]:
+        """Refuse what nobody here can serve as it is meant.
+
+        A PROXY protocol preamble comes before the TLS handshake. Read inside of it, as the engine
+        would, it would let any client choose its own address.
+        """
+        refused = []
+        for change in changes:
+            if change.type != "listener" or change.op == "del":
+                continue
+            one = _LISTENER.decode(self._slice(change))
+            if one.tls is not None and one.http.client_address.proxy_protocol != "off":
+                why = "clientAddress.proxyProtocol is not available yet on HTTPS listeners"
+                refused.append(("listener", change.name, why))
+        return refused
 
     def _note_clusters(self, changes: Sequence[Change]) -> None:
         """Remember the clusters that speak TLS; the others are not even decoded."""

@@ -142,11 +142,10 @@ def test_an_open_file_is_busy_until_it_is_closed(tmp_path: Path) -> None:
         watch = Watch(SUFFIXES)
         watch.follow({tmp_path: None})
         path = tmp_path / "a.yaml"
-        file = open(path, "w")  # noqa: ASYNC230, SIM115
-        file.write("x")
-        file.flush()
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT)
+        os.write(fd, b"x")
         await until(lambda: str(path) in watch.busy(), "busy file")
-        file.close()
+        os.close(fd)
         await until(lambda: str(path) not in watch.busy(), "closed file", 1.5)  # BUSY is 2 s
         watch.close()
 

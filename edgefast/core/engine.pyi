@@ -1,0 +1,38 @@
+"""Types of the compiled engine (edgefast/core/engine.pyx); what each member does is said there."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from edgefast import ir
+from edgefast.core.resolver import Resolver
+
+class Engine:
+    loop: asyncio.AbstractEventLoop
+    worker: int
+    resolver: Resolver
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        arena: memoryview,
+        stats: memoryview,
+        *,
+        worker: int,
+        upstream_ssl: Callable[[ir.UpstreamTls], ssl.SSLContext],
+        access_log: Callable[[bytes], None],
+    ) -> None: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def open_connections(self) -> int: ...
+    @property
+    def active(self) -> int: ...
+    def apply(
+        self, changes: Sequence[tuple[str, str, str, int, int]], version: str
+    ) -> list[tuple[str, str, str]]: ...
+    def factory(self, port: int, tls: bool) -> Callable[[], asyncio.BufferedProtocol]: ...
+    def drain(self) -> None: ...
+    def close(self, after: float = 0.0) -> None: ...
+    def log_flush(self) -> None: ...
+    def dump(self) -> dict[str, Any]: ...
