@@ -85,7 +85,7 @@ class Path:
         size = lib.ef_stat_size(8)
         stats = mmap.mmap(-1, size)
         assert lib.ef_stat_init(ffi.from_buffer(stats), size, 8) == 0
-        context = object()
+        context: Any = object()  # never used: connections are made by MemoryLoop
         self.engine: Any = Engine(
             self.loop,
             memoryview(arena).toreadonly(),
@@ -103,7 +103,8 @@ class Path:
         assert self.engine.apply(changes, "1") == []
         self.client = self.engine.factory(PORT, True)()
         self.to_client = MemoryTransport()
-        self.client.connection_made(self.to_client)
+        memory: Any = self.to_client
+        self.client.connection_made(memory)
 
     def feed(self, protocol: Any, data: bytes) -> None:
         """As a read does."""
@@ -113,7 +114,9 @@ class Path:
     def dial(self, request: bytes) -> None:
         """The first exchange makes the backend connection."""
         self.feed(self.client, request)
-        self.loop.run_until_complete(asyncio.sleep(0.01))
+        for _ in range(100):
+            self.loop.run_until_complete(asyncio.sleep(0))
+        assert self.loop.dialled is not None
         self.feed(self.loop.dialled, RESPONSE)
 
     def exchange(self, request: bytes) -> int:

@@ -209,6 +209,18 @@ async def test_no_ejection_is_longer_than_300_seconds(world: World) -> None:
 
 
 @apart(clock=True)
+async def test_ejections_of_long_ago_do_not_count(world: World) -> None:
+    port, _ = await _eject(world)
+    shift(31)
+    await world.until(lambda: health(world) == [True, True])
+    shift(700)
+    await fail_until(world, port, 2)
+    assert health(world) == [False, True]
+    shift(31)
+    await world.until(lambda: health(world) == [True, True], "it is back after the shortest time")
+
+
+@apart(clock=True)
 async def test_a_removed_endpoint_does_not_return_from_the_dead(world: World) -> None:
     port, bad = await _eject(world)
     good = await world.backend(say("y"))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import pytest
+from httptools import HttpParserError
 
 from core.backend import say
 from core.certificates import Site
 from core.client import make_request
 from core.counters import GAUGES
 from core.fleets import make_cluster, make_fleet, make_listener, make_rule
-from core.tls_client import TlsClient, name_server
+from core.tls_client import name_server
 from core.world import World
 from edgefast import ir
 from edgefast.core import engine as engine_module
@@ -32,9 +33,8 @@ async def tls(world: World, patch: pytest.MonkeyPatch) -> None:
     site = Site("a.test")
     world.apply(make_fleet(make_listener(protocol="HTTPS")))
     port = await world.listen(context=site.server())
-    client = await TlsClient.open(port, site.client(), "a.test")
+    client = await world.tls_client(port, site.client(), "a.test")
     await client.get()
-    await client.stop()
 
 
 async def refused_connection(world: World, patch: pytest.MonkeyPatch) -> None:
@@ -94,9 +94,8 @@ async def misdirected(world: World, patch: pytest.MonkeyPatch) -> None:
     ]
     world.apply(make_fleet(*listeners))
     port = await world.listen(context=name_server(site.server()))
-    client = await TlsClient.open(port, site.client(), "a.test")
+    client = await world.tls_client(port, site.client(), "a.test")
     assert (await client.get(host="b.test")).status == 421
-    await client.stop()
 
 
 async def disagreement(world: World, patch: pytest.MonkeyPatch) -> None:
@@ -107,7 +106,7 @@ async def disagreement(world: World, patch: pytest.MonkeyPatch) -> None:
             pass
 
         def feed_data(self, data: object) -> None:
-            raise engine_module.HttpParserError
+            raise HttpParserError
 
     patch.setattr(engine_module, "HttpRequestParser", Doubtful)
     client = await world.client(await world.serve(make_fleet(make_cluster(1))))

@@ -10,7 +10,7 @@ from core.backend import Backend, say
 from core.certificates import Site
 from core.client import Gone, make_request
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
-from core.tls_client import TlsClient, name_server
+from core.tls_client import name_server
 from core.world import World
 from edgefast import ir
 
@@ -65,32 +65,29 @@ async def test_one_listener_for_both(
     context = site.client()
     if sni is None:
         context.check_hostname = False
-    client = await TlsClient.open(port, context, sni)
+    client = await world.tls_client(port, context, sni)
     answer = await client.get(host=host)
     assert answer.status == status
     assert answer.value("connection") is None  # it may ask for the right host on this connection
     assert world.counters["misdirected"] == (status == 421)
     assert backend.count == (status == 200)
     assert (await client.get(host=sni or host)).status == (404 if sni == "other.test" else 200)
-    await client.stop()
 
 
 async def test_a_listener_for_every_host_takes_every_name(
     world: World, site: Site, backend: Backend
 ) -> None:
     port = await start(world, site, secure_fleet(backend.port, "*"))
-    client = await TlsClient.open(port, site.client(), "a.test")
+    client = await world.tls_client(port, site.client(), "a.test")
     assert (await client.get(host="b.test")).status == 200
-    await client.stop()
 
 
 async def test_the_catch_all_is_a_listener_of_its_own(
     world: World, site: Site, backend: Backend
 ) -> None:
     port = await start(world, site, secure_fleet(backend.port, "a.test", "*"))
-    client = await TlsClient.open(port, site.client(), "b.test")
+    client = await world.tls_client(port, site.client(), "b.test")
     assert [(await client.get(host=host)).status for host in ("b.test", "a.test")] == [200, 421]
-    await client.stop()
 
 
 async def test_a_context_without_names_is_served(
@@ -98,35 +95,32 @@ async def test_a_context_without_names_is_served(
 ) -> None:
     world.apply(secure_fleet(backend.port, "a.test", "b.test"))
     port = await world.listen(context=site.server())
-    client = await TlsClient.open(port, site.client(), "a.test")
+    client = await world.tls_client(port, site.client(), "a.test")
     assert (await client.get(host="b.test")).status == 200
-    await client.stop()
 
 
 async def test_backends_hear_of_it(world: World, site: Site) -> None:
     backend = await world.backend()
     port = await start(world, site, secure_fleet(backend.port, "a.test"))
-    client = await TlsClient.open(port, site.client(), "a.test")
+    client = await world.tls_client(port, site.client(), "a.test")
     await client.send(make_request(host="a.test"))
     call = await backend.call()
     assert call.message.value(b"x-forwarded-proto") == b"https"
     call.reply()
     await client.response()
     assert world.counters["connections_tls_total"] == 1
-    await client.stop()
 
 
 async def test_large_bodies_both_ways(world: World, site: Site) -> None:
     backend = await world.backend()
     port = await start(world, site, secure_fleet(backend.port, "a.test"))
-    client = await TlsClient.open(port, site.client(), "a.test")
+    client = await world.tls_client(port, site.client(), "a.test")
     body = bytes(range(256)) * 12_000
     await client.send(make_request(host="a.test", method="POST", body=body))
     call = await backend.call()
     assert call.message.body == body
     call.reply(body[::-1])
     assert (await client.response()).body == body[::-1]
-    await client.stop()
 
 
 async def test_a_failed_handshake_leaves_nothing_behind(
@@ -139,7 +133,7 @@ async def test_a_failed_handshake_leaves_nothing_behind(
         await client.receive()
         client.close()
     with pytest.raises(ssl.SSLCertVerificationError):
-        await TlsClient.open(port, ssl.create_default_context(), "a.test")
+        await world.tls_client(port, ssl.create_default_context(), "a.test")
     await world.until(lambda: world.engine.open_connections == 0)
     assert world.counters["connections_active"] == 0
     world.errors.clear()
@@ -147,8 +141,8 @@ async def test_a_failed_handshake_leaves_nothing_behind(
 
 async def test_drain_and_close(world: World, site: Site, backend: Backend) -> None:
     port = await start(world, site, secure_fleet(backend.port, "a.test"))
-    one = await TlsClient.open(port, site.client(), "a.test")
-    two = await TlsClient.open(port, site.client(), "a.test")
+    one = await world.tls_client(port, site.client(), "a.test")
+    two = await world.tls_client(port, site.client(), "a.test")
     await one.get(host="a.test")
     await two.get(host="a.test")
     world.engine.drain()
@@ -158,5 +152,3 @@ async def test_drain_and_close(world: World, site: Site, backend: Backend) -> No
     world.engine.close(0)
     with pytest.raises(Gone):
         await two.response()
-    await one.stop()
-    await two.stop()

@@ -23,6 +23,7 @@ from core.backend import Answer, Backend
 from core.client import Client
 from core.counters import Counters
 from core.fleets import PORT
+from core.tls_client import TlsClient
 from edgefast import ir
 from edgefast.core import Engine
 from edgefast.table import Resource, Shards, compile_fleet, diff
@@ -188,6 +189,14 @@ class World:
         self._clients.append(client)
         return client
 
+    async def tls_client(
+        self, port: int, context: ssl.SSLContext, name: str | None = None
+    ) -> TlsClient:
+        """Connect a client that speaks TLS."""
+        client = await TlsClient.open(port, context, name)
+        self._clients.append(client)
+        return client
+
     # --- what can be seen -------------------------------------------------------------------------
 
     def cluster(self, name: str) -> dict[str, Any]:
@@ -256,11 +265,16 @@ class World:
     def close(self) -> None:
         """Let go of sockets and loop, whatever happened."""
         logging.getLogger("edgefast.engine").removeHandler(self._faults)
+        for server in self._servers:
+            server.close()
         for client in self._clients:
             client.close()
+        for backend in self._backends:
+            backend.close()
+        self.engine.close(0)
         for sock in self._holds:
             sock.close()
         for task in asyncio.all_tasks(self.loop):
             task.cancel()
-        self.loop.run_until_complete(asyncio.sleep(0))
+        self.loop.run_until_complete(self.turns())
         self.loop.close()

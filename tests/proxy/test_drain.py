@@ -153,17 +153,17 @@ def test_a_request_in_flight_is_answered() -> None:
         nonlocal seen, go
         seen, go = asyncio.Event(), asyncio.Event()
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
-        await agent.publish(with_backend(port, server.sockets[0].getsockname()[1]))
-        request = asyncio.ensure_future(ask(port))
-        await asyncio.wait_for(seen.wait(), 20)
-        agent.drain.order("the test", min_drain=0.0)
-        await until(lambda: agent.drain.phase == "stopping", "stopping")
-        with pytest.raises(ConnectionRefusedError):
-            while True:
-                await ask(port)
-        go.set()
-        assert (await request).startswith(b"HTTP/1.1 200")
-        server.close()
+        async with server:  # a loop that is closed with a live server would never end
+            await agent.publish(with_backend(port, server.sockets[0].getsockname()[1]))
+            request = asyncio.ensure_future(ask(port))
+            await asyncio.wait_for(seen.wait(), 20)
+            agent.drain.order("the test", min_drain=0.0)
+            await until(lambda: agent.drain.phase == "stopping", "stopping")
+            with pytest.raises(ConnectionRefusedError):
+                while True:
+                    await ask(port)
+            go.set()
+            assert (await request).startswith(b"HTTP/1.1 200")
 
     seen = go = asyncio.Event()
     assert with_agent(talk, drain_timeout=20.0) == 0
