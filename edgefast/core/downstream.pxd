@@ -19,6 +19,7 @@ cdef class Responder(Connection):
         bint asked_to_close     # ... because the client said so
         bint wants_continue
         bint chunked_response
+        uint64_t discarded      # bytes dropped in D_DISCARD
 
     cdef int schedule(self) except -1
     cdef int answer(self, int status, bytes lines, bytes body, Exchange ex, bint is_head) except -1
@@ -28,6 +29,8 @@ cdef class Responder(Connection):
     cdef int response_flush(self) except -1
     cdef int response_end(self) except -1
     cdef int response_abort(self) except -1
+    cdef int linger(self) except -1
+    cdef int partial_done(self) except -1
 
 
 cdef class Downstream(Responder):
@@ -37,7 +40,6 @@ cdef class Downstream(Responder):
         bytes sni               # lower case; None: plain, or no SNI
         bytes own_lines         # forwarding lines for a request that brings no x-forwarded-for
         bint internal           # the peer is a private address
-        uint64_t discarded      # bytes dropped in D_DISCARD
         ef_chunk chunk
         uint32_t requests
         bint head_method        # the request in flight is a HEAD
@@ -51,7 +53,5 @@ cdef class Downstream(Responder):
     cdef bint hold_back(self) except -1
     cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1
     cdef int refuse(self, int status, const char *reason) except -1
-    cdef int linger(self) except -1
-    cdef int partial_done(self) except -1
     cdef int take_address(self, bytes text) except -1
     cdef int exchange_done(self, Exchange ex) except -1

@@ -303,9 +303,7 @@ cdef class Downstream(Responder):
         if address is not None:
             self.take_address(address)
         self.state = D_HEAD
-        if length == PREAMBLE_ABSENT:
-            return self.on_head(data, n)
-        return length
+        return self.on_head(data, n) if length == PREAMBLE_ABSENT else length
 
     def eof_received(self):
         cdef Exchange ex = self.exchange
@@ -373,28 +371,6 @@ cdef class Downstream(Responder):
         self.answer(status, b"upgrade: HTTP/1.1\r\n" if status == 426 else b"", text + b"\n", None, is_head)
         log_refused(self.engine, self, status, text)
         return self.linger()
-
-    cdef int partial_done(self) except -1:
-        free(self.partial)
-        self.partial = NULL
-        return 0
-
-    cdef int linger(self) except -1:
-        """No more answers: tell the client, read and drop what it still sends for a moment, then close. A close while bytes
-        still come in would reset the connection and could take the answer with it (RFC 9112 9.6)."""
-        if self.closed:
-            return 0
-        self.state = D_DISCARD
-        self.discarded = 0
-        self.resume()
-        if self.fd >= 0 and not self.spilled:
-            shutdown(self.fd, SHUT_WR)
-        elif self.transport.can_write_eof():
-            self.transport.write_eof()
-        self.unsent = <size_t>-1
-        self.stalls = 0
-        self.engine.wheel.disarm(self)
-        return self.engine.wheel.arm(self, self.engine.wheel.now + LINGER_MS)
 
     cdef int exchange_done(self, Exchange ex) except -1:
         """The exchange has ended; what comes next on this connection?"""

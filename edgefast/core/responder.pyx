@@ -85,3 +85,25 @@ cdef class Responder(Connection):
         self.engine.gather.reset()
         self.closing = True
         return self.shut(True)
+
+    cdef int partial_done(self) except -1:
+        free(self.partial)
+        self.partial = NULL
+        return 0
+
+    cdef int linger(self) except -1:
+        """No more answers: tell the client, read and drop what it still sends for a moment, then close. A close while bytes
+        still come in would reset the connection and could take the answer with it (RFC 9112 9.6)."""
+        if self.closed:
+            return 0
+        self.state = D_DISCARD
+        self.discarded = 0
+        self.resume()
+        if self.fd >= 0 and not self.spilled:
+            shutdown(self.fd, SHUT_WR)
+        elif self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.unsent = <size_t>-1
+        self.stalls = 0
+        self.engine.wheel.disarm(self)
+        return self.engine.wheel.arm(self, self.engine.wheel.now + LINGER_MS)

@@ -1,0 +1,173 @@
+"""`edgefast run` as a process, for the tests that look at it from outside: objects to serve, start, addresses, end."""
+
+import base64
+import http.client
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from proxy.living import ROOT
+from proxy.pki import Pair
+from wire.harness.ports import free_port
+
+Object = dict[str, Any]
+
+
+def gateway_class() -> Object:
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "GatewayClass",
+        "metadata": {"name": "edge"},
+        "spec": {"controllerName": "gateway.edge.io/gatewayclass-controller"},
+    }
+
+
+def gateway(*ports: int, tls: str = "") -> Object:
+    listeners: list[Object] = []
+    for port in ports:
+        listener: Object = {"name": f"p{port}", "protocol": "HTTP", "port": port}
+        if tls:
+            listener["protocol"] = "HTTPS"
+            listener["tls"] = {"certificateRefs": [{"name": tls}]}
+        listeners.append(listener)
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "Gateway",
+        "metadata": {"name": "edge", "namespace": "default"},
+        "spec": {"gatewayClassName": "edge", "listeners": listeners},
+    }
+
+
+def route(mark: str, name: str = "web") -> Object:
+    redirect = {"type": "RequestRedirect", "requestRedirect": {"hostname": f"{mark}.test"}}
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"parentRefs": [{"name": "edge"}], "rules": [{"filters": [redirect]}]},
+    }
+
+
+def tls_secret(pair: Pair) -> Object:
+    data = {"tls.crt": pair.certificate, "tls.key": pair.key}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "kubernetes.io/tls",
+        "metadata": {"name": "cert", "namespace": "default"},
+        "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
+    }
+
+
+def save(path: Path, *objects: Object) -> None:
+    beside = path.with_suffix(".tmp")
+    beside.write_text(yaml.safe_dump_all(objects))
+    beside.rename(path)
+
+
+class Process:
+    """One `edgefast run`; leave it through `stop`."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.admin, self.metrics, self.ready = (free_port() for _ in range(3))
+        self._err = folder / f"err-{self.admin}"
+        self._out = folder / f"out-{self.admin}"
+        command = [sys.executable, "-m", "edgefast.cli.main", "run", "--bind", "127.0.0.1"]
+        command += ["--admin", f"127.0.0.1:{self.admin}", "--metrics", f"127.0.0.1:{self.metrics}"]
+        command += ["--ready", f"127.0.0.1:{self.ready}", "--min-drain", "0", *arguments]
+        with open(self._err, "wb") as err, open(self._out, "wb") as out:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=ROOT
+            )
+
+    @property
+    def said(self) -> str:
+        return self._err.read_text()
+
+    @property
+    def logged(self) -> str:
+        return self._out.read_text()
+
+    def until(self, check: Callable[[], Any], what: str, deadline: float = 30.0) -> None:
+        end = time.monotonic() + deadline
+        while True:
+            try:
+                if check():
+                    return
+            except OSError:
+                pass
+            assert self.process.poll() is None, f"ended: {self.process.returncode}\n{self.said}"
+            assert time.monotonic() < end, f"no {what}:\n{self.said}"
+            time.sleep(0.01)
+
+    def wait_ready(self) -> None:
+        self.until(lambda: self.get(self.ready, "/ready")[0] == 200, "readiness")
+
+    def get(self, port: int, path: str, method: str = "GET", body: str = "") -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        try:
+            connection.request(method, path, body=body or None)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def dump(self) -> Any:
+        return json.loads(self.get(self.admin, "/dump")[1])
+
+    def workers(self) -> list[int]:
+        return [
+            int(pid)
+            for task in Path(f"/proc/{self.process.pid}/task").iterdir()
+            for pid in (task / "children").read_text().split()
+        ]
+
+    def stop(self) -> int:
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            return self.process.wait(20)
+        finally:
+            self.process.kill()
+            self.process.wait(20)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Process]]:
+    made: list[Process] = []
+
+    def begin(*arguments: str) -> Process:
+        made.append(Process(tmp_path, *arguments))
+        return made[-1]
+
+    yield begin
+    for one in made:
+        one.stop()
+
+
+def mark_of(port: int) -> str:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request("GET", "/")
+        answer = connection.getresponse()
+        return (answer.getheader("location") or str(answer.status)).partition(".test")[0][7:]
+    finally:
+        connection.close()
+
+
+def gone(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state == "Z"
+
+
+Start = Callable[..., Process]
