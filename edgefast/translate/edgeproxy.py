@@ -51,6 +51,12 @@ def check_edge_proxy(proxy: EdgeProxy, *, of_gateway: bool) -> Report:
             report.refuse("spec.accessLog.template", "NotSupported", f"template {_LATER}")
         if log.filter is not None:
             report.refuse("spec.accessLog.filter", "NotSupported", f"filter {_LATER}")
+        if log.fields:
+            report.refuse("spec.accessLog.fields", "NotSupported", f"fields {_LATER}, all are logged")
+    for field in ("workers", "deployment", "service", "hpa", "pdb", "shutdown"):
+        if getattr(spec, field) is not None:
+            said = "is of a fleet, which only a controller makes; `edgefast run` has flags instead"
+            report.warn(f"spec.{field}", "NotSupported", said)
     if of_gateway and spec.merge_gateways is not None:
         said = "is read from the EdgeProxy of a GatewayClass only"
         report.warn("spec.mergeGateways", "Forbidden", said)
