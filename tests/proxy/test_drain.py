@@ -160,8 +160,9 @@ def test_a_request_in_flight_is_answered() -> None:
             agent.drain.order("the test", min_drain=0.0)
             await until(lambda: agent.drain.phase == "stopping", "stopping")
             with pytest.raises(ConnectionRefusedError):
-                while True:
-                    await ask(port)
+                while True:  # only connected: a request that is still accepted would wait for `go`
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                    writer.close()
             go.set()
             assert (await request).startswith(b"HTTP/1.1 200")
 
