@@ -52,7 +52,9 @@ def check_edge_proxy(proxy: EdgeProxy, *, of_gateway: bool) -> Report:
         if log.filter is not None:
             report.refuse("spec.accessLog.filter", "NotSupported", f"filter {_LATER}")
         if log.fields:
-            report.refuse("spec.accessLog.fields", "NotSupported", f"fields {_LATER}, all are logged")
+            report.refuse(
+                "spec.accessLog.fields", "NotSupported", f"fields {_LATER}, all are logged"
+            )
     for field in ("workers", "deployment", "service", "hpa", "pdb", "shutdown"):
         if getattr(spec, field) is not None:
             said = "is of a fleet, which only a controller makes; `edgefast run` has flags instead"
