@@ -39,3 +39,11 @@ def make_fleet(
     )
     fleet = ir.Fleet(name="standalone", listeners=listeners, virtual_hosts=virtual_hosts)
     return compile_fleet(fleet, previous)
+
+
+def with_cluster(shards: Shards, name: str, mark: str = "") -> Shards:
+    """The same table and one cluster more; its name tells a faulty worker what to do."""
+    cluster = ir.Cluster(name=name, endpoints=(ir.Endpoint(address="127.0.0.1", port=1),))
+    data = compile_fleet(ir.Fleet(name="x", clusters=(cluster,))).resources["cluster", name].data
+    resources = {**shards.resources, ("cluster", name): make_resource("cluster", name, data)}
+    return Shards(resources, shards.version + mark + name)

@@ -11,24 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from edgefast import ir
 from edgefast.problem import Problem
 from edgefast.proxy.agent import Agent
-from edgefast.table import Shards, compile_fleet
-from edgefast.table.shards import make_resource
 from proxy.living import ask, children, descriptors, mark_of, taken, until, with_agent
-from proxy.tables import make_fleet
+from proxy.tables import make_fleet, with_cluster
 from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire
-
-
-def with_cluster(shards: Shards, name: str, mark: str = "") -> Shards:
-    """The same table and one cluster more; its name tells a faulty worker what to do."""
-    cluster = ir.Cluster(name=name, endpoints=(ir.Endpoint(address="127.0.0.1", port=1),))
-    data = compile_fleet(ir.Fleet(name="x", clusters=(cluster,))).resources["cluster", name].data
-    resources = {**shards.resources, ("cluster", name): make_resource("cluster", name, data)}
-    return Shards(resources, shards.version + mark + name)
 
 
 def test_a_table_is_served_by_every_worker_once_publish_returns() -> None:
