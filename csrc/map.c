@@ -65,6 +65,10 @@ int ef_map_put(ef_map *m, uint64_t key, uint64_t value, uint64_t *old) {
     return 0;
 }
 
+void ef_map_prefetch(const ef_map *m, uint64_t key) {
+    if (m->capacity != 0) __builtin_prefetch(m->slots + 2 * home_of(m, key == 0 ? 1 : key));
+}
+
 int ef_map_get(const ef_map *m, uint64_t key, uint64_t *value) {
     if (m->used == 0) return 0;
     const uint64_t *slot = slot_of(m, key != 0 ? key : 1);

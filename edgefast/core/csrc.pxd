@@ -199,6 +199,7 @@ cdef extern from "map.h" nogil:
     int ef_map_put(ef_map *m, uint64_t key, uint64_t value, uint64_t *old)
     int ef_map_get(const ef_map *m, uint64_t key, uint64_t *value)
     int ef_map_del(ef_map *m, uint64_t key, uint64_t *old)
+    void ef_map_prefetch(const ef_map *m, uint64_t key)
     int ef_map_next(const ef_map *m, size_t *cursor, uint64_t *key, uint64_t *value)
     uint64_t ef_hash64(uint64_t seed, const uint8_t *data, size_t len, int fold)
 
@@ -303,3 +304,7 @@ cdef extern from "<sys/ioctl.h>" nogil:
 cdef extern from "<linux/sockios.h>" nogil:
     enum:
         SIOCOUTQ
+
+
+cdef extern from *:
+    void prefetch "__builtin_prefetch" (const void *address) noexcept nogil

@@ -195,6 +195,7 @@ cdef class Downstream(Responder):
         if head.absolute_scheme and (head.absolute_scheme == 2) != self.tls:
             self.refuse(400, "the target's scheme is not the connection's")
             return 0
+        self.port.approach(data + head.host_off, head.host_len)
         self.witness = engine.request_witness()
         verdict = self.witness.head(data, length, head, False)
         if verdict == 0:
@@ -216,6 +217,7 @@ cdef class Downstream(Responder):
             self.state = D_CHUNKED
         if verdict == 2 and head.keep_alive:  # an upgrade that the parser followed and we do not
             self.drop_witness()
+        self.port.approach_host()
         self.head_method = head.method == EF_M_HEAD
         self.requests += 1
         if not head.keep_alive or self.requests >= self.port.settings.max_requests or engine.draining:

@@ -37,6 +37,7 @@ cdef class Exchange(Attempts):
         self.chunked = head.body == EF_BODY_CHUNKED
         engine.active += 1
         engine.count(G_REQUESTS_ACTIVE)
+        port.approach_table()
         self.note(base, head)
         if head.target_len > path_len:
             query = path + path_len + 1
@@ -102,6 +103,9 @@ cdef class Exchange(Attempts):
             return self.answer(404, b"", F_NO_ROUTE)
         if self.rule.status:
             return self.answer(self.rule.status, b"", F_INVALID)
+        prefetch(&self.rule.row.cells[0])  # counted in when the exchange ends
+        prefetch(&self.rule.row.cells[8])
+        prefetch(&self.rule.row.cells[16])
         if self.settings.body_size and head.content_length > self.settings.body_size:
             engine.count(G_BODY_TOO_LARGE)
             self.down.closing = True

@@ -1,12 +1,16 @@
 # From (port, Host, request) to a rule.
 
-# A virtual host with the rules that were resolved so far. Blobs lie in the arena.
+# A virtual host with the rules that were resolved so far. Blobs lie in the arena. What a request reads is side by side: in a large
+# table each line of memory that is not in a cache costs more than the work done on it.
 cdef struct Host:
     ef_vhost vhost
-    PyObject **rules        # of the root blob: Rule or NULL, by rule number; NULL array until the first hit
-    PyObject ***parts       # the same for each fragment; NULL when there are none
+    PyObject *rule          # the only rule of the root blob, when it has but one
+    PyObject **rules        # of the root blob: Rule or NULL, by rule number; NULL array until the first hit, or with one rule
     uint32_t n_rules        # of the root; what follows is counted here, because a Host may outlive its blobs
+    uint32_t name_len
+    PyObject ***parts       # as `rules`, of each fragment; NULL when there are none
     uint32_t *n_part_rules  # of each fragment
+    # behind it: name_len bytes of hostname, lower case
 
 
 cdef class ListenerTable:
@@ -40,7 +44,12 @@ cdef class PortTable:
         ListenerTable any
         bint proxy_protocol
         bint log_off            # no listener of the port writes an access log
+        uint64_t near_hash      # of the Host that is being brought near; 0 none
+        Host *near_host         # what was found for it; valid during the call that routes the request
 
+    cdef void approach(self, const uint8_t *host, size_t n) noexcept
+    cdef void approach_host(self) noexcept
+    cdef void approach_table(self) noexcept
     cdef ListenerTable find(self, const uint8_t *host, size_t n)
     cdef Rule match(self, ListenerTable listener, const uint8_t *host, size_t n, const ef_request *request, ef_hit *hit)
     cdef Rule match_host(self, ListenerTable listener, Host *host, const ef_request *request, ef_hit *hit)

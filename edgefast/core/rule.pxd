@@ -51,6 +51,7 @@ cdef class MirrorTarget:
 
 cdef class Backend:
     cdef:
+        object __weakref__
         Cluster cluster         # None: answer `status`
         int status
         HeaderOps request_ops, response_ops
@@ -64,19 +65,21 @@ cdef class Backend:
 
 cdef class Rule:
     cdef:
+        # what every request reads, side by side
         int status
-        list backends
-        uint32_t n_backends
-        uint32_t *weights
-        int64_t *current
+        bint has_retry
+        Backend only                # the rule's one backend, if it has a weight; None when there are several
+        bytes timeout_line          # b"x-edge-expected-rq-timeout-ms: ...\r\n"; None: by the port's default
         int64_t request_timeout     # ms; -1 unset (the default bounds the response head), 0 none
         int64_t backend_timeout     # ms; 0 none
-        bytes timeout_line          # b"x-edge-expected-rq-timeout-ms: ...\r\n"; None: by the port's default
-        frozenset retry_codes
-        bint has_retry
-        int attempts
-        int64_t backoff
         ef_stat_row *row
+        list backends
+        uint32_t n_backends
+        int attempts
+        uint32_t *weights
+        int64_t *current
+        frozenset retry_codes
+        int64_t backoff
         bytes log                   # b'"route":"default/web","rule":0'
         readonly str route
         readonly int index

@@ -164,7 +164,7 @@ cdef class Rule:
             if spec.timeouts.backend_request is not None:
                 self.backend_timeout = spec.timeouts.backend_request
         expected = self.request_timeout if self.request_timeout >= 0 else settings.route_timeout
-        self.timeout_line = b"x-edge-expected-rq-timeout-ms: %d\r\n" % expected if expected else b""
+        self.timeout_line = engine.tables.timeout_line(expected)
         self.retry_codes = frozenset()
         if spec.retry is not None:
             self.has_retry = True
@@ -182,6 +182,8 @@ cdef class Rule:
             raise MemoryError
         for i in range(self.n_backends):
             self.weights[i] = backends[i].weight if backends else 1
+        if self.n_backends == 1 and self.weights[0]:
+            self.only = self.backends[0]
         if self.n_backends > 1:  # start anywhere in the round, so that a table change does not favour the first
             for i in range(<uint32_t>(ef_random(engine.random) & 15)):
                 ef_pick_wrr(self.current, self.weights, self.n_backends)
@@ -199,15 +201,22 @@ cdef class Rule:
     cdef Backend choose(self):
         """The backend of the next request; None when all weights are 0."""
         cdef int i
-        if self.n_backends == 1:
-            return <Backend>PyList_GET_ITEM(self.backends, 0) if self.weights[0] else None
+        if self.only is not None:
+            return self.only
         i = ef_pick_wrr(self.current, self.weights, self.n_backends)
         return <Backend>PyList_GET_ITEM(self.backends, i) if i >= 0 else None
 
 
 cdef Backend resolve_backend(Engine engine, rule, item):
-    """A backendRef with the rule's filters folded in; item None: the rule's own filters alone."""
-    cdef Backend backend = Backend.__new__(Backend)
+    """A backendRef with the rule's filters folded in; item None: the rule's own filters alone. Those without filters are shared
+    by all rules that send to the cluster."""
+    cdef Backend backend
+    cdef bint plain = item is not None and item.cluster and not has_filters(rule) and not has_filters(item)
+    if plain:
+        backend = engine.tables.plain_backends.get(item.cluster)
+        if backend is not None:
+            return backend
+    backend = Backend.__new__(Backend)
     rewrite = (item.rewrite if item is not None else None) or rule.rewrite
     redirect = (item.redirect if item is not None else None) or rule.redirect
     cors = (item.cors if item is not None else None) or rule.cors
@@ -227,4 +236,13 @@ cdef Backend resolve_backend(Engine engine, rule, item):
     backend.redirect = Redirect(redirect) if redirect is not None else None
     backend.cors = Cors(cors) if cors is not None else None
     backend.mirrors = [MirrorTarget(engine.tables.cluster(m.cluster), m) for m in mirrors] or None
+    if plain:
+        engine.tables.plain_backends[item.cluster] = backend
     return backend
+
+
+cdef bint has_filters(spec) except -1:
+    """Whether an ir.Rule or ir.BackendRef changes what goes through it."""
+    return bool(
+        spec.request_headers or spec.response_headers or spec.rewrite or spec.redirect or spec.cors or spec.mirrors
+    )

@@ -15,11 +15,14 @@ cdef class Tables:
         ef_map cluster_places   # hash of name -> place (offset << 24 | length)
         ef_map fragment_places
         dict regexes            # pattern -> compiled
+        dict timeout_lines      # ms -> line
+        object plain_backends   # cluster name -> Backend without filters, while a rule holds it
 
     cdef Cluster cluster(self, str name)
     cdef Cluster living(self, str name)
     cdef PortTable port(self, int number)
     cdef Rule resolve_rule(self, const ef_hit *hit, HttpSettings settings)
+    cdef bytes timeout_line(self, int64_t ms)
     cdef object regex(self, bytes pattern)
     cdef const uint8_t *at(self, uint64_t offset, uint64_t length) except NULL
     cdef Host *make_host(self, str name, uint64_t offset, uint64_t length, dict staged, Host *before) except NULL

@@ -31,6 +31,8 @@ cdef class Tables:
         self.retired = WeakValueDictionary()
         self.roots = {}
         self.regexes = {}
+        self.timeout_lines = {}
+        self.plain_backends = WeakValueDictionary()
         if ef_map_init(&self.cluster_places, 64) < 0 or ef_map_init(&self.fragment_places, 16) < 0:
             raise MemoryError
 
@@ -72,6 +74,8 @@ cdef class Tables:
             self._arrange_ports()
         if len(self.regexes) > 4096:
             self.regexes.clear()
+        if len(self.timeout_lines) > 4096:
+            self.timeout_lines.clear()
         self.version = version
         self.engine.count(G_APPLIES)
         self.engine.count_n(G_RESOURCES_REFUSED, len(refused))
@@ -163,9 +167,14 @@ cdef class Tables:
         cdef const uint8_t *own = ef_blob_key(root, &key_len)
         if own[:key_len] != name.encode():
             raise ValueError("the table belongs to another virtual host")
-        host = <Host *>calloc(1, sizeof(Host))
+        hostname = name.rpartition("/")[2].encode()
+        if len(hostname) > 255:
+            raise ValueError("the hostname is longer than 255 bytes")
+        host = <Host *>calloc(1, sizeof(Host) + len(hostname))
         if host == NULL:
             raise MemoryError
+        host.name_len = <uint32_t>len(hostname)
+        memcpy(host_name(host), PyBytes_AS_STRING(hostname), host.name_len)
         host.vhost.root = root
         host.vhost.n_fragments = n
         host.n_rules = ef_blob_rules(root)
@@ -196,7 +205,9 @@ cdef class Tables:
                 fragments[i] = part
                 host.n_part_rules[i] = ef_blob_rules(part)
         if before != NULL and before.vhost.root == root:  # rules that were resolved stay resolved
+            host.rule = before.rule
             host.rules = before.rules
+            before.rule = NULL
             before.rules = NULL
             if before.parts != NULL and before.vhost.n_fragments == n:
                 host.parts = <PyObject ***>calloc(n, sizeof(PyObject **))
@@ -268,6 +279,13 @@ cdef class Tables:
         cdef size_t length
         cdef const uint8_t *payload = ef_blob_rule(hit.blob, hit.rule, &length)
         return Rule(self.engine, _decode_rule(payload[:length]), settings)
+
+    cdef bytes timeout_line(self, int64_t ms):
+        """What tells a backend how long it may take (spec 4); one object for each time, and b"" when it may take forever."""
+        line = self.timeout_lines.get(ms)
+        if line is None:
+            line = self.timeout_lines[ms] = b"x-edge-expected-rq-timeout-ms: %d\r\n" % ms if ms else b""
+        return line
 
     cdef object regex(self, bytes pattern):
         compiled = self.regexes.get(pattern)
