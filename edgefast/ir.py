@@ -123,24 +123,19 @@ class Retry(Struct, frozen=True, gc=False):
     backoff: int = 25  # milliseconds, base of the exponential backoff with full jitter
 
 
-class RateLimitSelector(Struct, frozen=True, gc=False):
-    """One clientSelector: every header predicate and the source predicate must hold."""
-
-    headers: tuple[ValueMatch, ...] = ()
-    distinct_headers: tuple[str, ...] = ()
-    source_cidr: str = ""
-    source_distinct: bool = False
-
-
 class RateLimit(Struct, frozen=True, gc=False):
-    """One rule of a RateLimitFilter."""
+    """One rule of a RateLimitFilter, as one HTTPRoute rule uses it. All its conditions must hold for a request to count."""
 
-    key: str  # names the counter: route, rule and limit digest
-    requests: int
-    unit: int  # seconds
-    selectors: tuple[RateLimitSelector, ...] = ()
-    shadow: bool = False
-    sliding: bool = False
+    name: str  # "namespace/filter#2": the RateLimitFilter and the place of the rule in it; for logs and metrics
+    counter: str  # names the counter, distinct values aside (docs/rate-limits.md)
+    requests: int  # let through per window; 0 blocks all
+    unit: int  # length of the window in seconds
+    headers: tuple[ValueMatch, ...] = ()
+    distinct_headers: tuple[str, ...] = ()  # lower case, sorted: a counter for each value; absent: nothing is counted
+    sources: tuple[str, ...] = ()  # address ranges; the client must be in all of them
+    distinct_source: bool = False  # a counter for each client address
+    shadow: bool = False  # counts and reports, never refuses
+    sliding: bool = False  # weighs in the window before
 
 
 class Rule(Struct, frozen=True, gc=False):
@@ -298,6 +293,27 @@ class Secret(Struct, frozen=True, gc=False):
         return f"Secret(name={self.name!r}, <redacted>)"
 
 
+class RateLimitStore(Struct, frozen=True, gc=False):
+    """Where the counters of rate limits are (EdgeGateway rateLimit); its secrets are never printed."""
+
+    kind: Literal["memory", "redis"] = "memory"  # memory: shared by the workers of one machine
+    mode: Literal["single", "sentinel", "cluster"] = "single"
+    addresses: tuple[str, ...] = ()  # "host:port": the server, nodes of the cluster, or the sentinels
+    master: str = ""  # the primary's name at the sentinels
+    database: int = 0
+    user: str = ""
+    password: str = ""
+    tls: bool = False
+    ca: bytes = b""  # PEM bundle; b"" is the system's
+    certificate: bytes = b""  # PEM chain of the client certificate
+    private_key: bytes = b""  # PEM
+    timeout: int = 20  # milliseconds that the store may take
+    fail_closed: bool = False  # when it fails: 500, else let through
+
+    def __repr__(self) -> str:
+        return f"RateLimitStore({self.kind!r}, {self.mode!r}, {self.addresses!r}, <redacted>)"
+
+
 class Fleet(Struct, frozen=True, gc=False):
     """All that one set of proxies serves. In standalone there is one, named "standalone"."""
 
@@ -306,6 +322,7 @@ class Fleet(Struct, frozen=True, gc=False):
     virtual_hosts: tuple[VirtualHost, ...] = ()
     clusters: tuple[Cluster, ...] = ()
     secrets: tuple[Secret, ...] = ()
+    limit_store: RateLimitStore | None = None  # None: no rule has limits
 
 
 class IR(Struct, frozen=True, gc=False):
