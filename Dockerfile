@@ -4,13 +4,18 @@
 #   docker run --read-only -v $PWD/examples:/etc/edgefast:ro -p 8080:8080 edgefast run -f /etc/edgefast/quickstart.yaml
 #
 # Runs as 65532:65532 and needs no writable file system; a volume on /var/lib/edgefast (--state-dir) is optional.
-# BASE is any Debian-like image with Python 3.11 or newer; the same one is used to build and to run.
+# Probes and Prometheus reach 19003 and 19001 from outside; admin (19000) is on loopback inside.
+# BASE is any Debian-like image with Python 3.11 or newer; the same one is used to build and to run. Without a container
+# engine, and without a registry to pull BASE from: make image.
 
 ARG BASE=python:3.13-slim-bookworm
 
 FROM ${BASE} AS build
+# Images named python have venv and headers; Debian's own Python has them in packages.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends gcc libc6-dev \
+ && { python3 -c 'import ensurepip, sysconfig; open(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null \
+      || apt-get install -y --no-install-recommends python3-venv python3-dev; } \
  && rm -rf /var/lib/apt/lists/*
 RUN python3 -m venv /opt/edgefast
 WORKDIR /src

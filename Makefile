@@ -20,11 +20,11 @@ SECONDS_PER_TARGET ?= 60
 
 C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch])
 NATIVE := setup.py $(wildcard csrc/*.c csrc/*.h csrc/internal/*.h edgefast/core/*.pyx edgefast/core/*.pxd edgefast/core/*.pxi) \
-          $(wildcard edgefast/table/csrc_build.py)
+          edgefast/table/csrc_build.py
 TEST_PACKAGES := clang clang-format curl haproxy libclang-rt-dev nginx-light openssl
 BENCH_PACKAGES := haproxy nginx-light nghttp2-client wrk
 
-.PHONY: help run test lint debug bench fuzz wheel clean
+.PHONY: help run test lint debug bench fuzz wheel image clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -57,6 +57,9 @@ fuzz: build/.test-packages ## every fuzz target for SECONDS_PER_TARGET=60
 wheel: $(VENV)/.run ## dist/*.whl
 	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist/*.whl
+
+image: $(VENV)/.run ## the container image as build/image/edgefast.tar, without a container engine
+	@.ci/image
 
 clean: ## what the build made; not the virtual environment
 	@rm -rf build dist *.egg-info edgefast/_csrc*.so edgefast/core/*.so

@@ -52,8 +52,6 @@ def c_sources() -> list[str]:
 
 def engine() -> list[Extension]:
     room = Path("edgefast/core")
-    if not (room / "engine.pyx").exists():
-        return []
     parts = [path for kind in ("pyx", "pxd", "pxi") for path in room.glob(f"*.{kind}")]
     extension = Extension(
         "edgefast.core.engine",
@@ -135,10 +133,8 @@ def is_fresh(obj: Path) -> bool:
     return all(os.path.exists(f) and os.path.getmtime(f) < built for f in [*read, __file__])
 
 
-TABLE = Path("edgefast/table/csrc_build.py")
-
 setup(
     ext_modules=engine(),
-    cffi_modules=[f"{TABLE}:ffi"] if TABLE.exists() else [],
+    cffi_modules=["edgefast/table/csrc_build.py:ffi"],
     cmdclass={"build": Build, "build_ext": BuildExt},
 )

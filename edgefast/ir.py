@@ -131,7 +131,8 @@ class RateLimit(Struct, frozen=True, gc=False):
     requests: int  # let through per window; 0 blocks all
     unit: int  # length of the window in seconds
     headers: tuple[ValueMatch, ...] = ()
-    distinct_headers: tuple[str, ...] = ()  # lower case, sorted: a counter for each value; absent: nothing is counted
+    # Lower case, sorted: a counter for each value; absent: nothing is counted.
+    distinct_headers: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()  # address ranges; the client must be in all of them
     distinct_source: bool = False  # a counter for each client address
     shadow: bool = False  # counts and reports, never refuses
@@ -217,9 +218,6 @@ class AccessLog(Struct, frozen=True, gc=False):
     """EdgeProxy spec.accessLog."""
 
     off: bool = False
-    format: Literal["json", "text"] = "json"
-    fields: tuple[str, ...] = ()  # () is every field
-    template: str = ""
     sampling: float = 1.0
     min_status: int = 0
     min_duration: int = 0
@@ -245,7 +243,6 @@ class Listener(Struct, frozen=True, gc=False):
     tls: ListenerTls | None = None
     http: HttpSettings = HttpSettings()
     access_log: AccessLog = AccessLog()
-    isolated: bool = True  # the most specific listener of the port owns the request
 
 
 # --- where requests go --------------------------------------------------------------------------------------------
@@ -298,7 +295,7 @@ class RateLimitStore(Struct, frozen=True, gc=False):
 
     kind: Literal["memory", "redis"] = "memory"  # memory: shared by the workers of one machine
     mode: Literal["single", "sentinel", "cluster"] = "single"
-    addresses: tuple[str, ...] = ()  # "host:port": the server, nodes of the cluster, or the sentinels
+    addresses: tuple[str, ...] = ()  # "host:port": server, nodes of the cluster, or sentinels
     master: str = ""  # the primary's name at the sentinels
     database: int = 0
     user: str = ""

@@ -50,6 +50,8 @@ class Problem(msgspec.Struct, frozen=True):
     `reason` is a word of the Kubernetes field errors (Required, Invalid, NotSupported, Forbidden,
     Duplicate, TooMany, TooLong) or a Gateway API condition reason (BackendNotFound, ...).
     `object` is None when the text is not an object at all; `path` is "" for the whole object.
+    `condition` is the reason of the status condition where the API asks for another word there;
+    it is no part of the text.
     """
 
     object: ObjectRef | None
@@ -59,6 +61,7 @@ class Problem(msgspec.Struct, frozen=True):
     hint: str = ""
     source: Source | None = None
     severity: Severity = "error"
+    condition: str = ""
 
     def text(self) -> str:
         """Give the problem without its place: what a status condition says."""
@@ -81,40 +84,19 @@ def _printable(text: str) -> str:
     )
 
 
-def did_you_mean(value: str, allowed: Iterable[str]) -> str:
-    """Return "did you mean X?" for the allowed word nearest to `value`, or ""."""
+def did_you_mean(value: str, allowed: Iterable[str], *, alike: float = 0.6) -> str:
+    """Return "did you mean X?" for the allowed word nearest to `value`, or "".
+
+    `alike`: which part of the letters must agree.
+    """
     if len(value) > _LONGEST_GUESS:
         return ""
     words = sorted(set(allowed))
     folded = {word.casefold(): word for word in reversed(words)}
     if value.casefold() in folded:
         return f"did you mean {folded[value.casefold()]}?"
-    near = difflib.get_close_matches(value.casefold(), folded, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(value.casefold(), folded, n=1, cutoff=alike)
     return f"did you mean {folded[near[0]]}?" if near else ""
-
-
-def check_supported(
-    value: str,
-    allowed: Iterable[str],
-    *,
-    object: ObjectRef | None,
-    path: str,
-    source: Source | None = None,
-    severity: Severity = "error",
-) -> Problem | None:
-    """Return the NotSupported problem of a value that is not among `allowed`, else None."""
-    words = tuple(allowed)
-    if value in words:
-        return None
-    return Problem(
-        object=object,
-        path=path,
-        reason="NotSupported",
-        message=supported_text(value, words),
-        hint=did_you_mean(value, words),
-        source=source,
-        severity=severity,
-    )
 
 
 def supported_text(value: str, allowed: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from edgefast.cli.options import Format, config_option, files_option, output_opt
 from edgefast.cli.output import escape_control, has_colour, write_value
 from edgefast.problem import Problem
 from edgefast.translate.pipeline import translate
+from edgefast.translate.translation import Translation
 
 
 @click.command()
@@ -27,7 +28,7 @@ from edgefast.translate.pipeline import translate
 def check(ctx: click.Context, files: tuple[Path, ...], config: Path | None, output: Format) -> None:
     """Find problems in files: exit 0 none, 1 some, 2 wrong usage."""
     inputs = read_inputs(files, config)
-    problems = collect_problems(inputs)
+    problems = collect_problems(inputs, translate(inputs.reading.snapshot, inputs.settings))
     if output == "table":
         for problem in problems:
             click.echo(render_line(problem))
@@ -37,9 +38,9 @@ def check(ctx: click.Context, files: tuple[Path, ...], config: Path | None, outp
     ctx.exit(1 if any(problem.severity == "error" for problem in problems) else 0)
 
 
-def collect_problems(inputs: Inputs) -> list[Problem]:
+def collect_problems(inputs: Inputs, translation: Translation) -> list[Problem]:
     """Problems of decoding and of translation, by file and line; errors of one place before its warnings."""
-    found = [*inputs.problems, *translate(inputs.reading.snapshot, inputs.settings).problems]
+    found = [*inputs.problems, *translation.problems]
     return sorted(dict.fromkeys(found), key=_place)
 
 

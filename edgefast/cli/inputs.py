@@ -15,8 +15,8 @@ import msgspec
 
 from edgefast.problem import Problem, Source
 from edgefast.providers.files import FileSource, Reading
-from edgefast.resources.decode import decode_config
-from edgefast.translate.settings import Settings, settings_from
+from edgefast.resources.decode import LoadedConfig, load_config
+from edgefast.translate.settings import Settings, check_config, settings_from
 
 
 class Inputs(msgspec.Struct, frozen=True):
@@ -27,24 +27,32 @@ class Inputs(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-def read_inputs(paths: Sequence[Path], config: Path | None = None) -> Inputs:
-    """Read and decode everything; the settings carry the time, so that expired certificates are found."""
+def read_inputs(
+    paths: Sequence[Path], config: Path | None = None, *, standalone: bool = True
+) -> Inputs:
+    """Read and decode everything; the settings carry the time, so that expired certificates are found.
+
+    `standalone`: the settings are those of `edgefast run`, else those of a controller.
+    """
     reading = FileSource(paths).read()
-    settings, wrong = read_settings(config)
+    loaded, wrong = read_config(config, standalone=standalone)
+    settings = settings_from(
+        loaded.config if loaded else None, standalone=standalone, now=int(time.time())
+    )
     return Inputs(reading, settings, (*wrong, *reading.problems))
 
 
-def read_settings(config: Path | None) -> tuple[Settings, tuple[Problem, ...]]:
-    """Settings of the configuration file, or the defaults with the problems that it has."""
-    now = int(time.time())
-    if config is None:
-        return settings_from(now=now), ()
+def read_config(
+    path: Path | None, *, standalone: bool = True
+) -> tuple[LoadedConfig | None, tuple[Problem, ...]]:
+    """Read the configuration file: None when there is none or it has errors, and all problems of it."""
+    if path is None:
+        return None, ()
     try:
-        data = config.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         why = f"cannot be read: {error.strerror or error}"
-        return settings_from(now=now), (
-            Problem(None, "", "Invalid", why, source=Source(str(config), 1)),
-        )
-    decoded, problems = decode_config(data, str(config))
-    return settings_from(decoded, now=now), problems
+        return None, (Problem(None, "", "Invalid", why, source=Source(str(path), 1)),)
+    loaded, problems = load_config(data, str(path))
+    unused = check_config(loaded) if loaded and standalone else ()
+    return loaded, (*problems, *unused)

@@ -2,7 +2,8 @@
 
 In: files, the configuration, addresses. Out: traffic; the access log on standard output; everything
 else on standard error. Exit status 0 after a drain, 1 when nothing could be served, 2 wrong usage,
-128 + signal after a forced end. It holds no logic of its own: it fills in settings and wires rooms.
+128 + signal after a forced end. Flags win over the configuration file. It holds no logic of its
+own: it fills in settings and wires rooms.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import click
 import uvloop
 
 from edgefast.cli.check import render_line
+from edgefast.cli.inputs import read_config
 from edgefast.cli.options import config_option
-from edgefast.problem import Problem, Source
+from edgefast.problem import Problem
 from edgefast.providers.files import FileSource
 from edgefast.proxy.address import Address, check_ip, parse_address
 from edgefast.proxy.agent import Agent
@@ -28,7 +30,7 @@ from edgefast.proxy.logs import LEVELS, start_logging
 from edgefast.proxy.servers import ServerTaken, bind_servers, make_servers
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.standalone import NothingServed, Outcome, Standalone
-from edgefast.resources.decode import decode_config
+from edgefast.resources.decode import LoadedConfig
 from edgefast.resources.edgegateway import EdgeGateway
 from edgefast.translate.settings import Settings, settings_from
 
@@ -138,6 +140,10 @@ def run(
     min_drain: float,
 ) -> None:
     """Serve Gateway API objects from files."""
+    loaded, problems = _read_config(config)
+    if loaded is not None:
+        admin = _prefer(ctx, "admin", admin, lambda: _admin_of(loaded))
+        log_level = _prefer(ctx, "log_level", log_level, lambda: _level_of(loaded))
     start_logging(log_level)
     settings = ProxySettings(
         binds=tuple(dict.fromkeys(binds)) or _WILDCARDS,
@@ -151,7 +157,7 @@ def run(
         drain_timeout=drain_timeout,
         min_drain=min_drain,
     )
-    gateway, problems = _read_config(config)
+    gateway = loaded.config if loaded else None
     try:
         status = uvloop.run(_serve(files, gateway, problems, settings))
     except* ServerTaken as group:
@@ -190,21 +196,32 @@ async def _serve(
     return await agent.run(standalone.run, *(server.run for server in servers.values()))
 
 
-def _read_config(path: Path | None) -> tuple[EdgeGateway | None, tuple[Problem, ...]]:
+def _read_config(path: Path | None) -> tuple[LoadedConfig | None, tuple[Problem, ...]]:
     """Read the configuration file; a broken one is wrong usage, not half a configuration."""
-    if path is None:
-        return None, ()
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        problem = Problem(
-            None, "", "Invalid", f"cannot be read: {error.strerror}", source=Source(str(path), 1)
-        )
-        _refuse((problem,))
-    gateway, problems = decode_config(data, str(path))
-    if gateway is None:
+    loaded, problems = read_config(path)
+    if path is not None and loaded is None:
         _refuse(problems)
-    return gateway, problems
+    return loaded, problems
+
+
+def _prefer(ctx: click.Context, name: str, value: T, configured: Callable[[], T]) -> T:
+    """Return the value of a flag that was given, else that of the configuration file."""
+    given = ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+    return value if given else configured()
+
+
+def _admin_of(loaded: LoadedConfig) -> Address | None:
+    address = loaded.config.admin.address
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    try:
+        return parse_address(f"{host}:{address.port}")
+    except ValueError as error:
+        _refuse((loaded.problem(("admin", "address", "host"), "Invalid", str(error), "error"),))
+
+
+def _level_of(loaded: LoadedConfig) -> str:
+    level = loaded.config.logging.level
+    return "warning" if level == "warn" else level
 
 
 def _say(line: str) -> None:
@@ -214,4 +231,4 @@ def _say(line: str) -> None:
 def _refuse(problems: tuple[Problem, ...]) -> NoReturn:
     for one in problems:
         _say(render_line(one))
-    sys.exit(1)
+    sys.exit(2)

@@ -16,15 +16,19 @@ from edgefast.translate.translation import Translation
 
 Table = tuple[list[str], list[list[object]]]
 REDACTED = "<redacted>"
+_OF_STORE = ("user", "password", "ca", "certificate", "private_key")
 
 
 def ir_value(translation: Translation) -> Any:
     """The IR with redacted Secrets; defaults are left out, as in the encoding."""
     fleets = []
     for fleet in translation.ir.fleets:
-        value = msgspec.to_builtins(msgspec.structs.replace(fleet, secrets=()))
+        open_ = msgspec.structs.replace(fleet, secrets=(), limit_store=None)
+        value = msgspec.to_builtins(open_)
         if fleet.secrets:
             value["secrets"] = [_redact(secret) for secret in fleet.secrets]
+        if fleet.limit_store:
+            value["limit_store"] = _redact_store(fleet.limit_store)
         fleets.append(value)
     return {"fleets": fleets}
 
@@ -32,6 +36,13 @@ def ir_value(translation: Translation) -> Any:
 def _redact(secret: ir.Secret) -> dict[str, str]:
     parts = {"certificate": secret.certificate, "private_key": secret.private_key, "ca": secret.ca}
     return {"name": secret.name, **{name: REDACTED for name, data in parts.items() if data}}
+
+
+def _redact_store(store: ir.RateLimitStore) -> Any:
+    """The store of counters, without what opens it."""
+    hidden = {name: getattr(store, name) for name in _OF_STORE}
+    value = msgspec.to_builtins(store)
+    return {**value, **{name: REDACTED for name, data in hidden.items() if data}}
 
 
 def ir_table(translation: Translation) -> Table:

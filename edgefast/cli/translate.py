@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
-import msgspec
 
 from edgefast.cli import show
 from edgefast.cli.check import collect_problems, render_line
@@ -44,10 +43,9 @@ def translate(
     target: Target, cluster: bool, files: tuple[Path, ...], config: Path | None, output: Format
 ) -> None:
     """Show what files are compiled to."""
-    inputs = read_inputs(files, config)
-    settings = msgspec.structs.replace(inputs.settings, standalone=not cluster)
-    translation = translate_objects(inputs.reading.snapshot, settings)
-    for problem in collect_problems(inputs):
+    inputs = read_inputs(files, config, standalone=not cluster)
+    translation = translate_objects(inputs.reading.snapshot, inputs.settings)
+    for problem in collect_problems(inputs, translation):
         click.echo(render_line(problem), err=True)
     if output == "table":
         write_table(*TABLES[target](translation))

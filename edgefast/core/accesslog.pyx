@@ -67,7 +67,8 @@ cdef void log_ms(Out *out, int64_t us) noexcept:
 
 
 cdef tuple FLAG_NAMES = (
-    b"NR", b"NE", b"UO", b"UF", b"UR", b"UPE", b"UT", b"DC", b"RT", b"CFG", b"RD", b"CORS", b"MD", b"TL", b"SI",
+    b"NR", b"NE", b"UO", b"UF", b"UR", b"UPE", b"UT", b"DC", b"RT", b"CFG", b"RD", b"CORS", b"MD", b"TL", b"SI", b"RL",
+    b"RLSE",
 )
 
 
@@ -87,7 +88,10 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     out_raw(out, <const char *>b'{"time":"', 9)
     engine.clock.log_time(out)
     out_raw(out, <const char *>b'","client":"', 12)
-    out_bytes(out, ex.down.peer)
+    out_bytes(out, ex.client)
+    if ex.client is not ex.down.peer:
+        out_raw(out, <const char *>b'","peer":"', 10)
+        out_bytes(out, ex.down.peer)
     out_raw(out, <const char *>b'","method":"', 12)
     log_text(out, ex.raw.data, ex.method_len)
     out_raw(out, <const char *>b'","host":"', 10)
@@ -98,7 +102,7 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     out_number(out, ex.status)
     out_raw(out, <const char *>b',"flags":"', 10)
     first = 1
-    for i in range(15):
+    for i in range(17):
         if ex.flags >> i & 1:
             if not first:
                 out_raw(out, <const char *>b",", 1)
@@ -108,6 +112,15 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     if ex.rule is not None:
         out_raw(out, <const char *>b",", 1)
         out_bytes(out, ex.rule.log)
+    if ex.verdict is not None and ex.verdict.limit is not None:
+        text = ex.verdict.limit.log
+        out_reserve(out, 4096 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)
+        out_raw(out, <const char *>b',"limit":', 9)
+        out_bytes(out, text)
+        out_raw(out, <const char *>b',"limit_window":', 16)
+        out_number(out, ex.verdict.window)
+        out_raw(out, <const char *>b',"limit_remaining":', 19)
+        out_number(out, ex.verdict.remaining)
     if ex.backend is not None and ex.backend.cluster is not None:
         text = ex.backend.cluster.log
         out_reserve(out, 4096 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)

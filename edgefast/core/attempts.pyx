@@ -173,7 +173,9 @@ cdef class Attempts(UpstreamUser):
                 endpoint.failed()
                 return self.retry(self.backoff())
         endpoint.failed()
-        return self.fail(502, F_RESET)
+        # A route that retries has been told that its backends may be away: that is 503, as for a connection that was never made
+        # (conformance HTTPRouteRetryConnectionError).
+        return self.fail(503 if self.rule.has_retry and not up.got_bytes else 502, F_RESET)
 
     cdef int on_up_writable(self, bint writable) except -1:
         if writable:
@@ -213,14 +215,16 @@ cdef class Attempts(UpstreamUser):
         return self.in_budget()
 
     cdef int64_t backoff(self) noexcept:
-        """Exponential with full jitter; the cap is ten times the base."""
+        """Exponential with jitter above the base, which is a minimum (HTTPRouteRetry.backoff); the cap is ten times the base."""
         cdef int64_t base = self.rule.backoff
         cdef int64_t span = base << (self.tries - 1 if self.tries < 5 else 4)
         if span > base * 10:
             span = base * 10
         if span <= 0:
             return 0
-        return base // 2 + <int64_t>(ef_random(self.engine.random) % <uint64_t>(span + 1)) // 2
+        if span == base:
+            span += base // 4
+        return base + <int64_t>(ef_random(self.engine.random) % <uint64_t>(span - base + 1))
 
     cdef int retry(self, int64_t wait) except -1:
         self.flags |= F_RETRIED

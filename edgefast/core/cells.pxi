@@ -36,6 +36,11 @@ cdef enum:
     G_PROXY_PROTOCOL_REFUSED = 32
     G_PATH_REFUSED = 33
     G_HEAD_REFUSED = 34  # + enum ef_head_error - 1
+    G_LIMIT_BATCHES = 62
+    G_LIMIT_STORE_US = 63
+    G_LIMIT_STORE_ERRORS = 64
+    G_LIMIT_TIMEOUTS = 65
+    G_LIMIT_STORE_FULL = 66
 
 cdef enum:
     C_ABORTED = 5
@@ -46,3 +51,11 @@ cdef enum:
     C_TIMEOUTS = 10
     C_RETRIES = 11
     C_BUCKETS = 12
+
+cdef enum:
+    L_OK = 0
+    L_OVER = 1
+    L_SHADOW_OVER = 2
+    L_ERROR = 3
+    L_STORE_US = 4
+    L_LOCAL_OVER = 5

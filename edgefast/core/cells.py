@@ -6,7 +6,7 @@ cells, and by proxy/metrics, which reads them. Names are stable: new ones go at 
 
 from __future__ import annotations
 
-__all__ = ["BUCKET_BOUNDS_MS", "GLOBALS", "HEAD_ERRORS", "ROW"]
+__all__ = ["BUCKET_BOUNDS_MS", "GLOBALS", "HEAD_ERRORS", "LIMIT", "ROW"]
 
 # Upper bounds of the latency buckets in milliseconds (ef_stat_bucket); the last bucket is +Inf.
 BUCKET_BOUNDS_MS: tuple[float, ...] = (
@@ -58,6 +58,13 @@ GLOBALS: tuple[str, ...] = (
     "proxy_protocol_refused",
     "path_refused",
     *("head_refused_" + name for name in HEAD_ERRORS),
+    "limit_batches",
+    "limit_store_us",
+    "limit_store_errors",
+    "limit_timeouts",
+    "limit_store_full",
+    "handshakes_active",
+    "handshakes_failed",
 )
 
 ROW: tuple[str, ...] = (
@@ -75,6 +82,9 @@ ROW: tuple[str, ...] = (
     "retries",
     *(f"duration_bucket_{i}" for i in range(len(BUCKET_BOUNDS_MS) + 1)),
 )
+
+# A row whose label is "limit\t<route>\t<limit>".
+LIMIT: tuple[str, ...] = ("ok", "over", "shadow_over", "error", "store_us", "over_local")
 
 assert len(GLOBALS) <= 128, "csrc/stat.h EF_STAT_GLOBALS"
 assert len(ROW) <= 48, "csrc/stat.h EF_STAT_CELLS"

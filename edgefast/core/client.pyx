@@ -91,6 +91,8 @@ cdef bytes client_address(HttpSettings settings, bytes peer, bytes received):
     """The address to believe, given x-forwarded-for as received (joined by commas)."""
     entries = [entry.strip() for entry in received.split(b",")] if received else []
     if settings.trusted_hops:
+        if settings.trusted_networks and not in_networks(settings.trusted_networks, peer):
+            return peer  # both are set: hops count for these peers only
         if len(entries) < settings.trusted_hops:
             return peer
         named = entries[len(entries) - settings.trusted_hops]

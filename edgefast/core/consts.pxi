@@ -12,6 +12,7 @@ cdef enum:
     DISCARD_LIMIT = 65536  # unread request body that is worth reading to keep the connection
     PIPELINE_LIMIT = 32768  # bytes of further requests kept while one is in flight, then reading pauses
     FLUSH_STALLS = 30  # looks, LINGER_MS apart, at which a closing connection's peer may have taken nothing
+    IDLE_GRACE_MS = 3000  # an idle connection that is to go may still bring one request
     LINGER_MS = 1000  # read and drop after an error answer, so that the client sees the answer and no reset
     LINGER_BYTES = 4194304  # at most that many
     MAX_INFORMATIONAL = 10  # 1xx answers per request
@@ -26,5 +27,8 @@ cdef enum:
     LOG_BATCH = 65536  # bytes of access log gathered before it is handed over at once
     LOG_FLUSH_MS = 100  # or after that time
     LOG_FIELD = 512  # bytes of a client-sent value in a log line; the rest is cut
+    LIMIT_PART = 128  # bytes of a distinct value in a counter's key; longer ones are digested
+    LIMIT_BATCH = 512  # counters asked for at once
+    LIMIT_SPENT = 65536  # counters remembered as spent
     PROXY_LINE = 108  # PROXY protocol v1 line, from its specification 2.1
     PROXY_V2_MAX = 4096  # PROXY protocol v2 block with TLVs

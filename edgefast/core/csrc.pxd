@@ -295,6 +295,7 @@ cdef extern from "<arpa/inet.h>" nogil:
     struct sockaddr_in6:
         in6_addr sin6_addr
     const char *inet_ntop(int family, const void *source, char *to, socklen_t size)
+    int inet_pton(int family, const char *source, void *to)
 
 
 cdef extern from "<sys/ioctl.h>" nogil:
@@ -303,7 +304,21 @@ cdef extern from "<sys/ioctl.h>" nogil:
 
 cdef extern from "<linux/sockios.h>" nogil:
     enum:
+        SIOCINQ
         SIOCOUTQ
+
+
+cdef extern from "limit.h" nogil:
+    ctypedef struct ef_limit:
+        pass
+
+    ctypedef struct ef_limit_result:
+        uint32_t admitted, remaining
+        uint64_t reset_ms, window
+
+    int ef_limit_check(const void *mem, size_t len)
+    int ef_limit_take(ef_limit *store, const uint8_t *key, size_t key_len, uint32_t n, uint32_t limit, uint32_t unit, int sliding,
+                      uint64_t now_ms, ef_limit_result *out)
 
 
 cdef extern from *:

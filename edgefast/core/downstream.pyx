@@ -225,8 +225,7 @@ cdef class Downstream(Responder):
             self.asked_to_close = not head.keep_alive
         engine.wheel.disarm(self)
         self.wants_continue = head.expect_continue
-        ex = Exchange.__new__(Exchange, self)
-        self.exchange = ex
+        ex = self.exchange = Exchange.__new__(Exchange, self)
         ex.begin(data, head)
         if self.state == D_WAIT and self.exchange is ex:
             ex.request_end()
@@ -390,7 +389,7 @@ cdef class Downstream(Responder):
         if self.state == D_DISCARD:
             return 0
         if self.closing or self.engine.draining:
-            if self.tls and self.asked_to_close and not self.pending_len:
+            if self.asked_to_close and not self.pending_len and self.nothing_unread():
                 return self.shut(False)
             return self.linger()
         self.state = D_HEAD

@@ -28,6 +28,10 @@ cdef class ListenerTable
 cdef class PortTable
 cdef class Witness
 cdef class HeaderOps
+cdef class Limit
+cdef class Verdict
+cdef class Check
+cdef class Limiter
 
 include "wheel.pxd"
 include "headers.pxd"
@@ -41,6 +45,7 @@ include "tables.pxd"
 include "gather.pxd"
 include "clock.pxd"
 include "accesslog.pxd"
+include "limit.pxd"
 include "exchange.pxd"
 include "downstream.pxd"
 
@@ -61,6 +66,7 @@ cdef class Engine:
         ef_head response_head
         Gather gather
         Tables tables
+        readonly Limiter limiter
         # life
         readonly int worker
         object upstream_ssl
@@ -92,6 +98,7 @@ cdef class Engine:
     cdef inline void count_down(self, int cell) noexcept:
         ef_stat_sub(&self.stat.globals[cell], 1)
 
+    cdef int release_idle(self, PortTable port) except -1
     cdef Witness request_witness(self)
     cdef Witness response_witness(self)
     cdef int keep_mirror(self, Mirror mirror) except -1

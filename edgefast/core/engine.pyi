@@ -3,12 +3,32 @@
 import asyncio
 import ssl
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from edgefast import ir
 from edgefast.core.resolver import Resolver
 
+class Check:
+    key: bytes
+    n: int
+    limit: int
+    unit: int
+    sliding: bool
+
+class Limiter:
+    def use(self, store: LimitStore | None, timeout: int, fail_closed: bool) -> None: ...
+    def settle(self, checks: list[Check], values: Sequence[int]) -> None: ...
+    def fail(self, checks: list[Check], reason: str) -> None: ...
+    def dump(self) -> dict[str, Any]: ...
+
+class LimitStore(Protocol):
+    available: bool
+    def submit(self, checks: list[Check]) -> None: ...
+    def abandon(self) -> None: ...
+    def state(self) -> dict[str, object]: ...
+
 class Engine:
+    limiter: Limiter
     loop: asyncio.AbstractEventLoop
     worker: int
     resolver: Resolver
@@ -21,6 +41,7 @@ class Engine:
         worker: int,
         upstream_ssl: Callable[[ir.UpstreamTls], ssl.SSLContext],
         access_log: Callable[[bytes], None],
+        limits: memoryview,
     ) -> None: ...
     @property
     def version(self) -> str: ...

@@ -22,6 +22,7 @@ import time
 from asyncio import CancelledError, timeout as asyncio_timeout
 from collections import deque
 from http import HTTPStatus
+from hashlib import blake2b
 from ipaddress import ip_address, ip_network
 from ssl import SSLError
 from weakref import WeakValueDictionary
@@ -32,7 +33,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, Htt
 from orjson import dumps as json_encode
 
 from edgefast import ir
-from edgefast.core.cells import GLOBALS, HEAD_ERRORS, ROW
+from edgefast.core.cells import GLOBALS, HEAD_ERRORS, LIMIT, ROW
 from edgefast.core.resolver import Resolver
 
 include "consts.pxi"
@@ -69,6 +70,7 @@ include "connection.pyx"
 include "cluster.pyx"
 include "upstream.pyx"
 include "rule.pyx"
+include "limit.pyx"
 include "router.pyx"
 include "tables.pyx"
 include "heads.pyx"
@@ -104,9 +106,10 @@ cdef class Engine:
 
     loop: a uvloop loop. arena: read-only view of the whole reserved mapping. stats: writable view of this worker's segment
     (csrc/stat.h). upstream_ssl: ir.UpstreamTls -> SSLContext. access_log: takes batches of complete lines and must not block.
+    limits: writable view of the counters that all workers share (csrc/limit.h).
     """
 
-    def __cinit__(self, loop, arena, stats, *, int worker, upstream_ssl, access_log):
+    def __cinit__(self, loop, arena, stats, *, int worker, upstream_ssl, access_log, limits):
         cdef Py_buffer view
         cdef size_t size
         self.loop = loop
@@ -134,6 +137,7 @@ cdef class Engine:
             raise ValueError("stats is not a counter segment")
         for name in ("connections_active", "requests_active", "upstream_connections_active", "tunnels_active"):
             self.stat.globals[GLOBALS.index(name)] = 0  # gauges of a worker that died
+        self.limiter = Limiter(self, limits)
         self.unmatched = ef_stat_get(self.stat, <const uint8_t *>b"-\t-", 3)
         self.connections = set()
         self.mirrors = set()
@@ -180,13 +184,19 @@ cdef class Engine:
 
     def drain(self):
         """From now on answers carry `connection: close`; connections that stay idle are closed after a grace."""
-        cdef Downstream down
         self.draining = True
+        self.release_idle(None)
+
+    cdef int release_idle(self, PortTable port) except -1:
+        """Close connections that stay idle, after a grace in which a request may still come; port None: all of them."""
+        cdef Downstream down
         self.wheel.refresh()
         for down in self.connections:
+            if port is not None and down.port is not port:
+                continue
             if down.exchange is None and down.state == D_HEAD and not down.pending_len and not down.closed:
                 self.wheel.disarm(down)
-                self.wheel.arm(down, self.wheel.now + 3000)
+                self.wheel.arm(down, self.wheel.now + IDLE_GRACE_MS)
 
     def close(self, double after=0.0):
         """The end of a drain: close idle connections now, abort the rest after `after` seconds."""
@@ -256,6 +266,7 @@ cdef class Engine:
             "active": self.active,
             "listeners": self.tables.dump(),
             "clusters": [cluster.dump() for cluster in self.tables.clusters.values()],
+            "rate_limits": self.limiter.dump(),
         }
 
 
@@ -267,10 +278,15 @@ def _check_cells():
         G_TUNNELS_ACTIVE: "tunnels_active",
         G_PATH_REFUSED: "path_refused",
         G_HEAD_REFUSED: "head_refused_" + HEAD_ERRORS[0],
+        G_LIMIT_BATCHES: "limit_batches",
+        G_LIMIT_STORE_FULL: "limit_store_full",
     }
     rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0"}
     names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))
-    if any(GLOBALS[i] != name for i, name in expected.items()) or any(ROW[i] != name for i, name in rows.items()):
+    if (
+        any(GLOBALS[i] != name for i, name in expected.items()) or any(ROW[i] != name for i, name in rows.items())
+        or LIMIT[L_STORE_US] != "store_us"
+    ):
         raise ImportError("edgefast/core/cells.pxi does not fit cells.py")
     if names != HEAD_ERRORS:
         raise ImportError(f"edgefast/core/cells.py HEAD_ERRORS does not fit csrc/head.h: {names}")

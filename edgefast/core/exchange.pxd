@@ -17,6 +17,8 @@ cdef enum Flag:
     F_MISDIRECTED = 4096
     F_TOO_LARGE = 8192
     F_IDLE = 16384
+    F_LIMITED = 32768
+    F_LIMIT_ERROR = 65536   # the store of rate limits failed: passed or refused by policy
 
 
 # What an exchange knows of its tries. The ends are Exchange's.
@@ -67,6 +69,9 @@ cdef class Exchange(Attempts):
         Out raw                 # the client's head, for the access log
         list mirrors
         bytes cors_lines
+        bytes client            # the address to believe (EdgeProxy clientAddress)
+        bytes received          # x-forwarded-for as it came, joined; None when it is of no concern
+        Verdict verdict         # of the rule's limits; None when none counts the request
         int64_t started         # us
         uint64_t bytes_in
         uint32_t method_len, target_off, target_len, authority_off, authority_len, agent_off, agent_len
@@ -75,6 +80,10 @@ cdef class Exchange(Attempts):
 
     cdef int begin(self, const uint8_t *base, ef_head *head) except -1
     cdef int note(self, const uint8_t *base, ef_head *head) except -1
+    cdef int learn_client(self, const uint8_t *base, ef_head *head) except -1
+    cdef int reply(self, int status, bytes lines, uint32_t flag) except -1
+    cdef int on_verdict(self) except -1
+    cdef int set_off(self) except -1
     cdef bint on_cors(self, const uint8_t *base, ef_head *head) except -1
     cdef int forward(self, const uint8_t *base, ef_head *head, const uint8_t *path, size_t path_len, const uint8_t *query,
                      size_t query_len, size_t prefix_len) except -1

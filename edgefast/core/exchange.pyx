@@ -30,6 +30,7 @@ cdef class Exchange(Attempts):
         cdef bint asterisk
         cdef bytes target
         self.settings = port.settings
+        self.client = self.down.peer
         self.started = now_us()
         self.method = head.method
         self.upgrade = head.upgrade and head.body == EF_BODY_NONE  # with a body it is an ordinary request
@@ -88,9 +89,12 @@ cdef class Exchange(Attempts):
                 engine.count(G_MISDIRECTED)
                 return self.answer(421, b"", F_MISDIRECTED)
         if self.listener is None:
+            if not port.listeners:
+                self.down.closing = True  # nothing is served here any more
             engine.count(G_NO_LISTENER)
             return self.answer(404, b"", F_NO_ROUTE)
         self.settings = self.listener.settings
+        self.learn_client(base, head)
         request.query = query
         request.query_len = query_len
         request.method = head.method
@@ -115,14 +119,58 @@ cdef class Exchange(Attempts):
             return self.answer(500, b"", F_INVALID)
         if self.backend.cors is not None and self.on_cors(base, head):
             return 0
+        if self.rule.limits is not None:
+            self.verdict = engine.limiter.ask(self, &request)
+            if self.verdict is not None and self.verdict.left == 0 and (self.verdict.over or self.verdict.failed):
+                return self.on_verdict()
         if self.backend.redirect is not None:
             target = self.backend.redirect.location(
                 self, path, path_len, hit.prefix_len, query, query_len, host, head.host_len
             )
-            return self.answer(self.backend.redirect.status, b"location: " + target + b"\r\n", F_REDIRECT)
+            return self.reply(self.backend.redirect.status, b"location: " + target + b"\r\n", F_REDIRECT)
         if self.backend.cluster is None:
-            return self.answer(self.backend.status, b"", F_INVALID)
+            return self.reply(self.backend.status, b"", F_INVALID)
         return self.forward(base, head, path, path_len, query, query_len, hit.prefix_len)
+
+    cdef int learn_client(self, const uint8_t *base, ef_head *head) except -1:
+        """Whose request it is, where other proxies may have spoken for the client (http1: x-forwarded-for)."""
+        cdef bytes value
+        cdef uint16_t i
+        cdef bint listed = False
+        for i in range(head.n_spans):
+            if head.spans[i].id == EF_H_X_FORWARDED_FOR:
+                listed = True
+                break
+        if not listed and self.settings.trusted_hops == 0 and not self.settings.trusted_networks:
+            return 0
+        self.received = b""
+        for i in range(head.n_spans):
+            if head.spans[i].id == EF_H_X_FORWARDED_FOR and head.spans[i].val_len:
+                value = base[head.spans[i].val_off:head.spans[i].val_off + head.spans[i].val_len]
+                self.received = self.received + b"," + value if self.received else value
+        self.client = client_address(self.settings, self.down.peer, self.received)
+        return 0
+
+    cdef int reply(self, int status, bytes lines, uint32_t flag) except -1:
+        """The proxy's own answer to a request that its limits let pass, once they have."""
+        cdef Verdict verdict = self.verdict
+        if verdict is None or verdict.left == 0:
+            return self.answer(status, lines, flag)
+        verdict.held_status = status
+        verdict.held_lines = lines
+        verdict.held_flag = flag
+        return 0
+
+    cdef int on_verdict(self) except -1:
+        """All limits have spoken."""
+        cdef Verdict verdict = self.verdict
+        if verdict.over:
+            return self.answer(429, b"x-edge-ratelimited: true\r\n", F_LIMITED)
+        if verdict.failed:
+            return self.answer(500, b"", F_LIMIT_ERROR)
+        if verdict.held_status:
+            return self.answer(verdict.held_status, verdict.held_lines, verdict.held_flag)
+        return self.set_off()
 
     cdef int note(self, const uint8_t *base, ef_head *head) except -1:
         """Keep what the access log needs: the head's bytes are gone when the exchange ends."""
@@ -174,15 +222,24 @@ cdef class Exchange(Attempts):
 
     cdef int forward(self, const uint8_t *base, ef_head *head, const uint8_t *path, size_t path_len, const uint8_t *query,
                      size_t query_len, size_t prefix_len) except -1:
-        """Write the backend's request head, start mirrors, ask for a connection."""
-        cdef MirrorTarget target
-        cdef Mirror mirror
+        """Write the backend's request head; its bytes are gone when the limits' answer comes."""
         cdef int64_t now = self.engine.wheel.now
         write_request_head(self, base, head, path, path_len, query, query_len, prefix_len)
         self.keeps_body = True
         self.idle_deadline = now + self.settings.stream_idle_timeout
         if self.rule.request_timeout > 0:
             self.route_deadline = now + self.rule.request_timeout
+        if self.verdict is not None and self.verdict.left:
+            return self.rearm()
+        return self.set_off()
+
+    cdef int set_off(self) except -1:
+        """Start mirrors, ask for a connection."""
+        cdef MirrorTarget target
+        cdef Mirror mirror
+        cdef iovec kept
+        if self.verdict is not None and self.verdict.passed_blind:
+            self.flags |= F_LIMIT_ERROR
         if self.backend.mirrors is not None and not self.upgrade:
             for target in self.backend.mirrors:
                 if target.due():
@@ -191,6 +248,12 @@ cdef class Exchange(Attempts):
                         self.mirrors = []
                     self.mirrors.append(mirror)
                     mirror.open(self, target.cluster)
+                    if self.body.size:  # came while the limits were asked
+                        kept.iov_base = self.body.data
+                        kept.iov_len = self.body.size
+                        mirror.request_body(&kept, 1, self.body.size)
+                    if self.body_done:
+                        mirror.request_end()
         self.rearm()
         self.backend.cluster.acquire(self, 0)
         return 0
@@ -254,6 +317,8 @@ cdef class Exchange(Attempts):
         self.flags |= flag
         self.status = status
         self.drop_upstream()
+        if self.verdict is not None and self.verdict.left == 0:
+            lines += self.verdict.lines(self.settings)
         self.down.answer(status, lines + (self.cors_lines or b""), b"", self, self.method == EF_M_HEAD)
         return self.finish()
 

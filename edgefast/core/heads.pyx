@@ -9,7 +9,6 @@ cdef int write_request_head(
     cdef Backend backend = ex.backend
     cdef Downstream down = ex.down
     cdef HeaderOps ops = backend.request_ops
-    cdef const ef_span *forwarded = NULL
     cdef const ef_span *request_id = NULL
     cdef const ef_span *upgrade = NULL
     cdef const ef_span *span
@@ -21,9 +20,7 @@ cdef int write_request_head(
     )
     for i in range(head.n_spans):
         span = &head.spans[i]
-        if span.id == EF_H_X_FORWARDED_FOR:
-            forwarded = span
-        elif span.id == EF_H_X_REQUEST_ID:
+        if span.id == EF_H_X_REQUEST_ID:
             request_id = span
         elif span.id == EF_H_UPGRADE:
             upgrade = span
@@ -52,11 +49,11 @@ cdef int write_request_head(
         out_raw(out, base + head.authority_off, head.authority_len)
     out_raw(out, <const char *>b"\r\n", 2)
     write_spans(out, base, head, ex.settings.drop_flags, drop, ops, None)
-    if forwarded == NULL and ex.settings.trusted_hops == 0 and not ex.settings.trusted_networks:
+    if ex.received is None:
         out_bytes(out, without(down.own_lines, ops))
         internal = down.internal
     else:
-        lines, internal = forwarded_lines(ex, base, head)
+        lines, internal = forwarded_lines(ex)
         out_reserve(out, PyBytes_GET_SIZE(lines) + 512 + PyBytes_GET_SIZE(ex.settings.via))
         out_bytes(out, without(lines, ops))
     if internal and request_id != NULL and 0 < request_id.val_len <= sizeof(ex.request_id):
@@ -85,17 +82,11 @@ cdef int write_request_head(
     return 0
 
 
-cdef tuple forwarded_lines(Exchange ex, const uint8_t *base, ef_head *head):
+cdef tuple forwarded_lines(Exchange ex):
     """Forwarding lines for a request that came through other proxies, and whether it counts as internal: it never does, unless the
     list is empty. The client's address: trusted hops from the right, or the first address that is in no trusted network."""
     cdef Downstream down = ex.down
-    cdef uint16_t i
-    cdef list values = []
-    for i in range(head.n_spans):
-        if head.spans[i].id == EF_H_X_FORWARDED_FOR:
-            values.append(base[head.spans[i].val_off:head.spans[i].val_off + head.spans[i].val_len])
-    received = b",".join(value for value in values if value)
-    trusted = client_address(ex.settings, down.peer, received)
+    received, trusted = ex.received, ex.client
     internal = not received and is_private(trusted)
     lines = b"x-forwarded-for: %b\r\nx-forwarded-proto: %b\r\n%b" % (
         received + b"," + down.peer if received else down.peer,
@@ -149,7 +140,12 @@ cdef int write_response_head(Exchange ex, Responder down, const uint8_t *base, e
         out_raw(out, <const char *>b"\r\n", 2)
     if ops is not None:
         out_bytes(out, ops.append)
+    if ex.verdict is not None:
+        line = ex.verdict.lines(ex.settings)
+        out_reserve(out, PyBytes_GET_SIZE(line) + 512)
+        out_bytes(out, line)
     if ex.cors_lines is not None:
+        out_reserve(out, PyBytes_GET_SIZE(ex.cors_lines) + 512)
         out_bytes(out, ex.cors_lines)
     if down.chunked_response:
         out_raw(out, <const char *>b"transfer-encoding: chunked\r\n", 28)

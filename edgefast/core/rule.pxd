@@ -15,6 +15,7 @@ cdef class HttpSettings:
         bytes via               # b"via: ...\r\n" or b""
         uint32_t trusted_hops
         list trusted_networks
+        bint rate_limit_headers, retry_after
         int proxy_protocol      # 0 off, 1 optional, 2 required
 
 
@@ -73,6 +74,7 @@ cdef class Rule:
         int64_t request_timeout     # ms; -1 unset (the default bounds the response head), 0 none
         int64_t backend_timeout     # ms; 0 none
         ef_stat_row *row
+        list limits                 # of Limit; None when there are none
         list backends
         uint32_t n_backends
         int attempts

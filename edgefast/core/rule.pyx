@@ -30,6 +30,8 @@ cdef class HttpSettings:
         self.via = b"via: 1.1 %b\r\n" % spec.via.encode() if spec.via else b""
         self.trusted_hops = spec.client_address.trusted_hops
         self.trusted_networks = [ip_network(cidr, strict=False) for cidr in spec.client_address.trusted_cidrs]
+        self.rate_limit_headers = spec.rate_limit_headers
+        self.retry_after = spec.retry_after
         self.proxy_protocol = {"off": 0, "optional": 1, "required": 2}[spec.client_address.proxy_protocol]
 
 
@@ -108,7 +110,7 @@ cdef class Cors:
             lines = ["access-control-allow-origin: " + origin, "vary: Origin"]
         if self.spec.allow_credentials:
             lines.append("access-control-allow-credentials: true")
-        if self.spec.expose_headers:
+        if self.spec.expose_headers and not ("*" in self.spec.expose_headers and self.spec.allow_credentials):
             lines.append("access-control-expose-headers: " + ", ".join(self.spec.expose_headers))
         return ("\r\n".join(lines) + "\r\n").encode("latin-1")
 
@@ -171,6 +173,8 @@ cdef class Rule:
             self.retry_codes = frozenset(spec.retry.codes)
             self.attempts = min(spec.retry.attempts, RETRY_MAX_ATTEMPTS)
             self.backoff = spec.retry.backoff
+        if spec.rate_limits:
+            self.limits = [Limit(engine, spec, one) for one in spec.rate_limits]
         backends = spec.backends
         self.backends = [resolve_backend(engine, spec, item) for item in backends]
         if not backends:  # a redirect, or an answer by status
@@ -217,7 +221,7 @@ cdef Backend resolve_backend(Engine engine, rule, item):
         if backend is not None:
             return backend
     backend = Backend.__new__(Backend)
-    rewrite = (item.rewrite if item is not None else None) or rule.rewrite
+    rewrite = merge_rewrites(rule.rewrite, item.rewrite if item is not None else None)
     redirect = (item.redirect if item is not None else None) or rule.redirect
     cors = (item.cors if item is not None else None) or rule.cors
     mirrors = rule.mirrors + (item.mirrors if item is not None else ())
@@ -239,6 +243,13 @@ cdef Backend resolve_backend(Engine engine, rule, item):
     if plain:
         engine.tables.plain_backends[item.cluster] = backend
     return backend
+
+
+cdef object merge_rewrites(outer, inner):
+    """The rule's URLRewrite, and the backendRef's in addition: what both say, the backendRef decides."""
+    if outer is None or inner is None:
+        return inner or outer
+    return ir.Rewrite(hostname=inner.hostname or outer.hostname, path=inner.path or outer.path)
 
 
 cdef bint has_filters(spec) except -1:

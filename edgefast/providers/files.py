@@ -1,9 +1,10 @@
 """FileSource: the objects of watched files, folders and standard input.
 
 In: paths. Out: a `Reading` (snapshot and problems) for every look; only files that changed are read,
-only documents that changed are decoded. A file that cannot be read, is being written or is broken
-keeps its last good content; an object that became invalid keeps its last good version; both are
-problems. Must never raise for what is in a file, or give a snapshot from half of one.
+only documents that changed are decoded. A file that cannot be read, is being written, is broken or
+became empty keeps its last good content, and so does all that is under a folder that cannot be had;
+an object that became invalid keeps its last good version; all are problems. Must never raise for
+what is in a file or what the file system says, or give a snapshot from half of a file.
 """
 
 from __future__ import annotations
@@ -14,30 +15,29 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from edgefast.problem import Problem, Source
+from edgefast.providers.folders import SUFFIXES, find_folders, walk_files
+from edgefast.providers.stale import Kept, Key, keep_stale
 from edgefast.providers.watch import Watch
 from edgefast.resources.decode import DecodeCache, decode_documents
 from edgefast.resources.limits import MAX_FILE_BYTES
-from edgefast.resources.loaded import Loaded
+from edgefast.resources.loaded import Loaded, Refused
 from edgefast.resources.snapshot import Snapshot, check_duplicates
 from edgefast.resources.text import DocumentMarks
 
 __all__ = ["STANDARD_INPUT", "SUFFIXES", "FileSource", "Reading", "watch_files"]
 
-SUFFIXES = (".yaml", ".yml", ".json")
 STANDARD_INPUT = "<stdin>"
 #: Files of one source; a folder with more is a mistake (/ or a home folder).
 MAX_FILES = 100_000
 #: A file changed this recently (seconds) may change again within the clock tick of its time stamp.
 _FRESH = 0.1
-
-_Key = tuple[str, str, str]
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -46,7 +46,9 @@ class Reading(msgspec.Struct, frozen=True):
     snapshot: Snapshot
     problems: tuple[Problem, ...]
     changed: bool  # since the look before
-    usable: bool  # at least one file could be read, now or before
+    # Whether a table made of it may take the place of the one before: there is an object, and all
+    # that was found at the first look has been had whole since, or is gone.
+    usable: bool
     files: int
     objects: int
     seconds: float  # that the look took
@@ -65,9 +67,16 @@ class _Stamp(NamedTuple):
 class _File(NamedTuple):
     stamp: _Stamp | None  # None: look again whatever the stamp says
     digest: bytes
-    objects: tuple[tuple[_Key, Loaded], ...]
+    objects: tuple[tuple[Key, Loaded], ...]
     problems: tuple[Problem, ...]
-    read: bool  # its content was had at least once
+    read: bool  # its content was had whole at least once
+    kept: Kept = Kept()  # the last of `objects`, which are not in it any more in sound form
+    refused: tuple[Refused, ...] = ()
+
+    @property
+    def sound(self) -> tuple[tuple[Key, Loaded], ...]:
+        stale = len(self.kept.objects)
+        return self.objects[:-stale] if stale else self.objects
 
 
 class _Once(Exception):
@@ -80,34 +89,42 @@ class FileSource:
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = tuple(paths)
         self._files: dict[str, _File] = {}
-        self._index: dict[_Key, Loaded] = {}
+        self._index: dict[Key, Loaded] = {}
         self._snapshot = Snapshot()
+        self._found: tuple[Problem, ...] = ()
         self._problems: tuple[Problem, ...] = ()
         self._cache = DecodeCache()
         self._first = True
+        self._owed: set[str] = set()  # found at the first look, never had whole
 
     def read(self, busy: frozenset[str] = frozenset()) -> Reading:
         """Look at everything; files whose real path is in `busy` are taken as they were."""
         began = time.perf_counter()
         problems: list[Problem] = []
         files: dict[str, _File] = {}
-        for name in self._expand(problems):
-            if name not in files and (file := self._look(name, busy)) is not None:
+        lost: set[str] = set()
+        for name, reachable in self._expand(problems, lost):
+            if name in files:
+                continue
+            file = self._look(name, busy) if reachable else self._files.get(name)
+            if file is not None:
                 files[name] = file
         changed = self._first or _differ(self._files, files)
+        unread = lost.union(name for name, file in files.items() if not file.read)
+        self._owed = unread if self._first else self._owed & unread
         self._first = False
         self._files = files
-        if changed:
-            self._reindex()
         found = (*problems, *(one for file in files.values() for one in file.problems))
-        if changed or found != self._problems[: len(found)]:
+        if changed or found != self._found:
             changed = True
+            self._found = found
+            self._reindex()
             self._problems = (*found, *self._duplicates())
         return Reading(
             self._snapshot,
             self._problems,
             changed,
-            any(file.read for file in files.values()),
+            bool(self._index) and not self._owed,
             len(files),
             len(self._index),
             time.perf_counter() - began,
@@ -115,48 +132,57 @@ class FileSource:
 
     def folders(self) -> dict[Path, frozenset[str] | None]:
         """Say what to watch: folder -> names that matter, None for all."""
-        wanted: dict[Path, frozenset[str] | None] = {}
-        for path in self._paths:
-            if str(path) == "-":
-                continue
-            if path.is_dir():
-                wanted.update((Path(folder), None) for folder, _ in _walk(path))
-                continue
-            # The folder, not the file: editors replace files. A link's target may be elsewhere.
-            for one in {path, path.resolve()}:
-                names = wanted.get(one.parent, frozenset())
-                wanted[one.parent] = None if names is None else names | {one.name}
-        return wanted
+        return find_folders(path for path in self._paths if str(path) != "-")
 
     # --- which files ----------------------------------------------------------------------------
 
-    def _expand(self, problems: list[Problem]) -> Iterator[str]:
-        """Yield the names of all files: text, because a Path for each costs more than its stat."""
+    def _expand(self, problems: list[Problem], lost: set[str]) -> Iterator[tuple[str, bool]]:
+        """Yield the names of all files, and whether each can be looked at; else it stays as it was.
+
+        Names are text, because a Path for each costs more than its stat. `lost` takes the folders
+        that cannot be had whole.
+        """
         count = 0
         for path in self._paths:
-            if str(path) == "-" or not path.is_dir():
-                yield STANDARD_INPUT if str(path) == "-" else str(path)
+            if str(path) == "-":
+                yield STANDARD_INPUT, True
+                continue
+            try:
+                is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+            except OSError as error:
+                if under := self._under(path):
+                    lost.add(str(path))
+                    problems.append(_unreadable(str(path), error))
+                    yield from ((name, False) for name in under)
+                    continue
+                is_folder = False  # a file, or nothing yet: the look at it says why
+            if not is_folder:
+                yield str(path), True
                 continue
             empty = True
             try:
-                for folder, names in _walk(path, onerror=_raise):
+                for folder, names in walk_files(path, onerror=_raise):
                     for name in names:
                         count += 1
                         if count > MAX_FILES:
                             message = f"more than {MAX_FILES} files"
                             problems.append(_problem(str(path), "TooMany", message))
+                            lost.add(str(path))
                             return
                         empty = False
-                        yield f"{folder}{os.sep}{name}"
+                        yield f"{folder}{os.sep}{name}", True
             except OSError as error:
+                lost.add(str(path))
                 problems.append(_unreadable(str(path), error))
-                # What is under it stays as it was.
-                prefix = str(path) + os.sep
-                yield from (name for name in self._files if name.startswith(prefix))
+                yield from ((name, False) for name in self._under(path))
                 continue
             if empty:
                 words = ", ".join(SUFFIXES)
                 problems.append(_problem(str(path), "Required", f"no file ends in {words}"))
+
+    def _under(self, path: Path) -> list[str]:
+        prefix = os.path.join(path, "")
+        return [name for name in self._files if name.startswith(prefix)]
 
     # --- one file -------------------------------------------------------------------------------
 
@@ -185,46 +211,59 @@ class FileSource:
         digest = hashlib.blake2b(data, digest_size=16).digest()
         if known is not None and digest == known.digest:
             return known._replace(stamp=stamp)
+        if not data and known is not None and known.objects:
+            # A full disk, or a writer that has just begun, leaves exactly this.
+            problem = _problem(name, "Invalid", "the file is empty; its last good content stays")
+            hint = "remove the file to take its objects out of service"
+            problem = msgspec.structs.replace(problem, hint=hint)
+            return known._replace(stamp=stamp, digest=digest, problems=(problem,))
         return self._decode(name, data, known)._replace(stamp=stamp, digest=digest)
 
     def _decode(self, name: str, data: bytes, known: _File | None) -> _File:
         decoded = decode_documents(data, name, self._cache)
         problems = decoded.problems
-        if known is not None and known.objects and any(_breaks_file(one) for one in problems):
-            kept = _problem(name, "Invalid", "the file is not whole; its last good content stays")
-            return known._replace(problems=(*problems, kept))
+        broken = any(_breaks_file(one) for one in problems)
+        if broken and known is not None and (known.read or known.objects):
+            stays = _problem(name, "Invalid", "the file is not whole; its last good content stays")
+            return known._replace(problems=(*problems, stays))
         before = dict(known.objects) if known is not None else {}
         objects = tuple(_settle(one, before) for one in decoded.objects)
-        if known is not None and problems:
-            present = {key for key, _ in objects}
-            refused = {
-                (one.object.kind, one.object.namespace, one.object.name)
-                for one in problems
-                if one.object is not None and one.severity == "error"
-            }
-            stale = tuple(
-                (key, one) for key, one in known.objects if key in refused and key not in present
-            )
-            objects += stale
-            problems += tuple(_stale_problem(one) for _, one in stale)
-        return _File(None, b"", objects, problems, True)
+        present = [key for key, _ in objects]
+        kept = keep_stale(before.items(), known.kept if known else Kept(), present, problems)
+        problems += kept.problems
+        return _File(None, b"", objects + kept.objects, problems, not broken, kept, decoded.refused)
 
     # --- all files ------------------------------------------------------------------------------
 
     def _reindex(self) -> None:
-        index: dict[_Key, Loaded] = {}
-        for file in self._files.values():
-            for key, item in file.objects:
+        index: dict[Key, Loaded] = {}
+        files = self._files.values()
+        for file in files:
+            for key, item in file.sound:
+                index.setdefault(key, item)
+        # What is only kept yields to a sound object of its name in any other file.
+        for file in files:
+            for key, item in file.kept.objects:
                 index.setdefault(key, item)
         before = self._index
         changed = [item for key, item in index.items() if before.get(key) is not item]
         removed = [item.ref for key, item in before.items() if key not in index]
-        self._snapshot = self._snapshot.replace(changed, removed)
+        self._snapshot = msgspec.structs.replace(
+            self._snapshot.replace(changed, removed), refused=self._refused()
+        )
         self._index = index
 
+    def _refused(self) -> dict[Key, Refused]:
+        """Return the objects that have a mistake, whether or not a version of before is in use."""
+        refused: dict[Key, Refused] = {}
+        for file in self._files.values():
+            for one in file.refused:
+                refused.setdefault((one.ref.kind, one.ref.namespace, one.ref.name), one)
+        return refused
+
     def _duplicates(self) -> tuple[Problem, ...]:
-        items = [item for file in self._files.values() for _, item in file.objects]
-        return check_duplicates(items) if len(items) > len(self._index) else ()
+        items = [item for file in self._files.values() for _, item in file.sound]
+        return check_duplicates(items)
 
 
 async def watch_files(source: FileSource, watch: Watch) -> Reading:
@@ -246,21 +285,6 @@ def _differ(before: dict[str, _File], after: dict[str, _File]) -> bool:
         before[name].objects is not file.objects or before[name].problems != file.problems
         for name, file in after.items()
     )
-
-
-def _walk(
-    path: Path, onerror: Callable[[OSError], object] | None = None
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield folders with their files, both sorted; hidden ones are left out.
-
-    Hidden folders are where mounted ConfigMaps keep their versions; the visible links are read.
-    """
-    for folder, folders, names in os.walk(path, onerror=onerror):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield (
-            folder,
-            sorted(name for name in names if name.endswith(SUFFIXES) and not name.startswith(".")),
-        )
 
 
 def _raise(error: OSError) -> None:
@@ -288,7 +312,7 @@ def _read(name: str, *, once: bool) -> tuple[bytes, _Stamp | None]:
     return data, None if fresh and regular else _stamp(facts)
 
 
-def _settle(one: Loaded, before: dict[_Key, Loaded]) -> tuple[_Key, Loaded]:
+def _settle(one: Loaded, before: dict[Key, Loaded]) -> tuple[Key, Loaded]:
     """Return the key, and the item of the last time when object and lines are the same."""
     meta = one.obj.metadata
     key = (type(one.obj).__name__, meta.namespace, meta.name)
@@ -315,14 +339,3 @@ def _problem(name: str, reason: str, message: str) -> Problem:
 
 def _unreadable(name: str, error: OSError) -> Problem:
     return _problem(name, "Invalid", f"cannot be read: {error.strerror or error}")
-
-
-def _stale_problem(one: Loaded) -> Problem:
-    return Problem(
-        one.ref,
-        "",
-        "Invalid",
-        "its last good version stays in use",
-        source=Source(one.file, 1),
-        severity="warning",
-    )

@@ -97,6 +97,10 @@ class Watch:
         while loop.time() < end and await self._changed_within(QUIET):
             pass
 
+    def look_now(self) -> None:
+        """End `wait` soon, although nothing is known to have changed."""
+        self._event.set()
+
     def busy(self) -> frozenset[str]:
         """Return the real paths of files being written; forget those whose writer is silent."""
         now = time.monotonic()

@@ -1,10 +1,12 @@
 """Acceptors: the worker's servers on the sockets that the agent made.
 
 In: sockets by (bind address, bind port), the ports that the applied table serves, their TLS
-contexts. Out: accepted connections in the engine's protocols. A socket outlives its server: each
-server runs on a duplicate, so that a port can turn from HTTP to HTTPS, or get other client
-verification, without losing its queue. Closing empties the queue first, because closing a member of
-a SO_REUSEPORT group resets what waits in it. Must never begin to accept on a port without applied listener.
+contexts. Out: accepted connections in the engine's protocols. A socket outlives its server: the
+server of an HTTP port runs on a duplicate, that of an HTTPS port (handshakes.py) on the socket
+itself, so that a port can turn from one to the other without losing its queue. Other certificates
+or rules of an HTTPS port need neither a new server nor a descriptor. Closing empties the queue
+first, because closing a member of a SO_REUSEPORT group resets what waits in it. Must never begin to
+accept on a port without applied listener.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import ssl
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
+from edgefast.proxy.handshakes import Handshakes, PortUse, ProtocolFactory
 from edgefast.proxy.listeners import Place
+from edgefast.proxy.reserve import RESERVE, is_shortage
 from edgefast.proxy.settings import ACCEPT_BACKLOG
 from edgefast.proxy.synfilter import drop_new_connections
 
@@ -24,41 +26,38 @@ __all__ = ["Acceptors", "PortUse"]
 
 log = logging.getLogger(__name__)
 
-#: Seconds for a TLS handshake: the bound on the time to receive a request head (docs/http1.md).
-_HANDSHAKE = 10.0
-#: Seconds for handshakes under way to end after new ones are dropped: a long round trip.
+#: Seconds for handshakes of TCP under way to end after new ones are dropped: a long round trip.
 _LAST_HANDSHAKES = 0.2
-#: Seconds that TLS may take to say goodbye.
-_TLS_SHUTDOWN = 1.0
-
-ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
 
-class PortUse(NamedTuple):
-    """How a bind port is served: the listeners' port, and the context when it is HTTPS."""
+class _Running:
+    """A port in service; `server` is None for HTTPS."""
 
-    port: int
-    context: ssl.SSLContext | None
-
-
-class _Running(NamedTuple):
-    use: PortUse
-    server: asyncio.AbstractServer
+    def __init__(self, use: PortUse, server: asyncio.AbstractServer | None) -> None:
+        self.use = use
+        self.server = server
 
 
 class Acceptors:
     """See the module's text."""
 
-    def __init__(self, factory: Callable[[int, bool], ProtocolFactory]) -> None:
+    def __init__(
+        self, factory: Callable[[int, bool], ProtocolFactory], handshakes: Handshakes
+    ) -> None:
         """`factory` is `Engine.factory`."""
         self._factory = factory
+        self._handshakes = handshakes
         self._sockets: dict[Place, socket.socket] = {}
         self._running: dict[Place, _Running] = {}
+        self._reconciling = asyncio.Lock()
+        #: Set when a port could not be served for want of descriptors: `reconcile` again.
+        self.starved = asyncio.Event()
 
     def add(self, place: Place, descriptor: int) -> None:
         """Own a listening socket; it is served by the next `reconcile`."""
         previous = self._sockets.get(place)
         if previous is not None:
+            self._stop(place)
             previous.close()
         self._sockets[place] = socket.socket(fileno=descriptor)
 
@@ -67,35 +66,57 @@ class Acceptors:
 
         A server whose port is no longer in use goes on until `close` has emptied its queue.
         """
-        for place, running in list(self._running.items()):
-            if uses.get(place[1], running.use) != running.use:
-                running.server.close()
-                del self._running[place]
-        for place, sock in list(self._sockets.items()):
-            use = uses.get(place[1])
-            if use is None or place in self._running:
-                continue
+        async with self._reconciling:
+            self.starved.clear()
+            for place, running in list(self._running.items()):
+                use = uses.get(place[1], running.use)
+                if use == running.use:
+                    continue
+                if running.server is None and use.context is not None:
+                    running.use = use
+                else:
+                    self._stop(place)
+            for place, sock in list(self._sockets.items()):
+                wanted = uses.get(place[1])
+                if wanted is not None and place not in self._running:
+                    await self._start(place, sock, wanted)
+
+    async def _start(self, place: Place, sock: socket.socket, use: PortUse) -> None:
+        if use.context is not None:
+            running = self._running[place] = _Running(use, None)
+            self._handshakes.listen(sock, lambda: running.use)
+            return
+        try:
             server = await self._serve(sock, use)
-            if self._sockets.get(place) is sock:
-                self._running[place] = _Running(use, server)
-            else:  # closed while the server came up: it runs on a duplicate that must not stay
-                server.close()
+        except OSError as error:
+            if not is_shortage(error):
+                raise
+            log.error("%s port %d cannot be served yet: %s", *place, error.strerror)
+            self.starved.set()
+            return
+        if self._sockets.get(place) is sock:
+            self._running[place] = _Running(use, server)
+        else:  # closed while the server came up: it runs on a duplicate that must not stay
+            server.close()
+
+    def _stop(self, place: Place) -> None:
+        running = self._running.pop(place, None)
+        if running is not None:
+            self._halt(self._sockets[place], running)
+
+    def _halt(self, sock: socket.socket, running: _Running) -> None:
+        """Accept no more; the queue lives on in the socket."""
+        if running.server is None:
+            self._handshakes.ignore(sock)
+        else:
+            running.server.close()
 
     async def _serve(self, sock: socket.socket, use: PortUse) -> asyncio.AbstractServer:
-        loop = asyncio.get_running_loop()
-        factory = self._factory(use.port, use.context is not None)
-        duplicate = sock.dup()
+        duplicate = RESERVE.spare(sock.dup)
         duplicate.setblocking(False)
         try:
-            if use.context is None:
-                return await loop.create_server(factory, sock=duplicate, backlog=ACCEPT_BACKLOG)
-            return await loop.create_server(
-                factory,
-                sock=duplicate,
-                backlog=ACCEPT_BACKLOG,
-                ssl=use.context,
-                ssl_handshake_timeout=_HANDSHAKE,
-                ssl_shutdown_timeout=_TLS_SHUTDOWN,
+            return await asyncio.get_running_loop().create_server(
+                self._factory(use.port, False), sock=duplicate, backlog=ACCEPT_BACKLOG
             )
         except BaseException:
             duplicate.close()
@@ -111,35 +132,26 @@ class Acceptors:
                 closing.append((sock, self._running.pop(place, None)))
         if closing:
             await asyncio.sleep(_LAST_HANDSHAKES)
-        waiting: list[tuple[socket.socket, PortUse]] = []
-        for sock, running in closing:
-            if running is not None:
-                # The server's duplicate is closed at once; the queue lives on in this one.
-                running.server.close()
-                waiting += [(accepted, running.use) for accepted in _empty(sock)]
-            sock.close()
         async with asyncio.TaskGroup() as adoptions:
-            for accepted, use in waiting:
-                adoptions.create_task(self._adopt(accepted, use))
+            for sock, running in closing:
+                if running is not None:
+                    self._halt(sock, running)
+                    for accepted in _empty(sock):
+                        if running.use.context is not None:
+                            self._handshakes.begin(accepted, running.use)
+                        else:
+                            adoptions.create_task(self._adopt(accepted, running.use))
+                sock.close()
 
     async def close_all(self) -> None:
         """Close every socket, as `close` does."""
         await self.close(list(self._sockets))
 
     async def _adopt(self, accepted: socket.socket, use: PortUse) -> None:
-        loop = asyncio.get_running_loop()
-        factory = self._factory(use.port, use.context is not None)
         try:
-            if use.context is None:
-                await loop.connect_accepted_socket(factory, accepted)
-            else:
-                await loop.connect_accepted_socket(
-                    factory,
-                    accepted,
-                    ssl=use.context,
-                    ssl_handshake_timeout=_HANDSHAKE,
-                    ssl_shutdown_timeout=_TLS_SHUTDOWN,
-                )
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._factory(use.port, False), accepted
+            )
         except OSError as error:
             log.debug("connection from the closing queue failed: %s", error)
 

@@ -20,8 +20,10 @@ from edgefast.problem import ObjectRef, Problem
 from edgefast.proxy.arena import Arena, ArenaFull
 from edgefast.proxy.drain import Drain
 from edgefast.proxy.filelimit import check_descriptors, raise_limit
+from edgefast.proxy.keeper import Keeper
 from edgefast.proxy.lastgood import LastGood
 from edgefast.proxy.ledger import Ledger, Refusal
+from edgefast.proxy.limitmemory import LimitMemory
 from edgefast.proxy.listeners import Listeners, Place
 from edgefast.proxy.logs import set_level
 from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE, ProxySettings
@@ -37,8 +39,6 @@ WORKER_COMMAND = (sys.executable, "-m", "edgefast.proxy.worker")
 #: predecessor that is still closing.
 _RETRY_FIRST = 0.1
 _RETRY_MAX = 3.0
-#: At most one table a second goes to disk.
-_KEEP_EVERY = 1.0
 #: Deaths of every worker at start after which the first table is not waited for any longer.
 _HOPELESS = 4
 _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
@@ -63,15 +63,18 @@ class Agent:
         self.tables = 0
         self.file_limit = raise_limit()
         self.arena = Arena(settings.arena_bytes)
+        self.limits = LimitMemory()
         self.ledger = Ledger(self.arena)
         self.listeners = Listeners(
             settings.binds, settings.workers, required=settings.binds_required
         )
         self.last_good = LastGood(settings.state_dir) if settings.state_dir else None
+        self.keeper = Keeper(self.last_good, lambda: self.ledger.settled.shards)
         self.on_problems: Callable[[tuple[Problem, ...]], None] = lambda _: None
         self._shop = Shop(
             command,
             self.arena,
+            self.limits,
             self.ledger,
             self.listeners,
             settings.log_level,
@@ -90,8 +93,6 @@ class Agent:
         self._publishing = asyncio.Lock()
         self._progress = asyncio.Event()
         self._unbound = asyncio.Event()
-        self._keep = asyncio.Event()
-        self._running: asyncio.TaskGroup | None = None
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -105,7 +106,7 @@ class Agent:
                 for slot in self.slots:
                     tasks.create_task(slot.run())
                 tasks.create_task(self._retry_ports())
-                tasks.create_task(self._keep_tables())
+                tasks.create_task(self.keeper.run())
                 for part in parts:
                     tasks.create_task(part())
                 with self.drain.signals():
@@ -117,6 +118,7 @@ class Agent:
             self.listeners.close()
             for slot in self.slots:
                 slot.segment.close()
+            self.limits.close()
             self.arena.close()
         return status
 
@@ -141,8 +143,6 @@ class Agent:
             epoch = self.ledger.current.epoch
             acknowledged = await self._wait_for(epoch) if changed else True
             self._opened = True
-            if changed and acknowledged:
-                self._keep.set()
             return Published(shards.version, changed, acknowledged, self.problems)
 
     async def _wait_for(self, epoch: int) -> bool:
@@ -219,6 +219,7 @@ class Agent:
         self.on_problems(self.problems)
 
     def _on_progress(self) -> None:
+        self.keeper.look()
         self._progress.set()
         self.drain.on_progress()
 
@@ -247,25 +248,16 @@ class Agent:
                 self._unbound.clear()
                 delay = _RETRY_FIRST
 
-    async def _keep_tables(self) -> None:
-        """Write the newest acknowledged table to disk, at most one a second."""
-        while self.last_good is not None:
-            await self._keep.wait()
-            self._keep.clear()
-            shards = self.ledger.settled.shards
-            if shards is not None:
-                await asyncio.to_thread(self.last_good.save, shards)
-            await asyncio.sleep(_KEEP_EVERY)
-
     # --- for the small servers ------------------------------------------------------------------
 
     @property
     def ready(self) -> bool:
-        """Whether all live workers serve a table and the agent does not drain."""
+        """Whether a port is open, all live workers serve a table and the agent does not drain."""
         alive = [slot for slot in self.slots if slot.connected]
         return (
             self._opened
             and self._shop.phase == "serving"
+            and bool(self.bound())
             and any(slot.serving for slot in alive)
             and all(slot.serving for slot in alive)
         )

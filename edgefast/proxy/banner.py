@@ -19,6 +19,7 @@ from edgefast.proxy.standalone import Outcome
 
 __all__ = ["Banner"]
 
+_LAST_GOOD = "NOT ALL FILES CAN BE HAD: this is the last good table from disk, until they can"
 _SHOWN_LISTENERS = 20
 _SHOWN_PROBLEMS = 50
 _CURL_LINES = 6
@@ -76,7 +77,7 @@ class Banner:
             f"edgefast {edgefast.__version__}: {read}, {workers}, ready in {outcome.took:.0f} ms"
         )
         if outcome.fleet is None:
-            self._say("THE FILES CANNOT BE READ: this is the last good table from disk")
+            self._say(_LAST_GOOD)
         else:
             for line in _listener_lines(outcome.fleet, bound):
                 self._say(line)
@@ -92,7 +93,9 @@ class Banner:
 
     def _show_reload(self, outcome: Outcome) -> None:
         published = outcome.published
-        if not published.changed:
+        if outcome.fleet is None:
+            self._say(_LAST_GOOD)
+        elif not published.changed:
             self._say(f"files changed, the table did not ({outcome.took:.0f} ms)")
         elif published.acknowledged:
             self._say(f"table {published.version[:8]} is served ({outcome.took:.0f} ms)")

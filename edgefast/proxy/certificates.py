@@ -2,7 +2,8 @@
 
 In: PEM of `ir.Secret`. Out: loaded contexts, DNS names, key kind, expiry; PemError with a text that
 names the mistake and never quotes the key. A key reaches OpenSSL through an anonymous memory file
-that is gone when the function returns. Must never prompt for a passphrase: an encrypted key is an
+that is gone when the function returns. What fails for want of descriptors or memory is an OSError
+(reserve.is_shortage), not a verdict. Must never prompt for a passphrase: an encrypted key is an
 error.
 """
 
@@ -11,6 +12,8 @@ from __future__ import annotations
 import os
 import ssl
 from typing import NamedTuple
+
+from edgefast.proxy.reserve import RESERVE, is_shortage
 
 __all__ = ["CertificateFacts", "PemError", "load_ca", "load_pair", "read_facts"]
 
@@ -29,20 +32,28 @@ class CertificateFacts(NamedTuple):
 
 
 def load_pair(context: ssl.SSLContext, certificate: bytes, private_key: bytes) -> None:
-    """Add a certificate chain and its key to `context`; raises PemError."""
+    """Add a certificate chain and its key to `context`; raises PemError, OSError for a shortage."""
     if b"-----BEGIN" not in certificate:
         raise PemError("certificate is not PEM")
     if b"-----BEGIN" not in private_key:
         raise PemError("private key is not PEM")
-    fd = os.memfd_create("edgefast-key", os.MFD_CLOEXEC)
+    pem = certificate.rstrip() + b"\n" + private_key.rstrip() + b"\n"
     try:
-        with os.fdopen(os.dup(fd), "wb") as file:
-            file.write(certificate.rstrip() + b"\n" + private_key.rstrip() + b"\n")
-        context.load_cert_chain(f"/proc/self/fd/{fd}", password=_no_passphrase)
+        RESERVE.spare(lambda: _load_file(context, pem))
     except ssl.SSLError as error:
         raise PemError(_reason(error)) from None
     except (OSError, ValueError) as error:
+        if is_shortage(error):
+            raise
         raise PemError(f"cannot be loaded: {error}") from None
+
+
+def _load_file(context: ssl.SSLContext, pem: bytes) -> None:
+    """Hand `pem` over by a file, the only way that ssl has: one in memory; two descriptors."""
+    fd = os.memfd_create("edgefast-key", os.MFD_CLOEXEC)
+    try:
+        os.write(fd, pem)
+        context.load_cert_chain(f"/proc/self/fd/{fd}", password=_no_passphrase)
     finally:
         os.close(fd)
 

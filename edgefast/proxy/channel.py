@@ -2,14 +2,17 @@
 
 In: messages to send with descriptors. Out: decoded messages with theirs, all CLOEXEC.
 One frame is one datagram: `length (4 bytes, little endian) payload`; a length that disagrees, an
-oversized or cut frame is a ChannelError and the end of that peer. Must never block the loop or
-queue: `send` waits until the kernel took the frame, so a slow peer slows its own sender only.
+oversized or cut frame is a ChannelError and the end of that peer. A process without room for
+descriptors takes them from its reserve; what is lost even then is missing at the end of the list,
+and the receiver asks again. Must never block the loop or queue: `send` waits until the kernel took
+the frame, so a slow peer slows its own sender only.
 """
 
 from __future__ import annotations
 
 import array
 import asyncio
+import errno
 import os
 import socket
 import struct
@@ -19,12 +22,15 @@ from typing import Generic, TypeVar
 import msgspec
 
 from edgefast.proxy.messages import FRAME_LIMIT
+from edgefast.proxy.reserve import RESERVE
 
 __all__ = ["MAX_DESCRIPTORS", "Channel", "ChannelClosed", "ChannelError", "encode_frame"]
 
 #: Descriptors that may come with one frame (the kernel's ceiling is 253, SCM_MAX_FD).
 MAX_DESCRIPTORS = 64
 _PREFIX = struct.Struct("<I")
+#: Seconds until descriptors may be sent again, when too many of this user's are under way.
+_CROWDED = 0.02
 _ANCILLARY = socket.CMSG_SPACE(MAX_DESCRIPTORS * array.array("i").itemsize)
 
 Message = TypeVar("Message")
@@ -71,15 +77,18 @@ class Channel(Generic[Message]):
                 except BlockingIOError:
                     await self._wait(reading=False)
                 except OSError as error:
-                    raise ChannelClosed(str(error)) from None
+                    if error.errno != errno.ETOOMANYREFS:
+                        raise ChannelClosed(str(error)) from None
+                    await asyncio.sleep(_CROWDED)
 
     async def receive(self) -> tuple[Message, list[int]]:
-        """Receive one frame; the caller owns the descriptors. Raises ChannelClosed, ChannelError."""
+        """Receive one frame; the caller owns the descriptors. Raises ChannelClosed, ChannelError.
+
+        The descriptors are fewer than were sent when this process has no room for more.
+        """
         while True:
             try:
-                frame, ancillary, flags, _ = self._sock.recvmsg(
-                    FRAME_LIMIT + 1, _ANCILLARY, socket.MSG_CMSG_CLOEXEC
-                )
+                frame, ancillary, flags = self._receive_now()
                 break
             except BlockingIOError:
                 await self._wait(reading=True)
@@ -96,10 +105,22 @@ class Channel(Generic[Message]):
                 os.close(descriptor)
             raise
 
+    def _receive_now(self) -> tuple[bytes, list[tuple[int, int, bytes]], int]:
+        # Looked at first: descriptors that find no room are gone, and only the kernel knows of them.
+        _, _, flags, _ = self._sock.recvmsg(1, 0, socket.MSG_PEEK)
+        if not flags & socket.MSG_CTRUNC:
+            frame, _, flags, _ = self._sock.recvmsg(FRAME_LIMIT + 1)
+            return frame, [], flags
+        with RESERVE.lent():
+            frame, ancillary, flags, _ = self._sock.recvmsg(
+                FRAME_LIMIT + 1, _ANCILLARY, socket.MSG_CMSG_CLOEXEC
+            )
+        return frame, ancillary, flags
+
     def _decode(self, frame: bytes, flags: int) -> Message:
         if not frame:
             raise ChannelClosed("end of stream")
-        if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC) or len(frame) > FRAME_LIMIT:
+        if flags & socket.MSG_TRUNC or len(frame) > FRAME_LIMIT:
             raise ChannelError("frame over the limit")
         if len(frame) < _PREFIX.size or _PREFIX.unpack_from(frame)[0] != len(frame) - _PREFIX.size:
             raise ChannelError("frame length disagrees with its prefix")

@@ -5,7 +5,8 @@ In: signals or an order of the admin server. Out: the phase all slots follow, an
   0 s            readiness fails; answers say `connection: close`; new connections are still accepted
   min drain      load balancers have noticed: accept queues are emptied, sockets closed
   ... nobody is left, or the drain timeout: what is left is aborted, workers exit
-A second signal ends everything at once. Must never close a socket while its queue holds connections.
+A second signal ends everything at once; SIGHUP asks the source of tables to look again, for whoever
+is used to that. Must never close a socket while its queue holds connections.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 
 from edgefast.proxy.listeners import Listeners
+from edgefast.proxy.notify import notify
 from edgefast.proxy.settings import EXIT_GRACE, ProxySettings
 from edgefast.proxy.workers import Phase, Shop, WorkerSlot
 
@@ -43,6 +45,7 @@ class Drain:
         self._ordered = asyncio.Event()
         self._progress = asyncio.Event()
         self._forced_by = 0
+        self.on_hangup: Callable[[], None] = lambda: None
 
     @property
     def phase(self) -> Phase:
@@ -55,11 +58,16 @@ class Drain:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_signal, number)
+        loop.add_signal_handler(signal.SIGHUP, self._on_hangup_signal)
         try:
             yield
         finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 loop.remove_signal_handler(number)
+
+    def _on_hangup_signal(self) -> None:
+        log.info("SIGHUP: looking at the files now (they are watched: no signal is needed)")
+        self.on_hangup()
 
     def _on_signal(self, number: int) -> None:
         if self.phase != "serving":
@@ -83,6 +91,7 @@ class Drain:
             self._min_drain,
             max(self._min_drain, self._settings.drain_timeout),
         )
+        notify("STOPPING=1")
         self._shop.phase = "draining"
         self._wake()
         self._ordered.set()

@@ -1,9 +1,9 @@
 """Last known good: the table's bytes on disk, for a start at which its source cannot be read.
 
-In: shards that all workers took. Out: one file, mode 0600, replaced atomically and synced; on load
-the same shards, or None with a logged reason when there is no whole one. Keys are in it: keep the
-folder on a memory-backed or encrypted volume. Must never stop the service: a full disk is a warning
-and a counter.
+In: shards that all workers took. Out: one file, mode 0600, replaced atomically and synced, and beside
+it the one before; on load the same shards, or LastGoodError when there is no whole one of this
+release's format. Keys are in it: keep the folder on a memory-backed or encrypted volume. Must never
+stop the service (a full disk is a warning and a counter), nor leave a copy of keys behind.
 """
 
 from __future__ import annotations
@@ -12,24 +12,44 @@ import contextlib
 import hashlib
 import logging
 import os
+import threading
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from edgefast.table import Resource, Shards
+from edgefast import ir
+from edgefast.table import BlobError, Resource, Shards
+from edgefast.table.blob import open_blob
+from edgefast.table.format import table_format
+from edgefast.table.shards import TYPES
 
 __all__ = ["LastGood", "LastGoodError"]
 
 log = logging.getLogger(__name__)
 
-_MAGIC = b"edgefast table 1\n"
+_MAGIC = (
+    b"edgefast table 2\n"  # then the format of what is in it, a line too, and a digest of the rest
+)
 _DIGEST = 32
 _NAME = "last-good.table"
+_BEFORE = "last-good.before.table"
+_FRESH = "last-good.new"
+
+#: What reads a resource of each type; it raises for bytes that a worker would not take.
+_READERS: Mapping[str, Callable[[bytes], Any]] = {
+    "listener": msgspec.msgpack.Decoder(ir.Listener).decode,
+    "cluster": msgspec.msgpack.Decoder(ir.Cluster).decode,
+    "secret": msgspec.msgpack.Decoder(ir.Secret).decode,
+    "virtual_host": open_blob,
+    "fragment": open_blob,
+}
 
 
 class LastGoodError(Exception):
-    """The file cannot be read or is not whole."""
+    """There is no file that is whole and of this release's format; the text says what there is."""
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
@@ -38,12 +58,13 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LastGood:
-    """One folder's file. `save` and `load` block: call them in a thread."""
+    """One folder's file. All methods block: call them in a thread, any number at once."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / _NAME
         self.failures = 0
         self.saved_at: float | None = None  # Unix seconds
+        self._lock = threading.Lock()
 
     def save(self, shards: Shards) -> bool:
         """Write a table; False (logged, counted) when the disk does not take it."""
@@ -54,7 +75,8 @@ class LastGood:
         payload = msgspec.msgpack.encode(kept)
         digest = hashlib.blake2b(payload, digest_size=_DIGEST).digest()
         try:
-            self._replace(_MAGIC, digest, payload)
+            with self._lock:
+                self._replace(_head(), digest, payload)
         except OSError as error:
             self.failures += 1
             log.warning(
@@ -69,14 +91,18 @@ class LastGood:
 
     def _replace(self, *parts: bytes) -> None:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = self.path.with_suffix(f".{os.getpid()}.new")
+        fresh = self.path.with_name(_FRESH)
+        self._sweep()
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
             with os.fdopen(os.open(fresh, flags, 0o600), "wb") as file:
                 for part in parts:
                     file.write(part)
                 file.flush()
                 os.fsync(file.fileno())
+            # A crash between the two leaves the one before, and `load` knows it.
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(self.path, self.path.with_name(_BEFORE))
             os.replace(fresh, self.path)
         except OSError:
             with contextlib.suppress(OSError):
@@ -88,24 +114,61 @@ class LastGood:
         finally:
             os.close(folder)
 
+    def _sweep(self) -> None:
+        """Remove what a process that was killed while it saved has left: it has keys in it."""
+        for leftover in self.path.parent.glob("last-good*.new"):
+            with contextlib.suppress(FileNotFoundError):
+                leftover.unlink()
+
+    def tidy(self) -> None:
+        """Remove leftovers of an earlier process; nothing to remove is fine."""
+        with self._lock, contextlib.suppress(OSError):
+            self._sweep()
+
     def load(self) -> Shards:
-        """Read the table back; raises LastGoodError."""
+        """Read the newest whole table back; raises LastGoodError for the newest when there is none."""
         try:
-            data = self.path.read_bytes()
-            self.saved_at = self.path.stat().st_mtime
+            return self._load(self.path)
+        except LastGoodError as error:
+            try:
+                shards = self._load(self.path.with_name(_BEFORE))
+            except LastGoodError:
+                raise error from None
+            log.warning("%s; the one before it is", error)
+            return shards
+
+    def _load(self, path: Path) -> Shards:
+        try:
+            data = path.read_bytes()
+            saved_at = path.stat().st_mtime
         except OSError as error:
-            raise LastGoodError(f"{self.path}: {error.strerror}") from None
-        start = len(_MAGIC) + _DIGEST
+            raise LastGoodError(f"{path}: {error.strerror}") from None
+        head = _head()
+        if not data.startswith(head):
+            if data.startswith(_MAGIC[:-2]):
+                raise LastGoodError(f"{path} was written by another release, in another format")
+            raise LastGoodError(f"{path} is not a whole table file")
+        start = len(head) + _DIGEST
         payload = data[start:]
         digest = hashlib.blake2b(payload, digest_size=_DIGEST).digest()
-        if not data.startswith(_MAGIC) or data[len(_MAGIC) : start] != digest:
-            raise LastGoodError(f"{self.path} is not a whole table file")
+        if data[len(head) : start] != digest:
+            raise LastGoodError(f"{path} is not a whole table file")
         try:
             kept = msgspec.msgpack.decode(payload, type=_Kept)
-        except msgspec.MsgspecError as error:
-            raise LastGoodError(f"{self.path}: {error}") from None
+            for type_, name, _, content in kept.resources:
+                if type_ not in TYPES:
+                    raise LastGoodError(f"{path}: {type_} {name} is of no known type")
+                if type_ in _READERS:
+                    _READERS[type_](content)
+        except (msgspec.MsgspecError, BlobError) as error:
+            raise LastGoodError(f"{path}: {error}") from None
         resources = {
-            (type_, name): Resource(type_, name, version, data)
-            for type_, name, version, data in kept.resources
+            (type_, name): Resource(type_, name, version, content)
+            for type_, name, version, content in kept.resources
         }
+        self.saved_at = saved_at
         return Shards(resources=resources, version=kept.version)
+
+
+def _head() -> bytes:
+    return _MAGIC + table_format().encode() + b"\n"

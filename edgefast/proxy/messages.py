@@ -32,8 +32,10 @@ __all__ = [
     "Pong",
     "Refused",
     "Sockets",
+    "SocketsLost",
     "Started",
     "StopAccepting",
+    "Taking",
     "WorkerMessage",
     "split_changes",
     "split_refused",
@@ -160,10 +162,24 @@ class Refused(_Message, frozen=True):
     items: tuple[tuple[str, str, str], ...]
 
 
+class Taking(_Message, frozen=True):
+    """A commit is under way and will take longer: certificates are loaded one by one."""
+
+
 class Ack(_Message, frozen=True):
-    """The swap to `epoch` is done; older blobs are no longer read, new ports accept."""
+    """The swap to `epoch` is done; older blobs are no longer read, new ports accept.
+
+    `short`: what was refused was refused for want of descriptors or memory; later it may be taken.
+    """
 
     epoch: int
+    short: bool = False
+
+
+class SocketsLost(_Message, frozen=True):
+    """There was no room for the sockets of these places: send them again, a little later."""
+
+    places: tuple[tuple[str, int], ...]
 
 
 class Pong(_Message, frozen=True):
@@ -186,7 +202,7 @@ class Drained(_Message, frozen=True):
     """Sockets are closed and no connection is left."""
 
 
-WorkerMessage = Started | Refused | Ack | Pong | DumpPart | Drained
+WorkerMessage = Started | Refused | Taking | Ack | SocketsLost | Pong | DumpPart | Drained
 
 
 def split_changes(changes: Sequence[Change]) -> Iterator[Changes]:

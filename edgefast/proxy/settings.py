@@ -17,6 +17,7 @@ __all__ = [
     "ACCEPT_BACKLOG",
     "ARENA_BYTES",
     "EXIT_GRACE",
+    "EXIT_SHORTAGE",
     "PING_DEADLINE",
     "PING_EVERY",
     "STAT_ROWS",
@@ -38,6 +39,8 @@ PING_EVERY = 5.0
 PING_DEADLINE = 30.0
 #: Seconds between the order to exit and SIGKILL.
 EXIT_GRACE = 3.0
+#: Exit status of a worker that ran out of descriptors or memory (EX_TEMPFAIL of sysexits.h).
+EXIT_SHORTAGE = 75
 
 
 class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,8 @@
 In: a FileSource, translation settings, an agent. Out: an `Outcome` for every table, given to the
 caller's report. Each stage gets what it made the last time, so that a small change costs little:
 read (changed files) -> translate (changed routes) -> compile (changed hosts) -> publish (difference).
-Must never end the service for what is in a file: the table before stays.
+A start at which not every file can be had whole serves the last good table, until they are. Must
+never end the service for what is in a file or what a file system says: the table before stays.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from edgefast.providers.watch import Watch
 from edgefast.proxy.agent import Agent, Published
 from edgefast.proxy.goodpairs import GoodPairs
 from edgefast.proxy.lastgood import LastGoodError
+from edgefast.proxy.notify import notify
 from edgefast.table import Shards, compile_fleet
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
@@ -31,6 +33,9 @@ from edgefast.translate.translation import Translation
 __all__ = ["NothingServed", "Outcome", "Standalone"]
 
 log = logging.getLogger(__name__)
+
+#: Seconds before the next look after one that failed for no reason that is known.
+_PAUSE = 1.0
 
 
 class NothingServed(Exception):
@@ -68,43 +73,52 @@ class Standalone:
         self._pairs = GoodPairs()
         self._translation: Translation | None = None
         self._shards: Shards | None = None
+        self._kept: Shards | None = None  # the last good table, while it is served
+        self._serving = False  # the start is over, and something could be served
 
     async def run(self) -> None:
         """Serve what the files say, until cancelled; raises NothingServed at start."""
         watch = Watch(SUFFIXES)
+        self._agent.drain.on_hangup = watch.look_now
         try:
             watch.follow(await asyncio.to_thread(self._source.folders))
             await self._start()
+            notify("READY=1")
             # The agent's own start-up objects need no more collections either.
             gc.collect()
             gc.freeze()
             while True:
-                reading = await watch_files(self._source, watch)
                 try:
-                    self._report(await self._take(reading))
+                    self._report(await self._take(await watch_files(self._source, watch)))
                 except Exception:
                     log.exception("the files could not be taken in; the table before stays")
+                    await asyncio.sleep(_PAUSE)
         finally:
             watch.close()
 
     async def _start(self) -> None:
         began = time.perf_counter()
         reading = await asyncio.to_thread(self._source.read)
-        if not reading.usable and (shards := await self._load_last_good()) is not None:
-            published = await self._agent.publish(shards)
-            problems = self._collect(reading, (), published)
-            outcome = _outcome(None, problems, published, reading, began)
-        else:
-            outcome = await self._take(reading, began)
+        if not reading.usable:
+            self._kept = await self._load_last_good()
+        outcome = await self._take(reading, began)
         self._report(outcome)
         if not self._agent.serving and self._agent.drain.phase == "serving":
             raise NothingServed
+        self._serving = True
+        self._vouch(reading)
 
     async def _take(self, reading: Reading, began: float | None = None) -> Outcome:
-        """Bring one reading into service."""
+        """Bring one reading into service, or the last good table in its place."""
         began = time.perf_counter() - reading.seconds if began is None else began
+        if self._kept is not None and not reading.usable:
+            published = await self._agent.publish(self._kept)
+            problems = self._collect(reading, (), published)
+            return _outcome(None, problems, published, reading, began)
+        self._kept = None
         translation, shards, held_back = await asyncio.to_thread(self._compile, reading)
         published = await self._agent.publish(shards)
+        self._vouch(reading)
         problems = self._collect(
             reading, (*held_back, *translation.problems, *shards.problems), published
         )
@@ -118,6 +132,11 @@ class Standalone:
         shards = compile_fleet(fleet, self._shards)
         self._translation, self._shards = translation, shards
         return translation, shards, held_back
+
+    def _vouch(self, reading: Reading) -> None:
+        """Let the table be kept for the next start, unless it is one of half the files."""
+        if self._serving and reading.usable and self._shards is not None:
+            self._agent.keeper.vouch(self._shards.version)
 
     def _collect(
         self, reading: Reading, translated: Iterable[Problem], published: Published
@@ -134,11 +153,12 @@ class Standalone:
         try:
             shards = await asyncio.to_thread(kept.load)
         except LastGoodError as error:
-            log.error("no file can be read and there is no last good table: %s", error)
+            log.warning("not all files can be had and there is no last good table: %s", error)
             return None
         age = time.time() - (kept.saved_at or time.time())
         log.error(
-            "NO FILE CAN BE READ: serving the last good table from %s, written %.0f s ago",
+            "NOT ALL FILES CAN BE HAD: serving the last good table from %s, written %.0f s ago, "
+            "until they can; no change of any file is taken in before that",
             kept.path,
             age,
         )

@@ -20,6 +20,7 @@ __all__ = [
     "Segment",
     "add_global",
     "map_segment",
+    "reset_global",
     "segment_size",
     "sum_globals",
     "sum_rows",
@@ -93,6 +94,11 @@ def add_global(segment: memoryview, name: str, count: int) -> None:
     at = _HEADER + 8 * GLOBALS.index(name)
     (value,) = struct.unpack_from("<Q", segment, at)
     struct.pack_into("<Q", segment, at, value + count)
+
+
+def reset_global(segment: memoryview, name: str) -> None:
+    """Set a global cell that the engine itself does not write to zero."""
+    struct.pack_into("<Q", segment, _HEADER + 8 * GLOBALS.index(name), 0)
 
 
 def sum_globals(segments: Iterable[Segment]) -> dict[str, int]:

@@ -3,12 +3,14 @@
 In: applied listeners and secrets. Out: one SSLContext per port for `create_server`; its callback
 picks the certificates of the listener that the SNI belongs to (most specific hostname first) and
 leaves the name on the SSLObject for the engine's 421 check. New certificates serve new handshakes;
-nothing open is touched. Protocol versions and client verification belong to the port, because a
+nothing open is touched. A certificate is loaded once, when its secret comes (`load_secret`); a port
+with rules of its own loads it again with the first handshake that needs it. Protocol versions and client verification belong to the port, because a
 context switched to in the callback cannot change them. Must never let a name without listener in.
 """
 
 from __future__ import annotations
 
+import logging
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
@@ -22,22 +24,34 @@ from edgefast.proxy.certificates import (
     read_facts,
 )
 
-__all__ = ["ServerTls", "certificate_covers", "check_secret"]
+__all__ = ["ServerTls", "certificate_covers", "check_secret", "load_secret"]
+
+log = logging.getLogger(__name__)
 
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
 def check_secret(secret: ir.Secret) -> str | None:
-    """Return why a secret cannot be used, or None."""
-    context = _server_context()
+    """Return why a secret cannot be used, or None. Raises OSError for a shortage."""
     try:
-        if secret.certificate and secret.private_key:
-            load_pair(context, secret.certificate, secret.private_key)
-        if secret.ca:
-            load_ca(context, secret.ca)
+        load_secret(secret)
     except PemError as error:
         return str(error)
     return None
+
+
+def load_secret(secret: ir.Secret) -> ssl.SSLContext | None:
+    """Return a context with a secret's certificate, None when it has none; checks its CAs.
+
+    Raises PemError for a secret that cannot be used, OSError for a shortage.
+    """
+    if secret.ca:
+        load_ca(_server_context(), secret.ca)
+    if not (secret.certificate and secret.private_key):
+        return None
+    context = _server_context()
+    load_pair(context, secret.certificate, secret.private_key)
+    return context
 
 
 class ServerTls:
@@ -51,11 +65,13 @@ class ServerTls:
         listeners: Iterable[ir.Listener],
         secrets: Mapping[str, ir.Secret],
         changed: frozenset[str],
+        loaded: Mapping[str, ssl.SSLContext] | None = None,
     ) -> dict[int, ssl.SSLContext]:
         """Serve these listeners with these secrets from the next handshake on.
 
-        `changed` names the secrets that differ from the last call. Returns the context of every
-        port; a context that is another object than before needs a new server on the same socket.
+        `changed` names the secrets that differ from the last call, `loaded` has what `load_secret`
+        made of some of them. Returns the context of every port; one that is another object than
+        before must be used for new connections. Loads nothing but CA bundles.
         """
         by_port: dict[int, list[ir.Listener]] = {}
         for listener in listeners:
@@ -67,7 +83,7 @@ class ServerTls:
             port = self._ports.get(number)
             if port is None or port.rule != rule or rule.ca in changed:
                 port = _Port(rule, secrets)
-            port.adopt(group, secrets, changed)
+            port.adopt(group, secrets, changed, loaded or {})
             ports[number] = port
         self._ports = ports
         return {number: port.context for number, port in ports.items()}
@@ -79,6 +95,16 @@ class _Rule(NamedTuple):
     version: str
     ca: str
     insecure: bool
+
+    @property
+    def verifies(self) -> bool:
+        """Whether clients need a certificate.
+
+        With the insecure fallback (AllowInsecureFallback) a client is let in without and with an
+        unverifiable certificate. OpenSSL ends the handshake on an unverifiable one if it asks at
+        all, and nothing here reads the certificate, so it does not ask.
+        """
+        return bool(self.ca) and not self.insecure
 
 
 def _rule_of(group: list[ir.Listener]) -> _Rule:
@@ -110,18 +136,20 @@ class _Port:
         """
         context = _server_context()
         context.minimum_version = _VERSIONS[self.rule.version]
-        if self.rule.ca and not self.rule.insecure:
-            # With the insecure fallback (AllowInsecureFallback) a client is let in without and with
-            # an unverifiable certificate. OpenSSL ends the handshake on an unverifiable one if it
-            # asks at all, and nothing here reads the certificate, so it does not ask.
+        if self.rule.verifies:
             context.verify_mode = ssl.CERT_REQUIRED
             if self._ca:  # without a bundle every client certificate fails: closed
                 load_ca(context, self._ca)
         return context
 
     def adopt(
-        self, group: list[ir.Listener], secrets: Mapping[str, ir.Secret], changed: frozenset[str]
+        self,
+        group: list[ir.Listener],
+        secrets: Mapping[str, ir.Secret],
+        changed: frozenset[str],
+        loaded: Mapping[str, ssl.SSLContext],
     ) -> None:
+        plain = not self.rule.verifies and self.rule.version == "1.2"
         listeners: dict[str, _Certificates] = {}
         for listener in group:
             assert listener.tls is not None
@@ -129,6 +157,8 @@ class _Port:
             known = self._listeners.get(listener.hostname)
             if known is None or known.names != names or not changed.isdisjoint(names):
                 known = _Certificates(names, secrets, self._make_context)
+                if plain:
+                    known.take(loaded)
             listeners[listener.hostname] = known
         self._listeners = listeners
 
@@ -139,7 +169,11 @@ class _Port:
         sni = (name or "").lower()
         vars(connection)["sni"] = sni  # read by the engine: 421 when Host belongs elsewhere
         certificates = self._find(sni)
-        context = certificates.context_for(sni) if certificates else None
+        try:
+            context = certificates.context_for(sni) if certificates else None
+        except (OSError, PemError) as error:
+            log.error("no certificate can be loaded now: %s", error)
+            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
         if context is None:
             return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
         connection.context = context
@@ -175,8 +209,12 @@ class _Certificates:
         self._contexts: dict[tuple[int, ...], ssl.SSLContext] = {}
         if len(self._pairs) > 1:
             self._facts = [_facts_of(secret) for secret in self._pairs]
-        if self._pairs:
-            self.context_for("")  # now, not in the first client's handshake
+
+    def take(self, loaded: Mapping[str, ssl.SSLContext]) -> None:
+        """Use the contexts that were made when the secrets came: one for each certificate."""
+        for index, secret in enumerate(self._pairs):
+            if (context := loaded.get(secret.name)) is not None:
+                self._contexts[index,] = context
 
     def context_for(self, sni: str) -> ssl.SSLContext | None:
         """Return a context with the best certificate of every key kind for a server name."""

@@ -27,9 +27,12 @@ from edgefast.proxy.acceptors import Acceptors
 from edgefast.proxy.accesslog import AccessLogWriter
 from edgefast.proxy.arena import map_arena
 from edgefast.proxy.channel import Channel, ChannelClosed
+from edgefast.proxy.handshakes import Handshakes
+from edgefast.proxy.limitstore import StoreInUse
 from edgefast.proxy.logs import set_level, start_logging
-from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE
-from edgefast.proxy.stats import add_global, map_segment
+from edgefast.proxy.reserve import RESERVE, is_shortage
+from edgefast.proxy.settings import ACK_DEADLINE, EXIT_SHORTAGE, STARTED_DEADLINE
+from edgefast.proxy.stats import add_global, map_segment, reset_global
 from edgefast.proxy.workertable import WorkerTable
 
 __all__ = ["main"]
@@ -41,6 +44,12 @@ _PR_SET_PDEATHSIG = 1  # prctl(2)
 _DRAIN_LOOK = 0.02
 _DUMP_PART = 48 * 1024
 _LOG_FLUSH = 1.0
+#: Descriptors kept back for sockets, certificates and servers (the agent sends 8 sockets at once).
+_RESERVE = 16
+#: Seconds until a port that could not be served for want of descriptors is tried again.
+_STARVED = 0.5
+#: Seconds between two signs of life while a commit is prepared.
+_SIGN = 1.0
 
 _IncomingChannel = Channel[messages.AgentMessage]
 
@@ -49,10 +58,12 @@ class Worker:
     """The life after `Hello`."""
 
     def __init__(self, channel: _IncomingChannel, hello: messages.Hello, fds: list[int]) -> None:
-        arena_fd, stats_fd = fds
+        arena_fd, stats_fd, limits_fd = fds
         arena, stats = map_arena(arena_fd, hello.arena_bytes), map_segment(stats_fd)
-        os.close(arena_fd)
-        os.close(stats_fd)
+        limits = map_segment(limits_fd)
+        for fd in fds:
+            os.close(fd)
+        reset_global(stats, "handshakes_active")  # of a predecessor
         self._channel = channel
         self._table = WorkerTable(arena)
         self._log = AccessLogWriter(1, lambda lines: add_global(stats, "access_log_dropped", lines))
@@ -63,15 +74,24 @@ class Worker:
             worker=hello.worker,
             upstream_ssl=self._table.upstream_ssl,
             access_log=self._log,
+            limits=limits,
         )
-        self._acceptors = Acceptors(self._engine.factory)
+        self._limit_store = StoreInUse(self._engine.limiter)
+        self._handshakes = Handshakes(
+            self._engine.factory,
+            lambda: self._engine.open_connections,
+            lambda name, count: add_global(stats, name, count),
+        )
+        self._acceptors = Acceptors(self._engine.factory, self._handshakes)
         self._parts: list[messages.Change] = []
+        self._sign_due = 0.0
         self._frozen = False
 
     async def run(self) -> None:
         """Obey until `Exit` or the agent's end."""
         try:
             async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._serve_starved())
                 while await self._obey(await self._channel.receive(), tasks):
                     pass
                 raise _Done
@@ -92,15 +112,16 @@ class Worker:
             case messages.Commit(epoch, version):
                 await self._commit(epoch, version)
             case messages.Sockets(places):
-                for place, descriptor in zip(places, descriptors, strict=True):
+                for place, descriptor in zip(places, descriptors, strict=False):
                     self._acceptors.add(place, descriptor)
+                if len(descriptors) < len(places):
+                    await self._say(messages.SocketsLost(places[len(descriptors) :]))
                 await self._acceptors.reconcile(self._table.uses)
             case messages.CloseSockets(places):
                 tasks.create_task(self._acceptors.close(places))
             case messages.Ping(number):
-                await self._say(
-                    messages.Pong(number, self._engine.open_connections, self._engine.active)
-                )
+                RESERVE.fill()
+                await self._say(messages.Pong(number, self._connections, self._engine.active))
             case messages.DumpRequest(number):
                 await self._dump(number)
             case messages.LogLevel(level):
@@ -119,11 +140,13 @@ class Worker:
 
     async def _commit(self, epoch: int, version: str) -> None:
         changes, self._parts = self._parts, []
-        refused = self._table.apply(self._engine, changes, version)
+        self._sign_due = asyncio.get_running_loop().time() + _SIGN
+        refused = await self._table.apply(self._engine, changes, version, self._rest)
+        self._limit_store.adopt(self._table.limit_store)
         await self._acceptors.reconcile(self._table.uses)
         for part in messages.split_refused(refused):
             await self._say(part)
-        await self._say(messages.Ack(epoch))
+        await self._say(messages.Ack(epoch, self._table.short))
         if not self._frozen:
             # What start-up made lives as long as the process: no collection looks at it again.
             self._frozen = True
@@ -132,11 +155,32 @@ class Worker:
             # Requests leave no cycles: the collector only has to look now and then.
             gc.set_threshold(50_000, 20, 100)
 
+    async def _rest(self) -> None:
+        """Serve everybody before the next piece of a commit, and tell the agent that it goes on."""
+        await asyncio.sleep(0)
+        now = asyncio.get_running_loop().time()
+        if now >= self._sign_due:
+            self._sign_due = now + _SIGN
+            await self._say(messages.Taking())
+
+    async def _serve_starved(self) -> None:
+        """Try again what could not be served for want of descriptors."""
+        while True:
+            await self._acceptors.starved.wait()
+            await asyncio.sleep(_STARVED)
+            RESERVE.fill()
+            await self._acceptors.reconcile(self._table.uses)
+
+    @property
+    def _connections(self) -> int:
+        """Connections of clients, those in their TLS handshake included."""
+        return self._engine.open_connections + self._handshakes.active
+
     async def _drain(self) -> None:
         await self._acceptors.close_all()
         # Looked at, not waited for: a hook per closed connection would be on the request path.
         while True:
-            if not self._engine.open_connections:
+            if not self._connections:
                 break
             await asyncio.sleep(_DRAIN_LOOK)
         await self._say(messages.Drained())
@@ -161,9 +205,10 @@ async def _serve(sock: socket.socket) -> None:
     async with asyncio.timeout(STARTED_DEADLINE):
         await channel.send(messages.Started(os.getpid()))
         hello, descriptors = await channel.receive()
-    if not isinstance(hello, messages.Hello) or len(descriptors) != 2:
+    if not isinstance(hello, messages.Hello) or len(descriptors) != 3:
         raise SystemExit("edgefast worker: the agent did not say hello")
     start_logging(hello.log_level)
+    RESERVE.hold(_RESERVE)
     await Worker(channel, hello, descriptors).run()
 
 
@@ -183,6 +228,12 @@ def main() -> None:
         uvloop.run(_serve(sock))
     except (ChannelClosed, TimeoutError) as error:
         sys.exit(f"edgefast worker: no agent: {error}")
+    except Exception as error:
+        if not is_shortage(error):
+            raise
+        # Not the table's fault: the agent must be able to tell.
+        log.error("out of descriptors or memory: %s", error)
+        sys.exit(EXIT_SHORTAGE)
 
 
 if __name__ == "__main__":

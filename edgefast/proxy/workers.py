@@ -22,6 +22,7 @@ from edgefast.proxy import messages
 from edgefast.proxy.arena import Arena
 from edgefast.proxy.channel import MAX_DESCRIPTORS, Channel, ChannelClosed, ChannelError
 from edgefast.proxy.ledger import Ledger, Refusal
+from edgefast.proxy.limitmemory import LimitMemory
 from edgefast.proxy.listeners import Listeners, Place
 from edgefast.proxy.process import WorkerProcess
 from edgefast.proxy.settings import ACK_DEADLINE, PING_DEADLINE, PING_EVERY, STARTED_DEADLINE
@@ -54,6 +55,7 @@ class Shop:
         self,
         command: Sequence[str],
         arena: Arena,
+        limits: LimitMemory,
         ledger: Ledger,
         listeners: Listeners,
         log_level: str,
@@ -63,6 +65,7 @@ class Shop:
     ) -> None:
         self.command = command
         self.arena = arena
+        self.limits = limits
         self.ledger = ledger
         self.listeners = listeners
         self.log_level = log_level
@@ -195,7 +198,7 @@ class WorkerSlot:
             shop = self._shop
             hello = messages.Hello(self.number, shop.arena.capacity, shop.log_level)
             self._told_level = shop.log_level
-            await channel.send(hello, (shop.arena.reader_fd, self.segment.fd))
+            await channel.send(hello, (shop.arena.reader_fd, self.segment.fd, shop.limits.fd))
         self._heard = loop.time()
         self.connected = True
         self.wake()

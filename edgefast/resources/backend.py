@@ -66,7 +66,7 @@ class BackendTLS(Element, frozen=True, kw_only=True):
         PreciseHostname | None,
         Meta(
             description="SNI, and the name that the certificate must carry. Absent: the name "
-            "of an fqdn endpoint; required with ip and unix endpoints."
+            "of the fqdn endpoints, which must all have the same; required with others."
         ),
     ] = None
     ca_certificate_refs: Annotated[

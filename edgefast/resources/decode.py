@@ -19,7 +19,7 @@ from edgefast.resources.edgegateway import EdgeGateway
 from edgefast.resources.json_text import read_json
 from edgefast.resources.kinds import KINDS, Object
 from edgefast.resources.limits import MAX_DOCUMENTS, MAX_FILE_BYTES, MAX_PROBLEMS
-from edgefast.resources.loaded import Loaded, render_path
+from edgefast.resources.loaded import Loaded, Path, Refused, render_path
 from edgefast.resources.rule import Violation
 from edgefast.resources.text import (
     DocumentMarks,
@@ -37,6 +37,7 @@ class Decoded(msgspec.Struct, frozen=True):
 
     objects: tuple[Loaded, ...] = ()
     problems: tuple[Problem, ...] = ()
+    refused: tuple[Refused, ...] = ()
 
 
 class DecodeError(Exception):
@@ -83,6 +84,7 @@ def decode_documents(data: bytes, file: str, cache: DecodeCache | None = None) -
     known = cache.take(file) if cache else {}
     results: dict[bytes, _PieceResult] = {}
     objects: list[Loaded] = []
+    refused: list[Refused] = []
     problems: list[Problem] = []
     count = 0
     for piece in _pieces(data, file):
@@ -94,10 +96,10 @@ def decode_documents(data: bytes, file: str, cache: DecodeCache | None = None) -
             source = Source(file, piece.line + 1)
             problems.append(Problem(None, "", "TooMany", message, source=source))
             break
-        _place(result, file, piece.line, objects, problems)
+        _place(result, file, piece.line, objects, refused, problems)
     if cache:
         cache.keep(file, results)
-    return Decoded(tuple(objects), _arrange(problems, file))
+    return Decoded(tuple(objects), _arrange(problems, file), tuple(refused))
 
 
 def _decode_piece(piece: Piece, file: str) -> _PieceResult:
@@ -112,13 +114,20 @@ def _decode_piece(piece: Piece, file: str) -> _PieceResult:
 
 
 def _place(
-    result: _PieceResult, file: str, base: int, objects: list[Loaded], problems: list[Problem]
+    result: _PieceResult,
+    file: str,
+    base: int,
+    objects: list[Loaded],
+    refused: list[Refused],
+    problems: list[Problem],
 ) -> None:
     """Give the results of a piece their place in the file."""
     for document, found in result.found:
         marks = DocumentMarks(result.lines, document, found.prefix, base)
         if found.obj is not None:
             objects.append(Loaded(found.obj, file, marks))
+        elif found.ref is not None and found.severity == "error":
+            refused.append(Refused(found.ref, file, marks, found.references))
         for one in found.violations:
             source = Source(file, marks.line_of(one.path))
             problems.append(_problem(found.ref, one, source, found.severity))
@@ -127,28 +136,67 @@ def _place(
         problems.append(Problem(None, "", "Invalid", result.error.message, source=source))
 
 
+class LoadedConfig(msgspec.Struct, frozen=True, eq=False):
+    """A configuration, its file, and what was written there: `raw` tells a value from a default."""
+
+    config: EdgeGateway
+    raw: Mapping[str, Any]
+    file: str
+    marks: DocumentMarks
+
+    def problem(self, path: Path, reason: str, message: str, severity: Severity) -> Problem:
+        """Return a problem with the place of a field."""
+        one = Violation(path, reason, message)
+        return _problem(_CONFIG, one, Source(self.file, self.marks.line_of(path)), severity)
+
+
+_CONFIG = ObjectRef("EdgeGateway", "", "")
+
+
 def decode_config(data: bytes, file: str) -> tuple[EdgeGateway | None, tuple[Problem, ...]]:
     """Decode the configuration file: the configuration and (), or None and what is wrong."""
-    ref = ObjectRef("EdgeGateway", "", "")
+    loaded, problems = load_config(data, file)
+    return loaded.config if loaded else None, problems
+
+
+def load_config(data: bytes, file: str) -> tuple[LoadedConfig | None, tuple[Problem, ...]]:
+    """Decode the configuration file and keep its places; None when anything in it is wrong."""
+    loaded: LoadedConfig | None = None
+    problems: list[Problem] = []
+    found = 0
     for piece in _pieces(data, file):
         try:
             text, syntax, documents = _read(piece.text, file)
-            document = next((one for one in documents if one.value is not None), None)
+            for index, document in enumerate(documents):
+                if document.value is None:
+                    continue
+                found += 1
+                marks = DocumentMarks(PieceLines(text, syntax), index, (), piece.line)
+                if found == 1:
+                    loaded = _load_config(document, file, marks, problems)
+                    continue
+                extra = Violation((), "TooMany", "a second document (a file has one configuration)")
+                source = Source(file, marks.line_of(()))
+                problems.append(_problem(_CONFIG, extra, source, "error"))
         except SyntaxProblem as error:
+            found += 1
             source = Source(file, piece.line + error.line + 1)
-            return None, (Problem(None, "", "Invalid", error.message, source=source),)
-        if document is None:
-            continue
-        walk = Walk()
-        config = walk.build(EdgeGateway, document.value)
-        violations = [*repeated_fields(document), *walk.violations]
-        marks = DocumentMarks(PieceLines(text, syntax), 0, (), piece.line)
-        problems = [
-            _problem(ref, one, Source(file, marks.line_of(one.path)), "error") for one in violations
-        ]
-        return (None if problems else config), _arrange(problems, file)
-    message = "no configuration in the file"
-    return None, (Problem(ref, "", "Required", message, source=Source(file, 1)),)
+            problems.append(Problem(None, "", "Invalid", error.message, source=source))
+    if not found:
+        message = "no configuration in the file"
+        problems.append(Problem(_CONFIG, "", "Required", message, source=Source(file, 1)))
+    return (None if problems else loaded), _arrange(problems, file)
+
+
+def _load_config(
+    document: ParsedDocument, file: str, marks: DocumentMarks, problems: list[Problem]
+) -> LoadedConfig | None:
+    walk = Walk()
+    config = walk.build(EdgeGateway, document.value)
+    for one in (*repeated_fields(document), *walk.violations):
+        source = Source(file, marks.line_of(one.path))
+        problems.append(_problem(_CONFIG, one, source, "error"))
+    return LoadedConfig(config, document.value, file, marks) if config is not None else None
 
 
 _STRUCTS = {info.kind: info.struct for info in KINDS.values()}
@@ -207,7 +255,7 @@ def _problem(ref: ObjectRef | None, one: Violation, source: Source, severity: Se
         message=one.message,
         hint=one.hint,
         source=source,
-        severity=severity,
+        severity=one.severity or severity,
     )
 
 

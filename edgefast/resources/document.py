@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from edgefast.problem import ObjectRef, Severity
+from edgefast.resources.fields import Element
 from edgefast.resources.foreign import judge_foreign
 from edgefast.resources.kinds import KINDS, KindInfo, Object
 from edgefast.resources.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
@@ -34,6 +35,7 @@ class Found(msgspec.Struct, frozen=True, eq=False):
     obj: Object | None = None
     ref: ObjectRef | None = None
     violations: tuple[Violation, ...] = ()
+    references: tuple[tuple[Path, Element], ...] = ()  # sound ones of an object that is not
     severity: Severity = "error"
 
 
@@ -90,7 +92,8 @@ def _decode_one(raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ..
         verdict = judge_foreign(api_version, kind)
         path: Path = (verdict.field,) if verdict.field else ()
         one = Violation(path, verdict.reason, verdict.message, verdict.hint)
-        return Found(prefix, None, _ref(raw, kind, group, True), (one,), verdict.severity)
+        ref = _ref(raw, kind, group, True)
+        return Found(prefix, None, ref, (one,), severity=verdict.severity)
     metadata = raw.get("metadata")
     if info.namespaced and isinstance(metadata, dict) and not metadata.get("namespace"):
         metadata["namespace"] = DEFAULT_NAMESPACE
@@ -106,7 +109,9 @@ def _decode_one(raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ..
             Violation(("metadata", "namespace"), "Forbidden", f"{kind} is cluster-scoped")
         )
     if violations:
-        return Found(prefix, None, _ref(raw, kind, group, info.namespaced), tuple(violations))
+        ref = _ref(raw, kind, group, info.namespaced)
+        told = (*violations, *walk.late)
+        return Found(prefix, None, ref, told, tuple(walk.references))
     return Found(prefix, built)
 
 

@@ -1,6 +1,6 @@
 """Durations of the Gateway API (GEP-2257): "500ms", "1h2m3s".
 
-In: the text of a duration. Out: whole milliseconds, and back to the shortest text.
+In: the text of a duration. Out: whole milliseconds.
 A subset of Go's durations: up to four pairs of a number (at most five digits) and h, m, s or ms;
 no fractions, no signs. Must never: accept what the CRD pattern refuses.
 """
@@ -19,20 +19,3 @@ def parse_duration(text: str) -> int:
     if not _WHOLE.fullmatch(text):
         raise ValueError(f"{text!r} is not a duration such as 10s, 500ms or 1h30m")
     return sum(int(number) * _UNITS[unit] for number, unit in _PAIR.findall(text))
-
-
-def render_duration(milliseconds: int) -> str:
-    """Return the text of whole milliseconds, largest units first (GEP-2257 canonical form).
-
-    ValueError below zero or above what five digits of hours can say.
-    """
-    if not 0 <= milliseconds < 100_000 * _UNITS["h"]:
-        raise ValueError(f"{milliseconds} ms is outside of what a duration can say")
-    if milliseconds == 0:
-        return "0s"
-    parts = []
-    for unit in ("h", "m", "s", "ms"):
-        count, milliseconds = divmod(milliseconds, _UNITS[unit])
-        if count:
-            parts.append(f"{count}{unit}")
-    return "".join(parts)

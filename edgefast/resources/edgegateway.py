@@ -154,10 +154,7 @@ class EdgeGateway(Element, frozen=True, kw_only=True):
     )
     rate_limit: Annotated[
         GatewayRateLimit | None,
-        Meta(
-            description="Store of rate-limit counters. Absent in a cluster: RateLimitFilters "
-            "are refused; in standalone: counters in shared memory."
-        ),
+        Meta(description="Store of rate-limit counters. Absent: as if it were empty."),
     ] = None
     extension_apis: Annotated[ExtensionApis, Meta(description="Kinds that must be allowed.")] = (
         ExtensionApis()

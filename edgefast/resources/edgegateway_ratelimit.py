@@ -13,10 +13,17 @@ from msgspec import Meta
 
 from edgefast.resources.fields import AS_SET, DNSSubdomain, Duration, Element, Namespace
 
-_HOST_PORT = (
-    r"^(rediss?://)?([A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}\Z"
-)
-HostPort = Annotated[str, Meta(min_length=3, max_length=300, pattern=_HOST_PORT)]
+_Address = Annotated[str, Meta(min_length=1, max_length=300)]
+
+
+class SecretReference(Element, frozen=True, kw_only=True):
+    """A Secret."""
+
+    name: Annotated[DNSSubdomain, Meta(description="Name of the Secret.")]
+    namespace: Annotated[
+        Namespace | None,
+        Meta(description="Its namespace. Absent: the controller's; in standalone: default."),
+    ] = None
 
 
 class SecretKeyReference(Element, frozen=True, kw_only=True):
@@ -24,7 +31,8 @@ class SecretKeyReference(Element, frozen=True, kw_only=True):
 
     name: Annotated[DNSSubdomain, Meta(description="Name of the Secret.")]
     namespace: Annotated[
-        Namespace | None, Meta(description="Its namespace. Absent: the controller's.")
+        Namespace | None,
+        Meta(description="Its namespace. Absent: the controller's; in standalone: default."),
     ] = None
     key: Annotated[
         Annotated[str, Meta(min_length=1, max_length=253)] | None,
@@ -40,7 +48,7 @@ class RedisTLS(Element, frozen=True, kw_only=True):
         Meta(description="Authority to trust, key ca.crt. Absent: the system's."),
     ] = None
     client_certificate_ref: Annotated[
-        SecretKeyReference | None,
+        SecretReference | None,
         Meta(description="Certificate to show, keys tls.crt and tls.key."),
     ] = None
 
@@ -53,7 +61,7 @@ class RedisSentinel(Element, frozen=True, kw_only=True):
         Meta(description="Its name."),
     ]
     addresses: Annotated[
-        tuple[HostPort, ...],
+        tuple[_Address, ...],
         Meta(
             min_length=1,
             max_length=16,
@@ -66,15 +74,27 @@ class RedisSentinel(Element, frozen=True, kw_only=True):
 class RedisBackend(Element, frozen=True, kw_only=True):
     """A Redis server, a Redis Cluster or a primary behind sentinels."""
 
-    url: Annotated[HostPort | None, Meta(description="Address, host:port.")] = None
+    url: Annotated[
+        _Address | None,
+        Meta(
+            description="Address: host:port, redis://host:port/database, or rediss://host:port "
+            "with TLS. No user and no password in it."
+        ),
+    ] = None
     url_ref: Annotated[
         SecretKeyReference | None,
         Meta(description="Secret that holds the address (key url), instead of `url`."),
     ] = None
     password_ref: Annotated[
-        SecretKeyReference | None, Meta(description="Secret that holds the password.")
+        SecretKeyReference | None,
+        Meta(
+            description="Secret that holds the password (key password) and, if there is one, the "
+            "user (key username)."
+        ),
     ] = None
-    tls: Annotated[RedisTLS | None, Meta(description="TLS. Absent: plain.")] = None
+    tls: Annotated[
+        RedisTLS | None, Meta(description="TLS. Absent: plain, unless the address is rediss://.")
+    ] = None
     sentinel: Annotated[
         RedisSentinel | None, Meta(description="Finds the primary, instead of `url`.")
     ] = None
@@ -91,10 +111,16 @@ class RateLimitBackend(Element, frozen=True, kw_only=True):
 class GatewayRateLimit(Element, frozen=True, kw_only=True):
     """Global rate limiting."""
 
-    backend: Annotated[RateLimitBackend, Meta(description="The counter store.")]
+    backend: Annotated[
+        RateLimitBackend | None,
+        Meta(
+            description="The counter store. Absent in a cluster: RateLimitFilters are refused; in "
+            "standalone: counters in shared memory."
+        ),
+    ] = None
     timeout: Annotated[
         Duration,
-        Meta(description="Time the store may take before `failClosed` decides."),
+        Meta(description="Time the store may take before `failClosed` decides, 1ms to 10s."),
     ] = "20ms"
     fail_closed: Annotated[
         bool,

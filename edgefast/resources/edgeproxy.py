@@ -32,6 +32,9 @@ from edgefast.resources.fields import (
 )
 from edgefast.resources.meta import ObjectMeta
 
+#: EF_MAX_HEADERS in csrc/limits.h, the size of an array.
+MAX_HEADERS = 128
+
 
 class ProxyHTTP(Element, frozen=True, kw_only=True):
     """Limits and timeouts of HTTP/1.1; what happens past a limit stands with it."""
@@ -44,7 +47,7 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
         None
     )
     header_count: Annotated[
-        Annotated[int, Meta(ge=1, le=1000)] | None,
+        Annotated[int, Meta(ge=1, le=MAX_HEADERS)] | None,
         Meta(description="Most header lines of a request or response; 431 or 502 past it."),
     ] = None
     response_head: Annotated[
@@ -156,7 +159,7 @@ class ProxyRateLimit(Element, frozen=True, kw_only=True):
     """Response headers on requests that a rate limit applies to."""
 
     headers: Annotated[
-        bool | None, Meta(description="Adds x-ratelimit-limit, -remaining and -reset.")
+        bool | None, Meta(description="Adds ratelimit-limit, -remaining and -reset.")
     ] = None
     retry_after: Annotated[bool | None, Meta(description="Adds retry-after to 429 answers.")] = None
 

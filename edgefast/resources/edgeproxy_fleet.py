@@ -2,7 +2,7 @@
 
 In: `spec.deployment`, `service`, `hpa`, `pdb` and `shutdown` of an EdgeProxy.
 Out: Structs; what is handed to Kubernetes as it is (affinity, metrics, ...) stays a free object.
-Source: spec section 2 (generated data plane resources). Standalone ignores all but `shutdown`.
+Source: spec section 2 (generated data plane resources). Standalone uses none of it and says so.
 Must never: default a field here; see `edgeproxy_defaults.py`.
 """
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from edgefast.problem import ObjectRef, Source
+from edgefast.resources.fields import Element
 from edgefast.resources.kinds import Object, ref_of
 from edgefast.resources.limits import MAX_SHOWN_VALUE
 
@@ -51,6 +52,19 @@ class Loaded(msgspec.Struct, frozen=True, eq=False):
     def source_at(self, path: str) -> Source:
         """Return file and line of a field path such as `spec.rules[0].matches[1].path`."""
         return Source(self.file, self.marks.line_of(split_path(path)))
+
+
+class Refused(msgspec.Struct, frozen=True, eq=False):
+    """An object of a file with a mistake in it: of it, only sound references are known."""
+
+    ref: ObjectRef
+    file: str
+    marks: Marks
+    references: tuple[tuple[Path, Element], ...] = ()
+
+    def source_at(self, path: Path) -> Source:
+        """Return file and line of a field."""
+        return Source(self.file, self.marks.line_of(path))
 
 
 def split_path(path: str) -> Path:

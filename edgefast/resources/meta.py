@@ -10,7 +10,8 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from edgefast.resources.fields import DNSSubdomain, Element
+from edgefast.resources.fields import DNSSubdomain, Element, expects
+from edgefast.resources.timestamp import TIMESTAMP_PATTERN
 
 
 class ObjectMeta(Element, frozen=True, kw_only=True, forbid_unknown_fields=False):
@@ -35,7 +36,13 @@ class ObjectMeta(Element, frozen=True, kw_only=True, forbid_unknown_fields=False
     annotations: dict[str, str] = field(default_factory=dict)
     uid: str = ""
     generation: int = 0
-    creation_timestamp: str = ""
+    creation_timestamp: Annotated[
+        str,
+        Meta(
+            pattern=TIMESTAMP_PATTERN,
+            extra=expects("a time of RFC 3339 such as 2026-01-31T12:00:00Z"),
+        ),
+    ] = ""
     resource_version: str = ""
 
 
@@ -70,12 +77,15 @@ class LabelSelector(Element, frozen=True, kw_only=True):
 
 def _requirement_holds(requirement: LabelSelectorRequirement, labels: dict[str, str]) -> bool:
     present = requirement.key in labels
-    match requirement.operator:
+    operator: str = requirement.operator  # an API server newer than us may have other words
+    match operator:
         case "Exists":
             return present
         case "DoesNotExist":
             return not present
         case "In":
             return present and labels[requirement.key] in requirement.values
-        case _:  # NotIn: an absent label is not in the list either
+        case "NotIn":  # an absent label is not in the list either
             return not present or labels[requirement.key] not in requirement.values
+        case _:  # what is not understood selects nothing
+            return False

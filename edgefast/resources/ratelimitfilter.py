@@ -55,15 +55,18 @@ class RateLimitSelector(Element, frozen=True, kw_only=True):
 
 
 class RateLimitValue(Element, frozen=True, kw_only=True):
-    """So many requests per window; windows begin on the clock's whole units."""
+    """So many requests per window; windows begin on whole units of Unix time."""
 
     requests: Annotated[
         int,
         Meta(ge=0, le=4294967295, description="Requests let through; 0 blocks them all."),
     ]
     unit: Annotated[
-        Literal["Second", "Minute", "Hour", "Day"],
-        Meta(description="Length of the window."),
+        Literal["Second", "Minute", "Hour", "Day", "Week", "Month", "Year"],
+        Meta(
+            description="Length of the window. Week: 7 days, Month: 30 days, Year: 365 days; all "
+            "are counted from the beginning of 1970, UTC."
+        ),
     ]
 
 

@@ -24,8 +24,9 @@ _INTRO = {
     "EdgeProxy": """\
 Settings of a proxy fleet and of its proxies. A GatewayClass names one in `spec.parametersRef`, a
 Gateway may name another in `spec.infrastructure.parametersRef`. Where both set a field the
-Gateway's wins, field by field; what neither sets has the default below. Standalone reads
-`workers`, `shutdown`, `http`, `clientAddress`, `accessLog`, `rateLimit` and `tracing`.
+Gateway's wins, field by field; what neither sets has the default below. `workers`, `deployment`,
+`service`, `hpa`, `pdb` and `shutdown` shape a fleet, which only a controller makes: `edgefast run`
+has flags instead and warns of them.
 """,
     "RateLimitFilter": """\
 Limits that all proxies count together. A rule of an HTTPRoute uses one of its own namespace

@@ -17,6 +17,7 @@ from edgefast.resources import (
     rules_edge,
     rules_filter,
     rules_gateway,
+    rules_hostname,
     rules_httproute,
     rules_reference,
 )
@@ -29,6 +30,7 @@ _BOOKS = (
     rules_httproute.BOOK,
     rules_filter.BOOK,
     rules_gateway.BOOK,
+    rules_hostname.BOOK,
     rules_core.BOOK,
     rules_edge.BOOK,
     rules_config.BOOK,
@@ -52,7 +54,7 @@ def obeys(obj: Element) -> bool:
 @functools.cache
 def _checker(struct: type[Element]) -> _Obeys | None:
     """Return a function that visits only the parts that have rules, None when none has."""
-    checks = [rule.check for rule in rules_of(struct)]
+    checks = [rule.check for rule in rules_of(struct) if not rule.late]
     visits = [step for one in shape_of(struct).fields if (step := _visit(one)) is not None]
     if not checks and not visits:
         return None

@@ -10,10 +10,25 @@ from collections.abc import Iterable
 
 from edgefast.resources.duration import parse_duration
 from edgefast.resources.edgegateway import GatewayProvider, LeaderElection, ProviderWatch
-from edgefast.resources.edgegateway_ratelimit import RateLimitBackend, RedisBackend
+from edgefast.resources.edgegateway_ratelimit import (
+    GatewayRateLimit,
+    RateLimitBackend,
+    RedisBackend,
+    RedisSentinel,
+)
 from edgefast.resources.rule import RuleBook, Violation
+from edgefast.resources.storeurl import (
+    ADDRESS_PATTERN,
+    URL_PATTERN,
+    check_address,
+    check_store_url,
+    parse_store_url,
+)
 
 BOOK = RuleBook()
+
+MIN_STORE_TIMEOUT = 1  # milliseconds
+MAX_STORE_TIMEOUT = 10_000
 
 
 @BOOK.on(
@@ -98,6 +113,61 @@ def check_redis_mode(one: RedisBackend) -> Iterable[Violation]:
     """A Redis Cluster has no sentinels."""
     if one.cluster and one.sentinel is not None:
         return (Violation(("cluster",), "Forbidden", "together with sentinel"),)
+    return ()
+
+
+@BOOK.on(
+    RedisBackend,
+    "url",
+    cel=f"!has(self.url) || self.url.matches(r'^{URL_PATTERN}$')",
+    message="url must be host:port, redis://host:port/database or rediss://host:port",
+)
+def check_redis_url(one: RedisBackend) -> Iterable[Violation]:
+    """An address is one, and holds no password: it would be printed with the configuration."""
+    wrong = check_store_url(one.url) if one.url is not None else ""
+    return (Violation(("url",), "Invalid", wrong),) if wrong else ()
+
+
+@BOOK.on(
+    RedisBackend,
+    "url",
+    "cluster",
+    cel="!has(self.cluster) || !self.cluster || !has(self.url) || "
+    "!self.url.matches('/0*[1-9][0-9]*$')",
+    message="a Redis Cluster has no database but 0",
+)
+def check_redis_database(one: RedisBackend) -> Iterable[Violation]:
+    """A Redis Cluster has database 0 alone."""
+    if one.cluster and one.url is not None and not check_store_url(one.url):
+        if parse_store_url(one.url).database:
+            return (Violation(("url",), "Invalid", "a Redis Cluster has no database but 0"),)
+    return ()
+
+
+@BOOK.on(
+    RedisSentinel,
+    "addresses",
+    cel=f"self.addresses.all(one, one.matches(r'^{ADDRESS_PATTERN}$'))",
+    message="addresses must be host:port",
+)
+def check_sentinels(one: RedisSentinel) -> Iterable[Violation]:
+    """Sentinels are found by plain addresses."""
+    for index, address in enumerate(one.addresses):
+        wrong = check_address(address)
+        if wrong:
+            yield Violation(("addresses", index), "Invalid", wrong)
+
+
+@BOOK.on(
+    GatewayRateLimit,
+    "timeout",
+    cel="duration(self.timeout) >= duration('1ms') && duration(self.timeout) <= duration('10s')",
+    message="timeout must be 1ms to 10s",
+)
+def check_store_timeout(one: GatewayRateLimit) -> Iterable[Violation]:
+    """A store that may take no time has none; one that may take long holds requests up."""
+    if not MIN_STORE_TIMEOUT <= parse_duration(one.timeout) <= MAX_STORE_TIMEOUT:
+        return (Violation(("timeout",), "Invalid", f'"{one.timeout}" (1ms to 10s)'),)
     return ()
 
 

@@ -9,7 +9,13 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable
 
-from edgefast.resources.backend import BackendEndpoint, BackendSpec, IPEndpoint
+from edgefast.resources.backend import (
+    BackendEndpoint,
+    BackendSpec,
+    BackendTLS,
+    FQDNEndpoint,
+    IPEndpoint,
+)
 from edgefast.resources.duration import parse_duration
 from edgefast.resources.edgeproxy import ProxyAccessLog, ProxyClientAddress
 from edgefast.resources.edgeproxy_fleet import (
@@ -25,7 +31,9 @@ from edgefast.resources.ratelimitfilter import (
     RateLimitSelector,
     RateLimitSourceCIDR,
 )
+from edgefast.resources.regex import check_regex
 from edgefast.resources.rule import RuleBook, Violation
+from edgefast.resources.rules_hostname import check_hostname
 
 BOOK = RuleBook()
 
@@ -232,19 +240,46 @@ def check_address(one: IPEndpoint) -> Iterable[Violation]:
 
 
 @BOOK.on(
+    FQDNEndpoint,
+    "hostname",
+    cel="!isIP(self.hostname)",
+    message="hostname must be a DNS name; an address belongs to ip",
+)
+def check_fqdn(one: FQDNEndpoint) -> Iterable[Violation]:
+    """Names are names; an address belongs to ip."""
+    said = check_hostname(one.hostname)
+    return (Violation(("hostname",), "Invalid", said, "use ip for addresses"),) if said else ()
+
+
+@BOOK.on(
+    BackendTLS,
+    "hostname",
+    cel="!has(self.hostname) || !isIP(self.hostname)",
+    message="hostname must be a DNS name, not an address",
+)
+def check_server_name(one: BackendTLS) -> Iterable[Violation]:
+    """SNI carries names only (RFC 6066 section 3)."""
+    said = check_hostname(one.hostname or "")
+    return (Violation(("hostname",), "Invalid", said),) if said else ()
+
+
+@BOOK.on(
     BackendSpec,
     "endpoints",
     "tls",
-    cel="!has(self.tls) || has(self.tls.hostname) || self.endpoints.all(one, has(one.fqdn))",
-    message="tls.hostname must be set with ip and unix endpoints",
+    cel="!has(self.tls) || has(self.tls.hostname) || self.endpoints.all(one, has(one.fqdn) && "
+    "has(self.endpoints[0].fqdn) && one.fqdn.hostname == self.endpoints[0].fqdn.hostname)",
+    message="tls.hostname must be set unless all endpoints have one fqdn",
 )
 def check_tls_hostname(one: BackendSpec) -> Iterable[Violation]:
-    """A certificate is checked against a name, and an address is none."""
+    """A certificate is checked against one name, and an address is none."""
     if one.tls is None or one.tls.hostname is not None:
         return ()
-    if all(endpoint.fqdn is not None for endpoint in one.endpoints):
+    names = {endpoint.fqdn.hostname if endpoint.fqdn else "" for endpoint in one.endpoints}
+    if len(names) == 1 and "" not in names:
         return ()
-    return (Violation(("tls", "hostname"), "Required", "with ip and unix endpoints"),)
+    said = "with endpoints other than one fqdn: it is the name that certificates must carry"
+    return (Violation(("tls", "hostname"), "Required", said),)
 
 
 @BOOK.on(
@@ -275,6 +310,41 @@ def check_header(one: RateLimitHeaderMatch) -> Iterable[Violation]:
     if one.type != "Distinct" and one.value is None:
         return (Violation(("value",), "Required", f"with type {one.type}"),)
     return ()
+
+
+@BOOK.on(
+    RateLimitHeaderMatch,
+    "type",
+    "value",
+    # `in`, because `||` would swallow the error of a pattern that does not compile.
+    cel="self.type != 'RegularExpression' || !has(self.value) || "
+    "''.matches(self.value) in [true, false]",
+    message="value must be an RE2 expression",
+)
+def check_header_regex(one: RateLimitHeaderMatch) -> Iterable[Violation]:
+    """Expressions are RE2, as the proxy compiles them."""
+    if one.type != "RegularExpression" or one.value is None:
+        return ()
+    wrong = check_regex(one.value)
+    said = f'"{one.value}" is not an RE2 expression: {wrong}'
+    return (Violation(("value",), "Invalid", said),) if wrong else ()
+
+
+@BOOK.on(
+    RateLimitSelector,
+    "headers",
+    cel="!has(self.headers) || self.headers.all(one, "
+    "self.headers.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))",
+    message="headers must have different names, whatever their case",
+)
+def check_header_names(one: RateLimitSelector) -> Iterable[Violation]:
+    """Header names have no case, so two that differ in it alone are one."""
+    seen: set[str] = set()
+    for index, header in enumerate(one.headers):
+        name = header.name.lower()
+        if name in seen:
+            yield Violation(("headers", index, "name"), "Duplicate", f'"{header.name}"')
+        seen.add(name)
 
 
 @BOOK.on(

@@ -7,6 +7,7 @@ Must never: say which protocols this product supports; that goes to the listener
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterable
 
@@ -76,10 +77,24 @@ def check_addresses(spec: GatewaySpec) -> Iterable[Violation]:
             yield Violation(
                 ("addresses", index, "value"), "Invalid", f'"{one.value}" (expected a DNS name)'
             )
+        if one.type == "IPAddress" and not _is_address(one.value):
+            yield Violation(
+                ("addresses", index, "value"),
+                "Invalid",
+                f'"{one.value}" (expected an IPv4 or IPv6 address)',
+            )
         if one.type in ("IPAddress", "Hostname"):
             if (one.type, one.value) in seen:
                 yield Violation(("addresses", index, "value"), "Duplicate", f'"{one.value}"')
             seen.add((one.type, one.value))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 @BOOK.on(GatewayInfrastructure, "labels", "annotations")

@@ -12,7 +12,10 @@ from collections.abc import Iterable
 
 from edgefast.resources.duration import parse_duration
 from edgefast.resources.httproute import (
+    HTTPHeaderMatch,
     HTTPPathMatch,
+    HTTPQueryParamMatch,
+    HTTPRouteMatch,
     HTTPRouteRule,
     HTTPRouteSpec,
     HTTPRouteTimeouts,
@@ -20,6 +23,7 @@ from edgefast.resources.httproute import (
 )
 from edgefast.resources.httproutefilter import HTTPPathModifier, HTTPRouteFilter
 from edgefast.resources.loaded import Path
+from edgefast.resources.regex import check_regex
 from edgefast.resources.rule import RuleBook, Violation
 
 BOOK = RuleBook()
@@ -33,22 +37,48 @@ _PATH_TRAPS = re.compile(r"//|/\.\.?/|%2[fF]|/\.\.?\Z")
 @BOOK.on(HTTPPathMatch, "type", "value")
 def check_path(path: HTTPPathMatch) -> Iterable[Violation]:
     """Exact and PathPrefix values are absolute, normalised paths."""
-    value = path.value
-    if value == "/" or path.type == "RegularExpression":
+    if path.value == "/" or path.type == "RegularExpression":
         return ()
+    said = check_literal(path.value)
+    return (Violation(("value",), "Invalid", f'"{path.value}" ({said})'),) if said else ()
+
+
+def check_literal(value: str) -> str:
+    """Return what is wrong with a path that is no expression, "" when nothing is."""
     if not value.startswith("/"):
-        return (_bad_path(value, "must begin with /"),)
+        return "must begin with /"
     trap = _PATH_TRAPS.search(value)
     if trap:
         where = "must not end with" if value.endswith(trap[0]) else "must not contain"
-        return (_bad_path(value, f"{where} {trap[0]}"),)
+        return f"{where} {trap[0]}"
     if not _PATH.fullmatch(value):
-        return (_bad_path(value, "must only have characters of a URI path (RFC 3986)"),)
-    return ()
+        return "must only have characters of a URI path (RFC 3986)"
+    return ""
 
 
-def _bad_path(value: str, what: str) -> Violation:
-    return Violation(("value",), "Invalid", f'"{value}" ({what})')
+@BOOK.on(HTTPPathMatch, "type", "value", late=True)
+@BOOK.on(HTTPHeaderMatch, "type", "value", late=True)
+@BOOK.on(HTTPQueryParamMatch, "type", "value", late=True)
+def check_expression(
+    one: HTTPPathMatch | HTTPHeaderMatch | HTTPQueryParamMatch,
+) -> Iterable[Violation]:
+    """Expressions are RE2; in a route that is otherwise sound only their rule is refused."""
+    wrong = check_regex(one.value) if one.type == "RegularExpression" else ""
+    if wrong:
+        said = f'"{one.value}" is not an RE2 expression: {wrong}'
+        yield Violation(("value",), "UnsupportedValue", said)
+
+
+@BOOK.on(HTTPRouteMatch, "headers", late=True)
+def check_folded_names(match: HTTPRouteMatch) -> Iterable[Violation]:
+    """Header names have no case, so of two that differ in it alone the first counts."""
+    names: set[str] = set()
+    for index, one in enumerate(match.headers):
+        name = one.name.lower()
+        if name in names:
+            said = f'"{one.name}" is ignored, the first counts'
+            yield Violation(("headers", index, "name"), "Duplicate", said, severity="warning")
+        names.add(name)
 
 
 @BOOK.on(HTTPRouteRule, "filters", "backend_refs")

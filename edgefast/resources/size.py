@@ -32,11 +32,3 @@ def parse_size(value: int | str) -> int:
     if not 0 <= size < 2**63:
         raise ValueError(f"{value!r} is outside of what a size can be")
     return size
-
-
-def render_size(size: int) -> str:
-    """Return the shortest exact text of a size, binary units only."""
-    for unit in ("Ti", "Gi", "Mi", "Ki"):
-        if size and size % _UNITS[unit] == 0:
-            return f"{size // _UNITS[unit]}{unit}B"
-    return str(size)

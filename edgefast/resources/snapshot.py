@@ -24,7 +24,7 @@ from edgefast.resources.gatewayclass import GatewayClass
 from edgefast.resources.httproute import HTTPRoute
 from edgefast.resources.kinds import Object, info_of
 from edgefast.resources.listenerset import ListenerSet
-from edgefast.resources.loaded import Loaded
+from edgefast.resources.loaded import Loaded, Refused
 from edgefast.resources.namespace import Namespace, implicit_namespace, label_namespace
 from edgefast.resources.ratelimitfilter import RateLimitFilter
 from edgefast.resources.referencegrant import ReferenceGrant
@@ -73,6 +73,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     slices_by_service: Mapping[Key, tuple[EndpointSlice, ...]] = {}
     #: (kind, namespace, name) -> where it came from; only objects from files are in it.
     loaded: Mapping[tuple[str, str, str], Loaded] = {}
+    #: (kind, namespace, name) -> what is known of an object of a file that a mistake keeps out of here.
+    refused: Mapping[tuple[str, str, str], Refused] = {}
 
     @staticmethod
     def of(items: Iterable[Loaded | Object], previous: Snapshot | None = None) -> Snapshot:
@@ -106,9 +108,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         found: Object | None = getattr(self, table).get((ref.namespace, ref.name))
         return found
 
-    def endpoint_slices_of(self, namespace: str, service: str) -> tuple[EndpointSlice, ...]:
-        """Return a Service's EndpointSlices, by name."""
-        return self.slices_by_service.get((namespace, service), ())
+    def names_of(self, kind: str, namespace: str) -> list[str]:
+        """Return the names of a kind in a namespace, "" for what is cluster-scoped."""
+        table = _TABLES.get(kind)
+        return [name for where, name in getattr(self, table) if where == namespace] if table else []
 
     def source_of(self, ref: ObjectRef, path: str = "") -> Source | None:
         """Return the place of an object or of one of its fields, None when it is not from a file."""

@@ -14,10 +14,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.resources.fields import Element
+from edgefast.resources.httproute import HTTPBackendRef
 from edgefast.resources.limits import MAX_SHOWN_VALUE
 from edgefast.resources.loaded import Path
+from edgefast.resources.reference import BackendObjectReference
 from edgefast.resources.rule import Violation
 from edgefast.resources.rules import rules_of
 from edgefast.resources.shape import FieldShape, Shape, shape_of
@@ -50,6 +54,8 @@ class Walk:
 
     def __init__(self, *, lenient: bool = False, redact: bool = False) -> None:
         self.violations: list[Violation] = []
+        self.references: list[tuple[Path, Element]] = []  # sound ones, wherever they are
+        self.late: list[Violation] = []  # of late rules: they are told when anything else is wrong
         self._lenient = lenient
         self._redact = redact
 
@@ -101,7 +107,11 @@ class Walk:
         built = shape.struct(**values)
         if not self._lenient:
             sound &= self._check_rules(shape.struct, built, tainted, path)
-        return built if sound and not tainted else _Broken(built, frozenset(tainted))
+        if not sound or tainted:
+            return _Broken(built, frozenset(tainted))
+        if isinstance(built, BackendObjectReference | HTTPBackendRef):
+            self.references.append((path, built))
+        return built
 
     def _check_known(self, shape: Shape, raw: dict[str, Any], path: Path) -> bool:
         if self._lenient:
@@ -135,8 +145,9 @@ class Walk:
         before = len(self.violations)
         for rule in rules_of(struct):
             if tainted.isdisjoint(rule.reads):
+                found = self.late if rule.late else self.violations
                 for one in rule.check(built):
-                    self._report((*path, *one.path), one.reason, one.message, one.hint)
+                    found.append(msgspec.structs.replace(one, path=(*path, *one.path)))
         return len(self.violations) == before
 
     def _list(self, shape: Shape, raw: Any, path: Path) -> Any:

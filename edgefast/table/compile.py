@@ -29,8 +29,10 @@ from edgefast.table.shards import (
 
 _encode = msgspec.msgpack.Encoder().encode
 
-Named = ir.Listener | ir.Cluster | ir.Secret
-T = TypeVar("T", ir.VirtualHost, ir.Listener, ir.Cluster, ir.Secret)
+Named = ir.Listener | ir.Cluster | ir.Secret | ir.RateLimitStore
+T = TypeVar("T", ir.VirtualHost, ir.Listener, ir.Cluster, ir.Secret, ir.RateLimitStore)
+
+LIMIT_STORE = "store"  # the name of the one resource of type limit_store
 
 
 class _Memo(msgspec.Struct, frozen=True):
@@ -60,7 +62,12 @@ def compile_fleet(fleet: ir.Fleet, previous: Shards | None = None) -> Shards:
     work.replace(old.listeners, fleet.listeners, _name, _compile_as("listener"))
     work.replace(old.clusters, fleet.clusters, _name, _compile_as("cluster"))
     work.replace(old.secrets, fleet.secrets, _name, _compile_as("secret"))
+    work.replace(_stores(old), _stores(fleet), _name, _compile_as("limit_store"))
     return work.finish(fleet, previous)
+
+
+def _stores(fleet: ir.Fleet) -> tuple[ir.RateLimitStore, ...]:
+    return () if fleet.limit_store is None else (fleet.limit_store,)
 
 
 class _Work:
@@ -149,15 +156,15 @@ def _name_host(host: ir.VirtualHost) -> str:
 
 
 def _name(item: Named) -> str:
-    return item.name
+    return LIMIT_STORE if isinstance(item, ir.RateLimitStore) else item.name
 
 
 def _compile_as(type_: str) -> Callable[[Named, Compiled | None], Compiled]:
     def compile_named(item: Named, before: Compiled | None) -> Compiled:
-        data = _encode(item)
+        data, name = _encode(item), _name(item)
         if len(data) > RESOURCE_LIMIT:
-            message = f"{type_} {item.name} has {len(data)} bytes, the limit is {RESOURCE_LIMIT}; it is not served"
+            message = f"{type_} {name} has {len(data)} bytes, the limit is {RESOURCE_LIMIT}; it is not served"
             return Compiled((), (Problem(None, "", "TooLong", message),))
-        return Compiled((make_resource(type_, item.name, data),))
+        return Compiled((make_resource(type_, name, data),))
 
     return compile_named

@@ -17,9 +17,9 @@ from edgefast.problem import Problem
 
 RESOURCE_LIMIT = 1024 * 1024  # bytes; gRPC refuses messages above 4 MiB by default
 
-# Puts in this order, removals in the reverse: a rule never names a cluster that is not there yet, and a more specific
-# listener owns its hosts the moment it exists, so their rules must be there first.
-TYPES = ("secret", "cluster", "fragment", "virtual_host", "listener")
+# Puts in this order, removals in the reverse: a rule never names a cluster that is not there yet, nor counts where no store
+# is, and a more specific listener owns its hosts the moment it exists, so their rules must be there first.
+TYPES = ("secret", "limit_store", "cluster", "fragment", "virtual_host", "listener")
 _RANK = {type_: rank for rank, type_ in enumerate(TYPES)}
 
 Key = tuple[str, str]  # (type, name)

@@ -23,6 +23,7 @@ def assemble_fleets(
     drafts: Sequence[GatewayDraft],
     hosts: Hosts,
     clusters: Clusters,
+    limit_store: ir.RateLimitStore | None,
     settings: Settings,
     previous: ir.IR | None,
 ) -> tuple[ir.IR, tuple[ir.Infra, ...]]:
@@ -43,7 +44,7 @@ def assemble_fleets(
     old = {fleet.name: fleet for fleet in previous.fleets} if previous else {}
     fleets = []
     for name in sorted(members):
-        fleet = _assemble(name, members[name], placed[name], hosts, clusters)
+        fleet = _assemble(name, members[name], placed[name], hosts, clusters, limit_store)
         before = old.get(name)
         fleets.append(before if before is not None and _is_same(before, fleet) else fleet)
     if settings.standalone and not fleets:
@@ -58,6 +59,7 @@ def _assemble(
     places: list[tuple[str, str]],
     hosts: Hosts,
     clusters: Clusters,
+    limit_store: ir.RateLimitStore | None,
 ) -> ir.Fleet:
     used: set[ClusterRef] = set()
     for place in places:
@@ -71,12 +73,14 @@ def _assemble(
     secrets = [secret for outcome in found for secret in outcome.secrets]
     for _, one in served:
         secrets += one.tls.secrets if one.tls else ()
+    limited = any(hosts.outcomes[place].limited for place in places)
     return ir.Fleet(
         name=name,
         listeners=tuple(sorted(listeners, key=lambda one: one.name)),
         virtual_hosts=tuple(hosts.outcomes[place].host for place in places),
         clusters=tuple(outcome.cluster for outcome in found),
         secrets=join_secrets(secrets),
+        limit_store=limit_store if limited else None,
     )
 
 
@@ -87,6 +91,7 @@ def _is_same(one: ir.Fleet, other: ir.Fleet) -> bool:
         and _are_same(one.clusters, other.clusters)
         and one.listeners == other.listeners
         and one.secrets == other.secrets
+        and one.limit_store == other.limit_store
     )
 
 

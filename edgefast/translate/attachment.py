@@ -11,12 +11,17 @@ from __future__ import annotations
 
 import msgspec
 
-from edgefast.problem import did_you_mean
+from edgefast.problem import did_you_mean, supported_text
 from edgefast.resources.httproute import HTTPRoute
 from edgefast.resources.reference import GATEWAY_GROUP, ParentReference
+from edgefast.resources.rules_hostname import check_hostnames
 from edgefast.translate.facts import GatewayView, ListenerView, Reader
 from edgefast.translate.hostname import matching_hostnames
 from edgefast.translate.report import Report
+from edgefast.translate.violation import refuse_violations
+
+_KINDS = ("Gateway", "ListenerSet")
+_SERVED = ("Gateway",)
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -32,7 +37,9 @@ def attach_route(
 ) -> Attachment | None:
     """Attach to one parent; None when it is not ours to judge. Refusals go to the report."""
     namespace = parent.namespace or route.metadata.namespace
-    if parent.group != GATEWAY_GROUP or parent.kind not in ("Gateway", "ListenerSet"):
+    if parent.group != GATEWAY_GROUP or parent.kind not in _KINDS:
+        if reader.settings.standalone:
+            _refuse_kind(parent, report, path)
         return None
     if parent.kind == "ListenerSet":
         return _refuse_listener_set(parent, namespace, reader, report, path)
@@ -55,6 +62,8 @@ def attach_route(
         )
         report.refuse(path, "NotAllowedByListeners", said)
         return attached
+    if refuse_violations(check_hostnames(route.spec), report, "spec"):
+        return attached
     listeners = tuple(
         (one, hosts)
         for one in allowed
@@ -66,6 +75,19 @@ def attach_route(
         said = f"{', '.join(route.spec.hostnames)} (the listeners have {hosts})"
         report.refuse("spec.hostnames", "NoMatchingListenerHostname", said)
     return msgspec.structs.replace(attached, listeners=listeners)
+
+
+def _refuse_kind(parent: ParentReference, report: Report, path: str) -> None:
+    """Say that nothing in a file will ever be this parent; in a cluster it may be another's."""
+    if (parent.group, parent.kind) == ("", "Service"):
+        report.warn(f"{path}.kind", "NotSupported", supported_text("Service", _SERVED))
+    elif parent.kind not in _KINDS:
+        hint = did_you_mean(parent.kind, _KINDS)
+        report.refuse(f"{path}.kind", "NotSupported", supported_text(parent.kind, _SERVED), hint)
+    else:
+        said = supported_text(parent.group, (GATEWAY_GROUP,))
+        hint = did_you_mean(parent.group, (GATEWAY_GROUP,))
+        report.refuse(f"{path}.group", "NotSupported", said, hint)
 
 
 def _named_listeners(parent: ParentReference, gateway: GatewayView) -> list[ListenerView]:
@@ -101,7 +123,8 @@ def _allows(listener: ListenerView, gateway: GatewayView, namespace: str, reader
         if listener.selector is None:
             return False
         return listener.selector.matches(reader.labels(namespace))
-    return True
+    # Whatever else it says, perhaps to a newer API server, it did not say All.
+    return listener.from_namespaces == "All"
 
 
 def _rules_text(listeners: list[ListenerView]) -> str:
@@ -119,11 +142,10 @@ def _refuse_listener_set(
     parent: ParentReference, namespace: str, reader: Reader, report: Report, path: str
 ) -> Attachment | None:
     found = reader.listener_set(namespace, parent.name)
-    if found is None:
-        return None
-    ref = found.spec.parent_ref
-    gateway = reader.gateway(ref.namespace or namespace, ref.name)
+    ref = found.spec.parent_ref if found else None
+    gateway = reader.gateway(ref.namespace or namespace, ref.name) if ref else None
+    if gateway is not None or reader.settings.standalone:
+        report.refuse(path, "NoMatchingParent", "ListenerSet is not available yet")
     if gateway is None:
         return None
-    report.refuse(path, "NoMatchingParent", "ListenerSet is not available yet")
     return Attachment(parent=parent, gateway=gateway)

@@ -18,7 +18,7 @@ from edgefast.resources.service import Service, ServicePort
 from edgefast.translate.clusterref import ClusterRef
 from edgefast.translate.facts import Reader
 from edgefast.translate.policyview import policy_for
-from edgefast.translate.reference import refusal_text
+from edgefast.translate.reference import core_hint, refusal_text
 from edgefast.translate.report import Report
 
 KINDS = ("Service", "Backend")
@@ -43,7 +43,7 @@ def resolve_backend(
             f"{path}.kind",
             "InvalidKind",
             supported_text(named, KINDS),
-            did_you_mean(ref.kind, KINDS),
+            core_hint(ref.group) or did_you_mean(ref.kind, KINDS),
         )
         return None
     if kind == "Backend" and not reader.settings.enable_backend:
@@ -61,7 +61,7 @@ def resolve_backend(
 
 
 def _kind_of(ref: HTTPBackendRef | BackendObjectReference) -> str:
-    if ref.group in ("", "core") and ref.kind == "Service":
+    if (ref.group, ref.kind) == ("", "Service"):
         return "Service"
     return "Backend" if (ref.group, ref.kind) == (EDGE_GROUP, "Backend") else ""
 
@@ -94,7 +94,7 @@ def _resolve_service(
         return None
     policy = policy_for(reader.policies(*target), port.name)
     if policy is not None and policy.broken:
-        report.unresolve(path, "InvalidBackendRef", policy.broken)
+        report.follow(report.unresolve(path, "InvalidBackendRef", policy.broken))
         return None
     wrong = _check_protocol(port, encrypted=policy is not None)
     if wrong:
@@ -139,7 +139,7 @@ def _resolve_own(
     cluster = ClusterRef("backend", *target, ref.port or 0, shown)
     wrong = reader.cluster(cluster).broken
     if wrong:
-        report.unresolve(path, "InvalidBackendRef", wrong)
+        report.follow(report.unresolve(path, "InvalidBackendRef", wrong))
         return None
     return cluster
 

@@ -16,11 +16,19 @@ from edgefast import ir
 from edgefast.problem import Problem
 from edgefast.resources.backend import Backend, BackendEndpoint, BackendTLS
 from edgefast.resources.kinds import ref_of
+from edgefast.resources.rules_edge import (
+    check_address,
+    check_endpoint,
+    check_fqdn,
+    check_server_name,
+    check_tls_hostname,
+)
 from edgefast.translate.clusterref import ClusterRef
 from edgefast.translate.facts import Reader
 from edgefast.translate.keyring import Keyring, join_bundles
-from edgefast.translate.reference import refusal_text
+from edgefast.translate.reference import AUTHORITY_KINDS, refusal_text, wrong_kind_text
 from edgefast.translate.report import Report
+from edgefast.translate.violation import refuse_violations
 
 
 class BackendOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -60,20 +68,16 @@ def translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Back
 
 
 def _translate_endpoint(one: BackendEndpoint, report: Report, path: str) -> ir.Endpoint | None:
+    if refuse_violations(check_endpoint(one), report, path):
+        return None
     if one.ip is not None:
-        try:
-            address = str(ipaddress.ip_address(one.ip.address))
-        except ValueError:
-            said = f'"{one.ip.address}" is neither an IPv4 nor an IPv6 address'
-            report.refuse(f"{path}.ip.address", "Invalid", said, "use fqdn for names")
+        if refuse_violations(check_address(one.ip), report, f"{path}.ip"):
             return None
-        return ir.Endpoint(address=address, port=one.ip.port)
+        return ir.Endpoint(address=str(ipaddress.ip_address(one.ip.address)), port=one.ip.port)
     if one.fqdn is not None:
+        refuse_violations(check_fqdn(one.fqdn), report, f"{path}.fqdn")
         return ir.Endpoint(hostname=one.fqdn.hostname, port=one.fqdn.port)
-    if one.unix is not None:
-        return ir.Endpoint(address=one.unix.path)
-    report.refuse(path, "Required", "one of ip, fqdn and unix")
-    return None
+    return ir.Endpoint(address=one.unix.path) if one.unix is not None else None
 
 
 def _translate_tls(
@@ -82,8 +86,9 @@ def _translate_tls(
     namespace, bundles, secrets = backend.metadata.namespace, [], []
     for at, ref in enumerate(tls.ca_certificate_refs):
         path = f"spec.tls.caCertificateRefs[{at}]"
-        if ref.group not in ("", "core") or ref.kind not in ("ConfigMap", "Secret"):
-            report.refuse(path, "InvalidKind", f'"{ref.kind}" (supported: ConfigMap, Secret)')
+        if ref.group or ref.kind not in AUTHORITY_KINDS:
+            said = wrong_kind_text(ref.group, ref.kind, *AUTHORITY_KINDS)
+            report.refuse(path, "InvalidKind", said)
             continue
         (reader.secret if ref.kind == "Secret" else reader.config_map)(namespace, ref.name)
         found = keyring.bundle(ref.kind, namespace, ref.name)
@@ -92,14 +97,14 @@ def _translate_tls(
         else:
             bundles.append(found)
     shown = _translate_certificate(backend, tls, reader, keyring, report)
-    sni = tls.hostname or _only_hostname(backend)
-    if not sni:
-        said = "with endpoints other than one fqdn: it is the name that certificates must carry"
-        report.refuse("spec.tls.hostname", "Required", said)
+    refuse_violations(check_tls_hostname(backend.spec), report, "spec")
+    refuse_violations(check_server_name(tls), report, "spec.tls")
     authority = join_bundles(bundles)
     secrets = [one for one in (authority, shown) if one is not None]
     if report.refused:
         return None, ()
+    first = backend.spec.endpoints[0].fqdn
+    sni = tls.hostname or (first.hostname if first else "")
     upstream = ir.UpstreamTls(
         sni=sni, ca=authority.name if authority else "", certificate=shown.name if shown else ""
     )
@@ -114,8 +119,8 @@ def _translate_certificate(
         return None
     own = backend.metadata.namespace
     target = (ref.namespace or own, ref.name)
-    if (ref.group, ref.kind) not in (("", "Secret"), ("core", "Secret")):
-        report.refuse(path, "InvalidKind", f'"{ref.kind}" (supported: Secret)')
+    if (ref.group, ref.kind) != ("", "Secret"):
+        report.refuse(path, "InvalidKind", wrong_kind_text(ref.group, ref.kind, "Secret"))
         return None
     if target[0] != own:
         said = refusal_text("Backend", own, "Secret", *target)
@@ -127,8 +132,3 @@ def _translate_certificate(
         report.refuse(path, "InvalidClientCertificateRef", found)
         return None
     return found.secret
-
-
-def _only_hostname(backend: Backend) -> str:
-    names = {one.fqdn.hostname if one.fqdn else "" for one in backend.spec.endpoints}
-    return names.pop() if len(names) == 1 else ""

@@ -28,7 +28,16 @@ class Pair(msgspec.Struct, frozen=True):
     algorithm: str  # "RSA", "ECDSA" or "Ed25519": a server holds one pair of each
     not_before: int  # seconds since 1970
     not_after: int
+    since: str  # not_before in words
     until: str  # not_after in words
+
+    def check_time(self, now: int) -> str:
+        """Return why clients refuse it at `now` (seconds since 1970; 0 does not look), "" if not."""
+        if now and self.not_after < now:
+            return f"the certificate expired at {self.until}"
+        if now and now < self.not_before:
+            return f"the certificate is not valid before {self.since}"
+        return ""
 
 
 def parse_pair(chain: bytes, key: bytes) -> Pair | str:
@@ -63,6 +72,7 @@ def parse_pair(chain: bytes, key: bytes) -> Pair | str:
         algorithm=algorithm,
         not_before=int(since.timestamp()),
         not_after=int(until.timestamp()),
+        since=since.isoformat(),
         until=until.isoformat(),
     )
 

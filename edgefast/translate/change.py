@@ -44,6 +44,11 @@ def changed_policies(old: World, new: World) -> Iterator[Fact]:
     return _diff("Policy", old.policies, new.policies)
 
 
+def changed_limit_store(old: World, new: World) -> set[Fact]:
+    """Return the fact whether counters can be kept, when that differs."""
+    return set() if old.why_no_limits == new.why_no_limits else {("LimitStore", "", "")}
+
+
 def _diff(kind: str, old: Mapping[Key, object], new: Mapping[Key, object]) -> Iterator[Fact]:
     for namespace, name in _diff_plain(old, new):
         yield (kind, namespace, name)

@@ -64,7 +64,8 @@ def judge(
     """Return True with `reason` when there is no problem, else False with the first one's reason."""
     if not problems:
         return holds(type, reason, message, generation)
-    return fails(type, problems[0].reason, render_problems(problems), generation)
+    first = problems[0]
+    return fails(type, first.condition or first.reason, render_problems(problems), generation)
 
 
 def render_problems(problems: Iterable[Problem]) -> str:

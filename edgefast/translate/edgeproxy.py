@@ -9,24 +9,45 @@ Must never: ignore a field silently.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 from edgefast import ir
+from edgefast.problem import supported_text
 from edgefast.resources.duration import parse_duration
-from edgefast.resources.edgeproxy import EdgeProxy, EdgeProxySpec, ProxyHTTP
+from edgefast.resources.edgeproxy import (
+    MAX_HEADERS,
+    EdgeProxy,
+    EdgeProxySpec,
+    ProxyClientAddress,
+    ProxyHTTP,
+)
 from edgefast.resources.kinds import EDGE_GROUP, ref_of
 from edgefast.resources.size import parse_size
 from edgefast.translate.report import Report
 
-#: csrc/limits.h: EF_MAX_HEAD and EF_MAX_HEADERS, sizes of fixed arrays.
+#: EF_MAX_HEAD in csrc/limits.h, the size of a buffer.
 MAX_HEAD = 256 * 1024
-MAX_HEADERS = 128
 _LATER = "is not available yet"
+#: What a controller makes a fleet of, so `edgefast run` has no use for it.
+_OF_FLEETS = ("workers", "deployment", "service", "hpa", "pdb", "shutdown")
+# Words, each list with the strictest first: it is used for a word that only a newer CRD knows.
 _UNDERSCORES: dict[str, Literal["Reject", "Allow", "Drop"]] = {
     "RejectRequest": "Reject",
     "DropHeader": "Drop",
     "Allow": "Allow",
 }
+_SLASHES: tuple[Literal["Reject", "UnescapeAndRedirect", "KeepUnchanged"], ...] = (
+    "Reject",
+    "UnescapeAndRedirect",
+    "KeepUnchanged",
+)
+_PROXY_PROTOCOL: tuple[Literal["required", "optional", "off"], ...] = (
+    "required",
+    "optional",
+    "off",
+)
+
+_Word = TypeVar("_Word", bound=str)
 
 
 def resolve_parameters(
@@ -38,7 +59,7 @@ def resolve_parameters(
     return "" if proxy else f"EdgeProxy {namespace}/{name} not found"
 
 
-def check_edge_proxy(proxy: EdgeProxy, *, of_gateway: bool) -> Report:
+def check_edge_proxy(proxy: EdgeProxy, *, of_gateway: bool, standalone: bool) -> Report:
     """Report what of an EdgeProxy is not served; the rest of it is."""
     report, spec = Report(ref_of(proxy)), proxy.spec
     if spec.tracing is not None:
@@ -55,8 +76,8 @@ def check_edge_proxy(proxy: EdgeProxy, *, of_gateway: bool) -> Report:
             report.refuse(
                 "spec.accessLog.fields", "NotSupported", f"fields {_LATER}, all are logged"
             )
-    for field in ("workers", "deployment", "service", "hpa", "pdb", "shutdown"):
-        if getattr(spec, field) is not None:
+    for field in _OF_FLEETS:
+        if standalone and getattr(spec, field) is not None:
             said = "is of a fleet, which only a controller makes; `edgefast run` has flags instead"
             report.warn(f"spec.{field}", "NotSupported", said)
     if of_gateway and spec.merge_gateways is not None:
@@ -64,7 +85,21 @@ def check_edge_proxy(proxy: EdgeProxy, *, of_gateway: bool) -> Report:
         report.warn("spec.mergeGateways", "Forbidden", said)
     if spec.http is not None:
         _check_ceilings(spec.http, report)
+    _check_words(spec, report)
     return report
+
+
+def _check_words(spec: EdgeProxySpec, report: Report) -> None:
+    http, client = spec.http or ProxyHTTP(), spec.client_address or ProxyClientAddress()
+    words: tuple[tuple[str, str | None, tuple[str, ...]], ...] = (
+        ("http.escapedSlashes", http.escaped_slashes, _SLASHES),
+        ("http.underscores", http.underscores, tuple(_UNDERSCORES)),
+        ("clientAddress.proxyProtocol", client.proxy_protocol, _PROXY_PROTOCOL),
+    )
+    for path, word, known in words:
+        if word is not None and word not in known:
+            said = f"{supported_text(word, known)}; {known[0]} is used instead"
+            report.refuse(f"spec.{path}", "NotSupported", said)
 
 
 def _check_ceilings(http: ProxyHTTP, report: Report) -> None:
@@ -100,13 +135,13 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
         upstream_idle=parse_duration(http.upstream_idle or "0s"),
         max_connections=http.max_connections or 0,
         max_requests_per_connection=http.max_requests_per_connection or 0,
-        escaped_slashes=http.escaped_slashes or "UnescapeAndRedirect",
-        underscores=_UNDERSCORES[http.underscores or "RejectRequest"],
+        escaped_slashes=_known(http.escaped_slashes, _SLASHES),
+        underscores=_UNDERSCORES.get(http.underscores or "", "Reject"),
         via=http.via or "",
         client_address=ir.ClientAddress(
             trusted_hops=client.trusted_hops or 0,
             trusted_cidrs=tuple(client.trusted_cidrs or ()),
-            proxy_protocol=client.proxy_protocol or "off",
+            proxy_protocol=_known(client.proxy_protocol, _PROXY_PROTOCOL),
         ),
         rate_limit_headers=bool(limits.headers),
         retry_after=bool(limits.retry_after),
@@ -119,9 +154,12 @@ def translate_access_log(spec: EdgeProxySpec) -> ir.AccessLog:
     assert log is not None
     return ir.AccessLog(
         off=bool(log.off),
-        fields=tuple(log.fields or ()),
         sampling=(100 if log.sampling is None else log.sampling) / 100,
     )
+
+
+def _known(word: _Word | None, known: tuple[_Word, ...]) -> _Word:
+    return word if word in known else known[0]
 
 
 def _head(size: int | str | None) -> int:

@@ -61,6 +61,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     grants: Grants
     gateways: Mapping[Key, GatewayView | None] = {}  # None: it exists, but is not ours
     policies: Mapping[Key, tuple[PolicyView, ...]] = {}  # by (namespace, Service)
+    why_no_limits: str = ""  # why no counters can be kept; "": they can
 
 
 class Reader:
@@ -100,6 +101,11 @@ class Reader:
         """Return a RateLimitFilter."""
         self.reads.add(("RateLimitFilter", namespace, name))
         return self._world.snapshot.rate_limit_filters.get((namespace, name))
+
+    def why_no_limits(self) -> str:
+        """Return why there is no store for counters of rate limits, "" when there is one."""
+        self.reads.add(("LimitStore", "", ""))
+        return self._world.why_no_limits
 
     def secret(self, namespace: str, name: str) -> Secret | None:
         """Return a Secret."""

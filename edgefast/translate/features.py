@@ -2,7 +2,8 @@
 
 In: nothing. Out: sorted names of Gateway API v1.6 features. The conformance suite runs the tests of
 exactly these, so a name stands here only when the data plane does it from end to end.
-Not here, because HTTP/2 is not spoken: HTTPRouteBackendProtocolH2C, GRPCRoute, TLSRoute, and
+Not here, because v1.6 has no such names yet: redirects and rewrites of single backendRefs. Not here,
+because HTTP/2 is not spoken: HTTPRouteBackendProtocolH2C, GRPCRoute, TLSRoute, and
 GatewayHTTPSListenerDetectMisdirectedRequests (421 is answered, but its test needs HTTP/2).
 Must never: be computed from settings.
 """
@@ -26,9 +27,7 @@ SUPPORTED_FEATURES: tuple[str, ...] = tuple(
             "HTTPRoute308RedirectStatusCode",
             "HTTPRouteBackendProtocolWebSocket",
             "HTTPRouteBackendRequestHeaderModification",
-            "HTTPRouteBackendRequestRedirect",
             "HTTPRouteBackendTimeout",
-            "HTTPRouteBackendURLRewrite",
             "HTTPRouteCORS",
             "HTTPRouteDestinationPortMatching",
             "HTTPRouteHostRewrite",

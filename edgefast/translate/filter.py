@@ -2,7 +2,7 @@
 
 In: HTTPRouteFilters. Out: `Filters`, with a problem for each that cannot be served. Filters apply in
 the fixed order of the data plane (redirect, CORS, headers, rewrite, mirror), so one of each kind is
-allowed, mirrors and extensions excepted; RequestRedirect and URLRewrite exclude each other.
+allowed, mirrors and extensions excepted; which exclude each other is said by the rules of the kind.
 Source: Gateway API HTTPRouteFilter. An unresolved extension must fail requests, not be skipped.
 Must never: leave out a filter silently.
 """
@@ -15,15 +15,18 @@ from edgefast import ir
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.resources.httproutefilter import HTTPRequestMirrorFilter, HTTPRouteFilter
 from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.resources.ratelimitfilter import RateLimitFilter
 from edgefast.resources.reference import LocalObjectReference
+from edgefast.resources.rules_filter import check_fraction, check_mirror_share
 from edgefast.translate.backend import resolve_backend
 from edgefast.translate.clusterref import ClusterRef
 from edgefast.translate.cors import translate_cors
 from edgefast.translate.facts import Reader
 from edgefast.translate.header import translate_headers
-from edgefast.translate.ratelimit import NOT_YET, check_rate_limit
+from edgefast.translate.ratelimit import check_rate_limit
 from edgefast.translate.redirect import translate_redirect, translate_rewrite
 from edgefast.translate.report import Report
+from edgefast.translate.violation import refuse_violations
 
 _REPEATABLE = ("RequestMirror", "ExtensionRef")
 _EXTENSIONS = ("RateLimitFilter",)
@@ -35,7 +38,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     namespace: str  # of the route
     certificate: str  # of the Gateway, "namespace/secret" or ""
     prefixes: bool  # all matches of the rule are PathPrefix
-    redirects: bool = True  # RequestRedirect is allowed: the rule has no backends
+    limits: bool = True  # RateLimitFilters are allowed: it is the rule itself
 
 
 class Filters:
@@ -44,6 +47,7 @@ class Filters:
     __slots__ = (
         "clusters",
         "cors",
+        "limits",
         "mirrors",
         "redirect",
         "request_headers",
@@ -58,6 +62,7 @@ class Filters:
         self.rewrite: ir.Rewrite | None = None
         self.mirrors: list[ir.Mirror] = []
         self.cors: ir.Cors | None = None
+        self.limits: list[RateLimitFilter] = []
         self.clusters: list[ClusterRef] = []
 
 
@@ -70,18 +75,9 @@ def translate_filters(
         return found
     seen: set[str] = set()
     for at, one in enumerate(filters):
-        where = f"{path}[{at}]"
-        if one.type in seen and one.type not in _REPEATABLE:
-            report.refuse(where, "IncompatibleFilters", f"{one.type} is allowed once")
-            continue
+        if one.type not in seen or one.type in _REPEATABLE:
+            _translate(one, found, place, reader, report, f"{path}[{at}]")
         seen.add(one.type)
-        _translate(one, found, place, reader, report, where)
-    if "RequestRedirect" in seen and "URLRewrite" in seen:
-        said = "RequestRedirect and URLRewrite exclude each other"
-        report.refuse(path, "IncompatibleFilters", said)
-    if "RequestRedirect" in seen and not place.redirects:
-        said = "RequestRedirect answers by itself and excludes backendRefs"
-        report.refuse(path, "IncompatibleFilters", said)
     return found
 
 
@@ -108,7 +104,8 @@ def _translate(
     elif one.type == "CORS" and one.cors:
         found.cors = translate_cors(one.cors, report, f"{path}.cors")
     elif one.type == "ExtensionRef" and one.extension_ref:
-        _check_extension(one.extension_ref, place, reader, report, f"{path}.extensionRef")
+        where = f"{path}.extensionRef"
+        _resolve_extension(one.extension_ref, found, place, reader, report, where)
     elif one.type == "ExternalAuth":
         said = "external authorisation is not available yet; the rule answers 500"
         report.refuse(f"{path}.type", "UnsupportedValue", said)
@@ -124,17 +121,14 @@ def _translate_mirror(
     report: Report,
     path: str,
 ) -> None:
-    if mirror.percent is not None and mirror.fraction is not None:
-        report.refuse(path, "UnsupportedValue", "percent and fraction exclude each other")
+    if refuse_violations(check_mirror_share(mirror), report, path):
         return
     numerator, denominator = 100, 100
     if mirror.percent is not None:
         numerator = mirror.percent
     elif mirror.fraction is not None:
         numerator, denominator = mirror.fraction.numerator, mirror.fraction.denominator
-        if numerator > denominator:
-            said = f"{numerator}/{denominator} is more than all requests"
-            report.refuse(f"{path}.fraction", "UnsupportedValue", said)
+        if refuse_violations(check_fraction(mirror.fraction), report, f"{path}.fraction"):
             return
     cluster = resolve_backend(
         mirror.backend_ref,
@@ -151,25 +145,50 @@ def _translate_mirror(
         )
 
 
-def _check_extension(
-    ref: LocalObjectReference, place: Place, reader: Reader, report: Report, path: str
+def _resolve_extension(
+    ref: LocalObjectReference,
+    found: Filters,
+    place: Place,
+    reader: Reader,
+    report: Report,
+    path: str,
 ) -> None:
-    """Check a RateLimitFilter; the rule is refused in any case until limits are enforced."""
+    """Find a RateLimitFilter; without one that works Accepted and ResolvedRefs are both false."""
     if ref.group != EDGE_GROUP or ref.kind not in _EXTENSIONS:
-        hint = did_you_mean(ref.kind, _EXTENSIONS) if ref.kind not in _EXTENSIONS else ""
-        named = ref.kind if ref.group == EDGE_GROUP else f"{ref.group}/{ref.kind}"
-        said = supported_text(named, _EXTENSIONS)
-        report.refuse(f"{path}.kind", "UnsupportedValue", said, hint)
-        report.unresolve(f"{path}.kind", "InvalidKind", said, hint)
+        _refuse_extension(ref, report, path)
         return
+    if not place.limits:
+        said = "RateLimitFilter in a backendRef (supported: in the filters of a rule)"
+        report.refuse(f"{path}.kind", "NotSupported", said, condition="UnsupportedValue")
+        return
+    named, where = f"RateLimitFilter {place.namespace}/{ref.name}", f"{path}.name"
     limits = reader.rate_limit_filter(place.namespace, ref.name)
+    why = reader.why_no_limits()
     if limits is None:
-        said = f"RateLimitFilter {place.namespace}/{ref.name} not found"
-        report.refuse(f"{path}.name", "UnsupportedValue", said)
-        report.unresolve(f"{path}.name", "BackendNotFound", said)
+        reason, said = "NotFound", f"{named} not found"
+    elif wrong := check_rate_limit(limits).problems:
+        for problem in wrong:
+            report.adopt(problem, condition="UnsupportedValue")
+        said = f"{named} is not valid"
+        report.follow(report.unresolve(where, "Invalid", said, condition="BackendNotFound"))
         return
-    for problem in check_rate_limit(limits).problems:
-        report.refuse(path, "UnsupportedValue", problem.text())
-    report.refuse(
-        path, "UnsupportedValue", f"RateLimitFilter {place.namespace}/{ref.name}: {NOT_YET}"
-    )
+    elif why:
+        reason, said = "NotSupported", f"{named} has no store for its counters: {why}"
+    else:
+        found.limits.append(limits)
+        return
+    report.refuse(where, reason, said, condition="UnsupportedValue")
+    report.unresolve(where, reason, said, condition="BackendNotFound")
+
+
+def _refuse_extension(ref: LocalObjectReference, report: Report, path: str) -> None:
+    """Say once which extensions there are; both Accepted and ResolvedRefs are false for it."""
+    if ref.kind in _EXTENSIONS:
+        field, said, hint = "group", supported_text(ref.group, (EDGE_GROUP,)), ""
+    else:
+        named = ref.kind if ref.group == EDGE_GROUP else f"{ref.group}/{ref.kind}"
+        field, said = "kind", supported_text(named, _EXTENSIONS)
+        hint = did_you_mean(ref.kind, _EXTENSIONS)
+    where = f"{path}.{field}"
+    report.refuse(where, "NotSupported", said, hint, condition="UnsupportedValue")
+    report.unresolve(where, "NotSupported", said, hint, condition="InvalidKind")

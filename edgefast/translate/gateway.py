@@ -15,6 +15,7 @@ from edgefast.resources.edgeproxy_defaults import merge_proxy_specs
 from edgefast.resources.gateway import Gateway
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.snapshot import Key
+from edgefast.translate.address import check_addresses
 from edgefast.translate.edgeproxy import (
     check_edge_proxy,
     resolve_parameters,
@@ -39,6 +40,7 @@ class GatewayDraft:
         self.key: Key = (gateway.metadata.namespace, gateway.metadata.name)
         self.age: Age = age_order(gateway.metadata)
         self.report = Report(ref_of(gateway))
+        self.unusable: tuple[Problem, ...] = ()  # requested addresses that cannot be had
         self.fleet = ""
         self.class_spec: EdgeProxySpec = merge_proxy_specs()
         self.spec = self.class_spec
@@ -68,7 +70,7 @@ class GatewayDraft:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """All problems of the Gateway, its listeners and its own EdgeProxy."""
-        own = list(self.report.problems)
+        own = [*self.report.problems, *self.unusable]
         for one in self.listeners:
             own += [*one.report.problems, *one.conflicts]
         return (*own, *self.checked)
@@ -100,9 +102,10 @@ def _translate(
     if not gateway_class.accepted:
         name = gateway.spec.gateway_class_name
         said = f"GatewayClass {name} is not accepted"
-        draft.report.refuse("spec.gatewayClassName", "InvalidParameters", said)
+        path = "spec.gatewayClassName"
+        draft.report.follow(draft.report.refuse(path, "InvalidParameters", said))
     _translate_parameters(draft, world)
-    _check_addresses(draft)
+    draft.unusable = check_addresses(draft.gateway, draft.report, world.settings)
     _translate_client_certificate(draft, world, keyring)
     if gateway.spec.default_scope == "All":
         said = "default Gateways are not available yet; routes must name their parents"
@@ -111,6 +114,7 @@ def _translate(
         translate_listener(gateway, index, world, keyring)
         for index in range(len(gateway.spec.listeners))
     ]
+    _check_proxy_protocol(draft)
     return draft
 
 
@@ -127,18 +131,25 @@ def _translate_parameters(draft: GatewayDraft, world: World) -> None:
             draft.report.refuse(path, "InvalidParameters", wrong)
         elif proxy is not None:
             own = proxy.spec
-            draft.checked = check_edge_proxy(proxy, of_gateway=True).problems
+            standalone = world.settings.standalone
+            draft.checked = check_edge_proxy(proxy, of_gateway=True, standalone=standalone).problems
     draft.class_spec = merge_proxy_specs(class_spec)
     draft.spec = merge_proxy_specs(class_spec, own)
     draft.http = translate_http(draft.spec)
     draft.access_log = translate_access_log(draft.spec)
 
 
-def _check_addresses(draft: GatewayDraft) -> None:
-    for at, address in enumerate(draft.gateway.spec.addresses):
-        if address.type not in ("IPAddress", "Hostname"):
-            said = f'"{address.type}" (supported: IPAddress, Hostname)'
-            draft.report.refuse(f"spec.addresses[{at}].type", "UnsupportedAddress", said)
+def _check_proxy_protocol(draft: GatewayDraft) -> None:
+    """Refuse what no proxy does yet: to read the PROXY header in front of a TLS handshake."""
+    if draft.http.client_address.proxy_protocol == "off":
+        return
+    for one in draft.listeners:
+        if one.spec.protocol == "HTTPS":
+            said = (
+                "protocol HTTPS with the PROXY protocol (EdgeProxy "
+                "spec.clientAddress.proxyProtocol) is not available yet"
+            )
+            one.report.refuse(one.path, "UnsupportedValue", said)
 
 
 def _translate_client_certificate(draft: GatewayDraft, world: World, keyring: Keyring) -> None:
@@ -153,5 +164,6 @@ def _translate_client_certificate(draft: GatewayDraft, world: World, keyring: Ke
         draft.report.unresolve(path, reason, found[1])
         return
     draft.certificate = found.secret
-    if 0 < found.pair.not_after < world.settings.now:
-        draft.report.warn(path, "Invalid", f"the certificate expired at {found.pair.until}")
+    late = found.pair.check_time(world.settings.now)
+    if late:
+        draft.report.warn(path, "Invalid", late)

@@ -13,7 +13,7 @@ import msgspec
 from edgefast.problem import Problem
 from edgefast.resources.edgeproxy import EdgeProxy
 from edgefast.resources.gatewayclass import GatewayClass
-from edgefast.resources.kinds import ref_of
+from edgefast.resources.kinds import EDGE_GROUP, ref_of
 from edgefast.translate.condition import Condition, fails, holds, judge
 from edgefast.translate.edgeproxy import check_edge_proxy, resolve_parameters
 from edgefast.translate.facts import World
@@ -55,14 +55,18 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
     report, proxy = Report(ref_of(gateway_class)), None
     checked: tuple[Problem, ...] = ()
     ref = gateway_class.spec.parameters_ref
-    if ref is not None:
+    if ref is not None and (ref.group, ref.kind) == (EDGE_GROUP, "EdgeProxy") and not ref.namespace:
+        path, said = "spec.parametersRef.namespace", "the namespace of the EdgeProxy"
+        report.refuse(path, "Required", said, condition="InvalidParameters")
+    elif ref is not None:
         proxy = world.snapshot.edge_proxies.get((ref.namespace or "", ref.name))
         wrong = resolve_parameters(ref.group, ref.kind, ref.namespace or "", ref.name, proxy)
         if wrong:
             proxy = None
             report.refuse("spec.parametersRef", "InvalidParameters", wrong)
         elif proxy is not None:
-            checked = check_edge_proxy(proxy, of_gateway=False).problems
+            standalone = world.settings.standalone
+            checked = check_edge_proxy(proxy, of_gateway=False, standalone=standalone).problems
     generation = gateway_class.metadata.generation
     accepted = judge(
         "Accepted", report.refused, generation, reason="Accepted", message="Valid GatewayClass"

@@ -9,9 +9,9 @@ Must never: count a route that is not accepted.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 
+from edgefast.translate.address import is_bound, parse_address
 from edgefast.translate.condition import Condition, fails, holds, judge, render_problems
 from edgefast.translate.gateway import GatewayDraft
 from edgefast.translate.listener import ListenerDraft
@@ -43,7 +43,7 @@ def judge_gateway(
             holds("InsecureFrontendValidationMode", "ConfigurationChanged", said, generation)
         )
     return GatewayStatus(
-        addresses=_addresses(draft, state) if draft.accepted else (),
+        addresses=_addresses(draft, state, settings) if draft.accepted else (),
         conditions=tuple(conditions),
         listeners=tuple(
             _judge_listener(one, draft, attached.get(one.name, 0), generation)
@@ -78,9 +78,12 @@ def _programmed(
 ) -> Condition:
     if not draft.accepted or not any(one.served for one in draft.listeners):
         return fails("Programmed", "Invalid", "no listener is served", generation)
-    unusable = _unusable(draft, state, settings)
-    if unusable:
-        said = f"{', '.join(unusable)} cannot be used (there is {', '.join(state.addresses)})"
+    if draft.unusable:
+        said = render_problems(draft.unusable)
+        return fails("Programmed", "AddressNotUsable", said, generation)
+    lacking = [] if settings.standalone else _lacking(draft, state)
+    if lacking:
+        said = f"{', '.join(lacking)} cannot be used (there is {', '.join(state.addresses)})"
         return fails("Programmed", "AddressNotUsable", said, generation)
     if settings.standalone:
         served = ", ".join(one.spec.name for one in draft.listeners if one.served)
@@ -95,16 +98,16 @@ def _programmed(
     return holds("Programmed", "Programmed", said, generation)
 
 
-def _unusable(draft: GatewayDraft, state: FleetState, settings: Settings) -> list[str]:
+def _lacking(draft: GatewayDraft, state: FleetState) -> list[str]:
     """Return requested addresses that the fleet lacks; where none is known yet, none lacks."""
+    there = {_same_address(one) for one in state.addresses}
     wanted = [one.value for one in draft.gateway.spec.addresses if one.value]
-    if not state.addresses or (settings.standalone and _binds_all(settings.addresses)):
-        return []
-    return [value for value in wanted if value not in state.addresses]
+    return [value for value in wanted if there and _same_address(value) not in there]
 
 
-def _binds_all(addresses: tuple[str, ...]) -> bool:
-    return any(address in ("0.0.0.0", "::") for address in addresses)
+def _same_address(value: str) -> str:
+    """Return an address in its one text, so that those that are equal compare so."""
+    return str(parse_address(value) or value)
 
 
 def _resolved(draft: GatewayDraft, generation: int) -> Condition | None:
@@ -121,22 +124,20 @@ def _resolved(draft: GatewayDraft, generation: int) -> Condition | None:
     return None
 
 
-def _addresses(draft: GatewayDraft, state: FleetState) -> tuple[GatewayStatusAddress, ...]:
-    wanted = {one.value for one in draft.gateway.spec.addresses if one.value}
-    usable = [one for one in state.addresses if one in wanted] if wanted else []
+def _addresses(
+    draft: GatewayDraft, state: FleetState, settings: Settings
+) -> tuple[GatewayStatusAddress, ...]:
+    """Return those of the requested addresses that there are, else all there are."""
+    wanted = {_same_address(one.value) for one in draft.gateway.spec.addresses if one.value}
+    if settings.standalone:
+        usable = [one for one in sorted(wanted) if is_bound(one, settings)]
+    else:
+        usable = [one for one in state.addresses if _same_address(one) in wanted]
     found = usable or state.addresses
     return tuple(
-        GatewayStatusAddress(type=_address_type(value), value=value)
-        for value in found[:MAX_ADDRESSES]
+        GatewayStatusAddress(type="IPAddress" if parse_address(one) else "Hostname", value=one)
+        for one in found[:MAX_ADDRESSES]
     )
-
-
-def _address_type(value: str) -> str:
-    try:
-        ipaddress.ip_address(value)
-    except ValueError:
-        return "Hostname"
-    return "IPAddress"
 
 
 def _judge_listener(

@@ -16,14 +16,17 @@ from edgefast.resources.gateway import Gateway
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.listener import Listener, RouteGroupKind
 from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.rules_hostname import check_own_hostname
 from edgefast.translate.facts import ListenerView, World
 from edgefast.translate.hostname import ANY
 from edgefast.translate.keyring import Keyring
 from edgefast.translate.report import Report
 from edgefast.translate.tls import TlsOutcome, translate_tls
+from edgefast.translate.violation import refuse_violations
 
 PROTOCOLS = ("HTTP", "HTTPS")
 ROUTE_KINDS = ("HTTPRoute",)
+NAMESPACES = ("All", "Same", "Selector")
 
 
 class ListenerDraft:
@@ -109,7 +112,12 @@ def translate_listener(
         )
         return draft
     draft.kinds = _translate_kinds(draft)
+    refuse_violations(check_own_hostname(draft.spec), draft.report, draft.path)
     allowed = draft.spec.allowed_routes.namespaces
+    if allowed.from_ not in NAMESPACES:
+        said = f"{supported_text(allowed.from_, NAMESPACES)}; no namespace is selected"
+        where = f"{draft.path}.allowedRoutes.namespaces.from"
+        draft.report.warn(where, "NotSupported", said)
     if allowed.from_ == "Selector" and allowed.selector is None:
         where = f"{draft.path}.allowedRoutes.namespaces.selector"
         draft.report.warn(where, "Required", "with from: Selector; no namespace is selected")

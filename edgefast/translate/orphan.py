@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from edgefast.problem import Problem, did_you_mean
+from edgefast.resources.endpointslice import SERVICE_NAME_LABEL
+from edgefast.resources.gateway import Gateway
+from edgefast.resources.httproute import HTTPRoute
 from edgefast.resources.kinds import ref_of
+from edgefast.translate.edgeproxy import check_edge_proxy
 from edgefast.translate.facts import World
 from edgefast.translate.gatewayclass import GatewayClassOutcome
 from edgefast.translate.ratelimit import check_rate_limit
@@ -22,8 +26,58 @@ def find_orphans(world: World, classes: Mapping[str, GatewayClassOutcome]) -> It
         return
     yield from _foreign_classes(world)
     yield from _classless_gateways(world, classes)
+    yield from _unwatched(world)
+    yield from _unused_proxies(world)
+    yield from _homeless_slices(world)
     for limits in world.snapshot.rate_limit_filters.values():
         yield from check_rate_limit(limits).problems
+
+
+def _unwatched(world: World) -> Iterator[Problem]:
+    """Name the Gateways and routes that the watched namespaces of the configuration leave out."""
+    settings, snapshot = world.settings, world.snapshot
+    if not settings.watch_namespaces and settings.watch_selector is None:
+        return
+    served: tuple[Gateway | HTTPRoute, ...] = (
+        *snapshot.gateways.values(),
+        *snapshot.http_routes.values(),
+    )
+    for found in served:
+        name = found.metadata.namespace
+        namespace = snapshot.namespaces.get(("", name))
+        if not settings.watches(name, namespace.metadata.labels if namespace else {}):
+            said = f"{name} is not watched, so the object is not served (provider.kubernetes.watch)"
+            yield Report(ref_of(found)).warn("metadata.namespace", "NotSupported", said)
+
+
+def _unused_proxies(world: World) -> Iterator[Problem]:
+    """Name the EdgeProxies that nothing refers to, with what would be wrong with them."""
+    snapshot = world.snapshot
+    if any(kind in ("GatewayClass", "Gateway") for kind, _, _ in snapshot.refused):
+        return  # what has a mistake may be what refers to them
+    refs = {
+        (ref.namespace or "", ref.name)
+        for one in snapshot.gateway_classes.values()
+        for ref in (one.spec.parameters_ref,)
+        if ref is not None
+    }
+    for (namespace, _), gateway in snapshot.gateways.items():
+        infrastructure = gateway.spec.infrastructure
+        if infrastructure and infrastructure.parameters_ref:
+            refs.add((namespace, infrastructure.parameters_ref.name))
+    for key, proxy in snapshot.edge_proxies.items():
+        if key not in refs and ("", key[1]) not in refs:
+            said = "a GatewayClass or Gateway whose parametersRef names it; nothing does"
+            yield Report(ref_of(proxy)).warn("", "Required", said)
+            yield from check_edge_proxy(proxy, of_gateway=False, standalone=True).problems
+
+
+def _homeless_slices(world: World) -> Iterator[Problem]:
+    for one in world.snapshot.endpoint_slices.values():
+        if not one.service_name:
+            said = "the Service that the endpoints are of; no backend uses them"
+            path = f"metadata.labels[{SERVICE_NAME_LABEL}]"
+            yield Report(ref_of(one)).warn(path, "Required", said)
 
 
 def _foreign_classes(world: World) -> Iterator[Problem]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 
-#: RFC 3986 pchar and "/", as in the CRD's rules for Exact and PathPrefix.
-_PATH = re.compile(r"/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})*")
+from edgefast.resources.rules_httproute import check_literal
+
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 #: Most segments of a prefix: EF_MAX_SEGMENTS - 1 in csrc/limits.h, probes per request path.
@@ -19,18 +19,22 @@ MAX_SEGMENTS = 63
 
 
 def check_path(value: str) -> str:
-    """Return what is wrong with a literal path, "" when it is fit to match or to send."""
-    if not value.startswith("/"):
-        return 'must start with "/"'
-    if not _PATH.fullmatch(value):
-        return "must be a path of RFC 3986: no spaces, no ? or #, % only in escapes like %20"
-    plain = normalize_path(value)
-    if "//" in plain:
-        return 'must not contain "//", which is merged in requests'
-    if "%2F" in plain or "%5C" in plain:
-        return "must not contain an escaped slash"
-    if any(segment in (".", "..") for segment in plain.split("/")):
-        return 'must not contain "." or ".." segments, which are resolved in requests'
+    """Return what is wrong with a literal path, "" when it is fit to match or to send.
+
+    That is what the API says of paths, asked of the normal form as well: an escape hides nothing.
+    """
+    wrong = check_literal(value) or check_literal(normalize_path(value))
+    if not wrong and "%5C" in normalize_path(value):
+        wrong = (
+            "must not contain %5C"  # requests with an escaped backslash are refused or redirected
+        )
+    return wrong
+
+
+def check_segments(prefix: str) -> str:
+    """Return what is wrong with the length of a prefix, "" when the data plane can look it up."""
+    if strip_slash(prefix).count("/") > MAX_SEGMENTS:
+        return f"must have at most {MAX_SEGMENTS} segments"
     return ""
 
 

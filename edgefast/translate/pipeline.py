@@ -16,18 +16,26 @@ import msgspec
 
 from edgefast.problem import Problem
 from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.translate.absent import explain_absent
 from edgefast.translate.assemble import assemble_fleets
-from edgefast.translate.change import changed_gateways, changed_objects, changed_policies
+from edgefast.translate.change import (
+    changed_gateways,
+    changed_limit_store,
+    changed_objects,
+    changed_policies,
+)
 from edgefast.translate.cluster import Clusters
 from edgefast.translate.facts import Fact, GatewayView, World
 from edgefast.translate.gateway import GatewayDraft, translate_gateways
 from edgefast.translate.gatewayclass import translate_gateway_classes
 from edgefast.translate.keyring import Keyring
+from edgefast.translate.limitstore import translate_limit_store
 from edgefast.translate.listenerset import refuse_listener_sets
 from edgefast.translate.merge import merge_gateways
 from edgefast.translate.orphan import find_orphans
 from edgefast.translate.policy import Policies, translate_policies
 from edgefast.translate.reference import index_grants
+from edgefast.translate.refused import check_references
 from edgefast.translate.routes import translate_routes
 from edgefast.translate.settings import Settings
 from edgefast.translate.statuses import judge_all
@@ -52,6 +60,12 @@ def translate(
     if memo:
         changed.update(changed_objects(memo.world, world), changed_gateways(memo.world, world))
 
+    # Where limited requests are counted.
+    limit_store = translate_limit_store(world, keyring, memo.limit_store if memo else None, changed)
+    world = msgspec.structs.replace(world, why_no_limits=limit_store.refused)
+    if memo:
+        changed |= changed_limit_store(memo.world, world)
+
     # What requests are sent to: policies, clusters.
     policies = translate_policies(world, keyring, memo.policies if memo else Policies(), changed)
     world = msgspec.structs.replace(world, policies=policies.in_force)
@@ -65,15 +79,21 @@ def translate(
     clusters.keep(chain.from_iterable(one.clusters for one in routes.outcomes.values()))
     hosts = translate_virtual_hosts(routes.changes, memo.hosts if memo else Hosts())
     fleets, infra = assemble_fleets(
-        gateways, hosts, clusters, settings, previous.ir if previous else None
+        gateways, hosts, clusters, limit_store.store, settings, previous.ir if previous else None
     )
 
     # What people are told: statuses, problems.
     listener_sets, refused = refuse_listener_sets(world)
+    unresolved = check_references(world, clusters.state)
     statuses = judge_all(
         classes, gateways, listener_sets, routes.outcomes, hosts, policies, settings
     )
-    found: list[Problem] = [*refused, *find_orphans(world, classes)]
+    found: list[Problem] = [
+        *limit_store.problems,
+        *refused,
+        *find_orphans(world, classes),
+        *unresolved,
+    ]
     for group in (classes.values(), gateways, clusters.outcomes.values(), routes.outcomes.values()):
         found += chain.from_iterable(one.problems for one in group)
     found += policies.problems(None if settings.standalone else statuses.backend_tls_policies)
@@ -82,11 +102,12 @@ def translate(
         ir=fleets,
         infra=infra,
         statuses=statuses,
-        problems=_place_problems(snapshot, found),
+        problems=_place_problems(snapshot, found, hints=settings.standalone),
         work=Work(routes=routes.made, virtual_hosts=hosts.made, clusters=clusters.made),
         memo=Memo(
             world=world,
             keyring=keyring,
+            limit_store=limit_store,
             policies=policies,
             routes=routes.outcomes,
             clusters=clusters.outcomes,
@@ -110,10 +131,13 @@ def _view_gateways(
     return views
 
 
-def _place_problems(snapshot: Snapshot, found: Iterable[Problem]) -> tuple[Problem, ...]:
+def _place_problems(
+    snapshot: Snapshot, found: Iterable[Problem], *, hints: bool
+) -> tuple[Problem, ...]:
     """Return each problem once, by object, with its place in a file."""
     placed = []
-    for problem in sorted(dict.fromkeys(found), key=lambda one: str(one.object)):
+    once = sorted(dict.fromkeys(found), key=lambda one: str(one.object))
+    for problem in explain_absent(once, snapshot, hints=hints):
         source = snapshot.source_of(problem.object, problem.path) if problem.object else None
         placed.append(msgspec.structs.replace(problem, source=source) if source else problem)
     return tuple(placed)

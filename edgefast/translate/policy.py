@@ -17,12 +17,15 @@ from edgefast import ir
 from edgefast.problem import Problem
 from edgefast.resources.backendtlspolicy import BackendTLSPolicy, SubjectAltName
 from edgefast.resources.kinds import ref_of
+from edgefast.resources.rules_hostname import check_own_hostname
 from edgefast.resources.snapshot import Key
 from edgefast.translate.facts import Fact, Reader, World
 from edgefast.translate.keyring import Keyring, join_bundles
 from edgefast.translate.policyview import PolicyView
 from edgefast.translate.precedence import age_order
+from edgefast.translate.reference import AUTHORITY_KINDS, wrong_kind_text
 from edgefast.translate.report import Report
+from edgefast.translate.violation import refuse_violations
 
 Target = tuple[str, str, str]  # namespace, Service, port name or ""
 
@@ -103,6 +106,8 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
     targets = _resolve_targets(policy, reader, report)
     missing = len(report.refused)
     authority = _resolve_authorities(policy, reader, keyring, report)
+    named = check_own_hostname(policy.spec.validation)
+    refuse_violations(named, report, "spec.validation", "Invalid")
     broken = report.refused[missing:]
     for key in sorted(policy.spec.options):
         said = f'"{key}" (no option is supported)'
@@ -131,9 +136,9 @@ def _resolve_targets(
     targets = []
     for at, ref in enumerate(policy.spec.target_refs):
         path, namespace = f"spec.targetRefs[{at}]", policy.metadata.namespace
-        if (ref.group, ref.kind) not in (("", "Service"), ("core", "Service")):
-            named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind
-            report.refuse(path, "TargetNotFound", f'"{named}" (supported: Service)')
+        if (ref.group, ref.kind) != ("", "Service"):
+            said = wrong_kind_text(ref.group, ref.kind, "Service")
+            report.refuse(path, "TargetNotFound", said)
             continue
         service = reader.service(namespace, ref.name)
         if service is None:
@@ -163,9 +168,8 @@ def _resolve_authorities(
     bundles = []
     for at, ref in enumerate(validation.ca_certificate_refs):
         path = f"spec.validation.caCertificateRefs[{at}]"
-        if ref.group not in ("", "core") or ref.kind not in ("ConfigMap", "Secret"):
-            named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind
-            said = f'"{named}" (supported: ConfigMap, Secret)'
+        if ref.group or ref.kind not in AUTHORITY_KINDS:
+            said = wrong_kind_text(ref.group, ref.kind, *AUTHORITY_KINDS)
             report.unresolve(path, "InvalidKind", said)
             continue
         read = reader.secret if ref.kind == "Secret" else reader.config_map
@@ -178,7 +182,9 @@ def _resolve_authorities(
     if not bundles:
         path = "spec.validation.caCertificateRefs"
         said = "none of the references gives a certificate to verify the backend with"
-        report.refuse(path, "NoValidCACertificate", said)
+        problem = report.refuse(path, "NoValidCACertificate", said)
+        if validation.ca_certificate_refs:
+            report.follow(problem)  # of each reference, which has been told of already
     return join_bundles(bundles)
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from edgefast import ir
 from edgefast.resources.meta import ObjectMeta
+from edgefast.resources.timestamp import parse_timestamp
 
 _KINDS = {"exact": 0, "regex": 1, "prefix": 2}
 #: Sorts after every timestamp: objects from files have none and count as the youngest.
-_NO_AGE = "~"
+_NO_AGE = 2**63 - 1
 
 MatchOrder = tuple[int, int, int, int, int]
-Age = tuple[str, str]
+Age = tuple[int, str]  # nanoseconds since 1970, namespace/name
 
 
 def match_order(match: ir.Match) -> MatchOrder:
@@ -32,8 +33,6 @@ def match_order(match: ir.Match) -> MatchOrder:
 
 
 def age_order(meta: ObjectMeta) -> Age:
-    """Return the order of objects: oldest first, then by namespace/name.
-
-    Timestamps are RFC 3339 in UTC, as API servers write them, so that text order is time order.
-    """
-    return (meta.creation_timestamp or _NO_AGE, f"{meta.namespace}/{meta.name}")
+    """Return the order of objects: oldest first, then by namespace/name."""
+    created = parse_timestamp(meta.creation_timestamp) if meta.creation_timestamp else None
+    return (_NO_AGE if created is None else created, f"{meta.namespace}/{meta.name}")

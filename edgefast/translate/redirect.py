@@ -9,13 +9,18 @@ Must never: apply the port rules of redirects; those need the request and live i
 from __future__ import annotations
 
 from edgefast import ir
+from edgefast.problem import supported_text
 from edgefast.resources.httproutefilter import (
     HTTPPathModifier,
     HTTPRequestRedirectFilter,
     HTTPURLRewriteFilter,
 )
+from edgefast.resources.rules_hostname import check_own_hostname
 from edgefast.translate.path import check_path, normalize_path, strip_slash
 from edgefast.translate.report import Report
+from edgefast.translate.violation import refuse_violations
+
+_MODIFIERS = ("ReplaceFullPath", "ReplacePrefixMatch")
 
 
 def translate_redirect(
@@ -23,6 +28,7 @@ def translate_redirect(
 ) -> ir.Redirect | None:
     """Translate a RequestRedirect; `prefixes` tells that all matches of the rule are prefixes."""
     before = len(report.refused)
+    refuse_violations(check_own_hostname(redirect), report, path)
     target = _translate_modifier(redirect.path, report, f"{path}.path", prefixes)
     if len(report.refused) > before:
         return None
@@ -40,6 +46,7 @@ def translate_rewrite(
 ) -> ir.Rewrite | None:
     """Translate a URLRewrite; `prefixes` as in `translate_redirect`."""
     before = len(report.refused)
+    refuse_violations(check_own_hostname(rewrite), report, path)
     target = _translate_modifier(rewrite.path, report, f"{path}.path", prefixes)
     if len(report.refused) > before:
         return None
@@ -50,6 +57,9 @@ def _translate_modifier(
     modifier: HTTPPathModifier | None, report: Report, path: str, prefixes: bool
 ) -> ir.PathRewrite | None:
     if modifier is None:
+        return None
+    if modifier.type not in _MODIFIERS:
+        report.refuse(f"{path}.type", "UnsupportedValue", supported_text(modifier.type, _MODIFIERS))
         return None
     if modifier.type == "ReplaceFullPath":
         value, field = modifier.replace_full_path or "/", "replaceFullPath"

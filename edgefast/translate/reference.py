@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from edgefast.problem import supported_text
 from edgefast.resources.reference import GATEWAY_GROUP
 from edgefast.resources.referencegrant import ReferenceGrant
 from edgefast.resources.snapshot import Snapshot
+
+#: Kinds of the core group that hold CA certificates (key ca.crt).
+AUTHORITY_KINDS = ("ConfigMap", "Secret")
 
 Grants = Mapping[str, tuple[ReferenceGrant, ...]]
 
@@ -58,3 +62,14 @@ def refusal_text(kind: str, namespace: str, to_kind: str, to_namespace: str, to_
         f"no ReferenceGrant in namespace {to_namespace} lets {kind}s of namespace {namespace} "
         f"refer to {to_kind} {to_namespace}/{to_name}"
     )
+
+
+def core_hint(group: str) -> str:
+    """Return what to write for the core group, which other tools call "core"."""
+    return 'the core group is written ""' if group == "core" else ""
+
+
+def wrong_kind_text(group: str, kind: str, *supported: str) -> str:
+    """Say that a reference names a kind it cannot name; the supported ones are of the core group."""
+    said = supported_text(f"{group}/{kind}" if group else kind, supported)
+    return ", ".join(part for part in (said, core_hint(group)) if part)

@@ -2,19 +2,25 @@
 
 In: field path, reason, message. Out: `Problem` values in lists that become conditions: `refused`
 (Accepted, PartiallyInvalid), `unresolved` (ResolvedRefs), `unavailable` (BackendsAvailable),
-`warnings` (no condition). Places in files are added at the very end, see `pipeline.py`.
+`warnings` (no condition). One mistake may stand in several lists and is one of `problems` all the
+same. Places in files are added at the very end, see `pipeline.py`.
 Must never: outlive the translation of its object, or raise for a user's mistake.
 """
 
 from __future__ import annotations
 
+import msgspec
+
 from edgefast.problem import ObjectRef, Problem
 
 
 class Report:
-    """Collects the problems of one object; each method returns the problem it noted."""
+    """Collects the problems of one object; each method returns the problem it noted.
 
-    __slots__ = ("object", "refused", "unavailable", "unresolved", "warnings")
+    `condition` is the word that the status condition has for it, when it is not `reason`.
+    """
+
+    __slots__ = ("_consequences", "object", "refused", "unavailable", "unresolved", "warnings")
 
     def __init__(self, object: ObjectRef) -> None:  # noqa: A002 - the field's own name
         self.object = object
@@ -22,14 +28,30 @@ class Report:
         self.unresolved: list[Problem] = []
         self.unavailable: list[Problem] = []
         self.warnings: list[Problem] = []
+        self._consequences: tuple[Problem, ...] = ()
 
-    def refuse(self, path: str, reason: str, message: str, hint: str = "") -> Problem:
+    def refuse(
+        self, path: str, reason: str, message: str, hint: str = "", *, condition: str = ""
+    ) -> Problem:
         """Note a value that is not served: Accepted=False, or PartiallyInvalid."""
-        return _note(self.refused, Problem(self.object, path, reason, message, hint))
+        problem = Problem(self.object, path, reason, message, hint, condition=condition)
+        return _note(self.refused, problem)
 
-    def unresolve(self, path: str, reason: str, message: str, hint: str = "") -> Problem:
+    def unresolve(
+        self, path: str, reason: str, message: str, hint: str = "", *, condition: str = ""
+    ) -> Problem:
         """Note a reference that leads nowhere: ResolvedRefs=False."""
-        return _note(self.unresolved, Problem(self.object, path, reason, message, hint))
+        problem = Problem(self.object, path, reason, message, hint, condition=condition)
+        return _note(self.unresolved, problem)
+
+    def adopt(self, problem: Problem, *, condition: str) -> Problem:
+        """Note that a mistake in another object, told there already, refuses this one too."""
+        return _note(self.refused, msgspec.structs.replace(problem, condition=condition))
+
+    def follow(self, problem: Problem) -> Problem:
+        """Keep a problem out of `problems`: it only follows from one that is told elsewhere."""
+        self._consequences += (problem,)
+        return problem
 
     def miss(self, path: str, reason: str, message: str) -> Problem:
         """Note a backend without endpoints: BackendsAvailable=False."""
@@ -43,8 +65,14 @@ class Report:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """All problems, gravest first."""
-        return (*self.refused, *self.unresolved, *self.unavailable, *self.warnings)
+        """All problems, gravest first, each mistake once."""
+        noted = (*self.refused, *self.unresolved, *self.unavailable, *self.warnings)
+        told = (one for one in noted if one not in self._consequences)
+        return tuple(dict.fromkeys(map(_plain, told)))
+
+
+def _plain(problem: Problem) -> Problem:
+    return msgspec.structs.replace(problem, condition="") if problem.condition else problem
 
 
 def _note(notes: list[Problem], problem: Problem) -> Problem:

@@ -67,7 +67,7 @@ def translate_route(
         if attached is not None:
             attachments.append((attached, report))
     own = Report(ref)
-    _check_unsupported(route, own)
+    _check_unsupported(route, own, standalone=reader.settings.standalone)
     if not attachments and not reader.settings.standalone:
         return RouteOutcome(route=route, source=source, reads=frozenset(reader.reads))
     certificates = dict.fromkeys(one.gateway.certificate for one, _ in attachments) or {"": None}
@@ -115,10 +115,12 @@ def translate_route(
     )
 
 
-def _check_unsupported(route: HTTPRoute, report: Report) -> None:
+def _check_unsupported(route: HTTPRoute, report: Report, *, standalone: bool) -> None:
     if route.spec.use_default_gateways == "All":
         said = "default Gateways are not available yet; name parents in parentRefs"
         report.warn("spec.useDefaultGateways", "NotSupported", said)
+    elif standalone and not route.spec.parent_refs:
+        report.warn("spec.parentRefs", "Required", "a Gateway to serve the route; there is none")
 
 
 def _part_of(route: HTTPRoute, outcomes: list[RuleOutcome]) -> RoutePart:
@@ -171,15 +173,24 @@ def _judge_parent(
         said = render_problems(own.unavailable)
         conditions.append(fails("BackendsAvailable", "EndpointsNotFound", said, generation))
     if own.refused and not refused:
-        broken = [str(one.rule.index) for one in rules if one.broken]
-        which = f"Dropped Rule {', '.join(broken)}" if broken else "Dropped Rule parts"
-        said = f"{which} (answering 500): {render_problems(own.refused)}"
+        said = f"{_tell_dropped(rules)}: {render_problems(own.refused)}"
         conditions.append(holds("PartiallyInvalid", "UnsupportedValue", said, generation))
     return RouteParentStatus(
         parent_ref=attached.parent,
         controller_name=reader.settings.controller_name,
         conditions=tuple(conditions),
     )
+
+
+def _tell_dropped(rules: list[RuleOutcome]) -> str:
+    """Say which rules are broken, and what becomes of requests for them."""
+    broken = [one for one in rules if one.broken]
+    kinds = (
+        ("answering 500", [str(one.rule.index) for one in broken if one.matches]),
+        ("matching no request", [str(one.rule.index) for one in broken if not one.matches]),
+    )
+    told = [f"{', '.join(indices)} ({fate})" for fate, indices in kinds if indices]
+    return f"Dropped Rule {', '.join(told)}" if told else "Dropped Rule parts (answering 500)"
 
 
 def _users_of(

@@ -16,16 +16,27 @@ from edgefast.resources.duration import parse_duration
 from edgefast.resources.httproute import (
     HTTPBackendRef,
     HTTPRoute,
+    HTTPRouteMatch,
     HTTPRouteRetry,
     HTTPRouteRule,
     HTTPRouteTimeouts,
 )
+from edgefast.resources.rules_filter import check_filter_list
+from edgefast.resources.rules_httproute import check_redirect, check_timeouts
 from edgefast.translate.backend import resolve_backend
 from edgefast.translate.clusterref import ClusterRef
+from edgefast.translate.counter import name_route, name_rule
 from edgefast.translate.facts import Reader
 from edgefast.translate.filter import Filters, Place, translate_filters
 from edgefast.translate.match import translate_match
+from edgefast.translate.ratelimit import translate_rate_limits
 from edgefast.translate.report import Report
+from edgefast.translate.violation import refuse_violations
+
+#: What `matches: []` stands for: an API server puts the default in only where the field is absent.
+_ANY = (HTTPRouteMatch(),)
+#: RETRY_MAX_ATTEMPTS of core/consts.pxi.
+MAX_RETRIES = 16
 
 
 class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -42,21 +53,32 @@ def translate_rule(
 ) -> RuleOutcome:
     """Translate `spec.rules[index]` for Gateways that show `certificate` to TLS backends."""
     rule, path, meta = route.spec.rules[index], f"spec.rules[{index}]", route.metadata
-    before = len(report.refused)
+    before, wanted = len(report.refused), rule.matches or _ANY
     matches = tuple(
         (at, match)
-        for at, one in enumerate(rule.matches)
+        for at, one in enumerate(wanted)
         for match in (translate_match(one, report, f"{path}.matches[{at}]"),)
         if match is not None
     )
     place = Place(
         namespace=meta.namespace,
         certificate=certificate,
-        prefixes=all(one.path.type == "PathPrefix" for one in rule.matches),
-        redirects=not rule.backend_refs,
+        prefixes=all(one.path.type == "PathPrefix" for one in wanted),
     )
+    for found in (check_filter_list(rule), check_redirect(rule)):
+        refuse_violations(found, report, path, "IncompatibleFilters")
     filters = translate_filters(rule.filters, place, reader, report, f"{path}.filters")
+    rate_limits: tuple[ir.RateLimit, ...] = ()
+    if filters.limits:
+        rate_limits = translate_rate_limits(
+            filters.limits,
+            name_route(route, standalone=reader.settings.standalone),
+            name_rule(rule.name or "", (match for _, match in matches)),
+            report,
+            f"{path}.filters",
+        )
     timeouts = _translate_timeouts(rule.timeouts, report, f"{path}.timeouts")
+    retry = _translate_retry(rule.retry, report, f"{path}.retry")
     if rule.session_persistence is not None:
         said = "session persistence is not available yet; the rule answers 500"
         report.refuse(f"{path}.sessionPersistence", "UnsupportedValue", said)
@@ -84,7 +106,8 @@ def translate_rule(
             mirrors=tuple(filters.mirrors),
             cors=filters.cors,
             timeouts=timeouts,
-            retry=_translate_retry(rule.retry),
+            retry=retry,
+            rate_limits=rate_limits,
         ),
         matches=matches,
         broken=False,
@@ -127,7 +150,8 @@ def _translate_share(
         return ir.BackendRef(weight=ref.weight, reason=reason), []
     if not ref.filters:
         return ir.BackendRef(cluster=cluster.id, weight=ref.weight), [cluster]
-    place = msgspec.structs.replace(place, redirects=True)
+    refuse_violations(check_filter_list(ref), report, path, "IncompatibleFilters")
+    place = msgspec.structs.replace(place, limits=False)
     filters = translate_filters(ref.filters, place, reader, report, f"{path}.filters")
     if len(report.refused) > refused:
         return ir.BackendRef(weight=ref.weight, reason=report.refused[refused].text()), []
@@ -160,18 +184,20 @@ def _translate_timeouts(
         return None
     whole = None if timeouts.request is None else parse_duration(timeouts.request)
     single = None if timeouts.backend_request is None else parse_duration(timeouts.backend_request)
-    if whole and single and single > whole:
-        said = f"{timeouts.backend_request} is longer than request, {timeouts.request}"
-        report.refuse(f"{path}.backendRequest", "UnsupportedValue", said)
+    refuse_violations(check_timeouts(timeouts), report, path)
     return ir.Timeouts(request=whole, backend_request=single)
 
 
-def _translate_retry(retry: HTTPRouteRetry | None) -> ir.Retry | None:
+def _translate_retry(retry: HTTPRouteRetry | None, report: Report, path: str) -> ir.Retry | None:
     if retry is None:
         return None
     plain = ir.Retry()
+    attempts = plain.attempts if retry.attempts is None else retry.attempts
+    if attempts > MAX_RETRIES:
+        said = f"{attempts} is more than {MAX_RETRIES}, which is used instead"
+        report.warn(f"{path}.attempts", "Invalid", said)
     return ir.Retry(
         codes=tuple(sorted(set(retry.codes))),
-        attempts=plain.attempts if retry.attempts is None else retry.attempts,
+        attempts=min(attempts, MAX_RETRIES),
         backoff=plain.backoff if retry.backoff is None else parse_duration(retry.backoff),
     )

@@ -3,14 +3,21 @@
 In: the EdgeGateway configuration and what the caller knows of its surroundings. Out: one frozen
 Struct. Two fields are observations rather than configuration, `now` and `fleets`: translation has no
 clock and sees no cluster, so the caller says what it sees; they change statuses and warnings only.
+`check_config` says what of a configuration `edgefast run` has no use for.
 Must never: be read from the environment here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
+from edgefast.problem import Problem
+from edgefast.resources.decode import LoadedConfig
 from edgefast.resources.edgegateway import DEFAULT_CONTROLLER_NAME, EdgeGateway
+from edgefast.resources.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.resources.loaded import Path
 from edgefast.resources.meta import LabelSelector
 
 #: The Gateway API release whose CRDs and conformance suite this code is written against.
@@ -34,6 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = "edge-gateway-system"  # where fleets live in Controller Namespace mode
     gateway_namespace_mode: bool = False  # provider.*.deploy.type GatewayNamespace
     enable_backend: bool = True  # extensionApis.enableBackend; always on in standalone
+    rate_limit: GatewayRateLimit = GatewayRateLimit()  # rateLimit: the store of counters
     watch_namespaces: tuple[str, ...] = ()  # provider.*.watch.namespaces; () is all
     watch_selector: LabelSelector | None = None  # provider.*.watch.namespaceSelector
     bundle_version: str = ""  # gateway.networking.k8s.io/bundle-version of the CRDs, "" unknown
@@ -70,6 +78,7 @@ def settings_from(
         namespace=namespace,
         gateway_namespace_mode=not standalone and cluster.deploy.type == "GatewayNamespace",
         enable_backend=standalone or config.extension_apis.enable_backend,
+        rate_limit=config.rate_limit or GatewayRateLimit(),
         watch_namespaces=watch.namespaces if watch and watch.type == "Namespaces" else (),
         watch_selector=(
             watch.namespace_selector if watch and watch.type == "NamespaceSelector" else None
@@ -77,3 +86,36 @@ def settings_from(
         addresses=addresses,
         now=now,
     )
+
+
+#: Fields that only a controller reads.
+_CLUSTER_ONLY: tuple[Path, ...] = (
+    ("provider", "kubernetes", "deploy", "type"),
+    ("provider", "orchestrator", "deploy", "type"),
+    ("leaderElection", "disable"),
+    ("leaderElection", "leaseDuration"),
+    ("leaderElection", "renewDeadline"),
+    ("leaderElection", "retryPeriod"),
+)
+
+
+def check_config(loaded: LoadedConfig) -> Iterator[Problem]:
+    """Warn of every field given that standalone does not use; the rest of the file counts."""
+    for path in _CLUSTER_ONLY:
+        if _given(loaded, path) is not None:
+            said = "is read by a controller only, `edgefast run` does without"
+            yield loaded.problem(path, "NotSupported", said, "warning")
+    path = ("extensionApis", "enableBackend")
+    if _given(loaded, path) is False:
+        said = "Backends are always allowed in files"
+        yield loaded.problem(path, "NotSupported", said, "warning")
+
+
+def _given(loaded: LoadedConfig, path: Path) -> object:
+    """Return what the file says at a path, None when it says nothing."""
+    value: object = loaded.raw
+    for part in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(part)
+    return value

@@ -18,7 +18,12 @@ from edgefast.resources.listener import Listener, ListenerTLSConfig
 from edgefast.resources.reference import SecretObjectReference
 from edgefast.translate.facts import World
 from edgefast.translate.keyring import Certified, Keyring, join_bundles
-from edgefast.translate.reference import is_granted, refusal_text
+from edgefast.translate.reference import (
+    AUTHORITY_KINDS,
+    is_granted,
+    refusal_text,
+    wrong_kind_text,
+)
 from edgefast.translate.report import Report
 
 #: Key of `tls.options` for the lowest TLS version that clients may speak.
@@ -78,9 +83,8 @@ def resolve_certificate(
 
     The reason is RefNotPermitted, or "" for whatever the place of the reference calls invalid.
     """
-    if (ref.group, ref.kind) not in (("", "Secret"), ("core", "Secret")):
-        named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind
-        return "", f'"{named}" (supported: Secret)'
+    if (ref.group, ref.kind) != ("", "Secret"):
+        return "", wrong_kind_text(ref.group, ref.kind, "Secret")
     namespace = ref.namespace or gateway.metadata.namespace
     if not _permits(gateway, world, "Secret", namespace, ref.name):
         return "RefNotPermitted", refusal_text(
@@ -110,8 +114,8 @@ def _translate_certificates(
         if certificates.setdefault(algorithm, found).secret.name != found.secret.name:
             said = f"a listener serves one {algorithm} certificate; the first one is served"
             wrong.append((where, "InvalidCertificateRef", said))
-        elif 0 < found.pair.not_after < world.settings.now:
-            report.warn(where, "Invalid", f"the certificate expired at {found.pair.until}")
+        elif late := found.pair.check_time(world.settings.now):
+            report.warn(where, "Invalid", late)
     if not tls.certificate_refs:
         said = "a Secret with the certificate is required"
         report.unresolve(f"{path}.tls.certificateRefs", "InvalidCertificateRef", said)
@@ -155,9 +159,8 @@ def _translate_validation(
     bundles = []
     for at, ref in enumerate(validation.ca_certificate_refs):
         where = f"{path}.caCertificateRefs[{at}]"
-        if ref.group not in ("", "core") or ref.kind not in ("ConfigMap", "Secret"):
-            named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind
-            said = f'"{named}" (supported: ConfigMap, Secret)'
+        if ref.group or ref.kind not in AUTHORITY_KINDS:
+            said = wrong_kind_text(ref.group, ref.kind, *AUTHORITY_KINDS)
             report.unresolve(where, "InvalidCACertificateKind", said)
             continue
         namespace = ref.namespace or gateway.metadata.namespace
@@ -174,7 +177,9 @@ def _translate_validation(
             bundles.append(found)
     if not bundles:
         said = "none of the references gives a certificate to verify clients with"
-        report.refuse(f"{path}.caCertificateRefs", "NoValidCACertificate", said)
+        problem = report.refuse(f"{path}.caCertificateRefs", "NoValidCACertificate", said)
+        if validation.ca_certificate_refs:
+            report.follow(problem)  # of each reference, which has been told of already
     return join_bundles(bundles)
 
 

@@ -19,6 +19,7 @@ from edgefast.translate.cluster import ClusterOutcome
 from edgefast.translate.clusterref import ClusterRef
 from edgefast.translate.facts import World
 from edgefast.translate.keyring import Keyring
+from edgefast.translate.limitstore import LimitStore
 from edgefast.translate.policy import Policies
 from edgefast.translate.route import RouteOutcome
 from edgefast.translate.status import Statuses
@@ -38,6 +39,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     world: World
     keyring: Keyring
+    limit_store: LimitStore
     policies: Policies
     routes: Mapping[Key, RouteOutcome]
     clusters: Mapping[ClusterRef, ClusterOutcome]

@@ -32,6 +32,7 @@ class HostOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False)
     host: ir.VirtualHost
     parts: Mapping[Key, RoutePart]
     clusters: frozenset[ClusterRef]
+    limited: bool  # a rule of it has rate limits
     overlaps: Mapping[Key, tuple[Problem, ...]]  # of routes that share a match with others
 
 
@@ -107,6 +108,7 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
         host=old.host if old is not None and old.host == host else host,
         parts=parts,
         clusters=frozenset(ref for part in ordered for ref in part.clusters),
+        limited=any(rule.rate_limits for rule in rules),
         overlaps=_find_overlaps(place, entries) if len(ordered) > 1 else {},
     )
 

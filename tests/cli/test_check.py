@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,213 @@ def test_what_translation_finds_is_a_problem_too(tmp_path: Path) -> None:
     assert outcome.status == 1
     (line,) = [line for line in outcome.out.splitlines() if "BackendNotFound" in line]
     assert "HTTPRoute default/quickstart spec.rules[0].backendRefs[0]" in line
-    assert line.endswith("Service default/apo not found")
+    assert line.endswith("Service default/apo not found, did you mean api?")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Callable[[str], Path]:
+    """Writes shop.yaml: the objects of a sound shop, and what the test has of its own."""
+
+    def write(own: str) -> Path:
+        path = tmp_path / "shop.yaml"
+        path.write_text(own + "\n---\n" + SHOP)
+        return path
+
+    return write
+
+
+ROUTE = """apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web}
+spec:
+  parentRefs: [{name: shop}]
+  rules:
+  - backendRefs: [{name: web, port: 80}]
+    filters:
+    - type: RequestHeaderModifier
+      requestHeaderModifier: {set: [{name: a, value: b}]}
+    - type: ExtensionRef
+      extensionRef:
+        group: gateway.edge.io
+        kind: RateLimitFilter
+        name: limits"""
+SHOP = """apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: edge}
+spec: {controllerName: gateway.edge.io/gatewayclass-controller}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: shop}
+spec: {gatewayClassName: edge, listeners: [{name: http, protocol: HTTP, port: 8080}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {ports: [{name: http, port: 80}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-1, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{name: http, port: 3001}]
+endpoints: [{addresses: [127.0.0.1]}]"""
+
+
+def test_the_line_of_the_reference_docs(shop: Callable[[str], Path]) -> None:
+    path = shop(ROUTE.replace("RateLimitFilter", "RateLimitFiler"))
+    outcome = call("check", "-f", str(path))
+    assert (outcome.status, outcome.out.splitlines()) == (
+        1,
+        [
+            f"{path}:14 HTTPRoute default/web spec.rules[0].filters[1].extensionRef.kind: "
+            'NotSupported "RateLimitFiler" (supported: RateLimitFilter), did you mean RateLimitFilter?'
+        ],
+    )
+
+
+def test_a_group_of_others_is_one_line(shop: Callable[[str], Path]) -> None:
+    outcome = call("check", "-f", str(shop(ROUTE.replace("group: gateway.edge.io", "group: a.io"))))
+    (line,) = outcome.out.splitlines()
+    assert line.endswith('extensionRef.group: NotSupported "a.io" (supported: gateway.edge.io)')
+
+
+def test_a_missing_filter_is_one_line(shop: Callable[[str], Path]) -> None:
+    (line,) = call("check", "-f", str(shop(ROUTE))).out.splitlines()
+    assert "shop.yaml:15 HTTPRoute default/web spec.rules[0].filters[1].extensionRef.name:" in line
+    assert "NotFound RateLimitFilter default/limits not found" in line
+
+
+def lines_of(path: Path) -> list[str]:
+    """The problems of a file, without its name."""
+    return [line.partition(":")[2] for line in call("check", "-f", str(path)).out.splitlines()]
+
+
+PLAIN = ROUTE.partition("    filters:")[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("port: 8080}", "port: many}", "Gateway default/shop spec.listeners[0].port"),
+        ("port: 80}", "port: many}", "Service default/web spec.ports[0].port"),
+        ("controllerName", "controllrName", "GatewayClass edge spec"),
+    ],
+)
+def test_one_mistake_has_no_echo(
+    shop: Callable[[str], Path], old: str, new: str, place: str
+) -> None:
+    path = shop(PLAIN)
+    path.write_text(SHOP.replace(old, new) + "\n---\n" + PLAIN)
+    lines = lines_of(path)
+    assert lines
+    assert all(place in line for line in lines), lines
+
+
+@pytest.mark.parametrize("settings", ["{http: {bodySize: lots}}", "{htp: {}}"])
+def test_a_refused_edge_proxy_has_no_echo(shop: Callable[[str], Path], settings: str) -> None:
+    path = shop(
+        "apiVersion: gateway.edge.io/v1alpha1\nkind: EdgeProxy\nmetadata: {name: p}\n"
+        f"spec: {settings}\n---\n{PLAIN}"
+    )
+    refers = "parametersRef: {group: gateway.edge.io, kind: EdgeProxy, name: p, namespace: default}"
+    path.write_text(path.read_text().replace("controllerName:", f"{refers}, controllerName:"))
+    (line,) = lines_of(path)
+    assert "EdgeProxy default/p spec" in line
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (", namespace: default}", "}", "GatewayClass edge spec.parametersRef.namespace: Required"),
+        ("controllerName", "controllrName", "GatewayClass edge spec.control"),
+    ],
+)
+def test_what_a_broken_class_refers_to_is_not_called_unused(
+    shop: Callable[[str], Path], old: str, new: str, said: str
+) -> None:
+    proxy = "apiVersion: gateway.edge.io/v1alpha1\nkind: EdgeProxy\nmetadata: {name: p}\nspec: {}"
+    path = shop(f"{proxy}\n---\n{PLAIN}")
+    refers = "parametersRef: {group: gateway.edge.io, kind: EdgeProxy, name: p, namespace: default}"
+    text = path.read_text().replace("controllerName:", f"{refers}, controllerName:")
+    path.write_text(text.replace(old, new))
+    lines = lines_of(path)
+    assert lines
+    assert all(said in line for line in lines), lines
+
+
+def test_parameters_need_a_namespace(shop: Callable[[str], Path]) -> None:
+    path = shop(PLAIN)
+    refers = "parametersRef: {group: gateway.edge.io, kind: EdgeProxy, name: p}"
+    path.write_text(path.read_text().replace("controllerName:", f"{refers}, controllerName:"))
+    (line,) = lines_of(path)
+    assert line.endswith(
+        "GatewayClass edge spec.parametersRef.namespace: Required the namespace of the EdgeProxy"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [
+        ("{name: web, port: 80}", "{name: wab, port: 80}", "Service default/wab not found"),
+        ("{name: shop}", "{name: shopp}", "Gateway default/shopp not found"),
+    ],
+)
+def test_a_name_that_is_near(shop: Callable[[str], Path], old: str, new: str, hint: str) -> None:
+    (line,) = lines_of(shop(PLAIN.replace(old, new)))
+    assert line.endswith(f"{hint}, did you mean {'web' if 'wab' in new else 'shop'}?")
+
+
+def test_a_name_that_is_far_is_no_hint(shop: Callable[[str], Path]) -> None:
+    (line,) = lines_of(shop(PLAIN.replace("{name: web, port: 80}", "{name: x, port: 80}")))
+    assert line.endswith("Service default/x not found")
+
+
+def test_all_mistakes_of_an_object_at_once(shop: Callable[[str], Path]) -> None:
+    """What only translation refuses in a sound route is told beside what decoding refuses."""
+    matches = """  - matches:
+    - path: {type: RegularExpression, value: "(/a"}
+      headers:
+      - {name: x-a, value: b}
+      - {name: X-A, value: c}
+      - {name: x-b, type: RegularExpression, value: "*"}
+      queryParams: [{name: q, type: RegularExpression, value: "["}]
+    timeouts: {request: soon}
+    filters:
+    - {type: RequestMirror, requestMirror: {backendRef: {name: gone, port: 80}}}
+    backendRefs"""
+    text = PLAIN.replace("  - backendRefs", matches).replace("{name: web, port", "{name: wab, port")
+    lines = lines_of(shop(text))
+    at = "HTTPRoute default/web spec.rules[0]."
+    assert [line.partition(at)[2].partition(" ")[0] for line in lines] == [
+        "matches[0].path.value:",
+        "matches[0].headers[1].name:",
+        "matches[0].headers[2].value:",
+        "matches[0].queryParams[0].value:",
+        "timeouts.request:",
+        "filters[0].requestMirror.backendRef.name:",
+        "backendRefs[0].name:",
+    ]
+    assert lines[-1].endswith("Service default/wab not found, did you mean web?")
+    assert lines[1].endswith("the first counts (warning)")
+
+
+def test_a_bad_expression_alone_costs_its_rule_only(shop: Callable[[str], Path]) -> None:
+    matches = "  - matches: [{path: {type: RegularExpression, value: (/a}}]\n    backendRefs"
+    path = shop(PLAIN.replace("  - backendRefs", matches))
+    (line,) = lines_of(path)
+    assert "spec.rules[0].matches[0].path.value: UnsupportedValue" in line
+    assert "(5 objects in 1 file)" in call("check", "-f", str(path)).err
+
+
+def test_hidden_files_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(SHOP)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "b.yaml").write_text("not an object")
+    (tmp_path / ".c.yaml").write_text("not an object")
+    outcome = call("check", "-f", str(tmp_path))
+    assert (outcome.status, outcome.out) == (0, "")
+    assert "in 1 file)" in outcome.err
 
 
 def test_wrong_configuration(tmp_path: Path) -> None:

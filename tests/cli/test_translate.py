@@ -112,3 +112,59 @@ def test_one_fleet_for_each_gateway_in_a_cluster() -> None:
     )
     (fleet,) = value["fleets"]
     assert fleet["name"].startswith("edge-default-edge-")
+
+
+BACKEND = """apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: edge}
+spec: {controllerName: gateway.edge.io/gatewayclass-controller}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge}
+spec: {gatewayClassName: edge, listeners: [{name: http, protocol: HTTP, port: 8080}]}
+---
+apiVersion: gateway.edge.io/v1alpha1
+kind: Backend
+metadata: {name: outside}
+spec: {endpoints: [{ip: {address: 192.0.2.1, port: 80}}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web}
+spec:
+  parentRefs: [{name: edge}]
+  rules: [{backendRefs: [{group: gateway.edge.io, kind: Backend, name: outside}]}]
+"""
+CONFIG = "apiVersion: config.gateway.edge.io/v1alpha1\nkind: EdgeGateway\n"
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_backends_in_a_cluster_must_be_enabled(tmp_path: Path, enabled: bool) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(f"{CONFIG}extensionApis: {{enableBackend: {str(enabled).lower()}}}\n")
+    arguments = ("translate", "--cluster", "-f", "-", "-o", "json", "--config", str(config))
+    outcome = call(*arguments, "--to", "status", stdin=BACKEND)
+    route = json.loads(outcome.out)["items"][-1]["status"]["parents"][0]["conditions"]
+    resolved = next(one for one in route if one["type"] == "ResolvedRefs")
+    assert resolved["status"] == str(enabled)
+    assert ("Backend is not enabled" in outcome.err) == (not enabled)
+    (fleet,) = json.loads(call(*arguments, stdin=BACKEND).out)["fleets"]
+    assert ("clusters" in fleet) == enabled
+
+
+def test_fleets_in_the_namespaces_of_gateways(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(f"{CONFIG}provider: {{kubernetes: {{deploy: {{type: GatewayNamespace}}}}}}\n")
+    arguments = ("translate", "--cluster", "--to", "infra", "-o", "json", "-f", CANARY)
+    (plain,) = json.loads(call(*arguments).out)["fleets"]
+    (own,) = json.loads(call(*arguments, "--config", str(config)).out)["fleets"]
+    assert (plain["namespace"], own["namespace"]) == ("edge-gateway-system", "default")
+    assert dict(own["labels"])["gateway.networking.k8s.io/gateway-name"] == "edge"
+
+
+def test_the_problems_shown_are_those_of_the_target(tmp_path: Path) -> None:
+    """In a cluster an object of another controller is none of our business."""
+    text = BACKEND.replace("gateway.edge.io/gatewayclass-controller", "example.com/other")
+    assert "served by another controller" in call("translate", "-f", "-", stdin=text).err
+    assert call("translate", "--cluster", "-f", "-", stdin=text).err == ""

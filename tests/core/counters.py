@@ -8,7 +8,7 @@ from __future__ import annotations
 import mmap
 
 from edgefast._csrc import ffi, lib
-from edgefast.core.cells import GLOBALS, ROW
+from edgefast.core.cells import GLOBALS, LIMIT, ROW
 
 GAUGES = ("connections_active", "requests_active", "upstream_connections_active", "tunnels_active")
 ANSWERED = ROW[:6]  # how a request can end
@@ -40,12 +40,25 @@ class Counters:
         for number in range(self._stat.used_rows):
             row = self._stat.rows[number]
             label = ffi.string(ffi.cast("char *", row.label)).decode()
+            if label.startswith("limit\t"):
+                continue
             found[label] = {name: int(row.cells[i]) for i, name in enumerate(ROW)}
         return found
 
     def row(self, label: str) -> dict[str, int]:
         """One row."""
         return self.rows()[label]
+
+    def limit(self, name: str) -> dict[str, int]:
+        """The counts of one rate limit, without those that are 0 and without times."""
+        found: dict[str, int] = {}
+        for number in range(self._stat.used_rows):
+            row = self._stat.rows[number]
+            label = ffi.string(ffi.cast("char *", row.label)).decode()
+            if label.startswith("limit\t") and label.endswith("\t" + name):
+                found |= {cell: int(row.cells[i]) for i, cell in enumerate(LIMIT) if row.cells[i]}
+        found.pop("store_us", None)
+        return found
 
     def check(self) -> None:
         """What holds whenever nothing is going on: no gauge is up, and every request ended once."""

@@ -239,3 +239,16 @@ async def test_each_listener_of_a_port_has_its_own_settings(world: World) -> Non
     lines = world.lines()
     assert [(line["host"], line["status"]) for line in lines] == [("b.test", 200), ("c.test", 404)]
     assert lines[1]["flags"] == "NR"
+
+
+async def test_the_client_is_the_one_that_headers_believe(world: World) -> None:
+    backend = await world.backend(say("x"))
+    trust = ir.ClientAddress(trusted_hops=1)
+    listener = make_listener(client_address=trust)
+    client = await world.client(await world.serve(make_fleet(listener, make_cluster(backend.port))))
+    await client.ask(make_request(headers=[("x-forwarded-for", "203.0.113.9")]))
+    await client.ask(make_request())
+    told, plain = world.lines()
+    assert (told["client"], told["peer"]) == ("203.0.113.9", "127.0.0.1")
+    assert plain["client"] == "127.0.0.1"
+    assert "peer" not in plain

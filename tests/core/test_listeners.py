@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.apart import apart
+from core.apart import apart, shift
 from core.backend import say
 from core.client import make_request
 from core.fleets import (
@@ -56,11 +56,25 @@ async def test_a_listener_moves_to_another_port(world: World) -> None:
     client = await world.client(old)
     assert (await client.get()).status == 200
     world.apply(make_fleet(cluster, make_listener(port=81)))
-    assert (await client.get()).status == 404
+    last = await client.get()
+    assert (last.status, last.value("connection")) == (404, "close")
     assert (await (await world.client(new)).get()).body == b"yes"
     world.apply(make_fleet(cluster, make_listener()))
-    assert (await client.get()).body == b"yes"
+    assert (await (await world.client(old)).get()).body == b"yes"
     assert (await (await world.client(new)).get()).status == 404
+
+
+@apart(clock=True)
+async def test_idle_connections_of_a_port_without_listeners_are_closed(world: World) -> None:
+    backend = await world.backend(say("yes"))
+    cluster = make_cluster(backend.port)
+    client = await world.client(await world.serve(make_fleet(cluster)))
+    assert (await client.get()).status == 200
+    world.apply(make_fleet(cluster, make_listener(port=81)))
+    await world.turns()
+    assert world.engine.open_connections == 1
+    shift(4)
+    assert await client.receive() == b""
 
 
 async def test_a_listener_changes_its_hostname(world: World) -> None:
@@ -104,10 +118,11 @@ async def test_hosts_may_come_before_their_listener_and_go_after_it(world: World
     assert (await client.get()).body == b"yes"
     assert world.send([], [("listener", LISTENER)], "3") == []
     assert world.send([], [host], "4") == []
-    assert (await client.get()).status == 404
+    last = await client.get()
+    assert (last.status, last.value("connection")) == (404, "close")
     assert world.engine.dump()["listeners"] == []
     assert world.send(list(resources.values()), [], "5") == []
-    assert (await client.get()).body == b"yes"
+    assert (await (await world.client(port)).get()).body == b"yes"
 
 
 @apart()

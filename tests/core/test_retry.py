@@ -110,6 +110,17 @@ async def test_a_fresh_connection_that_breaks_is_not_tried_again(world: World) -
     assert backend.count == 1
 
 
+async def test_a_route_that_retries_answers_503_when_every_connection_breaks(world: World) -> None:
+    def cut(call: Call) -> None:
+        call.link.close()
+
+    backend = await world.backend(cut)
+    rule = make_rule(retry=ir.Retry(attempts=2, backoff=1))
+    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
+    assert (await (await world.client(port)).get()).status == 503
+    assert backend.count == 3
+
+
 async def test_refused_connections_move_on_to_other_endpoints(world: World) -> None:
     """Nothing was sent, so even a POST may go elsewhere; each endpoint is asked once."""
     bad = [world.refusing_port(), world.refusing_port()]
@@ -188,17 +199,20 @@ async def test_the_client_may_leave_between_two_tries(world: World) -> None:
 
 @apart(clock=True)
 async def test_waits_double_up_to_ten_times_the_base(world: World) -> None:
-    """docs/http1.md: between nothing and the base, doubling with each try, ten times that at most."""
+    """HTTPRouteRetry.backoff is a minimum; it doubles with each try, to ten times the base at most."""
     backend = await world.backend()
     retry = ir.Retry(codes=(503,), attempts=6, backoff=5_000)
     rule = make_rule(retry=retry, timeouts=ir.Timeouts(request=0))
     port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
     client = await world.client(port)
     await client.send(make_request())
-    for longest in (5, 10, 20, 40, 50, 50):
+    for tries, longest in enumerate((7, 10, 20, 40, 50, 50), start=1):
         (await backend.call()).reply(status=503)
         await world.until(lambda: world.engine.dump()["clusters"][0]["connections"] == 0)
-        shift(longest)
+        shift(4.9)
+        await world.turns()
+        assert backend.count == tries
+        shift(longest - 4.9)
     (await backend.call()).reply(b"at last")
     assert (await client.response()).body == b"at last"
 

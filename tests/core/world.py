@@ -12,6 +12,7 @@ import asyncio
 import json
 import logging
 import mmap
+import os
 import socket
 import ssl
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from core.counters import Counters
 from core.fleets import PORT
 from core.tls_client import TlsClient
 from edgefast import ir
+from edgefast._csrc import ffi, lib
 from edgefast.core import Engine
 from edgefast.table import Resource, Shards, compile_fleet, diff
 
@@ -38,6 +40,14 @@ FREED = b"\xff"
 def refuse_tls(tls: ir.UpstreamTls) -> ssl.SSLContext:
     """The engine's `upstream_ssl` where a test has no TLS."""
     raise ValueError(f"no TLS for {tls.sni} here")
+
+
+def make_limits() -> tuple[memoryview, int]:
+    """The least memory for counters of rate limits, and how many fit."""
+    size = int(lib.ef_limit_size(1))
+    segment = mmap.mmap(-1, size)
+    assert lib.ef_limit_init(ffi.from_buffer(segment), size, 1, os.urandom(16)) == 0
+    return memoryview(segment), 60
 
 
 class Faults(logging.Handler):
@@ -63,6 +73,7 @@ class World:
         self.loop = uvloop.new_event_loop()
         self.arena = mmap.mmap(-1, ARENA)
         self.counters = Counters(rows)
+        self.limits, self.limit_room = make_limits()
         self.batches: list[bytes] = []  # of the access log
         self.engine: Any = Engine(
             self.loop,
@@ -71,6 +82,7 @@ class World:
             worker=0,
             upstream_ssl=upstream_ssl,
             access_log=self.batches.append,
+            limits=self.limits,
         )
         self.places: dict[tuple[str, str], tuple[int, int]] = {}
         self.errors: list[str] = []  # tests that expect some clear it

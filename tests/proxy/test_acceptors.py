@@ -10,7 +10,10 @@ from typing import cast
 import uvloop
 
 from edgefast.proxy.acceptors import Acceptors, PortUse
+from edgefast.proxy.handshakes import Handshakes
 from edgefast.proxy.listeners import Place
+from edgefast.proxy.reserve import RESERVE
+from proxy.full import exhausted
 from proxy.living import until
 
 
@@ -34,7 +37,11 @@ def accepting(talk: Talk) -> None:
 
     async def main() -> None:
         made: list[int] = []
-        acceptors = Acceptors(lambda port, tls: lambda: Hello(port, made))
+
+        def factory(port: int, _: bool) -> Callable[[], Hello]:
+            return lambda: Hello(port, made)
+
+        acceptors = Acceptors(factory, Handshakes(factory, lambda: 0, lambda *_: None))
         sock = socket.create_server(("127.0.0.1", 0), reuse_port=True, backlog=200)
         place = sock.getsockname()
         acceptors.add(place, sock.detach())
@@ -109,6 +116,45 @@ def test_a_place_that_comes_back_while_it_closes() -> None:
         acceptors.add(place, again.detach())
         await acceptors.reconcile(uses)
         await closing
+        assert await hear(place) == b"80"
+
+    accepting(talk)
+
+
+def test_a_port_without_descriptors_is_served_later() -> None:
+    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+        uses = {place[1]: PortUse(80, None)}
+        with exhausted():
+            await acceptors.reconcile(uses)
+            assert acceptors.starved.is_set()
+        await acceptors.reconcile(uses)
+        assert not acceptors.starved.is_set()
+        assert await hear(place) == b"80"
+
+    accepting(talk)
+
+
+def test_a_full_process_opens_a_port_with_its_reserve() -> None:
+    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+        with exhausted():
+            await acceptors.reconcile({place[1]: PortUse(80, None)})
+            assert not acceptors.starved.is_set()
+        assert await hear(place) == b"80"
+
+    RESERVE.hold(4)
+    try:
+        accepting(talk)
+    finally:
+        RESERVE.hold(0)
+
+
+def test_a_socket_that_replaces_another_is_served() -> None:
+    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+        uses = {place[1]: PortUse(80, None)}
+        await acceptors.reconcile(uses)
+        again = socket.create_server(place, reuse_port=True)
+        acceptors.add(place, again.detach())
+        await acceptors.reconcile(uses)
         assert await hear(place) == b"80"
 
     accepting(talk)

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from edgefast.proxy import messages
 from edgefast.proxy.channel import Channel, ChannelClosed, ChannelError, encode_frame
 from edgefast.proxy.messages import FRAME_LIMIT, Change, split_changes, split_refused
+from edgefast.proxy.reserve import RESERVE
+from proxy.full import exhausted
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -81,6 +83,40 @@ def test_descriptors_arrive_close_on_exec(pair: Pair) -> None:
         assert os.read(read_end, 1) == b"x"
         for descriptor in (read_end, write_end, *received):
             os.close(descriptor)
+
+    within(talk())
+
+
+def test_descriptors_find_room_in_a_full_process(pair: Pair) -> None:
+    async def talk() -> None:
+        agent, worker = agent_end(pair[0]), worker_end(pair[1])
+        message = messages.Sockets((("a", 1), ("b", 2)))
+        await agent.send(message, [0, 0])
+        with exhausted():
+            got, received = await worker.receive()
+            assert (got, len(received)) == (message, 2)
+            for descriptor in received:
+                os.close(descriptor)
+
+    RESERVE.hold(4)
+    try:
+        within(talk())
+    finally:
+        RESERVE.hold(0)
+
+
+def test_descriptors_without_room_are_missing_and_the_channel_goes_on(pair: Pair) -> None:
+    async def talk() -> None:
+        agent, worker = agent_end(pair[0]), worker_end(pair[1])
+        message = messages.Sockets((("a", 1), ("b", 2), ("c", 3)))
+        await agent.send(message, [0, 0, 0])
+        with exhausted() as taken:
+            os.close(taken.pop())
+            got, received = await worker.receive()
+            assert (got, len(received)) == (message, 1)
+            os.close(received[0])
+            await agent.send(messages.Ping(1))
+            assert await worker.receive() == (messages.Ping(1), [])
 
     within(talk())
 

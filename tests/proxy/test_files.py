@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -178,6 +180,103 @@ def test_an_invalid_object_at_start_is_left_out_and_the_rest_is_there(tmp_path: 
     reading = FileSource([tmp_path]).read()
     assert names(reading) == {"b"}
     assert "a.yaml:7 " in texts(reading)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ESTALE, errno.EIO])
+@pytest.mark.parametrize("named", ["file", "folder"])
+def test_what_the_file_system_will_not_say_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, named: str
+) -> None:
+    """A parent that lost its rights, a network file system whose server went away."""
+    folder = tmp_path / "folder"
+    write(folder / "a.yaml", route("a"))
+    write(folder / "sub" / "b.yaml", route("b"))
+    paths = [folder] if named == "folder" else [folder / "a.yaml", folder / "sub" / "b.yaml"]
+    source = FileSource(paths)
+    before = source.read().snapshot.http_routes
+
+    def refusing(real: Callable[..., object]) -> Callable[..., object]:
+        def refuse(path: object, *more: object, **options: object) -> object:
+            if str(path).startswith(str(tmp_path)):
+                raise OSError(number, os.strerror(number))
+            return real(path, *more, **options)
+
+        return refuse
+
+    with monkeypatch.context() as patch:
+        for name in ("stat", "open"):
+            patch.setattr(os, name, refusing(getattr(os, name)))
+        source.folders()
+        reading = source.read()
+        assert dict(reading.snapshot.http_routes) == dict(before)
+        assert f"cannot be read: {os.strerror(number)}" in texts(reading)
+        assert reading.usable
+        assert not FileSource(paths).read().usable
+    reading = source.read()
+    assert (names(reading), reading.problems) == ({"a", "b"}, ())
+
+
+def test_a_folder_that_is_gone_for_a_moment_keeps_all_that_was_under_it(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    write(folder / "a.yaml", route("a"))
+    write(folder / "sub" / "b.yaml", route("b"))
+    write(tmp_path / "c.yaml", route("c"))
+    source = FileSource([folder, tmp_path / "c.yaml"])
+    source.read()
+    folder.rename(tmp_path / "away")
+    reading = source.read()
+    assert names(reading) == {"a", "b", "c"}
+    assert [one.line() for one in reading.problems] == [
+        f"{folder}:1 Invalid cannot be read: No such file or directory"
+    ]
+    write(tmp_path / "c.yaml", route("c2"))  # the others go on
+    assert names(source.read()) == {"a", "b", "c2"}
+    write(folder / "a.yaml", route("a"))
+    reading = source.read()
+    assert (names(reading), reading.problems) == ({"a", "c2"}, ())
+
+
+def test_a_file_that_became_empty_keeps_its_last_good_content(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    write(file, route("a"))
+    source = FileSource([tmp_path])
+    source.read()
+    for _ in range(2):
+        write(file, "")
+        reading = source.read()
+        assert names(reading) == {"a"}
+        assert "the file is empty; its last good content stays" in texts(reading)
+    write(file, "# nothing, and meant so\n")
+    reading = source.read()
+    assert (names(reading), reading.problems) == (set(), ())
+    write(file, route("b"))
+    assert names(source.read()) == {"b"}
+    file.unlink()
+    assert names(source.read()) == set()
+
+
+@pytest.mark.parametrize("broken", ["a: [1, 2", route("b") + "---\n" + route("x")[:70]])
+def test_what_was_never_had_whole_makes_no_table_to_rely_on(tmp_path: Path, broken: str) -> None:
+    write(tmp_path / "a.yaml", route("a"))
+    write(tmp_path / "b.yaml", broken)
+    source = FileSource([tmp_path])
+    reading = source.read()
+    assert "a" in names(reading)
+    assert not reading.usable
+    write(tmp_path / "b.yaml", broken + " ")
+    assert not source.read().usable
+    write(tmp_path / "b.yaml", route("b"))
+    assert source.read().usable
+    # Broken later, its last good content stays; and a new file takes nothing away.
+    write(tmp_path / "b.yaml", broken)
+    write(tmp_path / "c.yaml", broken)
+    reading = source.read()
+    assert names(reading) >= {"a", "b"}
+    assert reading.usable
+    (tmp_path / "a.yaml").unlink()
+    (tmp_path / "b.yaml").unlink()
+    (tmp_path / "c.yaml").unlink()
+    assert not source.read().usable  # nothing at all: the table before may be worth more
 
 
 def test_nothing_readable_at_start(tmp_path: Path) -> None:

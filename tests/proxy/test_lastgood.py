@@ -85,6 +85,7 @@ def test_the_agent_keeps_what_all_workers_took(tmp_path: Path) -> None:
         assert kept is not None
         shards = make_fleet(port)
         await agent.publish(shards)
+        agent.keeper.vouch(shards.version)
         await until(kept.path.exists, "file")
         assert kept.load().version == shards.version
         assert await mark_of(port) == "v1"
@@ -99,7 +100,9 @@ def test_the_agent_serves_on_when_nothing_can_be_kept() -> None:
     async def talk(agent: Agent) -> None:
         kept = agent.last_good
         assert kept is not None
-        await agent.publish(make_fleet(port))
+        shards = make_fleet(port)
+        agent.keeper.vouch(shards.version)  # before anybody holds it, as good as after
+        await agent.publish(shards)
         await until(lambda: kept.failures, "failure")
         assert await mark_of(port) == "v1"
         assert agent.ready

@@ -157,7 +157,7 @@ def test_a_broken_configuration_is_refused(start: Start, tmp_path: Path) -> None
     )
     save(tmp_path / "a.yaml", gateway_class(), gateway(free_port()), route("v1"))
     run = start("-f", str(tmp_path / "a.yaml"), "--config", str(tmp_path / "config.yaml"))
-    assert run.process.wait(30) == 1
+    assert run.process.wait(30) == 2
     assert "config.yaml:3" in run.said
     assert "did you mean gateway?" in run.said
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
 
 from edgefast import ir
+from edgefast.proxy import tls
+from edgefast.proxy.certificates import load_pair
 from edgefast.proxy.messages import Change
 from edgefast.proxy.workertable import WorkerTable
+from proxy.full import exhausted
 from proxy.pki import Authority, Pair
 
 pytestmark = pytest.mark.pure
@@ -23,12 +28,14 @@ class Engine:
 
     def __init__(self) -> None:
         self.taken: list[tuple[str, str, str]] = []
+        self.places: list[int] = []
         self.refuse: set[str] = set()
 
     def apply(
         self, changes: Sequence[tuple[str, str, str, int, int]], version: str
     ) -> list[tuple[str, str, str]]:
         self.taken = [change[:3] for change in changes]
+        self.places = [change[3] for change in changes]
         return [(type_, name, "no") for _, type_, name, _, _ in changes if name in self.refuse]
 
 
@@ -48,7 +55,7 @@ class Bench:
         return Change("put", type(value).__name__.lower(), value.name, place, len(data))
 
     def apply(self, *changes: Change) -> list[tuple[str, str, str]]:
-        return self.table.apply(self.engine, changes, "v")
+        return asyncio.run(self.table.apply(self.engine, changes, "v"))
 
 
 @pytest.fixture
@@ -132,3 +139,73 @@ def test_new_key_material_reaches_the_clusters_that_use_it(bench: Bench) -> None
     bench.apply(bench.put(ir.Cluster(name="tls")))
     bench.apply(bench.put(ca))
     assert bench.engine.taken == []
+
+
+def test_a_refused_cluster_is_not_taken_again_from_where_it_lay(bench: Bench) -> None:
+    """Its place in the arena is another's by then; the version before it is what must be renewed."""
+    ca = ir.Secret(name="ca", ca=CA.bundle)
+    first = bench.put(ir.Cluster(name="tls", tls=ir.UpstreamTls(sni="a.test", ca="ca")))
+    bench.apply(bench.put(ca), first)
+    bench.engine.refuse.add("tls")
+    assert bench.apply(bench.put(ir.Cluster(name="tls", tls=ir.UpstreamTls(sni="b", ca="ca")))) == [
+        ("cluster", "tls", "no")
+    ]
+    bench.engine.refuse.clear()
+    bench.apply(bench.put(ir.Secret(name="ca", ca=Authority("new").bundle)))
+    assert bench.engine.places == [first.offset]
+
+
+def test_certificates_are_loaded_one_by_one_and_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[int] = []  # at which turn of the loop
+    turn = 0
+
+    def count(*arguments: Any) -> None:
+        loads.append(turn)
+        load_pair(*arguments)
+
+    async def rest() -> None:
+        nonlocal turn
+        turn += 1
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(tls, "load_pair", count)
+    secrets = [bench.put(secret(name=f"c{number}")) for number in range(20)]
+    listeners = [
+        bench.put(
+            msgspec.structs.replace(
+                https(f"d/g/l{number}"),
+                hostname=f"h{number}.test",
+                tls=ir.ListenerTls(certificates=(f"c{number}",)),
+            )
+        )
+        for number in range(20)
+    ]
+    changes = [*secrets, *listeners]
+    assert asyncio.run(bench.table.apply(bench.engine, changes, "v", rest)) == []
+    assert loads == list(range(20))
+
+
+def test_a_shortage_is_told_apart_from_a_bad_secret(bench: Bench) -> None:
+    bench.apply(bench.put(secret()), bench.put(https()))
+    assert not bench.table.short
+    renewed = bench.put(secret(CA.issue("a.test")))
+    loop = asyncio.new_event_loop()
+    try:
+        with exhausted():
+            refused = loop.run_until_complete(bench.table.apply(bench.engine, [renewed], "v"))
+    finally:
+        loop.close()
+    assert refused == [("secret", "cert", "cannot be loaded now: Too many open files")]
+    assert bench.table.short
+    assert bench.apply(renewed) == []
+    assert not bench.table.short
+
+
+def test_a_port_of_https_knows_its_limits(bench: Bench) -> None:
+    bench.apply(bench.put(secret()), bench.put(https(max_connections=7, head_timeout=2500)))
+    use = bench.table.uses[10443]
+    assert (use.max_connections, use.handshake) == (7, 2.5)
+    bench.apply(bench.put(https(head_timeout=0)))
+    assert bench.table.uses[10443].handshake == 10.0

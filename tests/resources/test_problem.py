@@ -4,31 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from edgefast.problem import ObjectRef, Problem, Source, check_supported, did_you_mean
+from edgefast.problem import ObjectRef, Problem, Source, did_you_mean
 
 pytestmark = pytest.mark.pure
 
 ROUTE = ObjectRef("HTTPRoute", "default", "web", "gateway.networking.k8s.io")
-
-
-def test_the_line_of_the_reference_docs() -> None:
-    problem = check_supported(
-        "RateLimitFiler",
-        ["RateLimitFilter"],
-        object=ROUTE,
-        path="spec.rules[0].filters[1].extensionRef.kind",
-        source=Source("shop.yaml", 14),
-    )
-    assert problem is not None
-    assert problem.line() == (
-        "shop.yaml:14 HTTPRoute default/web spec.rules[0].filters[1].extensionRef.kind: "
-        'NotSupported "RateLimitFiler" (supported: RateLimitFilter), did you mean RateLimitFilter?'
-    )
-    assert problem.text() == problem.line().removeprefix("shop.yaml:14 ")
-
-
-def test_supported_value_is_no_problem() -> None:
-    assert check_supported("a", ["a"], object=None, path="") is None
 
 
 def test_parts_that_are_missing() -> None:

@@ -53,9 +53,9 @@ def test_tables_are_those_of_the_kinds() -> None:
 def test_index() -> None:
     snapshot = Snapshot.of(_load(TEXT))
     assert snapshot.services["shop", "web"].spec.ports[0].port == 80
-    names = [one.metadata.name for one in snapshot.endpoint_slices_of("shop", "web")]
+    names = [one.metadata.name for one in snapshot.slices_by_service.get(("shop", "web"), ())]
     assert names == ["web-1", "web-2"]
-    assert snapshot.endpoint_slices_of("shop", "other") == ()
+    assert snapshot.slices_by_service.get(("shop", "other"), ()) == ()
     assert snapshot.get(ObjectRef("Service", "shop", "web")) is snapshot.services["shop", "web"]
     assert snapshot.get(ObjectRef("Service", "shop", "no")) is None
     assert snapshot.get(ObjectRef("Pod", "shop", "web")) is None
@@ -109,10 +109,14 @@ def test_equal_objects_keep_their_identity() -> None:
 def test_slices_follow_their_label_and_their_end() -> None:
     before = Snapshot.of(_load(TEXT))
     moved = before.replace(changed=_load(TEXT.replace("service-name: web", "service-name: new", 1)))
-    assert [one.metadata.name for one in moved.endpoint_slices_of("shop", "web")] == ["web-1"]
-    assert [one.metadata.name for one in moved.endpoint_slices_of("shop", "new")] == ["web-2"]
+    assert [one.metadata.name for one in moved.slices_by_service.get(("shop", "web"), ())] == [
+        "web-1"
+    ]
+    assert [one.metadata.name for one in moved.slices_by_service.get(("shop", "new"), ())] == [
+        "web-2"
+    ]
     gone = moved.replace(removed=[ObjectRef("EndpointSlice", "shop", "web-2")])
-    assert gone.endpoint_slices_of("shop", "new") == ()
+    assert gone.slices_by_service.get(("shop", "new"), ()) == ()
     assert ("shop", "new") not in gone.slices_by_service
 
 

@@ -79,12 +79,14 @@ def test_names_and_types() -> None:
     listener = ir.Listener(name=LISTENER, port=80, bind_port=80, protocol="HTTP")
     cluster = ir.Cluster(name="service/ns/web/80", endpoints=(ir.Endpoint(address="::1", port=1),))
     secret = ir.Secret(name="secret/ns/tls", certificate=b"c", private_key=b"k")
+    store = ir.RateLimitStore(kind="redis", addresses=("redis:6379",), password="hunter2")
     fleet = ir.Fleet(
         name="standalone",
         listeners=(listener,),
         virtual_hosts=(prefix_host("*", ["/a"]),),
         clusters=(cluster,),
         secrets=(secret,),
+        limit_store=store,
     )
     shards = compile_fleet(fleet)
     resources = shards.resources
@@ -93,18 +95,24 @@ def test_names_and_types() -> None:
         ("listener", "ns/gw/http"),
         ("cluster", "service/ns/web/80"),
         ("secret", "secret/ns/tls"),
+        ("limit_store", "store"),
     ]
     assert shards.problems == ()
     decode = msgspec.msgpack.decode
     assert decode(resources["listener", LISTENER].data, type=ir.Listener) == listener
     assert decode(resources["cluster", cluster.name].data, type=ir.Cluster) == cluster
     assert decode(resources["secret", secret.name].data, type=ir.Secret) == secret
+    assert decode(resources["limit_store", "store"].data, type=ir.RateLimitStore) == store
     blob = decode_blob(resources["virtual_host", "ns/gw/http/*"].data)
     assert (blob.key, blob.fragments, blob.fragment) == ("ns/gw/http/*", 1, None)
     for (type_, name), resource in resources.items():
         assert (resource.type, resource.name) == (type_, name)
         assert len(resource.version) == 16
-    assert "private" not in repr(shards) and "'k'" not in repr(shards)
+    assert (
+        "private" not in repr(shards)
+        and "'k'" not in repr(shards)
+        and "hunter2" not in repr(shards)
+    )
 
 
 def test_same_input_same_bytes() -> None:
@@ -194,13 +202,15 @@ def test_delta_order() -> None:
         virtual_hosts=(big,),
         clusters=(ir.Cluster(name="c"),),
         secrets=(ir.Secret(name="s"),),
+        limit_store=ir.RateLimitStore(),
     )
     shards = compile_fleet(fleet)
     fragments = len(named(shards, "fragment"))
     assert fragments > 1
     put = diff(None, shards).put
     cut = ["fragment"] * fragments
-    assert [r.type for r in put] == ["secret", "cluster", *cut, "virtual_host", "listener"]
+    first = ["secret", "limit_store", "cluster"]
+    assert [r.type for r in put] == [*first, *cut, "virtual_host", "listener"]
     empty = compile_fleet(ir.Fleet(name="f"), shards)
     delta = diff(shards, empty)
     assert delta.put == ()
@@ -209,6 +219,7 @@ def test_delta_order() -> None:
         "virtual_host",
         *cut,
         "cluster",
+        "limit_store",
         "secret",
     ]
     assert empty.version == compile_fleet(ir.Fleet(name="f")).version

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from edgefast.resources.decode import decode_documents
-from edgefast.resources.kinds import KINDS, Object
+from edgefast.resources.decode import decode_api_object, decode_documents
+from edgefast.resources.kinds import Object
 from edgefast.resources.loaded import Loaded
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation
@@ -66,8 +66,7 @@ def read_input(path: Path) -> Input:
 
 
 def _convert(raw: dict[str, Any]) -> Object:
-    group = raw["apiVersion"].rpartition("/")[0]
-    return msgspec.convert(raw, KINDS[group, raw["kind"]].struct)  # type: ignore[return-value]
+    return decode_api_object(raw, raw["kind"])
 
 
 def _key(one: Loaded | Object) -> tuple[str, str, str]:
@@ -100,6 +99,10 @@ def _render_ir(translation: Translation) -> Any:
             for field in ("certificate", "private_key", "ca"):
                 if field in secret:
                     secret[field] = "<redacted>"
+        store = fleet.get("limit_store", {})
+        for field in ("user", "password", "ca", "certificate", "private_key"):
+            if field in store:
+                store[field] = "<redacted>"
     return made["fleets"]
 
 

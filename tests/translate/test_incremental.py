@@ -129,6 +129,25 @@ _EDITS = st.one_of(
         host=st.sampled_from(["a.example.com", "*.example.com", "b.org"]),
         backend=st.sampled_from(["web", "api"]),
     ),
+    st.builds(
+        world.route,
+        st.integers(0, 3),
+        host=st.just("a.example.com"),
+        matches=st.sampled_from(
+            [
+                [],
+                [{"path": {"type": "RegularExpression", "value": "/a/(?=x)"}}],
+                [{"path": {"type": "RegularExpression", "value": "(?=x)"}}],
+            ]
+        ),
+    ),
+    st.builds(
+        world.route,
+        st.integers(0, 3),
+        parents=st.sampled_from(
+            [[{"kind": "Gatway", "name": "gw"}], [{"group": "", "name": "gw"}]]
+        ),
+    ),
     st.builds(world.service, st.sampled_from(["web", "api"])),
     st.builds(world.service, st.just("api"), appProtocol=st.sampled_from(["http", "grpc"])),
     st.builds(world.endpoints, st.just("web")),
@@ -151,9 +170,15 @@ _EDITS = st.one_of(
     st.builds(world.namespace, st.just("team"), team=st.sampled_from(["blue", "red"])),
     st.builds(world.grant, st.sampled_from(["team", "other"])),
     st.builds(world.policy, st.sampled_from(["p", "q"]), st.sampled_from(["web", "api"])),
-    st.builds(world.policy, st.just("p"), created=st.sampled_from(["2026-01-01T00:00:00Z", ""])),
+    st.builds(
+        world.policy,
+        st.just("p"),
+        created=st.sampled_from(["2026-01-01T00:00:00+14:00", "2026-01-01T00:00:00Z", ""]),
+    ),
     st.builds(world.authority, st.booleans()),
     st.builds(world.backend, st.just("own"), st.booleans()),
+    st.builds(world.rate_limit_filter, st.just("limits"), requests=st.integers(0, 1)),
+    st.builds(world.route, st.integers(0, 3), filters=st.just(world.limited("limits"))),
     st.builds(
         world.far_route,
         st.lists(
@@ -178,6 +203,7 @@ _EDITS = st.one_of(
             ObjectRef("BackendTLSPolicy", "default", "p"),
             ObjectRef("ConfigMap", "default", "ca"),
             ObjectRef("Backend", "default", "own"),
+            ObjectRef("RateLimitFilter", "default", "limits"),
             ObjectRef("HTTPRoute", "default", "r1"),
             ObjectRef("Service", "default", "web"),
             ObjectRef("Service", "default", "api"),

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
 import pytest
+import re2  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
+import edgefast
 from edgefast import ir
+from edgefast.resources.edgeproxy import MAX_HEADERS
+from edgefast.resources.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from edgefast.resources.regex import check_regex
+from edgefast.resources.timestamp import parse_timestamp
+from edgefast.translate.address import is_bound
 from edgefast.translate.certificate import check_bundle, parse_pair
 from edgefast.translate.condition import MESSAGE_LIMIT, cut_message
-from edgefast.translate.edgeproxy import MAX_HEAD, MAX_HEADERS
+from edgefast.translate.edgeproxy import MAX_HEAD
 from edgefast.translate.hostname import intersects, matching_hostnames
+from edgefast.translate.literal import literal_prefix
 from edgefast.translate.path import MAX_SEGMENTS, check_path, normalize_path, strip_slash
-from edgefast.translate.precedence import match_order
-from edgefast.translate.regex import check_regex
+from edgefast.translate.precedence import age_order, match_order
+from edgefast.translate.rule import MAX_RETRIES
 from edgefast.translate.settings import Settings, settings_from
 
 pytestmark = pytest.mark.pure
@@ -147,3 +159,89 @@ def test_limits_are_those_of_the_table() -> None:
     assert MAX_SEGMENTS == lib.EF_MAX_SEGMENTS - 1
     assert MAX_HEAD == lib.EF_MAX_HEAD
     assert MAX_HEADERS == lib.EF_MAX_HEADERS
+
+
+@pytest.mark.parametrize(
+    ("pattern", "literal"),
+    [
+        ("/admin/(?!public).*", "/admin/"),
+        ("^/admin$", "/admin"),
+        (r"/a\.b\/c\d+", "/a.b/c"),
+        ("/ab?c", "/a"),
+        ("/ab*", "/a"),
+        ("/ab+(?=c)", "/ab"),
+        ("/ab{2}", "/a"),
+        ("/a[bc]", "/a"),
+        ("/a(", "/a"),
+        ("/a\\", "/a"),
+        ("(?i)/a", ""),
+        ("/a|/b", ""),
+        ("/a(?=x|y)", "/a"),
+        ("/a[|](?=x)", "/a"),
+        (r"/a\|b(?=x)", "/a|b"),
+        ("/a(x|/b", ""),
+        ("/a)|/b", ""),
+        ("/a[x|/b", ""),
+        ("", ""),
+    ],
+)
+def test_literal_beginning_of_a_pattern(pattern: str, literal: str) -> None:
+    assert literal_prefix(pattern) == literal
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(list("ab/|^$.*+?(){}[]1\\")),
+            st.sampled_from(["(?:a|b)", "[^/]+", r"\."]),
+        ),
+        max_size=8,
+    ).map("".join),
+    st.text("ab/1.|", max_size=6),
+)
+def test_no_value_of_a_pattern_begins_otherwise(pattern: str, value: str) -> None:
+    if not check_regex(pattern) and re2.fullmatch(pattern, value):
+        assert value.startswith(literal_prefix(pattern))
+
+
+def test_ages_are_times_not_texts() -> None:
+    def age(text: str) -> int:
+        return age_order(ObjectMeta(name="a", namespace="b", creation_timestamp=text))[0]
+
+    same = ["2024-01-01T00:00:00Z", "2024-01-01t02:30:00.000+02:30", "2023-12-31T19:00:00-05:00"]
+    assert len({age(text) for text in same}) == 1
+    ordered = ["1969-12-31T23:59:59Z", "1970-01-01T00:00:00Z", "2024-02-28T23:59:59.999999999Z"]
+    ordered += ["2024-02-29T00:00:00Z", "2024-03-01T00:00:00Z", "2100-02-28T00:00:00Z", "banana"]
+    assert sorted(ordered, key=age) == ordered
+    assert age("") == age("banana") == age("2024-13-01T00:00:00Z")
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_timestamps_are_counted_as_calendars_do(moment: datetime) -> None:
+    counted = parse_timestamp(moment.isoformat())
+    assert counted is not None
+    assert (
+        counted == (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
+    )
+
+
+def test_ceiling_of_retries_is_that_of_the_data_plane() -> None:
+    consts = Path(edgefast.__file__).parent / "core" / "consts.pxi"
+    found = re.search(r"^ *RETRY_MAX_ATTEMPTS = ([0-9]+)", consts.read_text(), re.MULTILINE)
+    assert found and int(found[1]) == MAX_RETRIES
+
+
+def test_what_is_bound() -> None:
+    anywhere, here = Settings(), Settings(addresses=("192.0.2.1", "2001:db8::1"))
+    for text in ("127.0.0.1", "::1", "0.0.0.0", "::"):
+        assert is_bound(text, anywhere) and not is_bound(text, here)
+        assert is_bound(text, Settings(addresses=("0.0.0.0",)))
+    for text in ("192.0.2.1", "2001:DB8:0::1"):
+        assert is_bound(text, here) and not is_bound(text, anywhere)
+    assert not is_bound("www.example.com", anywhere) and not is_bound("", here)
+
+
+def test_unknown_operators_of_selectors_select_nothing() -> None:
+    newer = LabelSelectorRequirement(key="a", operator="Gt", values=("1",))  # type: ignore[arg-type]
+    assert not LabelSelector(match_expressions=(newer,)).matches({"a": "2"})
+    assert not LabelSelector(match_expressions=(newer,)).matches({})

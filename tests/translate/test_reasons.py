@@ -1,94 +1,18 @@
-"""Every condition and reason that the product documents occurs in a golden case."""
+"""Every condition and reason that docs/status.md has occurs in a golden case, and no other does."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from edgefast.translate.features import SUPPORTED_FEATURES
+from edgefast.translate.reasons import REASONS, render_page
 from tests.translate.golden import HERE
 
-DOCUMENTED = {
-    "GatewayClass": {
-        ("Accepted", "True", "Accepted"),
-        ("Accepted", "False", "InvalidParameters"),
-        ("SupportedVersion", "True", "SupportedVersion"),
-        ("SupportedVersion", "False", "UnsupportedVersion"),
-    },
-    "Gateway": {
-        ("Accepted", "True", "Accepted"),
-        ("Accepted", "True", "ListenersNotValid"),
-        ("Accepted", "False", "ListenersNotValid"),
-        ("Accepted", "False", "InvalidParameters"),
-        ("Accepted", "False", "UnsupportedAddress"),
-        ("Programmed", "True", "Programmed"),
-        ("Programmed", "False", "Invalid"),
-        ("Programmed", "False", "AddressNotAssigned"),
-        ("Programmed", "False", "NoResources"),
-        ("Programmed", "False", "AddressNotUsable"),
-        ("ResolvedRefs", "True", "ResolvedRefs"),
-        ("ResolvedRefs", "False", "InvalidClientCertificateRef"),
-        ("ResolvedRefs", "False", "RefNotPermitted"),
-        ("ResolvedRefs", "False", "ListenersNotResolved"),
-        ("InsecureFrontendValidationMode", "True", "ConfigurationChanged"),
-    },
-    "Listener": {
-        ("Accepted", "True", "Accepted"),
-        ("Accepted", "False", "UnsupportedProtocol"),
-        ("Accepted", "False", "PortUnavailable"),
-        ("Accepted", "False", "NoValidCACertificate"),
-        ("Accepted", "False", "UnsupportedValue"),
-        ("Programmed", "True", "Programmed"),
-        ("Programmed", "False", "Invalid"),
-        ("ResolvedRefs", "True", "ResolvedRefs"),
-        ("ResolvedRefs", "False", "InvalidCertificateRef"),
-        ("ResolvedRefs", "False", "PartiallyInvalidCertificateRef"),
-        ("ResolvedRefs", "False", "RefNotPermitted"),
-        ("ResolvedRefs", "False", "InvalidRouteKinds"),
-        ("ResolvedRefs", "False", "InvalidCACertificateRef"),
-        ("ResolvedRefs", "False", "InvalidCACertificateKind"),
-        ("Conflicted", "True", "HostnameConflict"),
-        ("Conflicted", "True", "ProtocolConflict"),
-        ("OverlappingTLSConfig", "True", "OverlappingHostnames"),
-    },
-    "HTTPRoute": {
-        ("Accepted", "True", "Accepted"),
-        ("Accepted", "False", "NoMatchingParent"),
-        ("Accepted", "False", "NotAllowedByListeners"),
-        ("Accepted", "False", "NoMatchingListenerHostname"),
-        ("Accepted", "False", "UnsupportedValue"),
-        ("Accepted", "False", "IncompatibleFilters"),
-        ("ResolvedRefs", "True", "ResolvedRefs"),
-        ("ResolvedRefs", "False", "BackendNotFound"),
-        ("ResolvedRefs", "False", "RefNotPermitted"),
-        ("ResolvedRefs", "False", "InvalidKind"),
-        ("ResolvedRefs", "False", "PortNotFound"),
-        ("ResolvedRefs", "False", "UnsupportedProtocol"),
-        ("ResolvedRefs", "False", "UnsupportedValue"),
-        ("ResolvedRefs", "False", "InvalidBackendRef"),
-        ("BackendsAvailable", "False", "EndpointsNotFound"),
-        ("PartiallyInvalid", "True", "UnsupportedValue"),
-        ("RouteRulesOverlap", "True", "RouteRulesOverlap"),
-    },
-    "BackendTLSPolicy": {
-        ("Accepted", "True", "Accepted"),
-        ("Accepted", "False", "Conflicted"),
-        ("Accepted", "False", "TargetNotFound"),
-        ("Accepted", "False", "Invalid"),
-        ("Accepted", "False", "NoValidCACertificate"),
-        ("ResolvedRefs", "True", "ResolvedRefs"),
-        ("ResolvedRefs", "False", "InvalidCACertificateRef"),
-        ("ResolvedRefs", "False", "InvalidKind"),
-    },
-    "ListenerSet": {
-        ("Accepted", "False", "NotAllowed"),
-        ("Accepted", "False", "ListenersNotValid"),
-        ("Programmed", "False", "NotAllowed"),
-        ("Programmed", "False", "ListenersNotValid"),
-    },
-}
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def _conditions(kind: str, status: dict[str, Any]) -> set[tuple[str, str, str, str]]:
@@ -108,12 +32,27 @@ def test_every_documented_reason_occurs_and_no_other() -> None:
     for path in (HERE / "cases").glob("*.out.yaml"):
         for name, status in yaml.safe_load(path.read_text())["statuses"].items():
             found |= _conditions(name.split()[0], status)
-    # A listener's Accepted names the conflict it lost as well; PortNotSpecified is second there.
-    conflicts = {
-        ("Listener", "Accepted", "False", f"{one}Conflict") for one in ("Hostname", "Protocol")
+    documented = {
+        (kind, one.type, one.status, one.reason)
+        for kind, reasons in REASONS.items()
+        for one in reasons
     }
-    documented = {(kind, *one) for kind, reasons in DOCUMENTED.items() for one in reasons}
-    assert documented | conflicts == found
+    assert documented == found
+
+
+@pytest.mark.pure
+def test_page_is_made_from_the_reasons(pytestconfig: pytest.Config) -> None:
+    page = DOCS / "status.md"
+    if pytestconfig.getoption("--update-goldens"):
+        page.write_text(render_page())
+    assert page.read_text() == render_page()
+
+
+@pytest.mark.pure
+def test_no_reason_stands_twice() -> None:
+    for kind, reasons in REASONS.items():
+        named = [(one.type, one.status, one.reason) for one in reasons]
+        assert len(named) == len(set(named)), kind
 
 
 @pytest.mark.pure

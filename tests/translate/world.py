@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from edgefast.resources.edgegateway_ratelimit import GatewayRateLimit
 from edgefast.resources.kinds import KINDS, Object
 from edgefast.resources.snapshot import Snapshot
 from tests.translate.golden import HERE
@@ -105,14 +106,43 @@ def route(
     )
 
 
-def rate_limit_filter(name: str) -> Object:
-    limit = {"limit": {"requests": 1, "unit": "Hour"}}
+def rate_limit_filter(name: str, *limits: dict[str, Any], requests: int = 1) -> Object:
+    plain = {"limit": {"requests": requests, "unit": "Hour"}}
     return make(
         {
             "apiVersion": "gateway.edge.io/v1alpha1",
             "kind": "RateLimitFilter",
             "metadata": {"name": name, "namespace": "default"},
-            "spec": {"type": "Global", "global": {"rules": [limit]}},
+            "spec": {"type": "Global", "global": {"rules": list(limits) or [plain]}},
+        }
+    )
+
+
+def limited(*names: str) -> list[dict[str, Any]]:
+    """Return filters of a rule that refer to RateLimitFilters."""
+    group = "gateway.edge.io"
+    return [
+        {
+            "type": "ExtensionRef",
+            "extensionRef": {"group": group, "kind": "RateLimitFilter", "name": name},
+        }
+        for name in names
+    ]
+
+
+def rate_limit(**redis: Any) -> GatewayRateLimit:
+    """Return rateLimit of a configuration with a Redis store."""
+    backend = {"type": "Redis", "redis": redis}
+    return msgspec.convert({"backend": backend}, GatewayRateLimit)
+
+
+def secret(name: str, **values: str) -> Object:
+    return make(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": "default"},
+            "stringData": values,
         }
     )
 

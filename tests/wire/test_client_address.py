@@ -24,6 +24,8 @@ SETTINGS: dict[str, dict[str, object]] = {
     "two-hops": {"trustedHops": 2},
     "cidrs": {"trustedCIDRs": ["127.0.0.0/8", "2.2.2.0/24", "2001:db8::/32"]},
     "cidrs-elsewhere": {"trustedCIDRs": ["10.0.0.0/8"]},
+    "hop-from-anyone-in": {"trustedHops": 1, "trustedCIDRs": ["127.0.0.0/8"]},
+    "hop-from-elsewhere": {"trustedHops": 1, "trustedCIDRs": ["10.0.0.0/8"]},
     "proxy-and-hop": {"proxyProtocol": "required", "trustedHops": 1},
 }
 V2 = b"\r\n\r\n\x00\r\nQUIT\n"
@@ -103,6 +105,8 @@ def test_without_settings_the_peer_counts(sites: Sites, origin: RecordingOrigin)
         ("cidrs", "1.1.1.1, 2001:db8::7, 2.2.2.9", "1.1.1.1"),
         ("cidrs", "1.1.1.1", "1.1.1.1"),
         ("cidrs-elsewhere", "1.1.1.1", "127.0.0.1"),
+        ("hop-from-anyone-in", "9.9.9.9, 1.1.1.1", "1.1.1.1"),
+        ("hop-from-elsewhere", "9.9.9.9, 1.1.1.1", "127.0.0.1"),
     ],
 )
 def test_trusted_proxies(

@@ -1,0 +1,74 @@
+"""Keeper: when the last good table is written.
+
+In: the newest table that all workers hold, and the word of the tables' source that it stands by a
+version (it was made from sources that were had whole). Out: `LastGood.save` in a thread, at most one
+a second, and once more on the way out. Must never keep a table that nobody vouched for, nor one
+without a listener: it may only be there because its source was not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+from edgefast.proxy.lastgood import LastGood
+from edgefast.table import Shards
+
+__all__ = ["Keeper"]
+
+#: Seconds between two tables on their way to the disk.
+_EVERY = 1.0
+#: Seconds that the last one may take when the process ends.
+_LAST = 3.0
+
+
+class Keeper:
+    """See the module's text. `look` whenever workers may have come to hold another table."""
+
+    def __init__(self, kept: LastGood | None, settled: Callable[[], Shards | None]) -> None:
+        self._kept = kept
+        self._settled = settled
+        self._vouched = ""
+        self._newest: Shards | None = None  # that was or is to be written
+        self._due: Shards | None = None
+        self._work = asyncio.Event()
+
+    def vouch(self, version: str) -> None:
+        """Let the table of this version be kept as soon as all workers hold it."""
+        self._vouched = version
+        self.look()
+
+    def look(self) -> None:
+        """Take the table that all workers hold, if it is one to keep and a new one."""
+        shards = self._settled()
+        if shards is None or shards is self._newest or shards.version != self._vouched:
+            return
+        if any(type_ == "listener" for type_, _ in shards.resources):
+            self._newest = self._due = shards
+            self._work.set()
+
+    async def run(self) -> None:
+        """Write, until cancelled; then write what has not been."""
+        kept = self._kept
+        if kept is None:
+            return
+        await asyncio.to_thread(kept.tidy)
+        try:
+            while True:
+                await self._work.wait()
+                self._work.clear()
+                await self._save(kept)
+                await asyncio.sleep(_EVERY)
+        finally:
+            # A disk that hangs must not hold up the end.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST):
+                    await self._save(kept)
+
+    async def _save(self, kept: LastGood) -> None:
+        # Due until it is written: a cancelled thread goes on, but nobody would know how it ended.
+        if (shards := self._due) is not None:
+            await asyncio.to_thread(kept.save, shards)
+            if self._due is shards:
+                self._due = None

@@ -1,0 +1,27 @@
+"""Notify: what a service manager is told about this process (sd_notify(3)).
+
+In: a state such as `READY=1`. Out: one datagram to the socket that NOTIFY_SOCKET names; without one,
+nothing. Must never fail the service or block it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+
+__all__ = ["notify"]
+
+log = logging.getLogger(__name__)
+
+
+def notify(state: str) -> None:
+    """Send a state; whoever does not listen misses nothing."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address.startswith(("/", "@")):
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sock:
+        try:
+            sock.sendto(state.encode(), "\0" + address[1:] if address[0] == "@" else address)
+        except OSError as error:
+            log.debug("the service manager cannot be told %s: %s", state, error)

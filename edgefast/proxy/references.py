@@ -1,0 +1,73 @@
+"""What a resource of the table names, and which resources are one.
+
+In: a resource's key and bytes. Out: the keys that it cannot do without, none for bytes that cannot
+be read: whoever refused those has said so. A virtual host and its fragments are one unit: they are
+taken or refused together, because an engine never mixes two cuts of a host. Must never raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+import msgspec
+
+from edgefast import ir
+from edgefast.table import BlobError, decode_blob
+from edgefast.table.shards import Key
+
+__all__ = ["members_of", "named_by", "unit_of"]
+
+_CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)
+_LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
+
+
+def unit_of(key: Key) -> Key:
+    """Return the key that stands for all that is taken or refused together with `key`."""
+    type_, name = key
+    return ("virtual_host", name.rpartition("#")[0]) if type_ == "fragment" else key
+
+
+def members_of(units: Collection[Key], tables: Iterable[Iterable[Key]]) -> Mapping[Key, set[Key]]:
+    """Return the keys of each unit that there are in `tables`, and the unit's own."""
+    found = {unit: {unit} for unit in units}
+    if any(type_ == "virtual_host" for type_, _ in units):
+        for table in tables:
+            for key in table:
+                if key[0] == "fragment" and (unit := unit_of(key)) in found:
+                    found[unit].add(key)
+    return found
+
+
+def named_by(key: Key, data: bytes) -> frozenset[Key]:
+    """Return the clusters and secrets that a resource names."""
+    try:
+        match key[0]:
+            case "listener":
+                return _secrets(_names_of_listener(_LISTENER.decode(data)))
+            case "cluster":
+                tls = _CLUSTER.decode(data).tls
+                return _secrets((tls.ca, tls.certificate)) if tls is not None else frozenset()
+            case "virtual_host" | "fragment":
+                rules = decode_blob(data).rules
+                return frozenset(("cluster", one) for rule in rules for one in _clusters(rule))
+    except (msgspec.MsgspecError, BlobError, UnicodeDecodeError):
+        pass
+    return frozenset()
+
+
+def _names_of_listener(listener: ir.Listener) -> Iterable[str]:
+    tls = listener.tls
+    return (*tls.certificates, tls.client_ca) if tls is not None else ()
+
+
+def _secrets(names: Iterable[str]) -> frozenset[Key]:
+    return frozenset(("secret", name) for name in names if name)
+
+
+def _clusters(rule: ir.Rule) -> Iterator[str]:
+    """Yield the clusters of a rule: of its backends, and of mirrors of it and of them."""
+    yield from (mirror.cluster for mirror in rule.mirrors)
+    for backend in rule.backends:
+        if backend.cluster:
+            yield backend.cluster
+        yield from (mirror.cluster for mirror in backend.mirrors)

@@ -1,0 +1,49 @@
+"""When a place that holds counters is asked, and when it is tried again.
+
+In: what happened to batches and attempts to connect, and the time (seconds of any monotonic clock). Out: whether it is open
+(nobody asks; the policy of the failed store decides at once) and when the next attempt may begin. After three failures in
+a row it opens; attempts go on, five a second, and the first that succeeds closes it, so that limits are back within a second.
+Must never: read a clock.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+__all__ = ["Breaker"]
+
+
+class Breaker:
+    """Counts failures in a row."""
+
+    THRESHOLD = 3
+    RETRY = 0.05  # seconds from the begin of one attempt to the begin of the next while closed
+    PROBE = 0.2  # while open
+
+    __slots__ = ("_begun", "failures", "open")
+
+    def __init__(self) -> None:
+        self.open = False
+        self.failures = 0
+        self._begun = -inf
+
+    def on_failure(self) -> bool:
+        """Count a timeout, or an attempt that failed; True if this opened it."""
+        self.failures += 1
+        if self.open or self.failures < self.THRESHOLD:
+            return False
+        self.open = True
+        return True
+
+    def on_success(self) -> bool:
+        """Forget the failures; True if this closed it."""
+        was_open, self.open, self.failures = self.open, False, 0
+        return was_open
+
+    def on_attempt(self, now: float) -> None:
+        """An attempt begins."""
+        self._begun = now
+
+    def wait(self, now: float) -> float:
+        """Seconds until the next attempt may begin; a connection that lived longer than RETRY is replaced at once."""
+        return max(0.0, self._begun + (self.PROBE if self.open else self.RETRY) - now)

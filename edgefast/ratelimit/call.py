@@ -1,0 +1,45 @@
+"""One call of the script under way: up to 512 checks that are counted together, and how often it was sent.
+
+In: checks. Out: the packed command. It is kept until its reply is here, so that a call of which nothing can have been counted
+can be sent again as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgefast.ratelimit.script import MAX_KEYS, Check, pack_checks
+from edgefast.ratelimit.tags import tag_of
+
+__all__ = ["Call", "cut_calls"]
+
+
+class Call:
+    """One EVALSHA."""
+
+    MAX_TRIES = (
+        4  # a moved slot, a forgotten script and a failover may come together; more is a loop
+    )
+
+    __slots__ = ("asking", "checks", "packet", "tries")
+
+    def __init__(self, checks: list[Check]) -> None:
+        self.checks = checks
+        self.packet = pack_checks(checks)
+        self.tries = 1
+        self.asking = False  # announce it to a node that is still importing the slot
+
+    @property
+    def tag(self) -> int:
+        """The tag of its counters; all have one in a Cluster."""
+        return tag_of(self.checks[0].key)
+
+    def may_repeat(self) -> bool:
+        """Count one more try."""
+        self.tries += 1
+        return self.tries <= self.MAX_TRIES
+
+
+def cut_calls(checks: Sequence[Check], size: int = MAX_KEYS) -> list[Call]:
+    """Make calls of at most `size` checks each."""
+    return [Call(list(checks[at : at + size])) for at in range(0, len(checks), size)]

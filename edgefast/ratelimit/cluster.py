@@ -1,0 +1,168 @@
+"""Counters spread over a Redis Cluster: 64 tags, each at the primary that owns its slot.
+
+In: checks, and the configured nodes. Out: calls, one per tag and 512 checks, in one write per primary; tags are not counted
+together atomically. The map is read from any node that answers: at first, when a slot has moved, and when a primary cannot be
+reached. A slot that has moved is followed at once; the map comes after.
+Source: Redis Cluster specification, "Redirection and resharding".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from edgefast import ir
+from edgefast.ratelimit.call import Call, cut_calls
+from edgefast.ratelimit.connector import Connector
+from edgefast.ratelimit.keeper import Keeper
+from edgefast.ratelimit.link import Link
+from edgefast.ratelimit.primary import CLOSED, Desk, Primary
+from edgefast.ratelimit.refusal import CODES, Refusal, Refused
+from edgefast.ratelimit.rota import Rota
+from edgefast.ratelimit.script import Check
+from edgefast.ratelimit.slots import complete_address, read_slots
+from edgefast.ratelimit.tags import COUNT, tag_of
+
+__all__ = ["Cluster"]
+
+_SHARE = 0.15  # seconds for one node: three fit into an attempt to read the map
+
+
+class Cluster:
+    """All primaries of a cluster, and the map."""
+
+    def __init__(
+        self, config: ir.RateLimitStore, connector: Connector, desk: Desk, deadline: float
+    ) -> None:
+        self._seeds = config.addresses
+        self._connector = connector
+        self._desk = desk
+        self._deadline = deadline
+        self._rota = Rota(config.addresses)
+        self._owners: tuple[str, ...] = ("",) * COUNT  # address by tag
+        self._known = False  # a map has been read
+        self._at: dict[str, Primary] = {}  # by address
+        self._waiting: list[Check] = []  # for the first map
+        self._map = Keeper(self._read_map, self._on_map, self._on_map_failed, deadline)
+
+    @property
+    def primaries(self) -> Sequence[Primary]:
+        """All that hold counters, and some that lately did."""
+        return tuple(self._at.values())
+
+    @property
+    def available(self) -> bool:
+        """Some counters can be asked."""
+        if not self._known:
+            return not self._map.breaker.open
+        return any(not primary.keeper.breaker.open for primary in self._at.values())
+
+    def start(self) -> None:
+        """Begin to read the map."""
+        self._map.start()
+
+    def submit(self, checks: list[Check]) -> None:
+        """Send each check to the owner of its tag."""
+        if not self._known:
+            if self._map.trying and not self._map.breaker.open:
+                self._waiting += checks
+            else:
+                self._desk.refuse(checks, self._map.refusal)
+            return
+        groups: dict[int, list[Check]] = {}
+        for check in checks:
+            groups.setdefault(tag_of(check.key), []).append(check)
+        batches: dict[str, list[Call]] = {}
+        for tag, group in groups.items():
+            batches.setdefault(self._owners[tag], []).extend(cut_calls(group))
+        for address, calls in batches.items():
+            self._send(address, calls)
+
+    def abandon(self) -> bool:
+        """Drop everything under way; True if there was something."""
+        found = bool(self._waiting)
+        if found:
+            self._waiting.clear()
+            self._map.breaker.on_failure()
+            self._desk.note(None, Refusal("timeout", "no node of the cluster answers in time"))
+        for primary in self._at.values():
+            found |= primary.abandon()
+        return found
+
+    def follow(self, call: Call, refusal: Refusal, asked: Primary) -> None:
+        """Send a call where its slot is said to be."""
+        address = complete_address(refusal.address, asked.name)
+        call.asking = refusal.then == "ask"
+        if not call.asking:
+            owners = list(self._owners)
+            owners[call.tag] = address
+            self._owners = tuple(owners)
+            self.look_again(address)
+        self._send(address, [call])
+
+    def look_again(self, address: str = "") -> None:
+        """Read the map again, at `address` first, which knows better."""
+        if address:
+            self._rota.prefer(address)
+        self._map.need()
+
+    def close(self) -> None:
+        """End."""
+        self._map.close()
+        if self._waiting:
+            self._desk.refuse(self._waiting, CLOSED)
+            self._waiting = []
+        for primary in self._at.values():
+            primary.close()
+
+    def _send(self, address: str, calls: list[Call]) -> None:
+        if not address:
+            self.look_again()
+            for call in calls:
+                self._desk.refuse(call.checks, CODES["CLUSTERDOWN"])
+            return
+        self._place(address).submit(calls)
+
+    def _place(self, address: str) -> Primary:
+        primary = self._at.get(address)
+        if primary is None:
+            primary = Primary(address, partial(self._open, address), self._desk, self._deadline)
+            self._at[address] = primary
+            primary.start()
+        return primary
+
+    async def _open(self, address: str) -> Link:
+        # One that owns nothing is importing a slot; it would refuse to count.
+        tag = self._owners.index(address) if address in self._owners else None
+        return await self._connector.open(address, tag)
+
+    async def _read_map(self) -> None:
+        owners = await self._rota.ask(self._ask, _SHARE)
+        if not any(owners):
+            raise Refused(CODES["CLUSTERDOWN"])
+        self._owners = owners
+
+    async def _ask(self, address: str) -> tuple[str, ...]:
+        return read_slots(await self._connector.ask(address, "CLUSTER", "SLOTS"), address)
+
+    def _on_map(self) -> None:
+        self._map.breaker.on_success()
+        self._known = True
+        owning = {address for address in self._owners if address}
+        for address in [one for one in self._at if one not in owning and self._at[one].idle]:
+            self._at.pop(address).close()
+        for address in owning:
+            self._place(address)
+        self._rota.drop_all_but((*owning, *self._seeds))
+        self._desk.note(None, None)
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self.submit(waiting)
+
+    def _on_map_failed(self, refusal: Refusal) -> None:
+        # An old map is better than none: it stays, and with it what is available.
+        self._map.breaker.on_failure()
+        self._desk.note(None, refusal)
+        if self._waiting:
+            self._desk.refuse(self._waiting, refusal)
+            self._waiting = []

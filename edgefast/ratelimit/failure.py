@@ -1,0 +1,55 @@
+"""Why a connection to the store could not be set up, in words that hold no secret.
+
+In: whatever redis-py, ssl and the event loop raise while a connection is made. Out: `Refusal`.
+Must never: quote the text of an answer to AUTH or SELECT; only its code is used.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+
+from redis.exceptions import AuthenticationError, BusyLoadingError, RedisError, ResponseError
+
+from edgefast.ratelimit.refusal import CODES, Refusal, Refused
+
+__all__ = ["explain_failure"]
+
+
+def explain_failure(error: BaseException) -> Refusal:
+    """Find the cause; redis-py wraps it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        found = _explain(cause)
+        if found is not None:
+            return found
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, OSError | RedisError):
+        return Refusal("connect", "it closed the connection while it was set up")
+    return Refusal("error", f"unexpected {type(error).__name__}")
+
+
+def _explain(error: BaseException) -> Refusal | None:
+    match error:
+        case Refused():
+            return error.refusal
+        case ssl.SSLCertVerificationError():
+            return Refusal("tls", f"TLS: {error.verify_message or 'the certificate is not valid'}")
+        case ssl.SSLError():
+            words = (error.reason or "the handshake failed").lower().replace("_", " ")
+            return Refusal("tls", f"TLS: {words}")
+        case socket.gaierror():
+            return Refusal("connect", f"its name does not resolve ({error.strerror})")
+        case AuthenticationError():
+            return CODES["NOAUTH" if "required" in str(error) else "WRONGPASS"]
+        case BusyLoadingError():
+            return CODES["LOADING"]
+        case ResponseError():
+            code = str(error).partition(" ")[0]
+            return CODES.get(code) or Refusal("error", "it refuses AUTH or SELECT")
+        case TimeoutError():
+            return Refusal("timeout", "it does not answer in time")
+        case OSError() if error.errno:
+            return Refusal("connect", os.strerror(error.errno))
+    return None

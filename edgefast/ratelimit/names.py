@@ -1,0 +1,56 @@
+"""Names of stores: addresses as configured, and look-ups that never pile up.
+
+In: "host:port". Out: host and port; the IP addresses behind the host now. A name is looked up each time a connection is
+made, because a failover may be a change of its addresses. One look-up per name is under way at a time, however many have
+given up waiting for it: a silent name server would otherwise get one more with every attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from ipaddress import ip_address
+
+__all__ = ["Names", "split_address"]
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Split "host:port" or "[v6]:port"."""
+    host, _, port = address.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+class Names:
+    """Looks names up on the running loop."""
+
+    def __init__(self) -> None:
+        self._lookups: dict[str, asyncio.Task[list[str]]] = {}
+
+    async def resolve(self, host: str) -> list[str]:
+        """Return the addresses of a host, the first being the one to try first; raises socket.gaierror."""
+        try:
+            return [str(ip_address(host))]
+        except ValueError:
+            pass
+        lookup = self._lookups.get(host)
+        if lookup is None:
+            loop = asyncio.get_running_loop()
+            lookup = loop.create_task(_look_up(loop, host))
+            self._lookups[host] = lookup
+            lookup.add_done_callback(lambda done: self._forget(host, done))
+        return await asyncio.shield(lookup)
+
+    def _forget(self, host: str, done: asyncio.Task[list[str]]) -> None:
+        del self._lookups[host]
+        if not done.cancelled():
+            done.exception()  # whoever asked has given up: nobody else will look at it
+
+    def close(self) -> None:
+        """Give all look-ups up."""
+        for lookup in self._lookups.values():
+            lookup.cancel()
+
+
+async def _look_up(loop: asyncio.AbstractEventLoop, host: str) -> list[str]:
+    found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(item[4][0]) for item in found))

@@ -1,0 +1,203 @@
+"""One server that holds counters: its one connection, the calls under way on it, and the calls that wait for it.
+
+In: calls. Out: to the desk, for each call exactly one of settled and refused, or moved to another server; nothing after
+`abandon`. A call waits only while an attempt to connect is under way: there is no other queue. A call is sent again only when
+nothing of it can have been counted. The old connection is closed before a new one is made.
+Must never: call the desk from inside `submit`, `abandon` or `close`, but for refusals, which the desk defers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+from edgefast.ratelimit.call import Call, cut_calls
+from edgefast.ratelimit.keeper import Keeper
+from edgefast.ratelimit.link import Link
+from edgefast.ratelimit.refusal import Refusal, read_refusal
+from edgefast.ratelimit.script import LOAD, Check
+
+__all__ = ["CLOSED", "Desk", "Primary"]
+
+_LOST = Refusal("lost", "the connection was lost")
+_TIMEOUT = Refusal("timeout", "it does not answer in time")
+CLOSED = Refusal("closed", "the store is not used any more")
+_NONSENSE = Refusal("error", "the store does not answer as the script does")
+
+_ASKING = b"*1\r\n$6\r\nASKING\r\n"
+
+
+class Desk(Protocol):
+    """Who submitted the calls."""
+
+    @property
+    def settle(self) -> Callable[[list[Check], Sequence[int]], object]:
+        """Takes four numbers for each check; may submit."""
+
+    def refuse(self, checks: list[Check], refusal: Refusal) -> None:
+        """Nothing came of them."""
+
+    def redirect(self, call: Call, refusal: Refusal, primary: Primary) -> None:
+        """`primary` has not counted it: the slot is somewhere else (refusal.then is "moved" or "ask")."""
+
+    def note(self, primary: Primary | None, refusal: Refusal | None) -> None:
+        """It serves (None), or something failed; `primary` None: finding one did."""
+
+
+class Primary:
+    """One server, wherever it is found."""
+
+    def __init__(
+        self, name: str, open_link: Callable[[], Awaitable[Link]], desk: Desk, deadline: float
+    ) -> None:
+        """`name` is for people; `open_link` finds and connects it, within `deadline` seconds."""
+        self.name = name
+        self.keeper = Keeper(self._connect, self._on_held, self._on_failed, deadline)
+        self._open_link = open_link
+        self._desk = desk
+        self._link: Link | None = None
+        self._leaving = False  # the link is given up as soon as the replies under way are here
+        self._waiting: list[Call] = []
+
+    @property
+    def connected(self) -> bool:
+        """It has counted on the present connection."""
+        return self._link is not None
+
+    @property
+    def idle(self) -> bool:
+        """No call is under way or waits."""
+        return not self._waiting and (self._link is None or not self._link.pending)
+
+    def start(self) -> None:
+        """Begin to connect."""
+        self.keeper.start()
+
+    def submit(self, calls: list[Call]) -> None:
+        """Send calls in one write, or let them wait for the connection, or refuse them."""
+        link = self._link
+        if link is not None and not self._leaving:
+            if len(calls) == 1 and not calls[0].asking:
+                link.send(calls[0].packet, calls)
+            else:
+                _send(link, calls)
+        elif self._leaving or (self.keeper.trying and not self.keeper.breaker.open):
+            self._waiting += calls
+        else:
+            for call in calls:
+                self._desk.refuse(call.checks, self.keeper.refusal)
+
+    def abandon(self) -> bool:
+        """Drop all calls and, if there are any, the connection; True if there were."""
+        if self.idle:
+            return False
+        self._waiting.clear()
+        if self._link is not None:
+            self._drop()
+        self._count_failure(_TIMEOUT)
+        return True
+
+    def close(self) -> None:
+        """End."""
+        self.keeper.close()
+        calls, self._waiting = self._waiting, []
+        if self._link is not None:
+            calls = calls + self._take_pending()
+            self._link.close()
+            self._link = None
+        for call in calls:
+            self._desk.refuse(call.checks, CLOSED)
+
+    # --- the connection ---------------------------------------------------------------------------------------------
+
+    async def _connect(self) -> None:
+        link = await self._open_link()
+        link.receive = self._on_reply
+        link.lost = self._on_lost
+        self._link = link
+
+    def _on_held(self) -> None:
+        self.keeper.breaker.on_success()
+        self._desk.note(self, None)
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self.submit(waiting)
+
+    def _on_failed(self, refusal: Refusal) -> None:
+        self._count_failure(refusal)
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            self._desk.refuse(call.checks, refusal)
+
+    def _on_lost(self) -> None:
+        calls = self._take_pending()
+        self._drop()
+        self._desk.note(self, _LOST)
+        for call in calls:
+            self._desk.refuse(call.checks, _LOST)
+
+    def _drop(self) -> None:
+        assert self._link is not None
+        self._link.close()
+        self._link = None
+        self._leaving = False
+        self.keeper.need()
+
+    def _count_failure(self, refusal: Refusal) -> None:
+        self.keeper.refusal = refusal
+        self.keeper.breaker.on_failure()
+        self._desk.note(self, refusal)
+
+    def _take_pending(self) -> list[Call]:
+        assert self._link is not None
+        return [entry for entry in self._link.pending if isinstance(entry, Call)]
+
+    # --- replies ----------------------------------------------------------------------------------------------------
+
+    def _on_reply(self, call: Call, reply: Any) -> None:
+        if type(reply) is list and len(reply) == 4 * len(call.checks):
+            if self.keeper.breaker.failures:
+                self.keeper.breaker.on_success()
+                self._desk.note(self, None)
+            self._desk.settle(call.checks, reply)
+        else:
+            self._on_refusal(
+                call, read_refusal(str(reply)) if isinstance(reply, Exception) else _NONSENSE
+            )
+        if self._leaving and self._link is not None and not self._link.pending:
+            self._drop()
+
+    def _on_refusal(self, call: Call, refusal: Refusal) -> None:
+        link = self._link
+        assert link is not None
+        if refusal.then == "fail" or not call.may_repeat():
+            self._desk.note(self, refusal)
+            self._desk.refuse(call.checks, refusal)
+        elif refusal.then == "load":
+            link.send(LOAD, (None,))
+            _send(link, [call])
+        elif refusal.then == "split":
+            if len(call.checks) > 1:
+                _send(link, cut_calls(call.checks, 1))
+            else:
+                self._desk.refuse(call.checks, refusal)
+        elif refusal.then == "reconnect":
+            self._desk.note(self, refusal)
+            self._leaving = True
+            self._waiting.append(call)
+        elif refusal.then == "ask" and len(call.checks) > 1:
+            _send(link, cut_calls(call.checks, 1))  # some may still be here
+        else:
+            self._desk.redirect(call, refusal, self)
+
+
+def _send(link: Link, calls: list[Call]) -> None:
+    packets: list[bytes] = []
+    entries: list[Call | None] = []
+    for call in calls:
+        if call.asking:
+            packets.append(_ASKING)
+            entries.append(None)
+        packets.append(call.packet)
+        entries.append(call)
+    link.send(b"".join(packets), entries)

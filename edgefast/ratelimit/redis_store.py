@@ -1,0 +1,121 @@
+"""Counters in Redis (or Valkey), shared by every worker of every replica: what the engine talks to.
+
+In: batches of checks; at most one is under way at a time. Out: for each check exactly one of `settle` and `fail`, unless the
+engine abandons it first. A batch may come back in parts, one per call: over 512 checks, or with a Cluster. Neither is called
+from inside `submit`, `abandon` or `close`; both may submit the next batch. There is no task, future or timer per batch: it is
+packed and written in `submit` and settled in the turn its reply arrives. Connecting, finding primaries and trying again is
+one long-lived task per primary. Measured with uvloop and a Redis 7 on loopback, CPU of the worker, system calls included:
+1 key 17 us, 16 keys 24 us, 64 keys 58 us, 512 keys 450 us; of the server, 2 us per key above 40 us per call.
+Must never: block, raise for what the store does, or show a secret.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from edgefast import ir
+from edgefast.ratelimit.call import Call
+from edgefast.ratelimit.cluster import Cluster
+from edgefast.ratelimit.connector import Connector
+from edgefast.ratelimit.journal import Journal
+from edgefast.ratelimit.primary import Primary
+from edgefast.ratelimit.refusal import Refusal
+from edgefast.ratelimit.script import Check
+from edgefast.ratelimit.sole import Sole
+
+__all__ = ["RedisStore"]
+
+_DEADLINE = 0.5  # seconds for an attempt to connect, or the store's timeout if that is longer
+
+
+class RedisStore:
+    """One worker's counters in Redis."""
+
+    def __init__(
+        self,
+        config: ir.RateLimitStore,
+        settle: Callable[[list[Check], Sequence[int]], object],
+        fail: Callable[[list[Check], str], object],
+    ) -> None:
+        """`settle` gets admitted, remaining, reset (ms) and window (Unix seconds) for each check; `fail` a reason."""
+        self.settle = settle
+        self.available = True  # False while the breaker is open: nothing would come of a batch
+        self._fail = fail
+        self._mode = config.mode
+        self._failing: list[tuple[list[Check], Refusal]] = []
+        policy = "limited requests get 500" if config.fail_closed else "limited requests pass"
+        self._journal = Journal(policy)
+        self._connector = Connector(config)
+        kind = Cluster if config.mode == "cluster" else Sole
+        deadline = max(_DEADLINE, config.timeout / 1000)
+        self._places: Cluster | Sole = kind(config, self._connector, self, deadline)
+        self.submit = self._places.submit  # the hot path: one call less
+
+    def start(self) -> None:
+        """Begin to connect; needs the running loop. An unreachable store is no error."""
+        self._loop = asyncio.get_running_loop()
+        self._places.start()
+
+    def abandon(self) -> None:
+        """Drop the batch under way, count a timeout, and drop the connections it was on."""
+        self._failing.clear()
+        self._places.abandon()
+
+    def close(self) -> None:
+        """End; what is under way fails."""
+        self._places.close()
+        self._connector.close()
+
+    def state(self) -> dict[str, object]:
+        """Describe the store for `dump`: connections, breakers, errors by kind; no secrets."""
+        primaries = self._places.primaries
+        return {
+            "kind": "redis",
+            "mode": self._mode,
+            "available": self.available,
+            "connected": any(primary.connected for primary in primaries),
+            "primaries": [
+                {
+                    "name": primary.name,
+                    "connected": primary.connected,
+                    "breaker": "open" if primary.keeper.breaker.open else "closed",
+                }
+                for primary in primaries
+            ],
+            "errors": dict(self._journal.errors),
+            "last_error": self._journal.last,
+        }
+
+    # --- for the primaries --------------------------------------------------------------------------------------------
+
+    def refuse(self, checks: list[Check], refusal: Refusal) -> None:
+        """Fail checks, after whatever is happening now."""
+        if not self._failing:
+            self._loop.call_soon(self._fail_all)
+        self._failing.append((checks, refusal))
+
+    def redirect(self, call: Call, refusal: Refusal, primary: Primary) -> None:
+        """Send a call elsewhere."""
+        if isinstance(self._places, Cluster):
+            self._places.follow(call, refusal, primary)
+        else:
+            reason = "the store is a cluster, but is configured as one server"
+            self.refuse(call.checks, refusal._replace(reason=reason))
+
+    def note(self, primary: Primary | None, refusal: Refusal | None) -> None:
+        """Keep the books."""
+        self.available = self._places.available
+        place = "the cluster" if primary is None else primary.name
+        if refusal is None:
+            self._journal.on_success(place)
+            return
+        is_open = not self.available if primary is None else primary.keeper.breaker.open
+        self._journal.on_refusal(place, refusal, is_open, self._loop.time())
+        if isinstance(self._places, Cluster) and primary is not None:
+            self._places.look_again()
+
+    def _fail_all(self) -> None:
+        failing, self._failing = self._failing, []
+        for checks, refusal in failing:
+            self._fail(checks, refusal.reason)

@@ -1,0 +1,45 @@
+"""The primary that sentinels name.
+
+In: the sentinels' addresses and the primary's name. Out: its address now. A sentinel that was partitioned may name a former
+primary: whoever finds out that it is a replica says so (`doubt`), and another sentinel is asked first.
+Source: Redis Sentinel client specification.
+"""
+
+from __future__ import annotations
+
+from edgefast import ir
+from edgefast.ratelimit.connector import Connector
+from edgefast.ratelimit.refusal import Refusal, Refused
+from edgefast.ratelimit.rota import Rota
+
+__all__ = ["Sentinels"]
+
+_SHARE = 0.15  # seconds for one sentinel: three fit into an attempt to connect
+
+
+class Sentinels:
+    """Finds the primary."""
+
+    def __init__(self, config: ir.RateLimitStore, connector: Connector) -> None:
+        self._master = config.master
+        self._connector = connector
+        self._rota = Rota(config.addresses)
+        self._asked = ""
+
+    async def find(self) -> str:
+        """Return "host:port"; raises what asking raises, and Refused when they know no such primary."""
+        return await self._rota.ask(self._ask, _SHARE)
+
+    def doubt(self) -> None:
+        """Whoever answered last may be wrong."""
+        self._rota.defer(self._asked)
+
+    async def _ask(self, address: str) -> str:
+        self._asked = address
+        answer = await self._connector.ask_sentinel(
+            address, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._master
+        )
+        if not answer:
+            raise Refused(Refusal("sentinel", f'the sentinel knows no primary "{self._master}"'))
+        host, port = (part.decode("ascii") for part in answer)
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

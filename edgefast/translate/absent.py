@@ -1,0 +1,53 @@
+"""Absent objects: what "not found" is really about.
+
+In: the problems of a translation. Out: the same, without those that only follow from a mistake in an
+object of a file (it is there, it was refused, and that is told at its own place), and in standalone
+with the name that was perhaps meant. Done anew each time and for all, because a name that appears may
+explain the problem of an object that did not change.
+Must never: change a status; conditions keep the plain text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from edgefast.problem import Problem, did_you_mean
+from edgefast.resources.snapshot import Snapshot
+
+#: How every stage says it: "Service default/api not found", "GatewayClass edge not found".
+_ABSENT = re.compile(r"\b([A-Z][A-Za-z]+) (?:([^\s/]+)/)?([^\s/]+) not found\b")
+#: Comparing names is quadratic: of more problems, and among more names, nobody is helped.
+_MOST_HINTS = 20
+_MOST_NAMES = 500
+#: Names are shorter than words of the API and more of them are alike by chance.
+_ALIKE = 0.65
+
+
+def explain_absent(
+    problems: Iterable[Problem], snapshot: Snapshot, *, hints: bool
+) -> Iterator[Problem]:
+    """Leave out what follows from refused objects; with `hints`, say which names are near."""
+    left = _MOST_HINTS if hints else 0
+    for problem in problems:
+        found = _ABSENT.search(problem.message) if "not found" in problem.message else None
+        if found is None:
+            yield problem
+            continue
+        kind, namespace, name = found[1], found[2] or "", found[3]
+        if (kind, namespace, name) in snapshot.refused:
+            continue
+        if left and not problem.hint:
+            left -= 1
+            hint = _near(snapshot, kind, namespace, name)
+            problem = msgspec.structs.replace(problem, hint=hint) if hint else problem
+        yield problem
+
+
+def _near(snapshot: Snapshot, kind: str, namespace: str, name: str) -> str:
+    """Return a hint with a name of that kind and namespace, of an object that is there or refused."""
+    names = snapshot.names_of(kind, namespace)
+    names += [other for one, where, other in snapshot.refused if (one, where) == (kind, namespace)]
+    return did_you_mean(name, names, alike=_ALIKE) if len(names) <= _MOST_NAMES else ""

@@ -1,0 +1,1 @@
+"""Objects from files: what is read, what stays, what is said."""

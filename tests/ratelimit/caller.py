@@ -1,0 +1,140 @@
+"""What the engine is to a store, in a few lines: one batch at a time, a deadline for it, and what became of each check.
+
+In: a configuration and checks. Out: for each check its four numbers, the reason why it failed, or None when the deadline
+passed. It holds the store to its contract: exactly one answer for each check, none after `abandon`, and none from inside a call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgefast import ir
+from edgefast.ratelimit.redis_store import RedisStore
+from edgefast.ratelimit.script import Check
+
+Numbers = tuple[int, int, int, int]
+Outcome = Numbers | str | None
+
+PATIENCE = 20.0  # seconds after which a test gives up
+
+
+@dataclass(eq=False)
+class Ask:
+    """A check as the engine makes them."""
+
+    key: bytes
+    n: int = 1
+    limit: int = 10
+    unit: int = 3600
+    sliding: bool = False
+
+
+def config_of(*addresses: str, **settings: Any) -> ir.RateLimitStore:
+    """A configuration with a timeout that a busy machine keeps."""
+    return ir.RateLimitStore(
+        **{"kind": "redis", "addresses": addresses, "timeout": 2000, **settings}
+    )
+
+
+class Caller:
+    """One worker's engine."""
+
+    def __init__(self, config: ir.RateLimitStore) -> None:
+        self.store = RedisStore(config, self._settle, self._fail)
+        self.abandoned = 0
+        self._timeout = config.timeout / 1000
+        self._open: dict[int, Check] = {}
+        self._outcomes: dict[int, Outcome] = {}
+        self._done = asyncio.Event()
+        self._inside = False
+
+    async def take(self, *checks: Ask) -> list[Outcome]:
+        """Submit one batch; the engine's deadline abandons it."""
+        assert not self._open, "one batch at a time"
+        self._open = {id(check): check for check in checks}
+        self._outcomes = {}
+        self._done.clear()
+        with self._in_call():
+            self.store.submit(list(checks))
+        timer = asyncio.get_running_loop().call_later(self._timeout, self._abandon)
+        await asyncio.wait_for(self._done.wait(), PATIENCE)
+        timer.cancel()
+        return [self._outcomes.get(id(check)) for check in checks]
+
+    async def one(self, check: Ask) -> Outcome:
+        """Submit one check."""
+        return (await self.take(check))[0]
+
+    async def settled(self, check: Ask) -> Numbers:
+        """Submit one check that must be counted."""
+        outcome = await self.one(check)
+        assert isinstance(outcome, tuple), outcome
+        return outcome
+
+    async def until_settled(self, check: Ask, deadline: float = PATIENCE) -> Numbers:
+        """Ask as the engine does, only while the store is available, until it counts."""
+        async with asyncio.timeout(deadline):
+            while True:
+                if self.store.available:
+                    outcome = await self.one(check)
+                    if isinstance(outcome, tuple):
+                        return outcome
+                await asyncio.sleep(0.005)
+
+    async def until_unavailable(self, check: Ask) -> list[Outcome]:
+        """Ask until the breaker opens; what became of the checks until then."""
+        outcomes = []
+        async with asyncio.timeout(PATIENCE):
+            while self.store.available:
+                outcomes.append(await self.one(check))
+                await asyncio.sleep(0)
+        return outcomes
+
+    def _settle(self, checks: list[Check], values: Sequence[int]) -> None:
+        assert len(values) == 4 * len(checks)
+        for place, check in enumerate(checks):
+            admitted, remaining, reset, window = values[4 * place : 4 * place + 4]
+            self._answer(check, (admitted, remaining, reset, window))
+
+    def _fail(self, checks: list[Check], reason: str) -> None:
+        assert reason
+        for check in checks:
+            self._answer(check, reason)
+
+    def _answer(self, check: Check, outcome: Outcome) -> None:
+        assert not self._inside, "an answer from inside a call of the store"
+        assert self._open.pop(id(check), None) is check, "an answer for nothing"
+        self._outcomes[id(check)] = outcome
+        if not self._open:
+            self._done.set()
+
+    def _abandon(self) -> None:
+        if self._open:
+            self.abandoned += 1
+            self._open = {}
+            with self._in_call():
+                self.store.abandon()
+            self._done.set()
+
+    @contextlib.contextmanager
+    def _in_call(self) -> Any:
+        self._inside = True
+        yield
+        self._inside = False
+
+
+@contextlib.asynccontextmanager
+async def calling(config: ir.RateLimitStore) -> AsyncIterator[Caller]:
+    """A caller whose store is started, and closed at the end."""
+    caller = Caller(config)
+    caller.store.start()
+    try:
+        yield caller
+    finally:
+        caller.store.close()
+        await asyncio.sleep(0)  # its tasks and transports end
+        await asyncio.sleep(0)

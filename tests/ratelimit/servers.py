@@ -1,0 +1,114 @@
+"""Real Redis processes on loopback: started, paused, killed and restarted by the tests.
+
+In: options of redis-server. Out: a running server, with a plain client to look into it. Every process is ended by its own id.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from wire.harness.ports import free_port
+
+DEADLINE = 20.0
+
+
+def until(check: Callable[[], Any], what: str, deadline: float = DEADLINE) -> Any:
+    """Poll a condition from plain code; returns its first true value."""
+    end = time.monotonic() + deadline
+    while True:
+        found = check()
+        if found:
+            return found
+        assert time.monotonic() < end, f"no {what} within {deadline} s"
+        time.sleep(0.005)
+
+
+class RedisServer:
+    """One redis-server, or redis-sentinel."""
+
+    def __init__(self, folder: Path, *options: str, port: int = 0, **client: Any) -> None:
+        """`client`: settings of the client that looks into it (password, ssl...)."""
+        self.port = port or free_port()
+        self.folder = folder
+        self.log = folder / f"redis-{self.port}.log"
+        self.options = options
+        self._client = client
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def client(self) -> Any:
+        """A client with a connection of its own, to be closed by who asked for it."""
+        # Any: redis-py types every reply as "perhaps awaitable".
+        return redis.Redis(port=self.port, protocol=2, socket_timeout=DEADLINE, **self._client)
+
+    def start(self, *more: str) -> None:
+        """Start it and wait until it answers."""
+        command = ["redis-server"]
+        if "--sentinel" not in self.options:
+            command += ["--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
+            command += ["--dir", str(self.folder), "--enable-debug-command", "local"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, *self.options, *more], stdout=log, stderr=log, cwd=self.folder
+            )
+        until(self._answers, f"answer of {self.log}: {self.log.read_text()[-2000:]}")
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self.log.read_text()
+        client = self.client()
+        try:
+            client.ping()
+        except redis.AuthenticationError:
+            return True
+        except (redis.ConnectionError, redis.TimeoutError):
+            return False
+        finally:
+            client.close()
+        return True
+
+    def pause(self) -> None:
+        """Stop it in its tracks: its kernel side still takes connections, it never answers."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End it without a word."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait(DEADLINE)
+            self._process = None
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def calls(self, command: str) -> int:
+        """How often a command was run, by the server's own count."""
+        with contextlib.closing(self.client()) as client:
+            stats = client.info("commandstats").get(f"cmdstat_{command}", {})
+        return int(stats.get("calls", 0))
+
+
+@contextlib.contextmanager
+def running(folder: Path, *options: str, **settings: Any) -> Iterator[RedisServer]:
+    """A server for the time of a block."""
+    server = RedisServer(folder, *options, **settings)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
