@@ -8,6 +8,8 @@ own: it fills in settings and wires rooms.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -159,13 +161,12 @@ def run(
     )
     gateway = loaded.config if loaded else None
     try:
-        status = uvloop.run(_serve(files, gateway, problems, settings))
+        uvloop.run(_serve(files, gateway, problems, settings))
     except* ServerTaken as group:
         raise click.ClickException("; ".join(str(one) for one in group.exceptions)) from None
     except* NothingServed:
         _say("nothing can be served: no listener has a port to listen on, or no worker lives")
-        status = 1
-    ctx.exit(status)
+        ctx.exit(1)
 
 
 async def _serve(
@@ -173,7 +174,7 @@ async def _serve(
     gateway: EdgeGateway | None,
     problems: tuple[Problem, ...],
     settings: ProxySettings,
-) -> int:
+) -> NoReturn:
     bound = bind_servers(settings)
     agent = Agent(settings)
     servers = make_servers(agent, bound)
@@ -193,7 +194,19 @@ async def _serve(
     agent.on_problems = report_problems
     source = FileSource(files)
     standalone = Standalone(agent, source, translation_settings, report, problems)
-    return await agent.run(standalone.run, *(server.run for server in servers.values()))
+    _leave(await agent.run(standalone.run, *(server.run for server in servers.values())))
+
+
+def _leave(status: int) -> NoReturn:
+    """End the process now that all workers are reaped and the last table is kept.
+
+    The interpreter's own end waits for every thread, and one may hang for as long as it likes: in a
+    read of standard input or of a network file system.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(status)
 
 
 def _read_config(path: Path | None) -> tuple[LoadedConfig | None, tuple[Problem, ...]]:

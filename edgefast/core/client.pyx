@@ -87,6 +87,26 @@ cdef bint is_private(bytes text):
     return False
 
 
+cdef int learn_client(Exchange ex, const uint8_t *base, ef_head *head) except -1:
+    """Whose request it is, where other proxies may have spoken for the client; else it stays the peer's."""
+    cdef bytes value
+    cdef uint16_t i
+    cdef bint listed = False
+    for i in range(head.n_spans):
+        if head.spans[i].id == EF_H_X_FORWARDED_FOR:
+            listed = True
+            break
+    if not listed and ex.settings.trusted_hops == 0 and not ex.settings.trusted_networks:
+        return 0
+    ex.received = b""
+    for i in range(head.n_spans):
+        if head.spans[i].id == EF_H_X_FORWARDED_FOR and head.spans[i].val_len:
+            value = base[head.spans[i].val_off:head.spans[i].val_off + head.spans[i].val_len]
+            ex.received = ex.received + b"," + value if ex.received else value
+    ex.client = client_address(ex.settings, ex.down.peer, ex.received)
+    return 0
+
+
 cdef bytes client_address(HttpSettings settings, bytes peer, bytes received):
     """The address to believe, given x-forwarded-for as received (joined by commas)."""
     entries = [entry.strip() for entry in received.split(b",")] if received else []

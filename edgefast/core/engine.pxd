@@ -46,6 +46,7 @@ include "gather.pxd"
 include "clock.pxd"
 include "accesslog.pxd"
 include "limit.pxd"
+include "limiter.pxd"
 include "exchange.pxd"
 include "downstream.pxd"
 

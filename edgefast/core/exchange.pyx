@@ -94,7 +94,7 @@ cdef class Exchange(Attempts):
             engine.count(G_NO_LISTENER)
             return self.answer(404, b"", F_NO_ROUTE)
         self.settings = self.listener.settings
-        self.learn_client(base, head)
+        learn_client(self, base, head)
         request.query = query
         request.query_len = query_len
         request.method = head.method
@@ -131,25 +131,6 @@ cdef class Exchange(Attempts):
         if self.backend.cluster is None:
             return self.reply(self.backend.status, b"", F_INVALID)
         return self.forward(base, head, path, path_len, query, query_len, hit.prefix_len)
-
-    cdef int learn_client(self, const uint8_t *base, ef_head *head) except -1:
-        """Whose request it is, where other proxies may have spoken for the client (http1: x-forwarded-for)."""
-        cdef bytes value
-        cdef uint16_t i
-        cdef bint listed = False
-        for i in range(head.n_spans):
-            if head.spans[i].id == EF_H_X_FORWARDED_FOR:
-                listed = True
-                break
-        if not listed and self.settings.trusted_hops == 0 and not self.settings.trusted_networks:
-            return 0
-        self.received = b""
-        for i in range(head.n_spans):
-            if head.spans[i].id == EF_H_X_FORWARDED_FOR and head.spans[i].val_len:
-                value = base[head.spans[i].val_off:head.spans[i].val_off + head.spans[i].val_len]
-                self.received = self.received + b"," + value if self.received else value
-        self.client = client_address(self.settings, self.down.peer, self.received)
-        return 0
 
     cdef int reply(self, int status, bytes lines, uint32_t flag) except -1:
         """The proxy's own answer to a request that its limits let pass, once they have."""

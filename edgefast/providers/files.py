@@ -95,6 +95,7 @@ class FileSource:
         self._problems: tuple[Problem, ...] = ()
         self._cache = DecodeCache()
         self._first = True
+        self._undelivered = False
         self._owed: set[str] = set()  # found at the first look, never had whole
 
     def read(self, busy: frozenset[str] = frozenset()) -> Reading:
@@ -109,10 +110,10 @@ class FileSource:
             file = self._look(name, busy) if reachable else self._files.get(name)
             if file is not None:
                 files[name] = file
-        changed = self._first or _differ(self._files, files)
+        changed = self._first or self._undelivered or _differ(self._files, files)
         unread = lost.union(name for name, file in files.items() if not file.read)
         self._owed = unread if self._first else self._owed & unread
-        self._first = False
+        self._first = self._undelivered = False
         self._files = files
         found = (*problems, *(one for file in files.values() for one in file.problems))
         if changed or found != self._found:
@@ -129,6 +130,10 @@ class FileSource:
             len(self._index),
             time.perf_counter() - began,
         )
+
+    def tell_again(self) -> None:
+        """Let the next reading be a changed one: what the last one said has not been taken in."""
+        self._undelivered = True
 
     def folders(self) -> dict[Path, frozenset[str] | None]:
         """Say what to watch: folder -> names that matter, None for all."""

@@ -36,6 +36,7 @@ __all__ = ["Admin"]
 _JSON = "application/json"
 _SECRET: msgspec.msgpack.Decoder[ir.Secret] = msgspec.msgpack.Decoder(ir.Secret)
 _CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)
+_LIMIT_STORE = msgspec.msgpack.Decoder(ir.RateLimitStore)
 _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
 
 Routes = Mapping[tuple[str, str], Handler]
@@ -221,7 +222,7 @@ def _render_dump(
     facts: Mapping[str, CertificateFacts | None],
 ) -> Reply:
     """Decode the resources: runs in a thread."""
-    listeners, clusters, hosts, secrets = [], [], [], []
+    listeners, clusters, hosts, secrets, stores = [], [], [], [], []
     for (type_, name), version, data in copies:
         place = {"name": name, "version": version}
         match type_:
@@ -233,6 +234,10 @@ def _render_dump(
                 about = facts.get(name)
                 told = {"names": about.names, "expires": _clock(about.expires)} if about else {}
                 secrets.append({**place, **told, "data": "<redacted>"})
+            case "limit_store":
+                store = _LIMIT_STORE.decode(data)
+                shown = {"kind": store.kind, "mode": store.mode, "addresses": store.addresses}
+                stores.append({**place, **shown, "credentials": "<redacted>"})
             case _:
                 hosts.append({**place, "type": type_, **describe_blob(data)})
     body = {
@@ -241,6 +246,7 @@ def _render_dump(
         "virtual_hosts": sorted(hosts, key=_name),
         "clusters": sorted(clusters, key=_name),
         "secrets": sorted(secrets, key=_name),
+        "limit_stores": stores,
     }
     return _json(body)
 

@@ -22,12 +22,14 @@ from edgefast.proxy.drain import Drain
 from edgefast.proxy.filelimit import check_descriptors, raise_limit
 from edgefast.proxy.keeper import Keeper
 from edgefast.proxy.lastgood import LastGood
-from edgefast.proxy.ledger import Ledger, Refusal
+from edgefast.proxy.ledger import Key, Ledger, Refusal
 from edgefast.proxy.limitmemory import LimitMemory
 from edgefast.proxy.listeners import Listeners, Place
 from edgefast.proxy.logs import set_level
+from edgefast.proxy.reserve import RESERVE
 from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE, ProxySettings
-from edgefast.proxy.workers import Shop, WorkerSlot
+from edgefast.proxy.shop import Shop
+from edgefast.proxy.workers import WorkerSlot
 from edgefast.table import Shards
 
 __all__ = ["WORKER_COMMAND", "Agent", "Published"]
@@ -41,6 +43,14 @@ _RETRY_FIRST = 0.1
 _RETRY_MAX = 3.0
 #: Deaths of every worker at start after which the first table is not waited for any longer.
 _HOPELESS = 4
+#: Seconds that a table waits for workers. One that takes longer gets it all the same, and nobody
+#: waits for it again until it has caught up: a hung worker must not hold up the others.
+_PATIENCE = 2.0
+#: Descriptors kept back for workers to be started.
+_RESERVE = 16
+#: Seconds until what was refused for want of descriptors or memory is tried again.
+_SHORT_FIRST = 1.0
+_SHORT_MAX = 30.0
 _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
 
 
@@ -49,8 +59,10 @@ class Published(msgspec.Struct, frozen=True):
 
     version: str
     changed: bool
-    acknowledged: bool  # by every live worker, within the deadline
+    acknowledged: bool  # whole, by every live worker, while it was waited for
     problems: tuple[Problem, ...]
+    served: str = ""  # another version, when this one was taken back
+    refused: int = 0  # resources of it that workers refused
 
 
 class Agent:
@@ -79,6 +91,7 @@ class Agent:
             self.listeners,
             settings.log_level,
             self._on_refused,
+            self._on_short,
             self._on_poison,
             self._on_progress,
         )
@@ -90,9 +103,12 @@ class Agent:
         self._poisoned: str = ""
         self._opened = False  # the first table has been tried on all workers
         self.source_problems: tuple[Problem, ...] = ()  # of whoever publishes, for dump and metrics
-        self._publishing = asyncio.Lock()
         self._progress = asyncio.Event()
         self._unbound = asyncio.Event()
+        self._short: set[Key] = set()
+        self._again = asyncio.Event()
+        self._late: dict[int, int] = {}  # processes that were not waited for, and at which epoch
+        self._told_refused = 0
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -101,11 +117,13 @@ class Agent:
 
         Returns 0 after a drain, 128 + signal after a forced end. An exception of a part ends all.
         """
+        RESERVE.hold(_RESERVE)
         try:
             async with asyncio.TaskGroup() as tasks:
                 for slot in self.slots:
                     tasks.create_task(slot.run())
                 tasks.create_task(self._retry_ports())
+                tasks.create_task(self._retry_refused())
                 tasks.create_task(self.keeper.run())
                 for part in parts:
                     tasks.create_task(part())
@@ -115,6 +133,7 @@ class Agent:
         except* _Ended:
             pass
         finally:
+            RESERVE.hold(0)
             self.listeners.close()
             for slot in self.slots:
                 slot.segment.close()
@@ -127,34 +146,45 @@ class Agent:
     async def publish(self, shards: Shards) -> Published:
         """Make `shards` the table of all workers; returns when each live one has swapped to it.
 
-        Never raises for the table's content: what cannot be had is in `problems`.
+        A worker that is late is not waited for: it gets the table nevertheless. Never raises for
+        the table's content: what cannot be had is in `problems`.
         """
-        async with self._publishing:
-            try:
-                changed = self.ledger.advance(shards)
-            except ArenaFull as error:
-                problem = Problem(None, "", "TooLong", f"table does not fit: {error}")
-                return Published(shards.version, False, False, (*self.problems, problem))
-            if changed:
-                self._poisoned = ""
-                self.tables += 1
-                self.table_at = time.time()
-                self._rebind()
-            epoch = self.ledger.current.epoch
-            acknowledged = await self._wait_for(epoch) if changed else True
-            self._opened = True
-            return Published(shards.version, changed, acknowledged, self.problems)
+        try:
+            changed = self.ledger.advance(shards)
+        except ArenaFull as error:
+            problem = Problem(None, "", "TooLong", f"table does not fit: {error}")
+            return Published(shards.version, False, False, (*self.problems, problem))
+        if changed:
+            self._poisoned = ""
+            self.tables += 1
+            self.table_at = time.time()
+            self._rebind()
+        reached = await self._wait_for(self.ledger.current.epoch) if changed else True
+        self._opened = True
+        now = self.ledger.current
+        taken_back = changed and now.shards is not shards
+        return Published(
+            shards.version,
+            changed,
+            reached and not taken_back and not now.refused,
+            self.problems,
+            served=now.version if taken_back else "",
+            refused=len(now.refused) if reached else 0,
+        )
 
     async def _wait_for(self, epoch: int) -> bool:
         """Wait until every worker that lives is at `epoch`; at first, until every one lives."""
         first = self.ledger.settled.epoch == 0
         try:
-            async with asyncio.timeout(STARTED_DEADLINE + ACK_DEADLINE if first else ACK_DEADLINE):
+            async with asyncio.timeout(STARTED_DEADLINE + ACK_DEADLINE if first else _PATIENCE):
                 while not self._is_at(epoch, everyone=first):
                     self._progress.clear()
                     await self._progress.wait()
-            return True
+            return not self._late
         except TimeoutError:
+            for slot in self.slots:
+                if slot.connected and not self._has(slot, epoch):
+                    self._late.setdefault(slot.pid, epoch)
             return False
 
     def _is_at(self, epoch: int, *, everyone: bool) -> bool:
@@ -163,10 +193,22 @@ class Agent:
             # Nobody to wait for, or no hope: workers that die again and again before any table.
             hopeless = everyone and all(slot.restarts >= _HOPELESS for slot in self.slots)
             return self._shop.stopping or bool(self._poisoned) or hopeless
-        return all(
-            (table := self.ledger.held_by(slot.number)) is not None and table.epoch >= epoch
-            for slot in alive
-        )
+        return all(self._has(slot, epoch) for slot in alive if slot.pid not in self._late)
+
+    def _has(self, slot: WorkerSlot, epoch: int) -> bool:
+        table = self.ledger.held_by(slot.number)
+        return table is not None and table.epoch >= epoch
+
+    def _catch_up(self) -> None:
+        """Wait for late workers again once they have what they were late with, or are gone."""
+        alive = {slot.pid: slot for slot in self.slots if slot.connected}
+        self._late = {
+            pid: epoch
+            for pid, epoch in self._late.items()
+            if pid in alive and not self._has(alive[pid], epoch)
+        }
+        if not self._late:
+            log.info("every worker has table %s now", self.ledger.current.version[:8])
 
     def _rebind(self) -> None:
         """Follow a new table: bind and let go of ports as its listeners ask, wake the workers."""
@@ -210,15 +252,31 @@ class Agent:
     def _on_refused(self, refused: list[Refusal]) -> None:
         log.debug("%d resources were refused", len(refused))
         self._rebind()
-        self.on_problems(self.problems)
+        self._tell_problems()
+
+    def _on_short(self, keys: set[Key]) -> None:
+        self._short |= keys
+        self._again.set()
 
     def _on_poison(self) -> None:
         self._poisoned = self.ledger.current.version or "(first)"
         log.error("two workers died while they took in the newest table: the one before is back")
         self._rebind()
-        self.on_problems(self.problems)
+        self._tell_problems()
+
+    def _tell_problems(self) -> None:
+        """Say what is wrong now. Nobody who listens can hurt the service."""
+        self._told_refused = len(self.ledger.current.refused)
+        try:
+            self.on_problems(self.problems)
+        except Exception:
+            log.exception("problems could not be reported")
 
     def _on_progress(self) -> None:
+        if self._late:
+            self._catch_up()
+        if len(self.ledger.current.refused) < self._told_refused:
+            self._tell_problems()
         self.keeper.look()
         self._progress.set()
         self.drain.on_progress()
@@ -243,10 +301,24 @@ class Agent:
             if opened:
                 self._wake()
             if set(self.listeners.problems) != before:
-                self.on_problems(self.problems)
+                self._tell_problems()
             if not self.listeners.problems:
                 self._unbound.clear()
                 delay = _RETRY_FIRST
+
+    async def _retry_refused(self) -> None:
+        """Try again what was refused for want of descriptors or memory, ever less often."""
+        loop = asyncio.get_running_loop()
+        delay, tried = _SHORT_FIRST, 0.0
+        while True:
+            await self._again.wait()
+            delay = min(delay * 2, _SHORT_MAX) if loop.time() < tried + delay * 2 else _SHORT_FIRST
+            await asyncio.sleep(delay)
+            tried = loop.time()
+            self._again.clear()
+            keys, self._short = self._short, set()
+            if not self._shop.stopping and self.ledger.retry(keys):
+                self._rebind()
 
     # --- for the small servers ------------------------------------------------------------------
 

@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator, Sequence
 from edgefast.proxy.listeners import Listeners
 from edgefast.proxy.notify import notify
 from edgefast.proxy.settings import EXIT_GRACE, ProxySettings
-from edgefast.proxy.workers import Phase, Shop, WorkerSlot
+from edgefast.proxy.shop import Phase, Shop
+from edgefast.proxy.workers import WorkerSlot
 
 __all__ = ["Drain"]
 

@@ -188,7 +188,7 @@ class Ledger:
             if new is not None:
                 self.arena.restore(new.block)
             if old is not None:
-                self.arena.retire(old.block, epoch, wipe=key[0] == "secret")
+                self.arena.retire(old.block, epoch, wipe=key[0] in ("secret", "limit_store"))
         self.current = Table(epoch, version, shards, placed, touched, refused, kept)
 
     # --- workers --------------------------------------------------------------------------------

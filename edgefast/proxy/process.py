@@ -36,6 +36,7 @@ class WorkerProcess:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.pid = self._popen.pid
+        self.killed = False  # by this side, while it lived
         try:
             self._pidfd = os.pidfd_open(self.pid)
         except BaseException:
@@ -61,12 +62,20 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """Send SIGKILL, unless it has been reaped."""
-        if self._popen.returncode is None:
+        if self._popen.poll() is None:
+            self.killed = True
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
-    async def close(self) -> int:
-        """Kill if need be, reap, close; returns the exit status."""
-        self.kill()
+    async def close(self, grace: float = 0.0) -> int:
+        """Reap and close, after a kill unless it ends within `grace` s; returns the exit status."""
+        try:
+            if grace:
+                async with asyncio.timeout(grace):
+                    await self.exited()
+        except TimeoutError:
+            pass
+        finally:
+            self.kill()
         if self._popen.returncode is None:
             await self.exited()
         os.close(self._pidfd)

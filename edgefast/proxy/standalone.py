@@ -34,8 +34,9 @@ __all__ = ["NothingServed", "Outcome", "Standalone"]
 
 log = logging.getLogger(__name__)
 
-#: Seconds before the next look after one that failed for no reason that is known.
+#: Seconds before the next try after one that failed for no reason that is known; they double.
 _PAUSE = 1.0
+_PAUSE_MAX = 60.0
 
 
 class NothingServed(Exception):
@@ -87,12 +88,17 @@ class Standalone:
             # The agent's own start-up objects need no more collections either.
             gc.collect()
             gc.freeze()
+            pause = _PAUSE
             while True:
                 try:
                     self._report(await self._take(await watch_files(self._source, watch)))
+                    pause = _PAUSE
                 except Exception:
                     log.exception("the files could not be taken in; the table before stays")
-                    await asyncio.sleep(_PAUSE)
+                    self._source.tell_again()
+                    watch.look_now()
+                    await asyncio.sleep(pause)
+                    pause = min(pause * 2, _PAUSE_MAX)
         finally:
             watch.close()
 

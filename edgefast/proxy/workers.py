@@ -11,77 +11,64 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
+import signal
 import socket
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from edgefast.proxy import messages
-from edgefast.proxy.arena import Arena
-from edgefast.proxy.channel import MAX_DESCRIPTORS, Channel, ChannelClosed, ChannelError
-from edgefast.proxy.ledger import Ledger, Refusal
-from edgefast.proxy.limitmemory import LimitMemory
-from edgefast.proxy.listeners import Listeners, Place
+from edgefast.proxy.channel import Channel, ChannelClosed, ChannelError
+from edgefast.proxy.listeners import Place
 from edgefast.proxy.process import WorkerProcess
-from edgefast.proxy.settings import ACK_DEADLINE, PING_DEADLINE, PING_EVERY, STARTED_DEADLINE
+from edgefast.proxy.reserve import RESERVE
+from edgefast.proxy.settings import (
+    ACK_DEADLINE,
+    EXIT_SHORTAGE,
+    PING_DEADLINE,
+    PING_EVERY,
+    STARTED_DEADLINE,
+)
+from edgefast.proxy.shop import Phase, Shop
 from edgefast.proxy.stats import Segment
 
-__all__ = ["Phase", "Shop", "WorkerSlot"]
+__all__ = ["WorkerSlot"]
 
 log = logging.getLogger(__name__)
 
-#: serving -> draining (accept, but close connections) -> stopping (accept no more).
-Phase = Literal["serving", "draining", "stopping"]
-
 _DUMP_LIMIT = 256 * 1024 * 1024
-_DUMP_DEADLINE = 20.0
+#: A worker that does not answer is said to, before whoever asked gives up (cli/dump.py).
+_DUMP_DEADLINE = 4.0
 #: A worker that lived this long did not die of its start: its successor starts at once.
 _SETTLED_LIFE = 10.0
 _BACKOFF_FIRST = 0.1
 _BACKOFF_MAX = 5.0
 _BACKOFF_SERVED = 0.5
-#: places per message; each also costs up to 60 bytes of text
-_SOCKETS_PER_MESSAGE = MAX_DESCRIPTORS // 2
+#: Places per message: half of what a worker keeps in reserve for them (worker.py).
+_SOCKETS_PER_MESSAGE = 8
+#: Seconds until sockets that found no room in a worker are sent again.
+_SOCKETS_AGAIN = 0.5
+#: Ends that have another reason than the table that the worker was taking in.
+_EXCUSED = {
+    EXIT_SHORTAGE,
+    *(-one for one in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)),
+}
+
+#: Seconds for a worker that let go of its channel to be gone.
+_LAST_BREATH = 2.0
 
 _AgentChannel = Channel[messages.WorkerMessage]
 
 
-class Shop:
-    """What all slots share."""
-
-    def __init__(
-        self,
-        command: Sequence[str],
-        arena: Arena,
-        limits: LimitMemory,
-        ledger: Ledger,
-        listeners: Listeners,
-        log_level: str,
-        on_refused: Callable[[list[Refusal]], None],
-        on_poison: Callable[[], None],
-        on_progress: Callable[[], None],
-    ) -> None:
-        self.command = command
-        self.arena = arena
-        self.limits = limits
-        self.ledger = ledger
-        self.listeners = listeners
-        self.log_level = log_level
-        self.phase: Phase = "serving"
-        self.on_refused = on_refused
-        self.on_poison = on_poison
-        self.on_progress = on_progress
-
-    @property
-    def stopping(self) -> bool:
-        """Whether no worker may accept or be replaced any more."""
-        return self.phase == "stopping"
-
-
 class _WorkerLost(Exception):
     """The worker must be replaced; the text says why."""
+
+
+class _WorkerHung(_WorkerLost):
+    """It is alive, and does not do what it should."""
 
 
 class WorkerSlot:
@@ -154,16 +141,17 @@ class WorkerSlot:
     async def _live(self) -> None:
         """Go through one worker's life."""
         try:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            process, ours = RESERVE.spare(self._start)
         except OSError as error:  # out of descriptors: the next try waits
             log.error("worker %d cannot be started: %s", self.number, error.strerror)
             return
-        channel: _AgentChannel = Channel(ours, msgspec.msgpack.Decoder(messages.WorkerMessage))
-        process: WorkerProcess | None = None
+        channel: #: Seconds for a worker that let go of its channel to be gone.
+_LAST_BREATH = 2.0
+
+_AgentChannel = Channel(ours, msgspec.msgpack.Decoder(messages.WorkerMessage))
         why = ""
+        hung = False
         try:
-            process = WorkerProcess(self._shop.command, theirs)
-            theirs.close()
             self._forget_worker()
             self._has_served = False
             self.pid = process.pid
@@ -171,19 +159,32 @@ class WorkerSlot:
                 life.create_task(self._watch(process))
                 life.create_task(self._talk(channel, life))
         except* (_WorkerLost, ChannelClosed, ChannelError, TimeoutError, OSError) as group:
-            why = "; ".join(dict.fromkeys(str(one) or type(one).__name__ for one in _leaves(group)))
+            leaves = list(_leaves(group))
+            why = "; ".join(dict.fromkeys(str(one) or type(one).__name__ for one in leaves))
+            hung = any(isinstance(one, _WorkerHung | ChannelError | TimeoutError) for one in leaves)
         finally:
-            theirs.close()
-            status = await process.close() if process else None
+            # Its end of the channel is gone first: how it ends says whether its table is to blame.
+            status = await process.close(0.0 if hung else _LAST_BREATH)
             channel.close()
             pid = self.pid
             self._fail_dumps()
             self._forget_worker()
-            if self._shop.ledger.forget(self.number):
+            excused = not process.killed and status in _EXCUSED
+            if self._shop.ledger.forget(self.number, excused=excused):
                 self._shop.on_poison()
             self._shop.on_progress()
         if not self._shop.stopping:
             log.error("worker %d (pid %d) is gone, status %s: %s", self.number, pid, status, why)
+
+    def _start(self) -> tuple[WorkerProcess, socket.socket]:
+        """Start a process; raises OSError, with nothing left."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                return WorkerProcess(self._shop.command, theirs), ours
+            except BaseException:
+                ours.close()
+                raise
 
     async def _watch(self, process: WorkerProcess) -> None:
         status = await process.exited()
@@ -205,7 +206,9 @@ class WorkerSlot:
         life.create_task(self._send(channel))
         life.create_task(self._check(channel))
         while True:
-            message, _ = await channel.receive()
+            message, descriptors = await channel.receive()
+            for descriptor in descriptors:  # no word of a worker brings any
+                os.close(descriptor)
             self._heard = loop.time()
             self._on_message(message)
 
@@ -215,7 +218,10 @@ class WorkerSlot:
         match message:
             case messages.Refused(items):
                 self._refused += items
-            case messages.Ack(epoch):
+            case messages.Taking():
+                if self._ack_due is not None:
+                    self._ack_due = self._heard + ACK_DEADLINE
+            case messages.Ack(epoch, short):
                 refused, self._refused = self._refused, []
                 self._ack_due = None
                 self._has_served = True
@@ -225,8 +231,14 @@ class WorkerSlot:
                     raise ChannelError(str(error)) from None
                 if fresh:
                     self._shop.on_refused(fresh)
+                if short:
+                    self._shop.on_short({(type_, name) for type_, name, _ in refused})
                 self.wake()
                 self._shop.on_progress()
+            case messages.SocketsLost(places):
+                for place in places:
+                    self._told_places.pop(place, None)
+                asyncio.get_running_loop().call_later(_SOCKETS_AGAIN, self.wake)
             case messages.Pong(_, connections, active):
                 self.connections, self.active = connections, active
             case messages.DumpPart(number, data, last):
@@ -342,10 +354,11 @@ class WorkerSlot:
             async with asyncio.timeout(PING_DEADLINE):
                 await channel.send(messages.Ping(number := number + 1))
             await asyncio.sleep(PING_EVERY)
+            RESERVE.fill()
             if self._ack_due is not None and loop.time() > self._ack_due:
-                raise _WorkerLost(f"did not take in a table within {ACK_DEADLINE:g} s")
+                raise _WorkerHung(f"did not take in a table within {ACK_DEADLINE:g} s")
             if loop.time() - self._heard > PING_DEADLINE:
-                raise _WorkerLost(f"silent for {PING_DEADLINE:g} s")
+                raise _WorkerHung(f"silent for {PING_DEADLINE:g} s")
 
 
 def _parts(items: Sequence[Place], size: int) -> Iterable[Sequence[Place]]:

@@ -35,10 +35,11 @@ def _explain(error: BaseException) -> Refusal | None:
         case Refused():
             return error.refusal
         case ssl.SSLCertVerificationError():
-            return Refusal("tls", f"TLS: {error.verify_message or 'the certificate is not valid'}")
+            why = getattr(error, "verify_message", None) or "the certificate is not valid"
+            return Refusal("tls", f"TLS: {why}")
         case ssl.SSLError():
-            words = (error.reason or "the handshake failed").lower().replace("_", " ")
-            return Refusal("tls", f"TLS: {words}")
+            why = getattr(error, "reason", None) or "the handshake failed"
+            return Refusal("tls", f"TLS: {why.lower().replace('_', ' ')}")
         case socket.gaierror():
             return Refusal("connect", f"its name does not resolve ({error.strerror})")
         case AuthenticationError():

@@ -16,7 +16,9 @@ from edgefast import ir
 KEY = "6:ns/web3:m=04:test"
 
 
-def limit(requests: int = 1, *, counter: str = KEY, name: str = "ns/limits#0", **settings: Any) -> ir.RateLimit:
+def limit(
+    requests: int = 1, *, counter: str = KEY, name: str = "ns/limits#0", **settings: Any
+) -> ir.RateLimit:
     return ir.RateLimit(name=name, counter=counter, requests=requests, unit=3600, **settings)
 
 
@@ -29,7 +31,9 @@ def hold(world: World, *, timeout: int = 60_000, fail_closed: bool = False) -> H
 async def serve(world: World, *limits: ir.RateLimit, **http: Any) -> Client:
     backend = await world.backend(lambda call: b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
     rule = make_rule(rate_limits=limits)
-    port = await world.serve(make_fleet(make_listener(**http), make_host(rule), make_cluster(backend.port)))
+    port = await world.serve(
+        make_fleet(make_listener(**http), make_host(rule), make_cluster(backend.port))
+    )
     return await world.client(port)
 
 
@@ -48,7 +52,9 @@ async def test_the_first_n_pass(world: World) -> None:
     assert {line["limit"] for line in lines} == {"ns/limits#0"}
     assert [line["limit_remaining"] for line in lines] == [2, 1, 0, 0, 0]
     assert all(line["limit_window"] % 3600 == 0 for line in lines)
-    assert all("backend" not in line or line["status"] == 200 for line in lines if line["status"] == 200)
+    assert all(
+        "backend" not in line or line["status"] == 200 for line in lines if line["status"] == 200
+    )
 
 
 async def test_a_refusal_is_chunked_and_empty(world: World) -> None:
@@ -181,7 +187,12 @@ async def test_counters_survive_a_new_table(world: World) -> None:
     client = await world.client(await world.serve(fleet))
     assert await statuses(client, 1) == [200]
     other = make_rule(route="ns/first", rate_limits=(limit(2),))
-    world.apply(make_fleet(make_host(("/other", other), make_rule(rate_limits=(limit(3),))), make_cluster(backend.port)))
+    world.apply(
+        make_fleet(
+            make_host(("/other", other), make_rule(rate_limits=(limit(3),))),
+            make_cluster(backend.port),
+        )
+    )
     assert await statuses(client, 3) == [200, 200, 429]
 
 
@@ -306,7 +317,9 @@ async def test_bodies_and_mirrors_wait_too(world: World) -> None:
 
     main, copy = await world.backend(note), await world.backend(note)
     rule = make_rule(rate_limits=(limit(1),), mirrors=(ir.Mirror(cluster="copy"),))
-    fleet = make_fleet(make_host(rule), make_cluster(main.port), make_cluster(copy.port, name="copy"))
+    fleet = make_fleet(
+        make_host(rule), make_cluster(main.port), make_cluster(copy.port, name="copy")
+    )
     client = await world.client(await world.serve(fleet))
     for expected in (200, 429):
         body = b"x" * 1000
@@ -329,13 +342,26 @@ async def test_a_large_body_stops_at_its_bound_while_it_waits(world: World) -> N
     await client.send(make_request(method="POST", body=b"x" * 2_000_000)[: 1 << 16])
     await world.until(lambda: store.batches)
     store.answer()
-    await client.send(b"x" * (2_000_000 + len(make_request(method="POST", body=b"x" * 2_000_000)) - 2_000_000 - (1 << 16)))
+    await client.send(
+        b"x"
+        * (
+            2_000_000
+            + len(make_request(method="POST", body=b"x" * 2_000_000))
+            - 2_000_000
+            - (1 << 16)
+        )
+    )
     assert (await client.response()).status == 200
 
 
 async def test_redirects_are_limited(world: World) -> None:
     store = hold(world)
-    rule = ir.Rule(route="ns/web", index=0, redirect=ir.Redirect(hostname="other.test"), rate_limits=(limit(1),))
+    rule = ir.Rule(
+        route="ns/web",
+        index=0,
+        redirect=ir.Redirect(hostname="other.test"),
+        rate_limits=(limit(1),),
+    )
     client = await world.client(await world.serve(make_fleet(rule)))
     await client.send(make_request())
     await world.until(lambda: store.batches)
@@ -348,7 +374,10 @@ async def test_preflights_are_not_counted(world: World) -> None:
     rule = make_rule(cors=ir.Cors(allow_origins=("*",)), rate_limits=(limit(1),))
     backend = await world.backend(lambda call: b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
     client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
-    preflight = make_request(method="OPTIONS", headers=[("origin", "http://a.test"), ("access-control-request-method", "PUT")])
+    preflight = make_request(
+        method="OPTIONS",
+        headers=[("origin", "http://a.test"), ("access-control-request-method", "PUT")],
+    )
     answers: list[Response] = [await client.ask(preflight) for _ in range(3)]
     assert {one.status for one in answers} == {204}
     plain = make_request(headers=[("origin", "http://a.test")])

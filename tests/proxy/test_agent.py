@@ -138,7 +138,7 @@ def test_a_worker_has_only_its_own_descriptors() -> None:
         await agent.publish(make_fleet(port))
         names, maps = look_into(agent.slots[0].pid)
         assert sum(name.startswith("socket:") for name in names) <= 8
-        assert sum("memfd" in name for name in names) == 2  # the arena and its own counters
+        assert sum("memfd" in name for name in names) == 3  # arena, limits, its own counters
         os.close(secret)
         arena = [line for line in maps if "edgefast-table" in line]
         assert arena
@@ -201,8 +201,10 @@ def test_a_refused_resource_is_a_problem_and_the_rest_is_served() -> None:
         # A successor gets the table without it, and it does not come back by itself.
         os.kill(agent.slots[0].pid, signal.SIGKILL)
         await until(lambda: agent.slots[0].restarts and agent.ready, "successor")
+        assert not published.acknowledged
+        assert published.refused == 1
+        published = await agent.publish(make_fleet(port, mark="v3"))
         assert published.acknowledged
-        await agent.publish(make_fleet(port, mark="v3"))
         assert agent.problems == ()
 
     with_agent(talk, faulty=True)

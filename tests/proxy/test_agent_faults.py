@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import time
 
 import pytest
 
+from edgefast.proxy import agent as agent_module
 from edgefast.proxy import settings, workers
 from edgefast.proxy.agent import Agent
 from edgefast.table import Shards
@@ -25,8 +27,13 @@ def test_a_table_that_kills_workers_is_taken_back() -> None:
 
     async def talk(agent: Agent) -> None:
         await agent.publish(make_fleet(port))
+        first = agent.ledger.current.version
         published = await agent.publish(with_cluster(make_fleet(port, mark="v2"), "die-now"))
-        assert "workers died" in published.problems[0].text()
+        await until(lambda: agent.problems, "verdict")
+        assert "workers died" in agent.problems[0].text()
+        assert not published.acknowledged
+        assert agent.ledger.current.version == first
+        assert published.served in ("", first)  # "": it was not waited for until the verdict
         await until(lambda: agent.ready, "recovery")
         assert {await mark_of(port) for _ in range(10)} == {"v1"}
         await agent.publish(make_fleet(port, mark="v3"))
@@ -44,13 +51,107 @@ def test_a_worker_that_hangs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
     async def talk(agent: Agent) -> None:
         await agent.publish(make_fleet(port))
         pids = {slot.pid for slot in agent.slots}
-        published = await agent.publish(with_cluster(make_fleet(port, mark="v2"), "hang"))
-        assert "workers died" in published.problems[0].text()
+        await agent.publish(with_cluster(make_fleet(port, mark="v2"), "hang"))
+        await until(lambda: agent.problems, "verdict")
+        assert "workers died" in agent.problems[0].text()
         await until(lambda: agent.ready, "recovery")
         assert pids.isdisjoint({slot.pid for slot in agent.slots})
         assert await mark_of(port) == "v1"
 
     with_agent(talk, faulty=True)
+
+
+def test_a_table_that_is_taken_back_is_not_said_to_be_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(agent_module, "_PATIENCE", 30.0)
+    port = free_port()
+
+    async def talk(agent: Agent) -> None:
+        first = (await agent.publish(make_fleet(port))).version
+        published = await agent.publish(with_cluster(make_fleet(port, mark="v2"), "die-now"))
+        assert not published.acknowledged
+        assert published.served == first
+        assert "workers died" in published.problems[0].text()
+
+    with_agent(talk, faulty=True)
+
+
+def test_nobody_waits_twice_for_a_worker_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_module, "_PATIENCE", 0.3)
+    port = free_port()
+
+    async def talk(agent: Agent) -> None:
+        await agent.publish(make_fleet(port))
+        os.kill(agent.slots[0].pid, signal.SIGSTOP)
+        try:
+            assert not (await agent.publish(make_fleet(port, mark="v2"))).acknowledged
+            # As long as this takes: the healthy worker is waited for, the other one is not.
+            monkeypatch.setattr(agent_module, "_PATIENCE", 30.0)
+            for mark in ("v3", "v4", "v5"):
+                assert not (await agent.publish(make_fleet(port, mark=mark))).acknowledged
+                healthy = agent.ledger.held_by(1)
+                assert healthy is not None
+                assert healthy.epoch == agent.ledger.current.epoch
+        finally:
+            os.kill(agent.slots[0].pid, signal.SIGCONT)
+        await until(lambda: agent.ledger.settled is agent.ledger.current, "the late worker")
+        assert (await agent.publish(make_fleet(port, mark="v6"))).acknowledged
+        assert {await mark_of(port) for _ in range(10)} == {"v6"}
+
+    with_agent(talk)
+
+
+def test_workers_that_run_short_are_no_verdict_on_the_table() -> None:
+    port = free_port()
+
+    async def talk(agent: Agent) -> None:
+        await agent.publish(make_fleet(port))
+        await agent.publish(with_cluster(make_fleet(port, mark="v2"), "starve"))
+        await until(lambda: sum(slot.restarts for slot in agent.slots) >= 2, "deaths")
+        assert agent.problems == ()
+        assert (await agent.publish(make_fleet(port, mark="v3"))).changed
+        await until(lambda: agent.ready, "recovery")
+        assert {await mark_of(port) for _ in range(10)} == {"v3"}
+
+    with_agent(talk, faulty=True)
+
+
+def test_what_is_refused_for_a_shortage_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_module, "_SHORT_FIRST", 0.01)
+    port = free_port()
+
+    async def talk(agent: Agent) -> None:
+        told: list[int] = []
+        agent.on_problems = lambda problems: told.append(len(problems))
+        await agent.publish(with_cluster(make_fleet(port), "short"))
+        await until(lambda: 1 in told, "refusal")
+        await until(lambda: agent.problems == (), "another try")
+        await until(lambda: told[-1] == 0, "word of it")
+        assert ("cluster", "short") in agent.ledger.current.placed
+
+    with_agent(talk, faulty=True)
+
+
+def test_a_report_that_fails_hurts_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    """Standard error may be full, or nobody may read it any more."""
+    port = free_port()
+
+    async def talk(agent: Agent) -> None:
+        def fail(_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        agent.on_problems = fail
+        await agent.publish(make_fleet(port))
+        pids = [slot.pid for slot in agent.slots]
+        await agent.publish(with_cluster(make_fleet(port, mark="v2"), "refuse-me"))
+        await until(lambda: agent.ledger.settled is agent.ledger.current, "table")
+        assert agent.problems
+        assert {await mark_of(port) for _ in range(10)} == {"v2"}
+        assert [slot.pid for slot in agent.slots] == pids
+
+    with_agent(talk, faulty=True)
+    assert "could not be reported" in caplog.text
 
 
 def test_a_silent_worker_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,8 @@ def site(origin: RecordingOrigin) -> Iterator[Site]:
     half = [make.backend_ref("origin", 1), make.backend_ref("missing", 1)]
     limit = {"type": "ExtensionRef", "extensionRef": {
         "group": make.EDGE, "kind": "RateLimitFilter", "name": "limit"}}  # fmt: skip
+    missing = {"type": "ExtensionRef", "extensionRef": {
+        "group": make.EDGE, "kind": "RateLimitFilter", "name": "missing"}}  # fmt: skip
     rules = [
         make.rule("origin", matches=[make.path("/ok")]),
         make.rule("missing", matches=[make.path("/missing")]),
@@ -35,8 +37,9 @@ def site(origin: RecordingOrigin) -> Iterator[Site]:
         make.rule("empty", matches=[make.path("/empty")]),
         make.rule("refused", matches=[make.path("/refused")]),
         make.rule("origin", matches=[make.path("/limited")], filters=[limit]),
+        make.rule("origin", matches=[make.path("/no-limit")], filters=[missing]),
     ]
-    limited = {"type": "Global", "global": {"rules": [{"limit": {"requests": 1, "unit": "Hour"}}]}}
+    limited = {"type": "Global", "global": {"rules": [{"limit": {"requests": 0, "unit": "Hour"}}]}}
     unready = make.service("empty", [("127.0.0.1", origin.port)])
     unready[1]["endpoints"][0]["conditions"] = {"ready": False, "serving": False}
     objects = [
@@ -66,7 +69,7 @@ def check_own(answer: Response, status: int, *, empty: bool) -> None:
 
 EMPTY = {
     "/missing": 500, "/nothing": 500, "/zero": 500, "/wrong-port": 500, "/no-grant": 500,
-    "/limited": 500, "/none": 404, "/ok-not": 404, "/": 404, "/OK": 404,
+    "/no-limit": 500, "/none": 404, "/ok-not": 404, "/": 404, "/OK": 404,
 }  # fmt: skip
 WORDS = {"/empty": 503, "/refused": 503}
 
@@ -90,6 +93,21 @@ def test_head_gets_the_head_only(target: str, status: int, site: Site) -> None:
     with site.client() as client:
         assert client.request("HEAD", target).status == status
         assert client.request("GET", "/ok").status == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "HEAD"])
+def test_a_limited_request(method: str, site: Site, origin: RecordingOrigin) -> None:
+    """Chunked and empty, marked, and the backend hears nothing (spec 7)."""
+    origin.take()
+    with site.client() as client:
+        answer = client.request(method, "/limited", body=b"x" * 100 if method == "POST" else b"")
+        assert answer.status == 429
+        assert answer.value("x-edge-ratelimited") == "true"
+        assert answer.value("x-edge-upstream-service-time") is None
+        assert answer.value("transfer-encoding") == "chunked" and answer.body == b""
+        assert client.request("GET", "/ok").status == 200
+    origin.turn()
+    assert [message.target for message in origin.take().messages] == [b"/ok"]
 
 
 def test_head_404_says_length_zero(site: Site) -> None:

@@ -1,0 +1,54 @@
+"""Shop: what all places of workers share, and the phase that they follow.
+
+In: made once by the agent. Out: read by every slot (workers.py) and the drain. Must never decide
+anything: it only says where things are and whom to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from edgefast.proxy.arena import Arena
+from edgefast.proxy.ledger import Key, Ledger, Refusal
+from edgefast.proxy.limitmemory import LimitMemory
+from edgefast.proxy.listeners import Listeners
+
+__all__ = ["Phase", "Shop"]
+
+#: serving -> draining (accept, but close connections) -> stopping (accept no more).
+Phase = Literal["serving", "draining", "stopping"]
+
+
+class Shop:
+    """What all slots share."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        arena: Arena,
+        limits: LimitMemory,
+        ledger: Ledger,
+        listeners: Listeners,
+        log_level: str,
+        on_refused: Callable[[list[Refusal]], None],
+        on_short: Callable[[set[Key]], None],
+        on_poison: Callable[[], None],
+        on_progress: Callable[[], None],
+    ) -> None:
+        self.command = command
+        self.arena = arena
+        self.limits = limits
+        self.ledger = ledger
+        self.listeners = listeners
+        self.log_level = log_level
+        self.phase: Phase = "serving"
+        self.on_refused = on_refused
+        self.on_short = on_short
+        self.on_poison = on_poison
+        self.on_progress = on_progress
+
+    @property
+    def stopping(self) -> bool:
+        """Whether no worker may accept or be replaced any more."""
+        return self.phase == "stopping"

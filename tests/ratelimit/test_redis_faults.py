@@ -1,0 +1,447 @@
+"""A Redis that is stopped, silent, slow, refusing, restarted, wrong or cut off: every check is answered, nothing piles up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from ratelimit.caller import PATIENCE, Ask, calling, config_of
+from ratelimit.servers import RedisServer, running
+from wire.harness.ports import free_port
+
+CHECK = Ask(b"counter", limit=1_000_000)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[RedisServer]:
+    """A server that a test may treat as it likes."""
+    with running(tmp_path) as server:
+        yield server
+
+
+def connections(server: RedisServer) -> int:
+    """Connections the server has, but for the one that asks."""
+    with contextlib.closing(server.client()) as client:
+        return len(client.client_list()) - 1
+
+
+async def until(check: Any, what: str) -> None:
+    end = asyncio.get_running_loop().time() + PATIENCE
+    while not check():
+        assert asyncio.get_running_loop().time() < end, f"no {what}"
+        await asyncio.sleep(0.005)
+
+
+def test_the_first_batch_waits_for_the_connection(server: RedisServer) -> None:
+    async def talk() -> None:
+        async with calling(config_of(server.address)) as caller:
+            assert (await caller.take(CHECK, Ask(b"b", n=2)))[1] is not None
+            assert caller.store.state() == {
+                "kind": "redis",
+                "mode": "single",
+                "available": True,
+                "connected": True,
+                "primaries": [{"name": server.address, "connected": True, "breaker": "closed"}],
+                "errors": {},
+                "last_error": "",
+            }
+            assert connections(server) == 1
+        await until(lambda: connections(server) == 0, "end of the connection")
+
+    uvloop.run(talk())
+
+
+def test_names_are_looked_up(server: RedisServer) -> None:
+    async def talk() -> None:
+        async with calling(config_of(f"localhost:{server.port}")) as caller:
+            await caller.settled(CHECK)
+        async with calling(config_of("no-such-host.invalid:6379")) as caller:
+            outcomes = await caller.until_unavailable(CHECK)
+            assert any("does not resolve" in str(outcome) for outcome in outcomes)
+
+    uvloop.run(talk())
+
+
+def test_a_refusing_port_answers_at_once(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    async def talk() -> None:
+        port = free_port()
+        async with calling(config_of(f"127.0.0.1:{port}", fail_closed=True)) as caller:
+            outcomes = await caller.until_unavailable(CHECK)
+            assert set(outcomes) == {"Connection refused"}
+            assert await caller.one(CHECK) == "Connection refused", "asked all the same"
+            state = caller.store.state()
+            assert (state["connected"], state["available"]) == (False, False)
+            late = RedisServer(tmp_path, port=port)
+            try:
+                await asyncio.to_thread(late.start)
+                await caller.until_settled(CHECK)
+            finally:
+                late.kill()
+            await until(lambda: not caller.store.available, "an open breaker")
+
+    with caplog.at_level(logging.INFO, "edgefast.ratelimit"):
+        uvloop.run(talk())
+    warnings = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
+    assert len(warnings) == 3, warnings
+    assert "does not serve: Connection refused; limited requests get 500" in warnings[0]
+    assert "serves again" in warnings[1]
+    assert "does not serve" in warnings[2]
+    assert len(caplog.records) <= 8, "nothing is logged per request or attempt"
+
+
+def test_silence_opens_the_breaker_after_three_timeouts(own: RedisServer) -> None:
+    async def talk() -> None:
+        async with calling(config_of(own.address, timeout=20)) as caller:
+            await caller.until_settled(CHECK)
+            own.pause()
+            try:
+                outcomes = await caller.until_unavailable(CHECK)
+                assert outcomes == [None] * 3
+                assert caller.abandoned == 3
+                refused = await caller.one(CHECK)
+                assert refused == "it does not answer in time"
+                assert caller.abandoned == 3, "answered without waiting"
+            finally:
+                own.resume()
+            await caller.until_settled(CHECK)
+            assert connections(own) == 1
+            errors = caller.store.state()["errors"]
+            assert isinstance(errors, dict) and errors["timeout"] >= 3
+
+    uvloop.run(talk())
+
+
+def test_a_silent_server_gets_one_attempt_at_a_time() -> None:
+    async def talk() -> None:
+        open_now, most, accepted = 0, 0, 0
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal open_now, most, accepted
+            accepted += 1
+            open_now += 1
+            most = max(most, open_now)
+            with contextlib.suppress(ConnectionError):
+                while await reader.read(4096):
+                    pass
+            open_now -= 1
+            writer.close()
+
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        address = "127.0.0.1:%d" % server.sockets[0].getsockname()[1]
+        async with calling(config_of(address, timeout=5)) as caller:
+            assert await caller.until_unavailable(CHECK) == [None] * 3
+            await until(lambda: accepted >= 4, "further attempts")
+        await until(lambda: not open_now, "end of the last attempt")
+        server.close()
+        assert most == 1, "the old connection is closed before a new one is made"
+
+    uvloop.run(talk())
+
+
+def test_a_server_that_is_too_slow_stays_out(own: RedisServer) -> None:
+    """One that answers every command late is not taken back by answering late to the attempts."""
+
+    async def talk() -> None:
+        ports: set[asyncio.Task[None]] = set()
+
+        async def delay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            up, down = await asyncio.open_connection("127.0.0.1", own.port)
+
+            async def there() -> None:
+                while data := await reader.read(65536):
+                    down.write(data)
+                down.close()
+
+            task = asyncio.create_task(there())
+            ports.add(task)
+            with contextlib.suppress(ConnectionError):
+                while data := await up.read(65536):
+                    await asyncio.sleep(lateness)
+                    writer.write(data)
+            writer.close()
+
+        lateness = 0.1
+        proxy = await asyncio.start_server(delay, "127.0.0.1", 0)
+        address = "127.0.0.1:%d" % proxy.sockets[0].getsockname()[1]
+        async with calling(config_of(address, timeout=50)) as caller:
+            outcomes = await caller.until_unavailable(CHECK)
+            assert not any(isinstance(outcome, tuple) for outcome in outcomes)
+            before = own.calls("evalsha")
+            await until(lambda: own.calls("evalsha") >= before + 2, "two more attempts")
+            assert not caller.store.available
+            lateness = 0.0
+            await caller.until_settled(CHECK)
+        proxy.close()
+        await asyncio.gather(*ports, return_exceptions=True)
+
+    uvloop.run(talk())
+
+
+def test_one_slow_answer_is_abandoned_and_never_told(own: RedisServer) -> None:
+    async def talk() -> None:
+        async with calling(config_of(own.address, timeout=40)) as caller:
+            await caller.until_settled(CHECK)
+            client = own.client()
+            sleeping = asyncio.create_task(
+                asyncio.to_thread(client.execute_command, "DEBUG", "SLEEP", "0.3")
+            )
+            # The server is asleep when a check is not answered in its time; until then they are counted.
+            while isinstance(await caller.one(CHECK), tuple):
+                pass
+            await sleeping
+            client.close()
+            await caller.until_settled(CHECK)
+            assert connections(own) == 1
+
+    uvloop.run(talk())
+
+
+def test_a_restarted_empty_server_counts_from_zero(own: RedisServer) -> None:
+    async def talk() -> None:
+        async with calling(config_of(own.address)) as caller:
+            check = Ask(b"restart", n=6)
+            assert (await caller.settled(check))[:2] == (6, 4)
+            assert (await caller.settled(check))[:2] == (4, 0)
+            own.kill()
+            outcomes = await caller.until_unavailable(check)
+            assert "Connection refused" in outcomes
+            own.start()
+            assert (await caller.until_settled(check))[:2] == (6, 4)
+            assert connections(own) == 1
+
+    uvloop.run(talk())
+
+
+def test_a_lost_connection_is_replaced_and_its_batch_fails(own: RedisServer) -> None:
+    """Whether the batch was counted cannot be known, so it is not sent again."""
+
+    async def talk() -> None:
+        async with calling(config_of(own.address)) as caller:
+            await caller.settled(CHECK)
+            own.pause()
+            batch = asyncio.create_task(caller.one(CHECK))
+            await asyncio.sleep(0)  # it is written
+            own.kill()
+            assert await batch == "the connection was lost"
+            own.start()
+            await caller.until_settled(CHECK)
+
+    uvloop.run(talk())
+
+
+def test_a_killed_connection_at_idle_is_replaced_at_once(own: RedisServer) -> None:
+    async def talk() -> None:
+        async with calling(config_of(own.address)) as caller:
+            await caller.settled(CHECK)
+            for _ in range(5):
+                with contextlib.closing(own.client()) as client:
+                    client.client_kill_filter(_type="normal", skipme=True)
+                await until(lambda: connections(own) == 1, "a new connection")
+            await caller.until_settled(CHECK)
+            assert caller.store.available
+
+    uvloop.run(talk())
+
+
+def test_passwords(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    secret, guess = "s3cr3t-0f-th3-st0r3", "wr0ng-gu3ss"
+
+    async def talk() -> None:
+        with running(tmp_path, "--requirepass", secret, password=secret) as server:
+            async with calling(config_of(server.address, password=secret)) as caller:
+                await caller.settled(CHECK)
+            wrong = config_of(server.address, password=guess)
+            async with calling(wrong) as caller:
+                outcomes = await caller.until_unavailable(CHECK)
+                assert set(outcomes) == {"the store refuses the user or the password"}
+                shown = f"{caller.store!r} {caller.store.state()} {wrong!r}"
+                assert guess not in shown
+                assert "the store refuses the user or the password" in shown
+                with contextlib.closing(server.client()) as client:
+                    client.config_set("requirepass", guess)
+                await caller.until_settled(CHECK)
+            async with calling(config_of(server.address)) as caller:
+                outcomes = await caller.until_unavailable(CHECK)
+                assert set(outcomes) == {"the store wants a password"}
+
+    with caplog.at_level(logging.DEBUG):
+        uvloop.run(talk())
+    assert "refuses the user or the password" in caplog.text
+    assert secret not in caplog.text and guess not in caplog.text
+
+
+def test_a_password_that_nobody_asked_for(server: RedisServer) -> None:
+    async def talk() -> None:
+        async with calling(config_of(server.address, password="surplus")) as caller:
+            outcomes = await caller.until_unavailable(CHECK)
+            assert set(outcomes) == {"the store refuses the user or the password"}
+
+    uvloop.run(talk())
+
+
+def test_users_and_databases(own: RedisServer) -> None:
+    async def talk() -> None:
+        with contextlib.closing(own.client()) as client:
+            rules = "on >pw ~ef:* +evalsha +script|load +auth +select +get +set +time"
+            client.execute_command("ACL", "SETUSER", "limits", *rules.split())
+            client.execute_command("ACL", "SETUSER", "reader", *"on >pw ~ef:* +@read +auth".split())
+        config = config_of(own.address, user="limits", password="pw", database=3)
+        async with calling(config) as caller:
+            assert (await caller.settled(Ask(b"db", n=2)))[0] == 2
+        with contextlib.closing(own.client()) as client:
+            assert client.dbsize() == 0
+            client.execute_command("SELECT", 3)
+            assert client.exists("ef:{%02x}:db" % (__import__("zlib").crc32(b"db") & 63))
+        async with calling(config_of(own.address, user="reader", password="pw")) as caller:
+            outcomes = await caller.until_unavailable(CHECK)
+            assert set(outcomes) == {"the user may not run the script or write the keys"}
+
+    uvloop.run(talk())
+
+
+def test_a_password_changed_under_the_connection(own: RedisServer) -> None:
+    async def talk() -> None:
+        with contextlib.closing(own.client()) as client:
+            client.execute_command("ACL", "SETUSER", "limits", "on", ">old", "~*", "+@all")
+            async with calling(config_of(own.address, user="limits", password="old")) as caller:
+                await caller.settled(CHECK)
+                client.execute_command("ACL", "DELUSER", "limits")  # ends its connections
+                await caller.until_unavailable(CHECK)
+                client.execute_command("ACL", "SETUSER", "limits", "on", ">old", "~*", "+@all")
+                await caller.until_settled(CHECK)
+
+    uvloop.run(talk())
+
+
+def test_a_replica_is_no_primary(own: RedisServer) -> None:
+    """READONLY, and MASTERDOWN when it may not serve stale data: find the primary again, nothing was counted."""
+
+    async def talk() -> None:
+        with contextlib.closing(own.client()) as client:
+            async with calling(config_of(own.address)) as caller:
+                await caller.settled(CHECK)
+                client.execute_command("REPLICAOF", "127.0.0.1", str(free_port()))
+                outcomes = await caller.until_unavailable(CHECK)
+                assert set(outcomes) == {"the server is a replica"}
+                client.config_set("replica-serve-stale-data", "no")
+                await until(
+                    lambda: "without its primary" in str(caller.store.state()["last_error"]),
+                    "MASTERDOWN",
+                )
+                client.execute_command("REPLICAOF", "NO", "ONE")
+                _, remaining, *_ = await caller.until_settled(CHECK)
+                assert remaining == CHECK.limit - 2, "no batch was counted twice"
+
+    uvloop.run(talk())
+
+
+def test_a_batch_survives_a_short_absence_of_the_primary(own: RedisServer) -> None:
+    """It was refused, not counted: it is sent again as soon as the server is a primary again, within its time."""
+
+    async def talk() -> None:
+        with contextlib.closing(own.client()) as client:
+            async with calling(config_of(own.address)) as caller:
+                await caller.settled(CHECK)
+                commands = client.pipeline(transaction=False)
+                commands.execute_command("CLIENT", "PAUSE", "60000", "WRITE")
+                commands.execute_command("REPLICAOF", "127.0.0.1", str(free_port()))
+                commands.execute()
+                batch = asyncio.create_task(caller.one(CHECK))
+                await until(lambda: own.calls("evalsha") >= 3, "READONLY")
+                client.execute_command("REPLICAOF", "NO", "ONE")
+                client.execute_command("CLIENT", "UNPAUSE")
+                assert await batch is not None
+
+    uvloop.run(talk())
+
+
+def test_a_store_without_memory_fails_batch_by_batch(own: RedisServer) -> None:
+    async def talk() -> None:
+        with contextlib.closing(own.client()) as client:
+            async with calling(config_of(own.address)) as caller:
+                await caller.settled(CHECK)
+                client.config_set("maxmemory", "1")
+                for _ in range(5):
+                    assert await caller.one(CHECK) == "the store is out of memory"
+                assert caller.store.available, "it answers, so nobody has to wait for it"
+                client.config_set("maxmemory", "0")
+                await caller.settled(CHECK)
+
+    uvloop.run(talk())
+
+
+def test_a_server_that_loads_its_data(own: RedisServer) -> None:
+    async def talk() -> None:
+        with contextlib.closing(own.client()) as client:
+            client.execute_command("DEBUG", "POPULATE", "2000", "x", "100")
+            client.execute_command("SAVE")
+            own.kill()
+            slow = ("--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024")
+            starting = asyncio.create_task(asyncio.to_thread(own.start, *slow))
+            async with calling(config_of(own.address)) as caller:
+                last = lambda: str(caller.store.state()["last_error"])  # noqa: E731
+                await until(lambda: "is loading its data" in last(), "LOADING")
+                await caller.until_settled(CHECK)
+            await starting
+
+    uvloop.run(talk())
+
+
+def test_what_is_no_redis() -> None:
+    async def talk() -> None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(ConnectionError):
+                await reader.read(100)
+                writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                await reader.read(1000)
+            writer.close()
+
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        address = "127.0.0.1:%d" % server.sockets[0].getsockname()[1]
+        async with calling(config_of(address)) as caller:
+            outcomes = await caller.until_unavailable(CHECK)
+            assert all(isinstance(outcome, str) for outcome in outcomes)
+        server.close()
+
+    uvloop.run(talk())
+
+
+def test_closing_fails_what_is_under_way(own: RedisServer) -> None:
+    async def talk() -> None:
+        async with calling(config_of(own.address)) as caller:
+            await caller.settled(CHECK)
+            own.pause()
+            try:
+                batch = asyncio.create_task(caller.one(CHECK))
+                await asyncio.sleep(0)
+                caller.store.close()
+                assert await batch == "the store is not used any more"
+                assert await caller.one(CHECK) is not None, "answered, not waited for"
+            finally:
+                own.resume()
+        await until(lambda: connections(own) == 0, "end of the connection")
+
+    uvloop.run(talk())
+
+
+def test_a_store_that_never_was_reached_can_be_closed() -> None:
+    async def talk() -> None:
+        with socket.create_server(
+            ("127.0.0.1", 0)
+        ) as silent:  # accepts by the kernel, never answers
+            address = "127.0.0.1:%d" % silent.getsockname()[1]
+            async with calling(config_of(address)) as caller:
+                batch = asyncio.create_task(caller.one(CHECK))
+                await asyncio.sleep(0)
+                caller.store.close()
+                assert await batch == "the store is not used any more"
+
+    uvloop.run(talk())
