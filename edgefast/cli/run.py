@@ -238,7 +238,9 @@ def _level_of(loaded: LoadedConfig) -> str:
 
 
 def _say(line: str) -> None:
-    click.echo(line, err=True)
+    # A disk that is full or a reader that is gone must not end the service.
+    with contextlib.suppress(OSError):
+        click.echo(line, err=True)
 
 
 def _refuse(problems: tuple[Problem, ...]) -> NoReturn:

@@ -28,6 +28,7 @@ cdef enum:
     LOG_FLUSH_MS = 100  # or after that time
     LOG_FIELD = 512  # bytes of a client-sent value in a log line; the rest is cut
     LIMIT_PART = 128  # bytes of a distinct value in a counter's key; longer ones are digested
+    LIMIT_MOST = 65535  # requests that one check counts: the script takes two bytes
     LIMIT_BATCH = 512  # counters asked for at once
     LIMIT_SPENT = 65536  # counters remembered as spent
     PROXY_LINE = 108  # PROXY protocol v1 line, from its specification 2.1

@@ -98,7 +98,7 @@ cdef class Limiter:
 
     cdef int enqueue(self, Exchange ex, Limit limit, bytes key) except -1:
         cdef Check check = self.turn.get(key)
-        if check is None or check.limit != limit.requests or check.sliding != limit.sliding:
+        if check is None or check.limit != limit.requests or check.sliding != limit.sliding or check.n == LIMIT_MOST:
             check = Check.__new__(Check)
             check.key = key
             check.limit = limit.requests

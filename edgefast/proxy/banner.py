@@ -99,6 +99,13 @@ class Banner:
             self._say(f"files changed, the table did not ({outcome.took:.0f} ms)")
         elif published.acknowledged:
             self._say(f"table {published.version[:8]} is served ({outcome.took:.0f} ms)")
+        elif published.served:
+            self._say(
+                f"table {published.version[:8]} was taken back: {published.served[:8]} is served"
+            )
+        elif published.refused:
+            what = _count(published.refused, "resource")
+            self._say(f"table {published.version[:8]} is served without {what} that workers refused")
         else:
             self._say(f"table {published.version[:8]}: not every worker has it yet")
 

@@ -60,6 +60,9 @@ _EXCUSED = {
 #: Seconds for a worker that let go of its channel to be gone.
 _LAST_BREATH = 2.0
 
+#: Seconds for a worker that let go of its channel to be gone.
+_LAST_BREATH = 2.0
+
 _AgentChannel = Channel[messages.WorkerMessage]
 
 
@@ -145,12 +148,9 @@ class WorkerSlot:
         except OSError as error:  # out of descriptors: the next try waits
             log.error("worker %d cannot be started: %s", self.number, error.strerror)
             return
-        channel: #: Seconds for a worker that let go of its channel to be gone.
-_LAST_BREATH = 2.0
-
-_AgentChannel = Channel(ours, msgspec.msgpack.Decoder(messages.WorkerMessage))
+        channel: _AgentChannel = Channel(ours, msgspec.msgpack.Decoder(messages.WorkerMessage))
         why = ""
-        hung = False
+        grace = 0.0
         try:
             self._forget_worker()
             self._has_served = False
@@ -161,10 +161,13 @@ _AgentChannel = Channel(ours, msgspec.msgpack.Decoder(messages.WorkerMessage))
         except* (_WorkerLost, ChannelClosed, ChannelError, TimeoutError, OSError) as group:
             leaves = list(_leaves(group))
             why = "; ".join(dict.fromkeys(str(one) or type(one).__name__ for one in leaves))
-            hung = any(isinstance(one, _WorkerHung | ChannelError | TimeoutError) for one in leaves)
-        finally:
             # Its end of the channel is gone first: how it ends says whether its table is to blame.
-            status = await process.close(0.0 if hung else _LAST_BREATH)
+            if not any(
+                isinstance(one, _WorkerHung | ChannelError | TimeoutError) for one in leaves
+            ):
+                grace = _LAST_BREATH
+        finally:
+            status = await process.close(grace)
             channel.close()
             pid = self.pid
             self._fail_dumps()

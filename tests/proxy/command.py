@@ -75,16 +75,26 @@ def save(path: Path, *objects: Object) -> None:
 class Process:
     """One `edgefast run`; leave it through `stop`."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, stderr: int | None = None, nofile: int | None = None
+    ) -> None:
         self.admin, self.metrics, self.ready = (free_port() for _ in range(3))
         self._err = folder / f"err-{self.admin}"
         self._out = folder / f"out-{self.admin}"
         command = [sys.executable, "-m", "edgefast.cli.main", "run", "--bind", "127.0.0.1"]
         command += ["--admin", f"127.0.0.1:{self.admin}", "--metrics", f"127.0.0.1:{self.metrics}"]
         command += ["--ready", f"127.0.0.1:{self.ready}", "--min-drain", "0", *arguments]
+        if nofile is not None:
+            # Without CAP_SYS_RESOURCE, with which the agent would raise the limit again.
+            kept = ["setpriv", "--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource"]
+            command = ["prlimit", f"--nofile={nofile}:{nofile}", *kept, *command]
         with open(self._err, "wb") as err, open(self._out, "wb") as out:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=ROOT
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err if stderr is None else stderr,
+                cwd=ROOT,
             )
 
     @property
@@ -143,8 +153,8 @@ class Process:
 def start(tmp_path: Path) -> Iterator[Callable[..., Process]]:
     made: list[Process] = []
 
-    def begin(*arguments: str) -> Process:
-        made.append(Process(tmp_path, *arguments))
+    def begin(*arguments: str, **options: int | None) -> Process:
+        made.append(Process(tmp_path, *arguments, **options))
         return made[-1]
 
     yield begin

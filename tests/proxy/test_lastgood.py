@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from edgefast.proxy import lastgood as module
 from edgefast.proxy.agent import Agent
+from edgefast.proxy.keeper import Keeper
 from edgefast.proxy.lastgood import LastGood, LastGoodError
-from edgefast.table import diff
+from edgefast.table import Shards, diff
+from edgefast.table.format import digest_records, table_format
 from proxy.living import mark_of, until, with_agent
 from proxy.tables import make_fleet, make_shards
 from wire.harness.ports import free_port
@@ -45,6 +50,130 @@ def test_a_changed_bit_is_seen(tmp_path: Path) -> None:
     kept.path.write_bytes(data)
     with pytest.raises(LastGoodError, match="not a whole table"):
         kept.load()
+
+
+def test_a_table_of_another_release_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = LastGood(tmp_path)
+    kept.save(make_fleet(8080))
+    monkeypatch.setattr(module, "table_format", lambda: "0123456789abcdef")
+    with pytest.raises(LastGoodError, match="another release, in another format"):
+        kept.load()
+    kept.path.write_bytes(b"edgefast table 1\n" + b"x" * 100)
+    with pytest.raises(LastGoodError, match="another release"):
+        kept.load()
+
+
+@pytest.mark.parametrize(
+    ("key", "data", "part"),
+    [
+        (("widget", "a"), b"x", "of no known type"),
+        (("listener", "a"), b"\x81\xa4name\xa1a", "missing required field"),
+        (("cluster", "a"), b"\x81\xa4name\x01", "Expected `str`"),
+        (("virtual_host", "a/*"), b"\0" * 64, "not a usable blob"),
+        (("fragment", "a/*#0"), b"", "not a usable blob"),
+    ],
+)
+def test_what_no_worker_would_take_is_no_table(
+    tmp_path: Path, key: tuple[str, str], data: bytes, part: str
+) -> None:
+    kept = LastGood(tmp_path)
+    kept.save(make_shards({key: data}))
+    with pytest.raises(LastGoodError, match=part):
+        kept.load()
+
+
+def test_the_one_before_is_there_when_the_newest_is_not_whole(tmp_path: Path) -> None:
+    kept = LastGood(tmp_path)
+    first, second = make_fleet(8080), make_fleet(8081)
+    kept.save(first)
+    kept.save(second)
+    assert kept.load().version == second.version
+    kept.path.write_bytes(b"half")
+    assert kept.load().version == first.version
+    kept.path.unlink()
+    assert kept.load().version == first.version
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    for name in ("last-good.new", "last-good.4711.new"):
+        (tmp_path / name).write_bytes(b"keys")
+    kept = LastGood(tmp_path)
+    kept.tidy()
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "last-good.new").symlink_to(tmp_path / "elsewhere")  # nobody's file is written to
+    assert kept.save(make_fleet(8080))
+    assert os.listdir(tmp_path) == [kept.path.name]
+    LastGood(tmp_path / "missing").tidy()
+
+
+class Settled:
+    """What all workers hold, as a test says."""
+
+    def __init__(self) -> None:
+        self.shards: Shards | None = None
+
+    def __call__(self) -> Shards | None:
+        return self.shards
+
+
+def test_only_a_table_that_somebody_vouches_for_is_kept(tmp_path: Path) -> None:
+    """Nor one without listener, whoever vouches; and the end writes what is due."""
+    kept = LastGood(tmp_path)
+    whole, half, empty = make_fleet(8080), make_fleet(8081), make_shards({})
+    settled = Settled()
+    keeper = Keeper(kept, settled)
+
+    async def main() -> None:
+        running = asyncio.ensure_future(keeper.run())
+        for shards in (half, whole, empty):
+            settled.shards = shards
+            keeper.look()
+            if shards is not half:
+                keeper.vouch(shards.version)
+        await until(kept.path.exists, "file")
+        settled.shards = later = make_fleet(8082)
+        keeper.vouch(later.version)
+        await asyncio.sleep(0)
+        running.cancel()  # within the second after the first one
+        await asyncio.wait([running])
+        assert kept.load().version == later.version
+        assert LastGood(tmp_path)._load(kept.path.with_name(module._BEFORE)).version == (
+            whole.version
+        )
+
+    asyncio.run(main())
+
+
+def test_the_format_follows_the_fields_and_not_the_words() -> None:
+    class Record(msgspec.Struct):
+        """One text."""
+
+        name: str = ""
+
+    class Same(msgspec.Struct):
+        """Another text."""
+
+        name: str = ""
+
+    Same.__name__ = "Record"
+
+    class Default(msgspec.Struct):
+        name: str = "x"
+
+    class Renamed(msgspec.Struct):
+        names: str = ""
+
+    class Retyped(msgspec.Struct):
+        name: int = 0
+
+    for one in (Default, Renamed, Retyped):
+        one.__name__ = "Record"
+        assert digest_records((one,)) != digest_records((Record,))
+    assert digest_records((Same,)) == digest_records((Record,))
+    assert table_format() == table_format()
+    assert len(table_format()) == 16
 
 
 def test_no_file_says_so(tmp_path: Path) -> None:
