@@ -22,7 +22,9 @@ from bench.peers.registry import PEERS
 from bench.process import (
     LOAD_CPU,
     PROXY_CPU,
+    ending_with_signals,
     raise_file_limit,
+    scratch_folder,
     start_pinned,
     stop_process,
     wait_line,
@@ -94,26 +96,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (OSError, subprocess.CalledProcessError) as error:
         say(f"the bench's C tools cannot be built: {error}")
         return 2
-    root = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # logs must not measure a disk
+    # In memory, because logs must not measure a disk.
+    root = Path("/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir())
     tables = []
-    with tempfile.TemporaryDirectory(prefix="edgefast-bench-", dir=root) as name:
-        folder = Path(name)
-        folder.chmod(0o755)  # nginx workers drop to another user
-        with run_origin(folder) as origin_port:
-            bench = Bench(
-                peers=peers,
-                seconds=options.seconds,
-                rounds=options.rounds,
-                quick=options.quick,
-                folder=folder,
-                origin_port=origin_port,
-                certificate=make_certificate(folder),
-                say=say,
-            )
-            for row in options.rows:
-                say(f"{row}:")
-                tables.append(ROWS[row](bench))
-                print(tables[-1].to_markdown(), flush=True)
+    with (
+        ending_with_signals(),
+        scratch_folder(root) as folder,
+        run_origin(folder) as origin_port,
+    ):
+        bench = Bench(
+            peers=peers,
+            seconds=options.seconds,
+            rounds=options.rounds,
+            quick=options.quick,
+            folder=folder,
+            origin_port=origin_port,
+            certificate=make_certificate(folder),
+            say=say,
+        )
+        for row in options.rows:
+            say(f"{row}:")
+            tables.append(ROWS[row](bench))
+            print(tables[-1].to_markdown(), flush=True)
     method = (
         f"{options.rounds} alternating rounds of {options.seconds:g} s, medians (lowest-highest); "
         f"proxy alone on CPU {PROXY_CPU}, generator and origin on CPU {LOAD_CPU}; bench/README.md."

@@ -84,7 +84,7 @@ def measure_load(
     """The table of one throughput row; with several variants, also each one's cost to its first."""
     slope = len(variants) > 1
     header = ["proxy", "CPU us/request", "/ floor", "/ nginx", "requests/s", "proxy CPU busy"]
-    header += ["load CPU idle", "p50 us", "p99 us", "errors"] + (["rps, of 1 route's"] * slope)
+    header += ["load CPU idle", "p50 us", "p99 us", "errors"] + (["CPU at 1 / here"] * slope)
     table = Table(name, title, header)
     with open_field(bench, variants) as field:
         samples = take_rounds(bench, field, load)
@@ -150,8 +150,8 @@ def _add_notes(table: Table, samples: dict[str, list[Sample]], slope: bool) -> N
         )
     if slope:
         table.notes.append(
-            "last column: CPU per request with one route / CPU per request here, = the requests/s "
-            "that a full core keeps (goal: >= 0.95 at 100k)."
+            "last column: CPU per request with one route / CPU per request here: the share of its "
+            "requests/s that a full core keeps, whatever the generator could send (goal: >= 0.95)."
         )
     for label, taken in samples.items():
         logged = sum(sample.log_bytes for sample in taken)

@@ -4,6 +4,7 @@ In: bench/native/*.c. Out: paths of up-to-date programs. Must never be part of t
 tools are rebuilt from source wherever the bench runs.
 """
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -26,4 +27,6 @@ def build_tools() -> None:
         source, target = SOURCES / f"{name}.c", find_tool(name)
         newest = max(headers, source.stat().st_mtime)
         if not target.exists() or target.stat().st_mtime < newest:
-            subprocess.run(["gcc", *FLAGS, str(source), "-o", str(target)], check=True)
+            beside = BUILD / f"{name}.{os.getpid()}"  # somebody else may be building or running it
+            subprocess.run(["gcc", *FLAGS, str(source), "-o", str(beside)], check=True)
+            beside.replace(target)

@@ -1,16 +1,19 @@
 """Pinned child processes and what /proc says about them: CPU time, memory, threads, idle CPUs.
 
 In: command lines and process ids. Out: seconds of CPU, bytes of PSS. Must never signal a process
-that this module did not start: a process tree is stopped by the ids found under its root.
+that this module did not start (a process tree is stopped by the ids found under its root), nor leave
+one behind: children get SIGTERM when the bench ends, however it ends.
 """
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,15 +21,20 @@ TICK = os.sysconf("SC_CLK_TCK")
 PROXY_CPU = 0
 LOAD_CPU = 1  # generator, origin and the harness itself
 STOP_SECONDS = 5.0
+_SCRATCH = "edgefast-bench-"
 
 
 def start_pinned(
     argv: Sequence[str], cpu: int, folder: Path, name: str, *, stdin: int | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start argv on one CPU, output into `<folder>/<name>.out` and `.err`, in its own session."""
+    """Start argv on one CPU, output into `<folder>/<name>.out` and `.err`, in its own session.
+
+    The kernel sends it SIGTERM when this process dies (prctl(2), PR_SET_PDEATHSIG): a proxy's first
+    process takes its workers with it then.
+    """
     with (folder / f"{name}.out").open("ab") as out, (folder / f"{name}.err").open("ab") as err:
         return subprocess.Popen(
-            ["taskset", "-c", str(cpu), *argv],
+            ["setpriv", "--pdeathsig", "TERM", "taskset", "-c", str(cpu), *argv],
             stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=out,
             stderr=err,
@@ -123,6 +131,36 @@ def wait_line(path: Path, process: subprocess.Popen[bytes], seconds: float) -> s
             break
         time.sleep(0.005)
     raise RuntimeError(f"{path.name}: nothing printed; {path.with_suffix('.err').read_text()!r}")
+
+
+@contextmanager
+def ending_with_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the process as an exception does, so that everything is stopped."""
+
+    def end(number: int, _: object) -> None:
+        for one in before:  # a second signal must not end the stopping
+            signal.signal(one, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def scratch_folder(root: Path) -> Iterator[Path]:
+    """A folder for one run; those of runs that were killed are removed."""
+    for left in root.glob(f"{_SCRATCH}*"):
+        owner = left.name.removeprefix(_SCRATCH).partition("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-", dir=root) as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # nginx workers drop to another user
+        yield folder
 
 
 def raise_file_limit() -> int:

@@ -6,7 +6,11 @@
  *   | header  | global cells[128]  | rows[max_rows]: hash, label[184], cells[48]| index, the writer's   |
  *   +---------+--------------------+--------------------------------------------+-----------------------+
  * Row 0 is the overflow row, with an empty label: it takes everything once max_rows are in use (bounded series whatever
- * clients and configs do). Readers look at rows 0 .. used_rows and add up rows of equal label.
+ * clients and configs do). Readers look at rows 0 .. used_rows, skip others without label, which are free, add up rows of equal
+ * label, and read a label again after its cells: a row that has another one by then was given away in between.
+ *
+ * A row is held by whoever keeps a pointer to it, and counts its holders in its last cell. One that nobody holds keeps its
+ * numbers, until it is told to forget them (ef_stat_forget): whose numbers are old, the reader knows.
  */
 #ifndef EF_STAT_H
 #define EF_STAT_H
@@ -17,6 +21,7 @@
 #define EF_STAT_GLOBALS  128
 #define EF_STAT_LABEL    192
 #define EF_STAT_CELLS    48
+#define EF_STAT_HOLDERS  (EF_STAT_CELLS - 1) /* the cell that counts who keeps a pointer to the row */
 typedef struct ef_stat_row {
     uint64_t hash;
     uint8_t label[EF_STAT_LABEL - 8];
@@ -25,16 +30,24 @@ typedef struct ef_stat_row {
 typedef struct ef_stat {
     uint32_t magic, max_rows;
     uint64_t used_rows;
-    uint64_t reserved_[6];
+    uint64_t free_rows; /* of these */
+    uint64_t next_free; /* where to look for one first */
+    uint64_t reserved_[4];
     uint64_t globals[EF_STAT_GLOBALS];
     ef_stat_row rows[];
 } ef_stat;
 size_t ef_stat_size(uint32_t max_rows);
 int ef_stat_init(void *mem, size_t len, uint32_t max_rows); /* fresh segment; 0 or -1 (too short) */
 int ef_stat_check(const void *mem, size_t len);             /* 0 when it is a segment */
-/* Find or make the row of a label (cut to 183 bytes at a character, NUL-terminated); never NULL: the overflow row when full.
- * Constant time, but not for the request path: keep the pointer. Published by storing used_rows last (release). */
-ef_stat_row *ef_stat_get(ef_stat *s, const uint8_t *label, size_t len);
+/* What a writer does first: nobody holds a row any more, a second row of one label is added to the first. O(max_rows). */
+void ef_stat_adopt(ef_stat *s);
+/* Find or make the row of a label and hold it; never NULL: the overflow row when full. A label of more than 183 bytes is cut at a
+ * character and goes on with "~", a digest of the whole and what comes after its last tab, if that is short. Constant time, but
+ * for the search for a free row: not for the request path, keep the pointer. */
+ef_stat_row *ef_stat_hold(ef_stat *s, const uint8_t *label, size_t len);
+void ef_stat_release(ef_stat_row *row);
+/* Free the row of a label as it is written in a row; 1, or 0 when there is none or somebody holds it. */
+int ef_stat_forget(ef_stat *s, const uint8_t *label, size_t len);
 static inline void ef_stat_add(uint64_t *cell, uint64_t n) {
     __atomic_store_n(cell, __atomic_load_n(cell, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }

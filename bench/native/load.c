@@ -1,7 +1,7 @@
 /* load: the HTTP/1.1 generator of the bench. One thread, epoll, no allocation after start.
  *
  *   load --port P [--connections 64] [--seconds 4] [--requests N] [--rate R] [--close]
- *        [--hosts K] [--paths K] [--suffix /bytes/N] [--body N]
+ *        [--hosts K] [--paths K] [--suffix /bytes/N] [--body N] [--users K] [--refusals]
  *
  * Closed loop (no --rate): every connection sends its next request when an answer is complete.
  * Open loop (--rate R): request i is due at start + i / R, whether or not a connection is free;
@@ -10,6 +10,8 @@
  * --close: a new connection for each request ("Connection: close", then end of file).
  * --hosts K: Host is www-<i>.example.com, i random below K (default 1). --paths K: the path is
  *   /route-<i>/get, i random below K (default: /get). --body N: POST with Content-Length N.
+ * --users K: a header X-User-Id: user-<i>, i random below K.
+ * --refusals: a 429 with an empty chunked body is an answer, not an error; counted as "refused" too.
  *
  * Stops at --seconds or after --requests, whichever comes first; waits 3 s for the last answers.
  * Prints one JSON object. Anything but a whole 200 answer with Content-Length counts as an error.
@@ -23,6 +25,7 @@
 
 #include "histogram.h"
 #include "options.h"
+#include "text.h"
 #include "wire.h"
 
 #define MAX_CONNS  4096
@@ -44,7 +47,7 @@ struct conn {
 };
 
 static struct {
-    uint64_t issued, done, bytes;
+    uint64_t issued, done, refused, bytes;
     uint64_t connect_errors, io_errors, status_errors, framing_errors, timeouts;
     unsigned last_status;
 } count;
@@ -92,23 +95,6 @@ static void fail(struct conn *c, uint64_t *counter) {
 
 static unsigned pick(unsigned below) { return (unsigned)(((wire_random(&random_state) >> 32) * below) >> 32); }
 
-static char *append_text(char *to, const char *text) {
-    size_t len = strlen(text);
-    memcpy(to, text, len);
-    return to + len;
-}
-
-static char *append_number(char *to, uint64_t n) {
-    char digits[20];
-    unsigned len = 0;
-    do
-        digits[len++] = (char)('0' + n % 10);
-    while (n /= 10);
-    while (len)
-        *to++ = digits[--len];
-    return to;
-}
-
 /* Six headers, as browsers and API clients send; the POST body follows, already in place. */
 static void write_request(struct conn *c) {
     static const char rest[] =
@@ -126,6 +112,11 @@ static void write_request(struct conn *c) {
     to = append_number(to, opt.hosts > 1 ? pick(opt.hosts) : 0);
     memcpy(to, rest, sizeof rest - 1);
     to += sizeof rest - 1;
+    if (opt.users) {
+        to = append_text(to, "X-User-Id: user-");
+        to = append_number(to, pick(opt.users));
+        to = append_text(to, "\r\n");
+    }
     if (opt.close) to = append_text(to, "Connection: close\r\n");
     if (opt.body) {
         to = append_text(to, "Content-Length: ");
@@ -195,6 +186,20 @@ static void on_drained(struct conn *c) {
     open_conn(c);
 }
 
+/* A 429, from its first byte to the last chunk; false: more is to come, or it was wrong and is counted. */
+static bool on_refusal(struct conn *c, const char *end) {
+    static const char last[] = "0\r\n\r\n";
+    size_t have = c->have - (size_t)(end - c->answer);
+    const char *value = wire_header(c->answer, end, "transfer-encoding:", 18, NULL);
+    if (!value || strncasecmp(value, "chunked\r", 8) != 0 || have > 5 || memcmp(end, last, have) != 0) {
+        fail(c, &count.framing_errors);
+        return false;
+    }
+    if (have < 5) return false;
+    count.refused++;
+    return true;
+}
+
 static void on_answer_head(struct conn *c) {
     ssize_t n = read(c->fd, c->answer + c->have, HEAD_BYTES - c->have);
     if (n <= 0) {
@@ -209,19 +214,24 @@ static void on_answer_head(struct conn *c) {
         return;
     }
     count.last_status = (unsigned)wire_number(c->answer + 9);
-    if (count.last_status != 200) {
+    const char *value;
+    c->body_left = 0;
+    if (opt.refusals && count.last_status == 429) {
+        if (!on_refusal(c, end)) return;
+    } else if (count.last_status != 200) {
         fail(c, &count.status_errors);
         return;
-    }
-    const char *value = wire_header(c->answer, end, "content-length:", 15, NULL);
-    uint64_t body = c->have - (size_t)(end - c->answer), size = value ? wire_number(value) : 0;
-    if (!value || body > size) {
-        fail(c, &count.framing_errors);
-        return;
+    } else {
+        value = wire_header(c->answer, end, "content-length:", 15, NULL);
+        uint64_t body = c->have - (size_t)(end - c->answer), size = value ? wire_number(value) : 0;
+        if (!value || body > size) {
+            fail(c, &count.framing_errors);
+            return;
+        }
+        c->body_left = size - body;
     }
     value = wire_header(c->answer, end, "connection:", 11, NULL);
     c->close_after = value && strncasecmp(value, "close", 5) == 0;
-    c->body_left = size - body;
     if (c->body_left)
         c->state = ANSWER_BODY;
     else
@@ -338,9 +348,10 @@ static void print_result(double seconds, uint64_t unsent) {
         count.connect_errors + count.io_errors + count.status_errors + count.framing_errors + count.timeouts;
     static const double quantiles[] = {0.5, 0.9, 0.99, 0.999};
     static const char *names[] = {"p50", "p90", "p99", "p999"};
-    printf("{\"requests\": %llu, \"errors\": %llu, \"seconds\": %.6f, \"bytes\": %llu, \"unsent\": %llu, ",
-           (unsigned long long)count.done, (unsigned long long)errors, seconds, (unsigned long long)count.bytes,
-           (unsigned long long)unsent);
+    printf("{\"requests\": %llu, \"refused\": %llu, \"errors\": %llu, \"seconds\": %.6f, \"bytes\": %llu, ",
+           (unsigned long long)count.done, (unsigned long long)count.refused, (unsigned long long)errors, seconds,
+           (unsigned long long)count.bytes);
+    printf("\"unsent\": %llu, ", (unsigned long long)unsent);
     printf("\"error_kinds\": {\"connect\": %llu, \"io\": %llu, \"status\": %llu, \"framing\": %llu, "
            "\"timeout\": %llu}, \"last_status\": %u, \"latency_us\": {",
            (unsigned long long)count.connect_errors, (unsigned long long)count.io_errors,

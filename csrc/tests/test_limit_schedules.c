@@ -35,20 +35,21 @@ static void step(const void *at);
 #define ASAN_UNPOISON_MEMORY_REGION(at, len) ((void)(at), (void)(len))
 #endif
 
-#define WORKERS 4
-#define TAKES   20 /* by each worker */
-#define KEYS    4
-#define LIMIT   3
-#define WINDOWS 64
-#define STACK   (256u * 1024u)
-#define T0      1700000000u /* seconds, a multiple of 1, 2 and 5 */
+#define WORKERS     4
+#define TAKES       20 /* by each worker */
+#define KEYS        4
+#define LIMIT       3
+#define WINDOWS     128
+#define MOST_DEATHS 12
+#define STACK       (256u * 1024u)
+#define T0          1700000000u /* seconds, a multiple of 1, 2 and 5 */
 #ifndef ROUNDS
 #define ROUNDS 4000
 #endif
 
 typedef struct worker {
     ucontext_t context;
-    int alive, id;
+    int alive, done;
     uint32_t skew;    /* windows that its clock is ahead */
     uint32_t held_up; /* turns that it misses */
 } worker;
@@ -80,15 +81,15 @@ static int is_dull(const void *at) {
     const ef_limit_slot *slots = store->bucket[0].slots;
     if (at < (const void *)slots || at >= (const void *)(slots + EF_LIMIT_SLOTS)) return 0;
     const size_t number = (size_t)((const char *)at - (const char *)slots) / sizeof *slots;
-    return slots[number].tag != 0 && ef_limit_end(slots[number].state) > T0 + 40000;
+    return slots[number].tag != 0 && ef_limit_end(slots[number].state) > T0 + 1000;
 }
 
 static void step(const void *at) {
     if (running == NULL || is_dull(at) || chance(switch_one_in) != 0) return;
     worker *self = running;
     /* One that is held up for long comes back to a bucket in which much has happened. */
-    if (chance(12) == 0) self->held_up = chance(chance(4) == 0 ? 600 : 60);
-    if (death_one_in > 0 && chance(death_one_in) == 0) {
+    if (chance(12) == 0) self->held_up = chance(chance(3) == 0 ? 1500 : 60);
+    if (death_one_in > 0 && deaths < MOST_DEATHS && chance(death_one_in) == 0) {
         self->alive = 0;
         deaths++;
         deaths_pending += store->bucket[0].pending.tag != 0;
@@ -120,6 +121,7 @@ static void work(void) {
         if (chance(4) == 0) windows_passed++;
     }
     self->alive = 0;
+    self->done = 1;
     swapcontext(&self->context, &scheduler);
 }
 
@@ -132,6 +134,7 @@ static void start(int id) {
     w->context.uc_link = NULL;
     makecontext(&w->context, work, 0);
     w->alive = 1;
+    w->done = 0;
     w->skew = chance(3);
     w->held_up = 0;
 }
@@ -154,6 +157,7 @@ static void run_all(void) {
         worker *ready[WORKERS];
         uint32_t n = 0, alive = 0;
         for (int i = 0; i < WORKERS; i++) {
+            if (!workers[i].alive && !workers[i].done) start(i); /* its successor */
             if (!workers[i].alive) continue;
             alive++;
             if (workers[i].held_up > 0)
@@ -162,7 +166,7 @@ static void run_all(void) {
                 ready[n++] = workers + i;
         }
         if (alive == 0) return;
-        if (n == 0) continue;
+        if (n == 0) continue; /* all are held up */
         running = ready[chance(n)];
         swapcontext(&scheduler, &running->context);
         running = NULL;
@@ -214,7 +218,7 @@ int main(void) {
         running = NULL;
         unit = units[chance(3)];
         switch_one_in = switches[chance(5)];
-        death_one_in = round % 2 ? 50 : 0;
+        death_one_in = round % 2 ? 10 + chance(40) : 0;
         windows_passed = deaths = refused_rooms = 0;
         memset(admitted, 0, sizeof admitted);
         memset(was_refused, 0, sizeof was_refused);

@@ -6,7 +6,7 @@ In: files. Out: problems on standard output, a summary on standard error, exit s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from edgefast.cli.inputs import Inputs, read_inputs
 from edgefast.cli.options import Format, config_option, files_option, output_option
 from edgefast.cli.output import escape_control, has_colour, write_value
 from edgefast.problem import Problem
+from edgefast.proxy.keycheck import check_fleets
 from edgefast.translate.pipeline import translate
 from edgefast.translate.translation import Translation
 
@@ -28,7 +29,9 @@ from edgefast.translate.translation import Translation
 def check(ctx: click.Context, files: tuple[Path, ...], config: Path | None, output: Format) -> None:
     """Find problems in files: exit 0 none, 1 some, 2 wrong usage."""
     inputs = read_inputs(files, config)
-    problems = collect_problems(inputs, translate(inputs.reading.snapshot, inputs.settings))
+    translation = translate(inputs.reading.snapshot, inputs.settings)
+    refused = check_fleets(translation.ir.fleets)
+    problems = collect_problems(inputs, translation, refused)
     if output == "table":
         for problem in problems:
             click.echo(render_line(problem))
@@ -38,9 +41,11 @@ def check(ctx: click.Context, files: tuple[Path, ...], config: Path | None, outp
     ctx.exit(1 if any(problem.severity == "error" for problem in problems) else 0)
 
 
-def collect_problems(inputs: Inputs, translation: Translation) -> list[Problem]:
+def collect_problems(
+    inputs: Inputs, translation: Translation, others: Iterable[Problem] = ()
+) -> list[Problem]:
     """Problems of decoding and of translation, by file and line; errors of one place before its warnings."""
-    found = [*inputs.problems, *translation.problems]
+    found = [*inputs.problems, *translation.problems, *others]
     return sorted(dict.fromkeys(found), key=_place)
 
 

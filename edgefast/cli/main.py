@@ -17,6 +17,7 @@ BUILT_IN: dict[str, tuple[str, str, str]] = {
     "check": ("edgefast.cli.check", "check", "Find problems in files: exit 0 none, 1 some."),
     "translate": ("edgefast.cli.translate", "translate", "Show what files are compiled to."),
     "dump": ("edgefast.cli.dump", "dump", "Show what a running proxy has applied."),
+    "limits": ("edgefast.cli.limits", "limits", "Show who is limited, and what others have left."),
     "version": ("edgefast.cli.version", "version", "Show versions."),
 }
 

@@ -16,7 +16,15 @@ import click
 from edgefast.cli.options import Format
 
 #: Words that a reader looks for first, and the colour they get on a terminal.
-COLOURS = {"error": "red", "False": "red", "ejected": "red", "warning": "yellow", "True": "green"}
+COLOURS = {
+    "error": "red",
+    "False": "red",
+    "ejected": "red",
+    "limited": "red",
+    "shadow": "yellow",
+    "warning": "yellow",
+    "True": "green",
+}
 
 
 def write_value(value: Any, output: Format) -> None:

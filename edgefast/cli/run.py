@@ -89,7 +89,7 @@ def _through(
 )
 @click.option(
     "--ready",
-    default="127.0.0.1:19003",
+    default=":19003",
     show_default=True,
     metavar="ADDRESS",
     callback=_through(parse_address),
@@ -97,7 +97,7 @@ def _through(
 )
 @click.option(
     "--metrics",
-    default="127.0.0.1:19001",
+    default=":19001",
     show_default=True,
     metavar="ADDRESS",
     callback=_through(parse_address),

@@ -1,4 +1,4 @@
-"""A dump as tables: agent, workers, listeners, virtual hosts, clusters with their endpoints, problems.
+"""A dump as tables: agent, workers, listeners, virtual hosts, clusters with their endpoints, stores of limits, problems.
 
 In: the value that the admin server's /dump gives (proxy/admin.py). Out: tables on standard output, one after the other. An
 endpoint's numbers are sums over the workers; it is healthy when no worker has ejected it. It must cope with workers that did
@@ -31,6 +31,8 @@ def write_tables(dump: Any) -> None:
         (["VIRTUAL HOST", "RULES", "VERSION"], _virtual_hosts(dump)),
         (["CLUSTER", "ENDPOINT", "HEALTHY", "ACTIVE", "IDLE", "EJECTIONS"], _endpoints(dump)),
         (["SECRET", "NAMES", "EXPIRES"], _secrets(dump)),
+        (["LIMIT STORE", "MODE", "ADDRESSES", "VERSION"], _limit_stores(dump)),
+        (["WORKER", "COUNTS IN", "STATE", "WHEN IT FAILS", "ERRORS"], _rate_limits(dump)),
         (["SEVERITY", "PROBLEM"], ([one["severity"], one["text"]] for one in dump["problems"])),
     )
     for header, rows in sections:
@@ -91,3 +93,30 @@ def _endpoints(dump: Any) -> Iterator[Row]:
 def _secrets(dump: Any) -> Iterator[Row]:
     for one in dump["secrets"]:
         yield [one["name"], ", ".join(one.get("names", ())), one.get("expires", "")]
+
+
+def _limit_stores(dump: Any) -> Iterator[Row]:
+    for one in dump["limit_stores"]:
+        plain = one["kind"] == "memory"
+        place = "shared by the workers" if plain else ", ".join(one["addresses"])
+        yield [one["kind"], "" if plain else one["mode"], place, one["version"]]
+
+
+def _rate_limits(dump: Any) -> Iterator[Row]:
+    """How each worker gets on with the store; nothing when no rule has limits."""
+    if not dump["limit_stores"]:
+        return
+    for worker in dump["workers"]:
+        limits = (worker.get("engine") or {}).get("rate_limits")
+        if limits is None:
+            continue
+        store = limits["store"]
+        refuses = "500" if limits["fail_closed"] else "pass"
+        if isinstance(store, str):
+            yield [worker["worker"], store, "", refuses, ""]
+            continue
+        state = "connected" if store["connected"] else "not connected"
+        if not store["available"]:
+            state += ", not asked"
+        errors = ", ".join(f"{kind} {count}" for kind, count in store["errors"].items())
+        yield [worker["worker"], store["kind"], state, refuses, errors or "none"]

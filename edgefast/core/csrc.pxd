@@ -228,7 +228,10 @@ cdef extern from "stat.h" nogil:
         uint64_t globals[128]
 
     int ef_stat_check(const void *mem, size_t len)
-    ef_stat_row *ef_stat_get(ef_stat *s, const uint8_t *label, size_t len)
+    void ef_stat_adopt(ef_stat *s)
+    ef_stat_row *ef_stat_hold(ef_stat *s, const uint8_t *label, size_t len)
+    void ef_stat_release(ef_stat_row *row)
+    int ef_stat_forget(ef_stat *s, const uint8_t *label, size_t len)
     void ef_stat_add(uint64_t *cell, uint64_t n)
     void ef_stat_sub(uint64_t *cell, uint64_t n)
     unsigned ef_stat_bucket(uint64_t microseconds)

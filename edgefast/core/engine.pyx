@@ -136,10 +136,12 @@ cdef class Engine:
         PyBuffer_Release(&view)
         if ef_stat_check(self.stat, size) < 0:
             raise ValueError("stats is not a counter segment")
+        ef_stat_adopt(self.stat)
+        Py_INCREF(self.stat_view)  # mapped as long as the process lives: a rule may outlive its engine, and lets go of its row
         for name in ("connections_active", "requests_active", "upstream_connections_active", "tunnels_active"):
             self.stat.globals[GLOBALS.index(name)] = 0  # gauges of a worker that died
         self.limiter = Limiter(self, limits)
-        self.unmatched = ef_stat_get(self.stat, <const uint8_t *>b"-\t-", 3)
+        self.unmatched = ef_stat_hold(self.stat, <const uint8_t *>b"-\t-", 3)
         self.connections = set()
         self.mirrors = set()
         self.tasks = set()
@@ -258,14 +260,22 @@ cdef class Engine:
         """Hand over what has been logged so far."""
         self.log.flush()
 
-    def dump(self):
-        """What is applied, with live numbers."""
+    def forget_rows(self, labels):
+        """Give away the rows of these labels (as they are in rows) that no rule holds; returns how many there were."""
+        cdef bytes label
+        cdef int forgotten = 0
+        for label in labels:
+            forgotten += ef_stat_forget(self.stat, <const uint8_t *>PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label))
+        return forgotten
+
+    def dump(self, bint hosts=True):
+        """What is applied, with live numbers; `hosts` False: how many virtual hosts there are, not which."""
         cdef Cluster cluster
         return {
             "version": self.version,
             "connections": len(self.connections),
             "active": self.active,
-            "listeners": self.tables.dump(),
+            "listeners": self.tables.dump(hosts),
             "clusters": [cluster.dump() for cluster in self.tables.clusters.values()],
             "rate_limits": self.limiter.dump(),
         }

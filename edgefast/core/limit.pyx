@@ -67,10 +67,12 @@ cdef class Limit:
         self.name = spec.name
         self.log = json_encode(spec.name)
         label = f"limit\t{rule.route}\t{spec.name}".encode()
-        self.row = ef_stat_get(engine.stat, <const uint8_t *>PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label))
+        self.row = ef_stat_hold(engine.stat, <const uint8_t *>PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label))
 
     def __dealloc__(self):
         free(self.ranges)
+        if self.row != NULL:
+            ef_stat_release(self.row)
 
     cdef void count(self, bint over) noexcept:
         ef_stat_add(&self.row.cells[(L_SHADOW_OVER if self.shadow else L_OVER) if over else L_OK], 1)

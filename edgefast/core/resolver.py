@@ -1,23 +1,36 @@
 """Names of backends, resolved again and again.
 
 In: hostnames that clusters watch. Out: callbacks with a tuple of addresses whenever an answer differs from the one before.
-A failed look-up keeps the last good answer; a name that never resolved is reported as (). One look-up per name at a time,
-each with a deadline. It must never be asked on the request path: an answer is there, or it is not.
+A failed look-up keeps the last good answer; a name that never resolved is reported as () once a look-up of its own failed
+or is overdue. The system's resolver cannot be interrupted, so a look-up goes on until it returns: one per name at a time,
+a bounded number in all, and names that hang get few places, so that they never keep the others waiting.
+It must never be asked on the request path: an answer is there, or it is not.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Callable
 
 __all__ = ["Resolver"]
 
 INTERVAL = 10.0  # seconds between look-ups of one name; addresses behind a name change at DNS speed
-RETRY = 1.0  # seconds after a failed one
-DEADLINE = 5.0  # seconds for one look-up
+RETRY = 1.0  # seconds after a failed one; doubles up to INTERVAL
+DEADLINE = 5.0  # seconds after which a look-up is overdue
+PLACES = 16  # look-ups at a time
+SUSPECTS = 4  # besides, of names whose last look-up was overdue
+OVERDUE = 16  # besides, that were not suspected and have not returned yet
 
 Callback = Callable[[str, tuple[str, ...]], None]
+Answer = tuple[str, ...] | None  # None: it failed
+
+
+def look_up(hostname: str) -> tuple[str, ...]:
+    """Ask the system, for as long as it takes. Raises OSError or UnicodeError."""
+    found = socket.getaddrinfo(hostname, None, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return tuple(dict.fromkeys(str(item[4][0]) for item in found))
 
 
 class Resolver:
@@ -28,6 +41,7 @@ class Resolver:
         self._watchers: dict[str, list[Callback]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._known: dict[str, tuple[str, ...]] = {}
+        self._desk = _Desk(loop)
 
     def watch(self, hostname: str, callback: Callback) -> None:
         """Call back with the addresses of a name, soon and after every change."""
@@ -54,7 +68,7 @@ class Resolver:
                 task.cancel()
 
     def close(self) -> None:
-        """Stop all look-ups."""
+        """Stop all look-ups; those that hang are left to themselves."""
         for task in self._tasks.values():
             task.cancel()
         self._tasks.clear()
@@ -62,24 +76,84 @@ class Resolver:
         self._known.clear()
 
     async def _follow(self, hostname: str) -> None:
+        retry = RETRY
+        suspect = False
         while True:
-            answer = await self._resolve(hostname)
-            if answer is None:
-                answer, wait = self._known.get(hostname, ()), RETRY
-            else:
-                wait = INTERVAL
-            if self._known.get(hostname) != answer:
-                self._known[hostname] = answer
-                for callback in list(self._watchers.get(hostname, ())):
-                    callback(hostname, answer)
-            await asyncio.sleep(wait)
+            flight = await self._desk.begin(hostname, suspect)
+            await asyncio.wait({flight.landed}, timeout=DEADLINE)
+            if suspect := not flight.landed.done():
+                self._desk.on_overdue(flight)
+                self._report(hostname, None)
+                await asyncio.wait({flight.landed})
+            answer = flight.landed.result()
+            self._report(hostname, answer)
+            await asyncio.sleep(INTERVAL if answer is not None else retry)
+            retry = min(retry * 2, INTERVAL) if answer is None else RETRY
 
-    async def _resolve(self, hostname: str) -> tuple[str, ...] | None:
+    def _report(self, hostname: str, answer: Answer) -> None:
+        addresses = self._known.get(hostname, ()) if answer is None else answer
+        if self._known.get(hostname) != addresses:
+            self._known[hostname] = addresses
+            for callback in list(self._watchers.get(hostname, ())):
+                callback(hostname, addresses)
+
+
+class _Flight:
+    """One look-up under way; `landed` never has an exception and is never cancelled by who waits."""
+
+    def __init__(self, landed: asyncio.Future[Answer], places: asyncio.Semaphore | None) -> None:
+        self.landed = landed
+        self.places = places  # where it has a place; None: it counts as overdue
+
+
+class _Desk:
+    """Lets look-ups begin: each in a thread of its own, which the process's end does not wait for."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._flights: dict[str, _Flight] = {}
+        self._places = asyncio.Semaphore(PLACES)
+        self._suspects = asyncio.Semaphore(SUSPECTS)
+        self._overdue = 0
+
+    async def begin(self, hostname: str, suspect: bool) -> _Flight:
+        """Begin a look-up when there is a place for it, or join the one that has not returned."""
+        if hostname not in self._flights:
+            places = self._suspects if suspect else self._places
+            await places.acquire()
+            flight = self._flights[hostname] = _Flight(self._loop.create_future(), places)
+            self._start(hostname, flight)
+        return self._flights[hostname]
+
+    def on_overdue(self, flight: _Flight) -> None:
+        """Give the place of a look-up that hangs to another name, as long as few hang."""
+        if flight.places is self._places and self._overdue < OVERDUE:
+            self._overdue += 1
+            flight.places = None
+            self._places.release()
+
+    def _start(self, hostname: str, flight: _Flight) -> None:
+        def land(answer: Answer) -> None:
+            del self._flights[hostname]
+            if flight.places is None:
+                self._overdue -= 1
+            else:
+                flight.places.release()
+            flight.landed.set_result(answer)
+
+        def ask() -> None:
+            answer: Answer = None
+            try:
+                answer = look_up(hostname)
+            except (OSError, UnicodeError):
+                pass  # None says so
+            finally:
+                try:
+                    self._loop.call_soon_threadsafe(land, answer)
+                except RuntimeError:
+                    pass  # the loop is closed: nobody waits any more
+
         try:
-            async with asyncio.timeout(DEADLINE):
-                found = await self._loop.getaddrinfo(
-                    hostname, None, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
-                )
-        except (OSError, TimeoutError, UnicodeError):
-            return None
-        return tuple(dict.fromkeys(str(item[4][0]) for item in found))
+            threading.Thread(target=ask, name=f"resolve {hostname}", daemon=True).start()
+        except RuntimeError:  # no thread can be had now
+            self._loop.call_soon(land, None)

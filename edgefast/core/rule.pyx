@@ -193,7 +193,7 @@ cdef class Rule:
                 ef_pick_wrr(self.current, self.weights, self.n_backends)
         name = f"{spec.route}\t{spec.name or spec.index}"
         label = name.encode()
-        self.row = ef_stat_get(engine.stat, <const uint8_t *>PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label))
+        self.row = ef_stat_hold(engine.stat, <const uint8_t *>PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label))
         self.log = b'"route":%b,"rule":%b' % (
             json_encode(spec.route), json_encode(spec.name) if spec.name else b"%d" % spec.index
         )
@@ -201,6 +201,8 @@ cdef class Rule:
     def __dealloc__(self):
         free(self.weights)
         free(self.current)
+        if self.row != NULL:
+            ef_stat_release(self.row)
 
     cdef Backend choose(self):
         """The backend of the next request; None when all weights are 0."""

@@ -301,7 +301,7 @@ cdef class Tables:
             table = self.ports[number] = PortTable(self.engine, number)
         return table
 
-    def dump(self):
+    def dump(self, bint hosts):
         cdef ListenerTable table
         return [
             {
@@ -311,7 +311,7 @@ cdef class Tables:
                 "virtual_hosts": [
                     {"name": name, "rules": rules, "fragments": fragments}
                     for name, rules, fragments in table.virtual_hosts()
-                ],
+                ] if hosts else <object>table.hosts.used,
             }
             for table in self.listeners.values()
         ]

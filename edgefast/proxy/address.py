@@ -11,7 +11,10 @@ import socket
 
 import msgspec
 
-__all__ = ["Address", "check_ip", "family_of", "parse_address"]
+__all__ = ["EVERYWHERE", "Address", "check_ip", "family_of", "parse_address"]
+
+#: All addresses of both families, for a server that is bound by `httpserver.bind_server`.
+EVERYWHERE = "::"
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -38,7 +41,7 @@ def family_of(host: str) -> socket.AddressFamily:
 
 
 def parse_address(text: str) -> Address | None:
-    """Parse `HOST:PORT`, `[HOST]:PORT`, `:PORT` or `PORT`; `off` gives None.
+    """Parse `HOST:PORT`, `[HOST]:PORT`, `:PORT` (all addresses) or `PORT` (loopback); `off` gives None.
 
     Raises ValueError naming what is wrong and the allowed forms.
     """
@@ -53,4 +56,4 @@ def parse_address(text: str) -> Address | None:
         raise ValueError(f'"{text}": write an IPv6 address as [ADDRESS]:PORT')
     if host == "localhost":
         host = "127.0.0.1"
-    return Address(check_ip(host) if host else "0.0.0.0", int(port))
+    return Address(check_ip(host) if host else EVERYWHERE, int(port))

@@ -1,7 +1,7 @@
 """The operator's servers: what admin, metrics and readiness answer.
 
 In: the agent. Out: routes for HttpServer.
-  admin     GET /dump /version /ready /log-level, POST /drain /healthcheck/fail /log-level
+  admin     GET /dump /limits /version /ready /log-level, POST /drain /healthcheck/fail /log-level
   metrics   GET /metrics          ready    GET /ready
 Admin is for this machine (127.0.0.1:19000): whoever reaches it can end the service. Must never show
 key material: of a secret only its name, version, size and the certificate's public facts are told.
@@ -27,6 +27,7 @@ from edgefast.proxy.certificates import CertificateFacts, PemError, read_facts
 from edgefast.proxy.channel import ChannelClosed, ChannelError
 from edgefast.proxy.httpserver import Handler, Reply, Request
 from edgefast.proxy.ledger import Key, Placed
+from edgefast.proxy.limitlist import LimitList
 from edgefast.proxy.logs import LEVELS
 from edgefast.proxy.metrics import CONTENT_TYPE, AgentFacts, render_metrics
 from edgefast.table import describe_blob
@@ -47,6 +48,7 @@ class Admin:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
+        self._limits = LimitList(agent)
         self._numbers = itertools.count(1)
         self._facts: dict[str, tuple[str, CertificateFacts | None]] = {}  # secret: version, facts
 
@@ -55,6 +57,7 @@ class Admin:
         """Routes of the admin server."""
         return {
             ("GET", "/dump"): self._on_dump,
+            ("GET", "/limits"): self._limits.on_limits,
             ("GET", "/version"): self._on_version,
             ("GET", "/ready"): self._on_ready,
             ("GET", "/log-level"): self._on_log_level,

@@ -26,6 +26,7 @@ from edgefast.proxy.ledger import Key, Ledger, Refusal
 from edgefast.proxy.limitmemory import LimitMemory
 from edgefast.proxy.listeners import Listeners, Place
 from edgefast.proxy.logs import set_level
+from edgefast.proxy.oldrows import OldRows
 from edgefast.proxy.reserve import RESERVE
 from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE, ProxySettings
 from edgefast.proxy.shop import Shop
@@ -51,6 +52,8 @@ _RESERVE = 16
 #: Seconds until what was refused for want of descriptors or memory is tried again.
 _SHORT_FIRST = 1.0
 _SHORT_MAX = 30.0
+#: Seconds between two looks for counters that may be forgotten; only where rows run short.
+_LOOK_FOR_ROWS = 5.0
 _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
 
 
@@ -124,6 +127,7 @@ class Agent:
                     tasks.create_task(slot.run())
                 tasks.create_task(self._retry_ports())
                 tasks.create_task(self._retry_refused())
+                tasks.create_task(self._forget_rows())
                 tasks.create_task(self.keeper.run())
                 for part in parts:
                     tasks.create_task(part())
@@ -295,7 +299,7 @@ class Agent:
             if self._shop.phase == "stopping":
                 return
             before = set(self.listeners.problems)
-            opened = self.listeners.reconcile(self.served).opened
+            opened = self.listeners.reconcile(self.served)
             for place in opened:
                 log.info("now listening on %s port %d", *place)
             if opened:
@@ -319,6 +323,16 @@ class Agent:
             keys, self._short = self._short, set()
             if not self._shop.stopping and self.ledger.retry(keys):
                 self._rebind()
+
+    async def _forget_rows(self) -> None:
+        """Make room for the counters of new routes."""
+        old = OldRows([slot.segment for slot in self.slots])
+        while True:
+            await asyncio.sleep(_LOOK_FOR_ROWS)
+            if old.filling and (labels := await asyncio.to_thread(old.look)):
+                log.debug("%d counters of old routes are forgotten", len(labels))
+                for slot in self.slots:
+                    slot.forget_rows(labels)
 
     # --- for the small servers ------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import edgefast
 from edgefast import ir
 from edgefast.problem import Problem
-from edgefast.proxy.address import Address
+from edgefast.proxy.address import EVERYWHERE, Address
 from edgefast.proxy.listeners import Place
 from edgefast.proxy.standalone import Outcome
 
@@ -83,6 +83,8 @@ class Banner:
                 self._say(line)
         for name, address in self._servers.items():
             path = {"admin": "/dump", "metrics": "/metrics", "ready": "/ready"}[name]
+            if address.host == EVERYWHERE:
+                address = Address("localhost", address.port)
             self._say(f"  {name:<8} http://{address}{path}")
         if outcome.fleet is not None:
             lines = list(_curl_lines(outcome.fleet, {port for _, port in bound}))
@@ -105,7 +107,9 @@ class Banner:
             )
         elif published.refused:
             what = _count(published.refused, "resource")
-            self._say(f"table {published.version[:8]} is served without {what} that workers refused")
+            self._say(
+                f"table {published.version[:8]} is served without {what} that workers refused"
+            )
         else:
             self._say(f"table {published.version[:8]}: not every worker has it yet")
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from edgefast import ir
 from edgefast.problem import ObjectRef, Problem
+from edgefast.proxy.tls import check_secret
 from edgefast.resources.loaded import Loaded
 from edgefast.resources.secret import Secret
 from edgefast.resources.snapshot import Key, Snapshot
@@ -63,7 +65,10 @@ class GoodPairs:
 
 def _mismatch(secret: Secret) -> str:
     pair = parse_pair(secret.value("tls.crt") or b"", secret.value("tls.key") or b"")
-    return pair if isinstance(pair, str) else ""
+    if isinstance(pair, str):
+        return pair
+    # As a worker will load it, which is no good moment to find out that the library will not.
+    return check_secret(ir.Secret("", certificate=pair.chain, private_key=pair.key)) or ""
 
 
 def _problem(snapshot: Snapshot, secret: Secret, error: str) -> Problem:

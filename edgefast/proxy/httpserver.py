@@ -2,13 +2,17 @@
 
 In: an address and a table of (method, path) -> handler. Out: answers. Framing is h11's.
 Bounded in every direction: connections, head and body size, requests per connection, a deadline on
-every read and write. It runs in the agent's loop, so a handler with real work must leave the loop
-(asyncio.to_thread). Must never serve user traffic or follow a path into the file system.
+every read and write. A browser must not be a way in: what a page of another site sends is refused,
+and so is a name that some DNS may point here. It runs in the agent's loop, so a handler with real
+work must leave the loop (asyncio.to_thread). Must never serve user traffic or follow a path into the
+file system.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import ipaddress
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping
@@ -18,12 +22,13 @@ from urllib.parse import parse_qsl, urlsplit
 import h11
 import msgspec
 
-from edgefast.proxy.address import Address, family_of
+from edgefast.proxy.address import EVERYWHERE, Address, family_of
 
 __all__ = ["Handler", "HttpServer", "Reply", "Request", "bind_server"]
 
 log = logging.getLogger(__name__)
 
+_NO_FAMILY = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT}
 _CONNECTIONS = 64
 _REQUESTS = 100  # per connection
 _HEAD = 16 * 1024
@@ -35,12 +40,15 @@ _CHUNK = 8 * 1024  # per read: half a head, so that the limit on heads is felt
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What a handler sees."""
+    """What a handler sees; `host` and `origin` are "" where the request has no such header."""
 
     method: str
     path: str
     query: dict[str, str]
     body: bytes
+    host: str = ""
+    origin: str = ""
+    fetched_from: str = ""  # Sec-Fetch-Site: what a browser says of the page that asks
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -55,10 +63,21 @@ Handler = Callable[[Request], Awaitable[Reply]]
 
 
 def bind_server(address: Address) -> socket.socket:
-    """Bind and listen; raises OSError."""
+    """Bind and listen; EVERYWHERE is both families, or IPv4 where there is no other. Raises OSError."""
+    try:
+        return _bind(address)
+    except OSError as error:
+        if address.host != EVERYWHERE or error.errno not in _NO_FAMILY:
+            raise
+        return _bind(Address("0.0.0.0", address.port))
+
+
+def _bind(address: Address) -> socket.socket:
     sock = socket.socket(family_of(address.host), socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if address.host == EVERYWHERE:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         sock.bind((address.host, address.port))
         sock.listen(_CONNECTIONS)
         sock.setblocking(False)
@@ -71,9 +90,17 @@ def bind_server(address: Address) -> socket.socket:
 class HttpServer:
     """Serves one bound socket."""
 
-    def __init__(self, sock: socket.socket, routes: Mapping[tuple[str, str], Handler]) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        routes: Mapping[tuple[str, str], Handler],
+        *,
+        any_host: bool = False,
+    ) -> None:
+        """`any_host`: requests may name any host, for a server whose names others choose."""
         self._sock = sock
         self._routes = routes
+        self._any_host = any_host
         self._free = asyncio.Semaphore(_CONNECTIONS)
         host, port = sock.getsockname()[:2]
         self.address = Address(host, port)
@@ -135,6 +162,8 @@ class HttpServer:
             connection.start_next_cycle()
 
     async def _answer(self, request: Request) -> Reply:
+        if refusal := self._refuse(request):
+            return refusal
         method = "GET" if request.method == "HEAD" else request.method
         handler = self._routes.get((method, request.path))
         if handler is not None:
@@ -144,6 +173,36 @@ class HttpServer:
             return Reply(405, f"use {' or '.join(allowed)}\n".encode())
         paths = sorted(f"{method} {path}" for method, path in self._routes)
         return Reply(404, ("not here; this server knows:\n" + "\n".join(paths) + "\n").encode())
+
+    def _refuse(self, request: Request) -> Reply | None:
+        """Refuse what a page of another site may have made a browser send.
+
+        Such a page can POST here without being asked (a "simple" request of the Fetch standard), and
+        reads the answers too once its own name resolves to this machine (DNS rebinding). Tools send
+        neither Origin nor Sec-Fetch-Site.
+        """
+        if request.fetched_from not in ("", "none", "same-origin"):
+            return Reply(403, b"refused: requested by a page of another site\n")
+        if request.origin and request.origin.partition("://")[2] != request.host:
+            return Reply(403, b"refused: requested by a page of another site\n")
+        if self._any_host or not request.host or _is_own(request.host):
+            return None
+        return Reply(
+            421, b"refused: the Host header must be an IP address or localhost, not a name\n"
+        )
+
+
+def _is_own(host: str) -> bool:
+    """Tell whether a Host header names this machine without asking anybody: an address, or localhost."""
+    name, _, port = host.rpartition(":")
+    name = name if name and port.isdecimal() else host
+    if name.lower() == "localhost":
+        return True
+    try:
+        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
 
 
 async def _linger(sock: socket.socket) -> None:
@@ -176,9 +235,22 @@ async def _read_request(connection: h11.Connection, sock: socket.socket) -> Requ
             assert head is not None
             target = urlsplit(head.target.decode("ascii", "replace"))
             query = dict(parse_qsl(target.query, max_num_fields=20))
-            return Request(head.method.decode("ascii"), target.path, query, body)
+            return Request(
+                method=head.method.decode("ascii"),
+                path=target.path,
+                query=query,
+                body=body,
+                host=_field(head, b"host"),
+                origin=_field(head, b"origin"),
+                fetched_from=_field(head, b"sec-fetch-site"),
+            )
         else:
             return None
+
+
+def _field(head: h11.Request, name: bytes) -> str:
+    """Return a header's value in lower case; of several all, so that none of them is overlooked."""
+    return ",".join(v.decode("latin-1").strip().lower() for n, v in head.headers if n == name)
 
 
 async def _send(

@@ -1,15 +1,19 @@
 """Memory for the counters of rate limits: made by the agent, mapped by every worker.
 
-In: nothing. Out: a descriptor of a fresh segment (csrc/limit.h). It outlives workers, so that counts
-go on when one is replaced; it ends with the agent. Must never be written to by the agent afterwards.
+In: nothing. Out: a descriptor of a fresh segment (csrc/limit.h), and what is counted in it now. It
+outlives workers, so that counts go on when one is replaced; it ends with the agent. Must never be
+written to by the agent afterwards.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterator
+from typing import Any
 
 from edgefast._csrc import ffi, lib
+from edgefast.proxy.limitrows import Count
 
 __all__ = ["LimitMemory"]
 
@@ -29,6 +33,39 @@ class LimitMemory:
             if made != 0:
                 raise ValueError(f"no counter segment of {buckets} buckets")
 
+    def read(self, now_ms: int) -> Iterator[Count]:
+        """Walk the live counters; one that comes or goes in the meantime may be missed."""
+        return _walk(mmap.mmap(self.fd, 0, prot=mmap.PROT_READ), now_ms)
+
     def close(self) -> None:
         """Let go of the memory."""
         os.close(self.fd)
+
+
+def _walk(memory: mmap.mmap, now_ms: int) -> Iterator[Count]:
+    with memory:
+        view = ffi.from_buffer(memory)
+        try:
+            segment = ffi.cast("const ef_limit *", view)
+            cursor, entry = ffi.new("uint64_t *"), ffi.new("ef_limit_entry *")
+            while lib.ef_limit_next(segment, cursor, now_ms, entry) == 1:
+                yield _read(entry, now_ms)
+        finally:
+            ffi.release(view)
+
+
+def _read(entry: Any, now_ms: int) -> Count:
+    """Copy an entry; one whose name is not known has no key."""
+    span = entry.unit * 1000
+    passed = max(0, now_ms - entry.window * 1000)
+    left = max(
+        1, span - passed
+    )  # a window that begins by another worker's clock has not begun here
+    weight = entry.previous * left // span if entry.sliding else 0
+    return Count(
+        key=bytes(ffi.buffer(entry.key, entry.kept)),
+        whole=entry.kept == entry.key_len and entry.unit > 0,
+        window=entry.window,
+        used=entry.current + weight,
+        left_ms=left,
+    )

@@ -13,31 +13,26 @@ import errno
 import logging
 import os
 import socket
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from edgefast import ir
 from edgefast.problem import ObjectRef, Problem
 from edgefast.proxy.address import Address, family_of
 from edgefast.proxy.settings import ACCEPT_BACKLOG
 
-__all__ = ["Listeners", "Place", "Rebound"]
+__all__ = ["Listeners", "Place"]
 
 log = logging.getLogger(__name__)
 
 #: (bind address, bind port).
 Place = tuple[str, int]
 
+#: Seconds in which a place that was let go may still be with a worker that empties its queue.
+_LEAVING = 5.0
 _NO_FAMILY = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT}
 _UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
-
-
-class Rebound(NamedTuple):
-    """What one `reconcile` changed."""
-
-    opened: tuple[Place, ...]
-    closed: tuple[Place, ...]
 
 
 class Listeners:
@@ -51,6 +46,7 @@ class Listeners:
         self._sockets: dict[Place, tuple[socket.socket, ...]] = {}
         self._serials: dict[Place, int] = {}
         self._serial = 0
+        self._left: dict[Place, float] = {}  # when a place was let go, on the monotonic clock
         self.problems: dict[Place, Problem] = {}
 
     @property
@@ -58,11 +54,13 @@ class Listeners:
         """All places that are bound."""
         return tuple(self._sockets)
 
-    def reconcile(self, listeners: Iterable[ir.Listener]) -> Rebound:
-        """Bind what `listeners` ask for, let go of the rest; failures are in `problems`."""
+    def reconcile(self, listeners: Iterable[ir.Listener]) -> tuple[Place, ...]:
+        """Bind what `listeners` ask for, let go of the rest; failures are in `problems`.
+
+        Returns the places that are new.
+        """
         wanted = _by_port(listeners)
-        closed = tuple(place for place in self._sockets if place[1] not in wanted)
-        for place in closed:
+        for place in [place for place in self._sockets if place[1] not in wanted]:
             self._let_go(place)
         self.problems = {}
         opened: list[Place] = []
@@ -70,7 +68,7 @@ class Listeners:
             for host in self._binds:
                 if (host, port) not in self._sockets and self._open((host, port), names):
                     opened.append((host, port))
-        return Rebound(tuple(opened), closed)
+        return tuple(opened)
 
     def sockets_of(self, worker: int) -> list[tuple[Place, int, int]]:
         """List a worker's sockets: place, descriptor, and a serial that no other binding has."""
@@ -87,6 +85,9 @@ class Listeners:
     def _let_go(self, place: Place) -> None:
         for sock in self._sockets.pop(place):
             sock.close()
+        now = time.monotonic()
+        self._left = {one: at for one, at in self._left.items() if now - at < _LEAVING}
+        self._left[place] = now
 
     def _open(self, place: Place, names: Sequence[str]) -> bool:
         try:
@@ -94,7 +95,8 @@ class Listeners:
         except OSError as error:
             if error.errno in _NO_FAMILY and not self._required and place[0] == "::":
                 return False
-            self.problems[place] = _problem(place, names, error)
+            ours = time.monotonic() - self._left.get(place, -_LEAVING) < _LEAVING
+            self.problems[place] = _problem(place, names, error, ours)
             return False
         self._serial += 1
         self._serials[place] = self._serial
@@ -109,16 +111,21 @@ def _by_port(listeners: Iterable[ir.Listener]) -> Mapping[int, list[str]]:
 
 
 def _bind_group(place: Place, workers: int) -> tuple[socket.socket, ...]:
-    """Bind and listen once per worker; OSError leaves nothing open."""
-    # Without SO_REUSEPORT first: a second edgefast of the same user could otherwise join the group
-    # and take a share of the connections, silently.
-    _socket(place, shared=False).close()
+    """Bind and listen once per worker; OSError leaves nothing open.
+
+    The first socket listens without SO_REUSEPORT, so the kernel gives the place to one process only,
+    and at once; it is shared after that, which the kernel allows to this process's user. A second
+    edgefast could otherwise join the group and take a share of the connections, silently. (Asking
+    first and binding after that would leave a moment for two that start together.)
+    """
     group: list[socket.socket] = []
     try:
-        for _ in range(workers):
-            sock = _socket(place, shared=True)
+        for number in range(workers):
+            sock = _socket(place, shared=number > 0)
             group.append(sock)
             sock.listen(ACCEPT_BACKLOG)
+            if number == 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     except OSError:
         for sock in group:
             sock.close()
@@ -143,12 +150,15 @@ def _socket(place: Place, *, shared: bool) -> socket.socket:
     return sock
 
 
-def _problem(place: Place, names: Sequence[str], error: OSError) -> Problem:
+def _problem(place: Place, names: Sequence[str], error: OSError, ours: bool) -> Problem:
     """Say which listener has no port, why, and what to do."""
     address = Address(*place)
     namespace, gateway, listener = (*names[0].split("/"), "", "", "")[:3]
     others = f" (and {len(names) - 1} more on this port)" if len(names) > 1 else ""
     match error.errno:
+        case errno.EADDRINUSE if ours:
+            why = f"{address} is still being closed by the workers that served it before"
+            fix = "it is tried again in a moment"
         case errno.EADDRINUSE:
             why = f"{address} is in use by another process"
             fix = f"stop it or choose another port or --bind; see who: ss -ltnp sport = :{place[1]}"

@@ -26,6 +26,7 @@ __all__ = [
     "DumpPart",
     "DumpRequest",
     "Exit",
+    "ForgetRows",
     "Hello",
     "LogLevel",
     "Ping",
@@ -132,6 +133,12 @@ class LogLevel(_Message, frozen=True):
     level: str
 
 
+class ForgetRows(_Message, frozen=True):
+    """Give away the counters of these labels, as far as no rule holds them."""
+
+    labels: tuple[bytes, ...]
+
+
 AgentMessage = (
     Hello
     | Sockets
@@ -144,6 +151,7 @@ AgentMessage = (
     | Ping
     | DumpRequest
     | LogLevel
+    | ForgetRows
 )
 
 

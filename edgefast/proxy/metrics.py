@@ -1,8 +1,8 @@
 """Prometheus text from the workers' counter segments and the agent's own facts.
 
 In: segments (stats.py), facts of the agent. Out: text exposition format 0.0.4.
-Labels are route and rule names from the configuration, never anything a client sends; rows are
-bounded by the segments. Scraping costs workers nothing. Must never block: the agent calls it in a
+Labels are names of routes, rules and rate limits from the configuration, never anything a client
+sends; rows are bounded by the segments. Scraping costs workers nothing. Must never block: the agent calls it in a
 thread.
 """
 
@@ -12,14 +12,24 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from edgefast.core.cells import BUCKET_BOUNDS_MS, GLOBALS, ROW
-from edgefast.proxy.stats import GAUGES, Segment, sum_globals, sum_rows
+from edgefast.core.cells import BUCKET_BOUNDS_MS, GLOBALS, LIMIT, ROW
+from edgefast.proxy.stats import GAUGES, Segment, sum_globals, sum_limits, sum_rows
 
 __all__ = ["CONTENT_TYPE", "AgentFacts", "render_metrics"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _HEAD_REFUSED = "head_refused_"
 _CELL = {name: index for index, name in enumerate(ROW)}
+_LIMIT_CELL = {name: index for index, name in enumerate(LIMIT)}
+_LIMIT_RESULTS = ("ok", "over", "shadow_over", "error")
+#: Global cells of the store of rate limits; microseconds become seconds.
+_STORE = {
+    "limit_batches": ("batches", "Batches of counters that were sent to the store."),
+    "limit_store_us": ("store_seconds", "Time from a batch to its answer."),
+    "limit_store_errors": ("store_errors", "Batches that the store could not answer."),
+    "limit_timeouts": ("store_timeouts", "Batches that were given up for want of an answer."),
+    "limit_store_full": ("store_full", "Requests whose counter found no room in shared memory."),
+}
 _CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx")
 _FIRST_BUCKET = _CELL["duration_bucket_0"]
 _BOUNDS = (*(f"{bound / 1000:g}" for bound in BUCKET_BOUNDS_MS), "+Inf")
@@ -53,6 +63,7 @@ def render_metrics(segments: Sequence[Segment], facts: AgentFacts) -> bytes:
     _render_agent(lines, facts)
     _render_globals(lines, sum_globals(segments))
     _render_rows(lines, sum_rows(segments))
+    _render_limits(lines, sum_limits(segments))
     return "".join(lines).encode()
 
 
@@ -116,6 +127,10 @@ def _render_globals(lines: list[str], totals: Mapping[str, int]) -> None:
         words = name.replace("_", " ")
         if name.startswith(_HEAD_REFUSED):
             refused.append(name)
+        elif name in _STORE:
+            total, text = _STORE[name]
+            value = totals[name] / 1e6 if name.endswith("_us") else totals[name]
+            _one(lines, f"ratelimit_{total}_total", "counter", text, value)
         elif name in GAUGES:
             _one(lines, name, "gauge", f"Now: {words.removesuffix(' active')}.", totals[name])
         else:
@@ -159,6 +174,32 @@ def _render_rows(lines: list[str], rows: Mapping[bytes, Sequence[int]]) -> None:
         f"edgefast_{name}{{{labels}}} {cells[index] / 1e6:.6f}\n" for labels, cells in labelled
     ]
     _render_histogram(lines, labelled)
+
+
+def _render_limits(lines: list[str], rows: Mapping[bytes, Sequence[int]]) -> None:
+    """Write one series set per route and rule of a RateLimitFilter."""
+    labelled = []
+    for label, cells in sorted(rows.items()):
+        route, _, limit = label.decode("utf-8", "replace").partition("\t")
+        labelled.append((f'route="{_escape(route)}",limit="{_escape(limit)}"', cells))
+    text = "Requests that a limit counted, by what came of it; error: the store failed."
+    _family(lines, "ratelimit_requests_total", "counter", text)
+    for labels, cells in labelled:
+        lines += [
+            f'edgefast_ratelimit_requests_total{{{labels},result="{name}"}} '
+            f"{cells[_LIMIT_CELL[name]]}\n"
+            for name in _LIMIT_RESULTS
+        ]
+    name, text = "ratelimit_local_total", "Of those that were over: told without asking the store."
+    _family(lines, name, "counter", text)
+    index = _LIMIT_CELL["over_local"]
+    lines += [f"edgefast_{name}{{{labels}}} {cells[index]}\n" for labels, cells in labelled]
+    name, text = "ratelimit_wait_seconds_total", "Time that requests waited for the store."
+    _family(lines, name, "counter", text)
+    index = _LIMIT_CELL["store_us"]
+    lines += [
+        f"edgefast_{name}{{{labels}}} {cells[index] / 1e6:.6f}\n" for labels, cells in labelled
+    ]
 
 
 def _render_histogram(lines: list[str], labelled: list[tuple[str, Sequence[int]]]) -> None:

@@ -42,7 +42,11 @@ def bind_servers(settings: ProxySettings) -> dict[str, socket.socket]:
 def make_servers(agent: Agent, bound: dict[str, socket.socket]) -> dict[str, HttpServer]:
     """Make a server for every bound socket."""
     admin = Admin(agent)
-    return {name: HttpServer(sock, getattr(admin, name)) for name, sock in bound.items()}
+    return {
+        # Admin is asked by people and tools of this machine, the others under any name there is.
+        name: HttpServer(sock, getattr(admin, name), any_host=name != "admin")
+        for name, sock in bound.items()
+    }
 
 
 def _explain(name: str, address: Address, error: OSError) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgefast.proxy.address import Address
+from edgefast.proxy.address import EVERYWHERE, Address
 
 __all__ = [
     "ACK_DEADLINE",
@@ -52,8 +52,9 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
     )
     workers: int = 1
     admin: Address | None = Address("127.0.0.1", 19000)
-    metrics: Address | None = Address("127.0.0.1", 19001)
-    ready: Address | None = Address("127.0.0.1", 19003)
+    # Prometheus and probes come from elsewhere; admin can end the service, so it stays on loopback.
+    metrics: Address | None = Address(EVERYWHERE, 19001)
+    ready: Address | None = Address(EVERYWHERE, 19003)
     log_level: str = "info"
     drain_timeout: float = 60.0
     min_drain: float = 10.0

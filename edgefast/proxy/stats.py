@@ -1,7 +1,8 @@
 """Counter segments in shared memory: one per worker, made by the agent, read without asking anyone.
 
-In: descriptors of segments that workers write (csrc/stat.h, csrc/stat.c). Out: global cells by name
-and rows by label, summed over workers. A segment outlives its worker, so counters never go back.
+In: descriptors of segments that workers write (csrc/stat.h, csrc/stat.c). Out: global cells by name,
+rows of routes and rows of rate limits by label, summed over workers. A segment outlives its worker,
+so counters never go back.
 This is the Python twin of the C layout; tests/proxy/test_stats.py compiles stat.c and compares.
 Must never write into a segment that a worker has.
 """
@@ -13,7 +14,7 @@ import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 
-from edgefast.core.cells import GLOBALS, ROW
+from edgefast.core.cells import GLOBALS, LIMIT, ROW
 
 __all__ = [
     "GAUGES",
@@ -23,6 +24,7 @@ __all__ = [
     "reset_global",
     "segment_size",
     "sum_globals",
+    "sum_limits",
     "sum_rows",
 ]
 
@@ -33,7 +35,9 @@ _CELLS = 48  # EF_STAT_CELLS
 _HEADER = 64
 _ROWS_AT = _HEADER + 8 * _GLOBALS
 _ROW_SIZE = _LABEL + 8 * _CELLS
-_HEAD = struct.Struct("<IIQ")  # magic, max_rows, used_rows
+_HOLDERS = _CELLS - 1  # EF_STAT_HOLDERS
+_HEAD = struct.Struct("<IIQQ")  # magic, max_rows, used_rows, free_rows
+_LIMIT_LABEL = b"limit\t"  # what labels of rate limits begin with; no route is called so
 
 #: Cells that say how many there are now: a new worker starts them from zero.
 GAUGES = frozenset(name for name in GLOBALS if name.endswith("_active"))
@@ -56,7 +60,7 @@ class Segment:
         os.ftruncate(self.fd, size)
         self._map = mmap.mmap(self.fd, size)
         # As ef_stat_init: the overflow row is in use; the magic comes last.
-        _HEAD.pack_into(self._map, 0, 0, max_rows, 1)
+        _HEAD.pack_into(self._map, 0, 0, max_rows, 1, 0)
         struct.pack_into("<I", self._map, 0, _MAGIC)
         self._cells = memoryview(self._map).cast("Q")
 
@@ -68,14 +72,32 @@ class Segment:
     def rows(self) -> Iterator[tuple[bytes, Sequence[int]]]:
         """Yield (label, cells in the order of `ROW`); the overflow row's label is empty.
 
-        A label may come twice: see ef_stat_get. Values may be a few events old, never torn.
+        Values may be a few events old, never torn.
         """
-        _, max_rows, used = _HEAD.unpack_from(self._map, 0)
+        yield from self._read(len(ROW))
+
+    def holders(self) -> Iterator[tuple[bytes, int, int]]:
+        """Yield (label, a sum that changes with every event, who holds the row in the worker)."""
+        for label, cells in self._read(_CELLS):
+            yield label, sum(cells[:_HOLDERS]), cells[_HOLDERS]
+
+    def room(self) -> tuple[int, int]:
+        """Return how many rows are in use, and how many there are."""
+        _, max_rows, used, free = _HEAD.unpack_from(self._map, 0)
+        return used - free, max_rows
+
+    def _read(self, count: int) -> Iterator[tuple[bytes, Sequence[int]]]:
+        _, max_rows, used, _ = _HEAD.unpack_from(self._map, 0)
         for number in range(min(used, max_rows)):
             at = _ROWS_AT + number * _ROW_SIZE
-            label = self._map[at + 8 : at + _LABEL].partition(b"\0")[0]
-            cells = (at + _LABEL) // 8
-            yield label, self._cells[cells : cells + len(ROW)].tolist()
+            text = self._map[at + 8 : at + _LABEL]
+            label = text.partition(b"\0")[0]
+            if number and not label:
+                continue  # free
+            first = (at + _LABEL) // 8
+            cells = self._cells[first : first + count].tolist()
+            if self._map[at + 8 : at + _LABEL] == text:  # else: given away in between
+                yield label, cells
 
     def close(self) -> None:
         """Let go of the memory."""
@@ -110,13 +132,27 @@ def sum_globals(segments: Iterable[Segment]) -> dict[str, int]:
 
 
 def sum_rows(segments: Iterable[Segment]) -> dict[bytes, list[int]]:
-    """Add the rows of all workers by label."""
+    """Add the rows of routes of all workers, by label."""
+    found = (row for segment in segments for row in segment.rows())
+    return _sum((label, cells) for label, cells in found if not label.startswith(_LIMIT_LABEL))
+
+
+def sum_limits(segments: Iterable[Segment]) -> dict[bytes, list[int]]:
+    """Add the rows of rate limits of all workers, cells in the order of `LIMIT`, by "route\tlimit"."""
+    found = (row for segment in segments for row in segment.rows())
+    return _sum(
+        (label.removeprefix(_LIMIT_LABEL), cells[: len(LIMIT)])
+        for label, cells in found
+        if label.startswith(_LIMIT_LABEL)
+    )
+
+
+def _sum(rows: Iterable[tuple[bytes, Sequence[int]]]) -> dict[bytes, list[int]]:
     totals: dict[bytes, list[int]] = {}
-    for segment in segments:
-        for label, cells in segment.rows():
-            known = totals.get(label)
-            if known is None:
-                totals[label] = list(cells)
-            else:
-                totals[label] = [a + b for a, b in zip(known, cells, strict=True)]
+    for label, cells in rows:
+        known = totals.get(label)
+        if known is None:
+            totals[label] = list(cells)
+        else:
+            totals[label] = [a + b for a, b in zip(known, cells, strict=True)]
     return totals

@@ -126,6 +126,8 @@ class Worker:
                 await self._dump(number)
             case messages.LogLevel(level):
                 set_level(level)
+            case messages.ForgetRows(labels):
+                self._engine.forget_rows(labels)
             case messages.Drain():
                 self._engine.drain()
             case messages.StopAccepting():
@@ -186,10 +188,12 @@ class Worker:
         await self._say(messages.Drained())
 
     async def _dump(self, number: int) -> None:
-        data = msgspec.msgpack.encode(self._engine.dump(), enc_hook=str)
+        # The agent knows the hosts: it has the table.
+        data = msgspec.msgpack.encode(self._engine.dump(hosts=False), enc_hook=str)
         for start in range(0, max(1, len(data)), _DUMP_PART):
             part = data[start : start + _DUMP_PART]
             await self._say(messages.DumpPart(number, part, start + _DUMP_PART >= len(data)))
+            await asyncio.sleep(0)  # everybody is served between two parts
 
     async def _say(self, message: messages.WorkerMessage) -> None:
         async with asyncio.timeout(ACK_DEADLINE):

@@ -49,6 +49,8 @@ _BACKOFF_MAX = 5.0
 _BACKOFF_SERVED = 0.5
 #: Places per message: half of what a worker keeps in reserve for them (worker.py).
 _SOCKETS_PER_MESSAGE = 8
+#: Labels of counters per message, each at most 183 bytes.
+_LABELS_PER_MESSAGE = 256
 #: Seconds until sockets that found no room in a worker are sent again.
 _SOCKETS_AGAIN = 0.5
 #: Ends that have another reason than the table that the worker was taking in.
@@ -101,6 +103,7 @@ class WorkerSlot:
         self._refused: list[tuple[str, str, str]] = []
         self._ack_due: float | None = None
         self._heard = 0.0
+        self._old_rows: list[bytes] = []
         self._dumps: dict[int, tuple[bytearray, asyncio.Future[Any]]] = {}
         self.connected = False
         self.drained = False
@@ -119,6 +122,11 @@ class WorkerSlot:
     def order_exit(self, after: float) -> None:
         """Tell the worker to abort what is left after `after` seconds and go."""
         self._exit_after = after
+        self.wake()
+
+    def forget_rows(self, labels: Sequence[bytes]) -> None:
+        """Let the worker give away these counters; one that does not come to it is asked again."""
+        self._old_rows = list(labels)
         self.wake()
 
     async def run(self) -> None:
@@ -339,6 +347,10 @@ class WorkerSlot:
         if self._told_level != shop.log_level:
             self._told_level = shop.log_level
             await channel.send(messages.LogLevel(shop.log_level))
+        rows, self._old_rows = self._old_rows, []
+        for start in range(0, len(rows), _LABELS_PER_MESSAGE):
+            labels = tuple(rows[start : start + _LABELS_PER_MESSAGE])
+            await channel.send(messages.ForgetRows(labels))
         if self._told_phase != shop.phase:
             if self._told_phase == "serving":
                 await channel.send(messages.Drain())

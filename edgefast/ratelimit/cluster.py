@@ -25,7 +25,7 @@ from edgefast.ratelimit.tags import COUNT, tag_of
 
 __all__ = ["Cluster"]
 
-_SHARE = 0.15  # seconds for one node: three fit into an attempt to read the map
+_SHARE = 0.3  # of an attempt to read the map, for one node
 
 
 class Cluster:
@@ -137,7 +137,7 @@ class Cluster:
         return await self._connector.open(address, tag)
 
     async def _read_map(self) -> None:
-        owners = await self._rota.ask(self._ask, _SHARE)
+        owners = await self._rota.ask(self._ask, _SHARE * self._deadline)
         if not any(owners):
             raise Refused(CODES["CLUSTERDOWN"])
         self._owners = owners
@@ -150,7 +150,9 @@ class Cluster:
         self._known = True
         owning = {address for address in self._owners if address}
         for address in [one for one in self._at if one not in owning and self._at[one].idle]:
-            self._at.pop(address).close()
+            primary = self._at.pop(address)
+            primary.close()
+            self._desk.forget(primary)
         for address in owning:
             self._place(address)
         self._rota.drop_all_but((*owning, *self._seeds))

@@ -2,7 +2,7 @@
 
 In: `ir.RateLimitStore` and addresses. Out: a `Link` that has just counted on a key of nobody, so that whoever holds it knows
 that the store does what it is there for, in the time it may take; or the reply to one question (sentinels, cluster maps).
-Raises what redis-py, ssl and the loop raise, and Refused (failure.py explains all of it). Its callers bound the time.
+Raises Refused with the reason. Its callers bound the time. redis-py is imported when the first connection is made.
 Must never: keep a connection that it did not hand over.
 """
 
@@ -10,36 +10,24 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
-
-from redis.asyncio.connection import Connection
-from redis.exceptions import AuthenticationError, RedisError
+from typing import TYPE_CHECKING, Any
 
 from edgefast import ir
+from edgefast.ratelimit.failure import explain_failure
 from edgefast.ratelimit.link import Link
 from edgefast.ratelimit.names import Names, split_address
 from edgefast.ratelimit.redis_tls import make_context
-from edgefast.ratelimit.refusal import Refusal, Refused, read_refusal
+from edgefast.ratelimit.refusal import CODES, Refusal, Refused, read_refusal
 from edgefast.ratelimit.script import LOAD, SHA, pack_probe
 
+if TYPE_CHECKING:
+    from redis.asyncio.connection import Connection
+
+    _Connect = Callable[..., Awaitable[Connection]]
+
 __all__ = ["Connector"]
-
-
-class _Connection(Connection):
-    """redis-py's connection to an address that is resolved already, with a TLS context that is made already."""
-
-    def __init__(self, ip: str, context: ssl.SSLContext | None, **settings: Any) -> None:
-        super().__init__(**settings)
-        self._ip = ip
-        self._context = context
-
-    def _connection_arguments(self) -> Mapping[str, Any]:
-        arguments: dict[str, Any] = {"host": self._ip, "port": self.port}
-        if self._context is not None:
-            arguments |= {"ssl": self._context, "server_hostname": self.host}
-        return arguments
 
 
 class Connector:
@@ -48,7 +36,7 @@ class Connector:
     def __init__(self, config: ir.RateLimitStore) -> None:
         self._config = config
         self._names = Names()
-        self._context: ssl.SSLContext | None = None
+        self._client: tuple[_Connect, ssl.SSLContext | None] | None = None
 
     async def open(self, address: str, tag: int | None) -> Link:
         """Make a link; the server must count a key of `tag`. None: it may own no tag yet, the script is enough."""
@@ -57,26 +45,28 @@ class Connector:
         try:
             answer = await link.ask(LOAD)
             if answer != SHA:
-                raise Refused(_read(answer))
+                raise Refused(self._read(answer))
             if tag is not None:
                 async with asyncio.timeout(config.timeout / 1000):
                     answer = await link.ask(pack_probe(tag))
                 if not isinstance(answer, list):
-                    raise Refused(_read(answer))
+                    raise Refused(self._read(answer))
         except BaseException:
             link.close()
             raise
         return link
 
     async def ask(self, address: str, *words: str) -> Any:
-        """Ask one question on a connection of its own; an error reply raises redis-py's exception."""
+        """Ask one question on a connection of its own."""
         return await self._ask(address, self._config.user, self._config.password, words)
 
     async def ask_sentinel(self, address: str, *words: str) -> Any:
         """Ask a sentinel, which may or may not want the user and password of the store."""
         try:
             return await self._ask(address, "", "", words)
-        except AuthenticationError:
+        except Refused as error:
+            if error.refusal.kind != "noauth":
+                raise
             return await self.ask(address, *words)
 
     def close(self) -> None:
@@ -87,7 +77,7 @@ class Connector:
     async def talk(
         self, address: str, user: str, password: str, database: int
     ) -> AsyncIterator[Connection]:
-        """Lend a connection of redis-py's own, for what is no hot path."""
+        """Lend a connection of redis-py's own, for what is no hot path; its exceptions are redis-py's."""
         connection = await self._connect(address, user, password, database)
         try:
             yield connection
@@ -96,43 +86,41 @@ class Connector:
 
     async def _ask(self, address: str, user: str, password: str, words: tuple[str, ...]) -> Any:
         async with self.talk(address, user, password, 0) as connection:
-            await connection.send_command(*words)
-            return await connection.read_response()
+            try:
+                await connection.send_command(*words)
+                return await connection.read_response()
+            except Exception as error:
+                raise Refused(explain_failure(error)) from None
+
+    def _read(self, answer: object) -> Refusal:
+        refusal = read_refusal(str(answer)) if isinstance(answer, Exception) else _NONSENSE
+        if refusal.then == "moved" and self._config.mode != "cluster":
+            return CODES["CROSSSLOT"]
+        return refusal
 
     async def _connect(self, address: str, user: str, password: str, database: int) -> Connection:
         host, port = split_address(address)
-        if self._config.tls and self._context is None:
-            self._context = make_context(self._config)
         failure: Exception | None = None
-        for ip in await self._names.resolve(host):
-            connection = _Connection(
-                ip,
-                self._context,
-                host=host,
-                port=port,
-                username=user or None,
-                password=password or None,
-                db=database,
-                protocol=2,
-                socket_timeout=None,
-                socket_connect_timeout=None,
-            )
-            connect: Callable[[], Awaitable[None]] = connection.connect  # it has no types
-            try:
-                await connect()
-            except (OSError, RedisError) as error:
-                failure = failure or error
-            except BaseException:
-                await connection.disconnect(nowait=True)
-                raise
-            else:
-                return connection
+        try:
+            if self._client is None:
+                self._client = await asyncio.to_thread(_load, self._config)
+            connect, context = self._client
+            for ip in await self._names.resolve(host):
+                try:
+                    return await connect(host, ip, port, context, user, password, database)
+                except Exception as error:
+                    failure = failure or error
+        except Exception as error:
+            failure = error
         assert failure is not None
-        raise failure
+        raise Refused(explain_failure(failure)) from None
 
 
-def _read(answer: object) -> Refusal:
-    return read_refusal(str(answer)) if isinstance(answer, Exception) else _NONSENSE
+def _load(config: ir.RateLimitStore) -> tuple[_Connect, ssl.SSLContext | None]:
+    """Run in a thread: importing redis-py takes 0.1 s, and reading the system's CAs 10 ms."""
+    from edgefast.ratelimit.client import connect
+
+    return connect, make_context(config) if config.tls else None
 
 
 _NONSENSE = Refusal("error", "it does not answer as Redis does")

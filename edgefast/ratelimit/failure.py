@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
-
-from redis.exceptions import AuthenticationError, BusyLoadingError, RedisError, ResponseError
+import traceback
 
 from edgefast.ratelimit.refusal import CODES, Refusal, Refused
 
@@ -25,9 +24,11 @@ def explain_failure(error: BaseException) -> Refusal:
         if found is not None:
             return found
         cause = cause.__cause__ or cause.__context__
-    if isinstance(error, OSError | RedisError):
+    if isinstance(error, OSError) or _redis_names(error):
         return Refusal("connect", "it closed the connection while it was set up")
-    return Refusal("error", f"unexpected {type(error).__name__}")
+    where = traceback.extract_tb(error.__traceback__)[-1:]
+    place = "".join(f" at {os.path.basename(frame.filename)}:{frame.lineno}" for frame in where)
+    return Refusal("error", f"unexpected {type(error).__name__}{place}")
 
 
 def _explain(error: BaseException) -> Refusal | None:
@@ -42,15 +43,25 @@ def _explain(error: BaseException) -> Refusal | None:
             return Refusal("tls", f"TLS: {why.lower().replace('_', ' ')}")
         case socket.gaierror():
             return Refusal("connect", f"its name does not resolve ({error.strerror})")
-        case AuthenticationError():
-            return CODES["NOAUTH" if "required" in str(error) else "WRONGPASS"]
-        case BusyLoadingError():
-            return CODES["LOADING"]
-        case ResponseError():
-            code = str(error).partition(" ")[0]
-            return CODES.get(code) or Refusal("error", "it refuses AUTH or SELECT")
         case TimeoutError():
             return Refusal("timeout", "it does not answer in time")
         case OSError() if error.errno:
             return Refusal("connect", os.strerror(error.errno))
+    return _explain_reply(error)
+
+
+def _explain_reply(error: BaseException) -> Refusal | None:
+    names = _redis_names(error)
+    if "AuthenticationError" in names:
+        return CODES["NOAUTH" if "required" in str(error) else "WRONGPASS"]
+    if "BusyLoadingError" in names:
+        return CODES["LOADING"]
+    if "ResponseError" in names:
+        code = str(error).partition(" ")[0]
+        return CODES.get(code) or Refusal("error", "it refuses AUTH or SELECT")
     return None
+
+
+def _redis_names(error: BaseException) -> set[str]:
+    """The names of redis-py's exceptions that an error is; nothing is imported for it."""
+    return {kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "redis.exceptions"}

@@ -76,5 +76,5 @@ class Keeper:
                 self._needed.set()
                 self._failed(self.refusal)
             else:
-                self.trying = self._needed.is_set()
+                self.trying = False
                 self._held()

@@ -13,12 +13,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hiredis
-from redis.asyncio.connection import Connection
 
 from edgefast.ratelimit.call import Call
+
+if TYPE_CHECKING:
+    from redis.asyncio.connection import Connection
 
 __all__ = ["Link"]
 

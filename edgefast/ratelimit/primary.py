@@ -43,6 +43,9 @@ class Desk(Protocol):
     def note(self, primary: Primary | None, refusal: Refusal | None) -> None:
         """It serves (None), or something failed; `primary` None: finding one did."""
 
+    def forget(self, primary: Primary) -> None:
+        """It is not used any more."""
+
 
 class Primary:
     """One server, wherever it is found."""
@@ -180,6 +183,7 @@ class Primary:
             if len(call.checks) > 1:
                 _send(link, cut_calls(call.checks, 1))
             else:
+                self._desk.note(self, refusal)
                 self._desk.refuse(call.checks, refusal)
         elif refusal.then == "reconnect":
             self._desk.note(self, refusal)

@@ -9,7 +9,8 @@ Must never: write.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -65,11 +66,12 @@ async def list_counters(
     try:
         async with asyncio.timeout(deadline):
             for address in await _find_primaries(config, connector, deadline / 4):
-                async for page in _scan(config, connector, address):
-                    reached = True
-                    found |= {counter.key: counter for counter in page}
-                    if len(found) > most:
-                        return Listing(list(found.values())[:most], complete=False)
+                async with aclosing(_scan(config, connector, address)) as pages:
+                    async for page in pages:
+                        reached = True
+                        found |= {counter.key: counter for counter in page}
+                        if len(found) > most:
+                            return Listing(list(found.values())[:most], complete=False)
     except Exception as error:
         if reached and isinstance(error, TimeoutError):
             return Listing(list(found.values()), complete=False)
@@ -103,7 +105,7 @@ async def _find_primaries(
     if config.mode == "single":
         return [config.addresses[0]]
     if config.mode == "sentinel":
-        return [await Sentinels(config, connector).find()]
+        return [await Sentinels(config, connector, share).find()]
 
     async def ask(address: str) -> list[str]:
         slots = await connector.ask(address, "CLUSTER", "SLOTS")
@@ -114,7 +116,7 @@ async def _find_primaries(
 
 async def _scan(
     config: ir.RateLimitStore, connector: Connector, address: str
-) -> AsyncIterator[list[LiveCounter]]:
+) -> AsyncGenerator[list[LiveCounter], None]:
     async with connector.talk(address, config.user, config.password, config.database) as connection:
         cursor = b"0"
         while True:

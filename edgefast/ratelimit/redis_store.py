@@ -20,7 +20,7 @@ from edgefast.ratelimit.cluster import Cluster
 from edgefast.ratelimit.connector import Connector
 from edgefast.ratelimit.journal import Journal
 from edgefast.ratelimit.primary import Primary
-from edgefast.ratelimit.refusal import Refusal
+from edgefast.ratelimit.refusal import CODES, Refusal
 from edgefast.ratelimit.script import Check
 from edgefast.ratelimit.sole import Sole
 
@@ -50,12 +50,15 @@ class RedisStore:
         kind = Cluster if config.mode == "cluster" else Sole
         deadline = max(_DEADLINE, config.timeout / 1000)
         self._places: Cluster | Sole = kind(config, self._connector, self, deadline)
-        self.submit = self._places.submit  # the hot path: one call less
 
     def start(self) -> None:
         """Begin to connect; needs the running loop. An unreachable store is no error."""
         self._loop = asyncio.get_running_loop()
         self._places.start()
+
+    def submit(self, checks: list[Check]) -> None:
+        """Ask for one batch; a check stands in it once. Needs `start` before."""
+        self._places.submit(checks)
 
     def abandon(self) -> None:
         """Drop the batch under way, count a timeout, and drop the connections it was on."""
@@ -100,8 +103,8 @@ class RedisStore:
         if isinstance(self._places, Cluster):
             self._places.follow(call, refusal, primary)
         else:
-            reason = "the store is a cluster, but is configured as one server"
-            self.refuse(call.checks, refusal._replace(reason=reason))
+            self.note(primary, CODES["CROSSSLOT"])
+            self.refuse(call.checks, CODES["CROSSSLOT"])
 
     def note(self, primary: Primary | None, refusal: Refusal | None) -> None:
         """Keep the books."""
@@ -112,8 +115,12 @@ class RedisStore:
             return
         is_open = not self.available if primary is None else primary.keeper.breaker.open
         self._journal.on_refusal(place, refusal, is_open, self._loop.time())
-        if isinstance(self._places, Cluster) and primary is not None:
+        if isinstance(self._places, Cluster) and primary is not None and not primary.connected:
             self._places.look_again()
+
+    def forget(self, primary: Primary) -> None:
+        """It is not used any more."""
+        self._journal.forget(primary.name)
 
     def _fail_all(self) -> None:
         failing, self._failing = self._failing, []

@@ -10,8 +10,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
-from redis.exceptions import RedisError
-
 from edgefast.ratelimit.refusal import Refused
 
 __all__ = ["Rota"]
@@ -33,7 +31,7 @@ class Rota:
             try:
                 async with asyncio.timeout(share):
                     answer = await question(address)
-            except (OSError, RedisError, Refused) as error:
+            except (TimeoutError, Refused) as error:
                 failure = failure or error
             else:
                 self.prefer(address)

@@ -14,13 +14,15 @@ from edgefast.ratelimit.rota import Rota
 
 __all__ = ["Sentinels"]
 
-_SHARE = 0.15  # seconds for one sentinel: three fit into an attempt to connect
+_SHARE = 0.3  # of an attempt to connect, for one sentinel
 
 
 class Sentinels:
     """Finds the primary."""
 
-    def __init__(self, config: ir.RateLimitStore, connector: Connector) -> None:
+    def __init__(self, config: ir.RateLimitStore, connector: Connector, deadline: float) -> None:
+        """`deadline`: seconds of an attempt."""
+        self._share = _SHARE * deadline
         self._master = config.master
         self._connector = connector
         self._rota = Rota(config.addresses)
@@ -28,7 +30,7 @@ class Sentinels:
 
     async def find(self) -> str:
         """Return "host:port"; raises what asking raises, and Refused when they know no such primary."""
-        return await self._rota.ask(self._ask, _SHARE)
+        return await self._rota.ask(self._ask, self._share)
 
     def doubt(self) -> None:
         """Whoever answered last may be wrong."""

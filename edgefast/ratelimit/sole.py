@@ -28,7 +28,9 @@ class Sole:
     ) -> None:
         self._connector = connector
         self._address = config.addresses[0]
-        self._sentinels = Sentinels(config, connector) if config.mode == "sentinel" else None
+        self._sentinels = (
+            Sentinels(config, connector, deadline) if config.mode == "sentinel" else None
+        )
         name = f'the primary "{config.master}"' if self._sentinels else self._address
         self._primary = Primary(name, self._open, desk, deadline)
         self.primaries: Sequence[Primary] = (self._primary,)

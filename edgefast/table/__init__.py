@@ -4,7 +4,13 @@ In: the IR. Out: `Shards` (named, versioned bytes) and `Delta` (what changed). T
 read by csrc/table*.c and matched by csrc/route.c, the code that the proxy runs. Pure: same input, same bytes.
 """
 
-from edgefast.table.blob import BlobError, decode_blob, decode_virtual_host, describe_blob
+from edgefast.table.blob import (
+    BlobError,
+    decode_blob,
+    decode_rules,
+    decode_virtual_host,
+    describe_blob,
+)
 from edgefast.table.compile import compile_fleet
 from edgefast.table.match import Hit, Matcher, Request, match
 from edgefast.table.shards import Delta, Resource, Shards, diff
@@ -19,6 +25,7 @@ __all__ = [
     "Shards",
     "compile_fleet",
     "decode_blob",
+    "decode_rules",
     "decode_virtual_host",
     "describe_blob",
     "diff",

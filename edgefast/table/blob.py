@@ -46,18 +46,20 @@ def decode_blob(data: bytes) -> Blob:
     view = open_blob(data)
     blob = view[0]
     length = ffi.new("size_t *")
-    rules = []
-    for number in range(lib.ef_blob_rules(blob)):
-        payload = lib.ef_blob_rule(blob, number, length)
-        rules.append(_decode_rule(bytes(ffi.buffer(payload, length[0]))))
     key = lib.ef_blob_key(blob, length)
     return Blob(
         key=bytes(ffi.buffer(key, length[0])).decode(),
         fragments=lib.ef_blob_fragments(blob),
         fragment=None if blob.is_root else lib.ef_blob_fragment_index(blob),
-        rules=tuple(rules),
+        rules=_read_rules(blob),
         entries=tuple(_read_entries(blob)),
     )
+
+
+def decode_rules(data: bytes) -> tuple[ir.Rule, ...]:
+    """Return the rules in a blob, without what leads to them. Raises BlobError."""
+    view = open_blob(data)
+    return _read_rules(view[0])
 
 
 def decode_virtual_host(root: bytes, fragments: Iterable[bytes] = ()) -> ir.VirtualHost:
@@ -116,6 +118,16 @@ def open_blob(data: bytes) -> tuple[Any, Any]:
     if rc != 0:
         raise BlobError(f"not a usable blob: {_ERRORS.get(rc, rc)}")
     return ffi.cast("const struct ef_blob *", address), keep
+
+
+def _read_rules(blob: Any) -> tuple[ir.Rule, ...]:
+    """All rules of a checked blob."""
+    length = ffi.new("size_t *")
+    rules = []
+    for number in range(lib.ef_blob_rules(blob)):
+        payload = lib.ef_blob_rule(blob, number, length)
+        rules.append(_decode_rule(bytes(ffi.buffer(payload, length[0]))))
+    return tuple(rules)
 
 
 # --- entries --------------------------------------------------------------------------------------------------------

@@ -1,11 +1,15 @@
 """Certificates: PEM text parsed for real, so that a broken pair is refused here and not at a handshake.
 
-In: PEM bytes of chains, keys and CA bundles. Out: what the rest needs to know of them, or what is
-wrong in words. Verification of a peer is the TLS library's; this only asks "will it load".
+In: PEM bytes of chains, keys and CA bundles. Out: what the rest needs to know of them and the same in
+plain PEM, or what is wrong in words. What is served is what was parsed here, written again: two
+parsers never have to agree on comments, indents or half a block. Verification of a peer is the TLS
+library's; this only asks "will it load", by the rules of OpenSSL's security level 2.
 Must never: print or return key material, or ask what time it is.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import msgspec
 from cryptography import x509
@@ -13,13 +17,18 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
+    NoEncryption,
+    PrivateFormat,
     PublicFormat,
     load_pem_private_key,
 )
 
 #: Largest PEM text taken: a Secret or ConfigMap holds at most 1 MiB (Kubernetes API).
 MAX_PEM = 1024 * 1024
-_MIN_RSA_BITS = 2048  # OpenSSL security level 2 refuses less
+# OpenSSL's security level 2 (112 bits) refuses less, in every certificate of the chain.
+_MIN_RSA_BITS = 2048
+_MIN_CURVE_BITS = 224
+_WEAK_DIGESTS = ("md5", "sha1")
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -30,6 +39,11 @@ class Pair(msgspec.Struct, frozen=True):
     not_after: int
     since: str  # not_before in words
     until: str  # not_after in words
+    chain: bytes  # plain PEM
+    key: bytes  # plain PEM, PKCS #8
+
+    def __repr__(self) -> str:
+        return f"Pair({self.algorithm}, until {self.until})"
 
     def check_time(self, now: int) -> str:
         """Return why clients refuse it at `now` (seconds since 1970; 0 does not look), "" if not."""
@@ -45,7 +59,9 @@ def parse_pair(chain: bytes, key: bytes) -> Pair | str:
     if len(chain) > MAX_PEM or len(key) > MAX_PEM:
         return "tls.crt or tls.key is larger than 1 MiB"
     try:
-        leaf = x509.load_pem_x509_certificates(chain)[0]
+        certificates = x509.load_pem_x509_certificates(chain)
+        leaf = certificates[0]
+        weak = next(filter(None, (_weakness(one, one is leaf) for one in certificates)), "")
         public = leaf.public_key()
         until = leaf.not_valid_after_utc
         since = leaf.not_valid_before_utc
@@ -57,14 +73,14 @@ def parse_pair(chain: bytes, key: bytes) -> Pair | str:
         return "tls.key is not an unencrypted PEM private key"
     if isinstance(public, rsa.RSAPublicKey):
         algorithm = "RSA"
-        if public.key_size < _MIN_RSA_BITS:
-            return f"the RSA key has {public.key_size} bits, at least {_MIN_RSA_BITS} are needed"
     elif isinstance(public, ec.EllipticCurvePublicKey):
         algorithm = "ECDSA"
     elif isinstance(public, ed25519.Ed25519PublicKey):
         algorithm = "Ed25519"
     else:
         return "the key is neither RSA nor ECDSA nor Ed25519"
+    if weak:
+        return weak
     form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     if private.public_key().public_bytes(*form) != public.public_bytes(*form):
         return "tls.key does not belong to tls.crt"
@@ -74,11 +90,19 @@ def parse_pair(chain: bytes, key: bytes) -> Pair | str:
         not_after=int(until.timestamp()),
         since=since.isoformat(),
         until=until.isoformat(),
+        chain=_write(certificates),
+        key=private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
     )
 
 
 def check_bundle(bundle: bytes) -> str:
     """Return what is wrong with a PEM bundle of certificate authorities, "" when it loads."""
+    read = parse_bundle(bundle)
+    return read if isinstance(read, str) else ""
+
+
+def parse_bundle(bundle: bytes) -> bytes | str:
+    """Return the certificates of a PEM bundle in plain PEM, or what is wrong with it."""
     if len(bundle) > MAX_PEM:
         return "ca.crt is larger than 1 MiB"
     try:
@@ -87,4 +111,24 @@ def check_bundle(bundle: bytes) -> str:
             authority.public_key()
     except (ValueError, UnsupportedAlgorithm):
         return "ca.crt is not a PEM bundle of certificates"
+    return _write(authorities)
+
+
+def _write(certificates: Iterable[x509.Certificate]) -> bytes:
+    return b"".join(one.public_bytes(Encoding.PEM) for one in certificates)
+
+
+def _weakness(certificate: x509.Certificate, is_leaf: bool) -> str:
+    """Return why OpenSSL would not take it into a chain, or ""."""
+    public = certificate.public_key()
+    whose = "" if is_leaf else f" of {certificate.subject.rfc4514_string() or 'an issuer'}"
+    if isinstance(public, rsa.RSAPublicKey) and public.key_size < _MIN_RSA_BITS:
+        return f"the RSA key{whose} has {public.key_size} bits, at least {_MIN_RSA_BITS} are needed"
+    if isinstance(public, ec.EllipticCurvePublicKey) and public.key_size < _MIN_CURVE_BITS:
+        bits = f"{public.key_size} bits, at least {_MIN_CURVE_BITS} are needed"
+        return f"the ECDSA key{whose} has {bits}"
+    digest = certificate.signature_hash_algorithm
+    signed_by_itself = certificate.issuer == certificate.subject
+    if digest is not None and digest.name in _WEAK_DIGESTS and not signed_by_itself:
+        return f"the certificate{whose} is signed with {digest.name.upper()}, which is forgeable"
     return ""

@@ -17,7 +17,7 @@ from edgefast import ir
 from edgefast.resources.configmap import ConfigMap
 from edgefast.resources.secret import Secret
 from edgefast.resources.snapshot import Snapshot
-from edgefast.translate.certificate import Pair, check_bundle, parse_pair
+from edgefast.translate.certificate import Pair, parse_bundle, parse_pair
 
 TLS_TYPE = "kubernetes.io/tls"
 
@@ -79,7 +79,7 @@ def join_bundles(bundles: Iterable[ir.Secret]) -> ir.Secret | None:
     if len(found) < 2:
         return found[0] if found else None
     digest = hashlib.blake2b("\n".join(one.name for one in found).encode(), digest_size=8)
-    text = b"\n".join(one.ca for one in found)
+    text = b"".join(one.ca for one in found)
     return ir.Secret(name=f"bundle/{digest.hexdigest()}", ca=text)
 
 
@@ -93,7 +93,8 @@ def _certify(secret: Secret) -> Certified | str:
     pair = parse_pair(chain, key)
     if isinstance(pair, str):
         return f"Secret {name}: {pair}"
-    return Certified(ir.Secret(name=f"secret/{name}", certificate=chain, private_key=key), pair)
+    served = ir.Secret(name=f"secret/{name}", certificate=pair.chain, private_key=pair.key)
+    return Certified(served, pair)
 
 
 def _bundle(kind: str, holder: Secret | ConfigMap) -> ir.Secret | str:
@@ -106,7 +107,7 @@ def _bundle(kind: str, holder: Secret | ConfigMap) -> ir.Secret | str:
         text = holder.binary_data.get("ca.crt") if text is None else text
     if not text:
         return f"{kind} {name} lacks ca.crt"
-    wrong = check_bundle(text)
-    if wrong:
-        return f"{kind} {name}: {wrong}"
-    return ir.Secret(name=f"{kind.lower()}/{name}", ca=text)
+    read = parse_bundle(text)
+    if isinstance(read, str):
+        return f"{kind} {name}: {read}"
+    return ir.Secret(name=f"{kind.lower()}/{name}", ca=read)

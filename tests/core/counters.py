@@ -40,7 +40,7 @@ class Counters:
         for number in range(self._stat.used_rows):
             row = self._stat.rows[number]
             label = ffi.string(ffi.cast("char *", row.label)).decode()
-            if label.startswith("limit\t"):
+            if label.startswith("limit\t") or (number and not label):
                 continue
             found[label] = {name: int(row.cells[i]) for i, name in enumerate(ROW)}
         return found

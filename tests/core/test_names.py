@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,10 +22,12 @@ def named(port: int, *hostnames: str, name: str = CLUSTER, **settings: Any) -> i
 
 
 @pytest.fixture
-def names(world: World, monkeypatch: pytest.MonkeyPatch) -> Names:
+def names(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Names]:
     monkeypatch.setattr(module, "INTERVAL", 0.005)
     monkeypatch.setattr(module, "RETRY", 0.005)
-    return Names(world)
+    made = Names(monkeypatch)
+    yield made
+    made.release()
 
 
 def addresses(world: World) -> list[str]:
@@ -42,7 +44,7 @@ async def test_a_name_is_resolved_before_it_is_needed(world: World, names: Names
 
 async def test_requests_wait_for_the_first_answer(world: World, names: Names) -> None:
     backend = await world.backend(say("x"))
-    names.held = asyncio.Event()
+    hung = names.hang("a.test")
     names.answers["a.test"] = ["127.0.0.1"]
     port = await world.serve(make_fleet(named(backend.port, "a.test", max_pending=2)))
     clients = [await world.client(port) for _ in range(4)]
@@ -51,19 +53,19 @@ async def test_requests_wait_for_the_first_answer(world: World, names: Names) ->
     await world.until(lambda: world.engine.active == 2)
     for client in clients[2:]:
         assert (await client.get()).status == 503
-    names.held.set()
+    hung.set()
     assert [(await client.response()).body for client in clients[:2]] == [b"x", b"x"]
 
 
 async def test_a_name_without_an_address_is_503(world: World, names: Names) -> None:
     backend = await world.backend(say("x"))
-    names.held = asyncio.Event()
+    hung = names.hang("a.test")
     names.answers["a.test"] = OSError("no such name")
     port = await world.serve(make_fleet(named(backend.port, "a.test")))
     client = await world.client(port)
     await client.send(make_request())
     await world.until(lambda: world.engine.active == 1)
-    names.held.set()
+    hung.set()
     assert (await client.response()).status == 503
     names.answers["a.test"] = ["127.0.0.1"]
     await world.until(lambda: addresses(world) != [])
@@ -120,7 +122,7 @@ async def test_another_cluster_of_the_same_name_takes_nothing_away(
 
 async def test_a_name_beside_an_address(world: World, names: Names) -> None:
     backend, other = await world.backend(say("x")), await world.backend(say("x"))
-    names.held = asyncio.Event()
+    hung = names.hang("a.test")
     names.answers["a.test"] = ["127.0.0.1"]
     cluster = ir.Cluster(
         name=CLUSTER,
@@ -131,7 +133,7 @@ async def test_a_name_beside_an_address(world: World, names: Names) -> None:
     )
     client = await world.client(await world.serve(make_fleet(cluster)))
     assert (await client.get()).status == 200  # nothing waits while there is an address
-    names.held.set()
+    hung.set()
     await world.until(lambda: len(addresses(world)) == 2)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -17,34 +17,41 @@ Answer = list[str] | Exception
 
 
 class Names:
-    """A getaddrinfo that a test is in charge of."""
+    """The system's resolver, as a test wants it; it is asked in threads."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.answers: dict[str, Answer] = {}
         self.asked: list[str] = []
-        self.held: asyncio.Event | None = None
+        self.hung: dict[str, threading.Event] = {}  # look-ups of these wait
         self.most = 0
         self._now = 0
-        self._real = world.loop.getaddrinfo
-        world.loop.getaddrinfo = self._ask  # type: ignore[method-assign,assignment]
+        self._lock = threading.Lock()
+        monkeypatch.setattr(module, "look_up", self._ask)
 
-    async def _ask(self, host: str, port: object, **options: Any) -> Any:
-        if host not in self.answers:  # the tests' own connections
-            return await self._real(host, port, **options)  # type: ignore[arg-type]
-        self.asked.append(host)
-        self._now += 1
-        self.most = max(self.most, self._now)
+    def hang(self, hostname: str) -> threading.Event:
+        """Let look-ups of a name hang until the event is set."""
+        return self.hung.setdefault(hostname, threading.Event())
+
+    def release(self) -> None:
+        """Let all go on."""
+        for event in self.hung.values():
+            event.set()
+
+    def _ask(self, hostname: str) -> tuple[str, ...]:
+        with self._lock:
+            self.asked.append(hostname)
+            self._now += 1
+            self.most = max(self.most, self._now)
         try:
-            if self.held is not None:
-                await self.held.wait()
-            else:
-                await asyncio.sleep(0)
+            if hostname in self.hung:
+                self.hung[hostname].wait(60)
         finally:
-            self._now -= 1
-        answer = self.answers[host]
+            with self._lock:
+                self._now -= 1
+        answer = self.answers[hostname]
         if isinstance(answer, Exception):
             raise answer
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 0)) for one in answer]
+        return tuple(dict.fromkeys(answer))
 
 
 class Seen:
@@ -65,8 +72,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def names(world: World, quick: None) -> Names:
-    return Names(world)
+def names(quick: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Names]:
+    made = Names(monkeypatch)
+    yield made
+    made.release()
 
 
 @pytest.fixture
@@ -128,18 +137,73 @@ async def test_a_name_whose_answer_is_empty(world: World, names: Names, resolver
     assert seen.calls in ([("10.0.0.1",)], [("10.0.0.1",), ()])
 
 
-async def test_a_look_up_that_hangs_is_given_up(
+async def test_a_look_up_that_hangs_is_said_and_not_begun_again(
     world: World, names: Names, resolver: Resolver
 ) -> None:
-    names.held = asyncio.Event()
+    hung = names.hang("a.test")
     names.answers["a.test"] = ["10.0.0.1"]
     seen = Seen()
     resolver.watch("a.test", seen)
-    await world.until(lambda: len(names.asked) >= 3, "it is asked again")
-    assert seen.calls == [()]
+    await world.until(lambda: seen.calls == [()], "it is overdue")
+    resolver.forget("a.test", seen)
+    resolver.watch("a.test", seen)  # and so it is for the next who asks
+    await world.until(lambda: seen.calls == [(), ()], "it is overdue")
+    assert names.asked == ["a.test"]
+    hung.set()
+    await world.until(lambda: seen.calls == [(), (), ("10.0.0.1",)])
     assert names.most == 1  # one at a time
-    names.held.set()
-    await world.until(lambda: seen.calls == [(), ("10.0.0.1",)])
+
+
+async def test_names_that_hang_do_not_keep_others_waiting(
+    world: World, names: Names, resolver: Resolver
+) -> None:
+    """More dead names than places, all asked before: the good one is there, and nothing piles up."""
+    dead = [f"dead{number}.test" for number in range(module.PLACES + module.OVERDUE // 2)]
+    seen = {name: Seen() for name in (*dead, "good.test", "other.test")}
+    for name in dead:
+        names.hang(name)
+        names.answers[name] = OSError("no answer")
+        resolver.watch(name, seen[name])
+    names.answers["good.test"] = names.answers["other.test"] = ["10.0.0.1"]
+    resolver.watch("good.test", seen["good.test"])
+    await world.until(lambda: seen["good.test"].calls, "the good name")
+    assert seen["good.test"].calls == [
+        ("10.0.0.1",)
+    ]  # never (): that would be our own queue's doing
+    await world.until(lambda: all(seen[name].calls for name in dead), "the dead ones are told")
+    # They come back all together, and hang again: few of them may, now that they are known.
+    asked = len(names.asked)
+    before, names.hung = names.hung, {name: threading.Event() for name in dead}
+    for event in before.values():
+        event.set()
+    await world.until(lambda: len(set(names.asked[asked:]).intersection(dead)) == module.SUSPECTS)
+    resolver.watch("other.test", seen["other.test"])
+    await world.until(lambda: seen["other.test"].calls == [("10.0.0.1",)], "the other one")
+    await world.until(lambda: names.asked.count("good.test") > 3, "it is resolved again and again")
+    assert sum(name in dead for name in names.asked[asked:]) == module.SUSPECTS
+    assert names.most <= module.PLACES + module.SUSPECTS + module.OVERDUE
+
+
+async def test_failures_are_tried_again_less_and_less_often(
+    world: World, names: Names, resolver: Resolver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    real = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        if seconds >= 1.0:
+            slept.append(seconds)
+        await real(0 if seconds >= 1.0 else seconds)
+
+    monkeypatch.setattr(module.asyncio, "sleep", sleep)
+    monkeypatch.setattr(module, "RETRY", 1.0)
+    monkeypatch.setattr(module, "INTERVAL", 10.0)
+    names.answers["a.test"] = OSError("no such name")
+    resolver.watch("a.test", Seen())
+    await world.until(lambda: len(slept) >= 6)
+    names.answers["a.test"] = ["10.0.0.1"]
+    await world.until(lambda: 10.0 in slept[6:])
+    assert slept[:6] == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
 
 
 async def test_two_watchers_of_one_name_share_its_look_ups(
@@ -194,9 +258,9 @@ async def test_forgetting_ends_the_look_ups(world: World, names: Names, resolver
 
 
 async def test_close_ends_everything(world: World, names: Names, resolver: Resolver) -> None:
-    names.held = asyncio.Event()
     seen = Seen()
     for number in range(10):
+        names.hang(f"{number}.test")
         names.answers[f"{number}.test"] = ["10.0.0.1"]
         resolver.watch(f"{number}.test", seen)
     await world.until(lambda: len(names.asked) == 10)

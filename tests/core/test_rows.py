@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -67,10 +68,45 @@ async def test_a_rule_keeps_its_row_over_table_changes(world: World) -> None:
     assert world.counters.row("ns/web\t0")["requests_2xx"] == 5
 
 
-async def test_long_names_are_cut_at_a_character(world: World) -> None:
+async def test_long_names_are_cut_at_a_character_and_told_apart(world: World) -> None:
+    """Names that are alike for longer than a label have rows of their own, and their rule is seen."""
     backend = await world.backend(say("x"))
-    rule = make_rule(route="ns/" + "\u00e9" * 200)
-    client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
-    await client.get()
-    (label,) = world.counters.rows().keys() - {"", "-\t-"}
-    assert label == "ns/" + "\u00e9" * 90
+    rules = [(f"/{i}", make_rule(route="ns/" + "\u00e9" * 200 + str(i))) for i in range(2)]
+    client = await world.client(
+        await world.serve(make_fleet(make_host(*rules), make_cluster(backend.port)))
+    )
+    for path in ("/0", "/1", "/1"):
+        await client.get(path)
+    rows = {
+        label: row["requests_2xx"]
+        for label, row in world.counters.rows().items()
+        if label not in ("", "-\t-")
+    }
+    assert sorted(rows.values()) == [1, 2]
+    for label in rows:
+        assert re.fullmatch("ns/\u00e9{80}~[0-9a-f]{16}\t0", label)
+
+
+async def test_rows_of_rules_that_are_gone_can_be_given_away(small: World) -> None:
+    """As many names as ever: two fit at a time, and each has its own row while its rule lives."""
+    backend = await small.backend(say("x"))
+    cluster = make_cluster(backend.port)
+    port = None
+    for generation in range(6):
+        rules = [(f"/{i}", make_rule(route=f"ns/g{generation}-{i}")) for i in range(2)]
+        fleet = make_fleet(make_host(*rules), cluster)
+        if port is None:
+            port = await small.serve(fleet)
+        else:
+            small.apply(fleet)
+        client = await small.client(port)
+        for i in range(2):
+            assert (await client.get(f"/{i}")).status == 200
+        labels = [f"ns/g{generation}-{i}\t0" for i in range(2)]
+        assert small.counters.rows().keys() == {"", "-\t-", *labels}
+        names = [label.encode() for label in labels]
+        assert small.engine.forget_rows([*names, b"-\t-", b"", b"none"]) == 0  # held
+        small.apply(make_fleet(make_host(), cluster))
+        assert small.engine.forget_rows(names) == 2
+    assert small.counters.rows().keys() == {"", "-\t-"}
+    assert small.counters.row("")["requests_2xx"] == 0

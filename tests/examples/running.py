@@ -150,3 +150,10 @@ def curl(command: str) -> tuple[int, dict[str, str], bytes]:
         name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
     }
     return int(status.split()[1]), headers, body
+
+
+def leave_the_hour() -> None:
+    """Wait for the next hour when this one ends soon: limits would begin anew amid the promises."""
+    left = 3600 - time.time() % 3600
+    if left < 20:
+        time.sleep(left)

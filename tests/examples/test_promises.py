@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.running import EXAMPLES, Example, curl, get, read_promises
+from examples.running import EXAMPLES, Example, curl, get, leave_the_hour, read_promises
 
 pytestmark = pytest.mark.wire
 
@@ -36,7 +36,7 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Example]:
 def test_promises(run: Example) -> None:
     assert run.promises, f"{run.file.name} has no curl line in its comment"
     if run.file.name == "ratelimit.yaml":
-        _leave_the_hour()
+        leave_the_hour()
     for promise in run.promises:
         status, headers, body = curl(promise.command)
         shown = f"{promise.command}\n{status} {headers}\n{body.decode(errors='replace')}\n{run.log}"
@@ -47,13 +47,6 @@ def test_promises(run: Example) -> None:
         for name, value in promise.fields:
             found = told[name] if name in told else headers.get(name, "")
             assert found == value, shown
-
-
-def _leave_the_hour() -> None:
-    """Wait for the next hour when this one ends soon: limits would begin anew amid the promises."""
-    left = 3600 - time.time() % 3600
-    if left < 20:
-        time.sleep(left)
 
 
 def test_every_curl_line_is_a_promise() -> None:

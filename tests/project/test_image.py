@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+
+from edgefast.cli.run import run
+from edgefast.proxy.address import EVERYWHERE, parse_address
+from edgefast.proxy.settings import ProxySettings
 
 pytestmark = pytest.mark.pure
 
@@ -41,3 +46,27 @@ def test_all_that_is_copied_exists_and_is_sent() -> None:
             assert any(fnmatch(name, pattern) for pattern in sent), (
                 f"{name} is kept out by .dockerignore"
             )
+
+
+def test_what_is_exposed_is_reachable_and_admin_is_not() -> None:
+    """Probes and Prometheus come from outside of the container, whose command leaves the addresses as they are."""
+    (exposed,) = re.findall(r"^EXPOSE (.+)$", TEXT, re.M)
+    (command,) = re.findall(r"^CMD (.+)$", TEXT, re.M)
+    settings = ProxySettings()
+    for address in (settings.metrics, settings.ready):
+        assert address is not None
+        assert str(address.port) in exposed.split()
+        assert address.host == EVERYWHERE
+    assert settings.admin is not None
+    assert ipaddress.ip_address(settings.admin.host).is_loopback
+    assert str(settings.admin.port) not in exposed.split()
+    assert not re.search(r"--(admin|metrics|ready)", command)
+    defaults = {one.name: one.default for one in run.params}
+    for name in ("admin", "metrics", "ready"):
+        assert parse_address(str(defaults[name])) == getattr(settings, name)
+
+
+def test_debian_s_own_python_is_enough() -> None:
+    """What an image named python brings along is in packages of Debian."""
+    for package in ("python3-venv", "python3-dev"):
+        assert package in TEXT

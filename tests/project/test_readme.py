@@ -1,8 +1,9 @@
 """README.md is run: every shell block, in order, against the gateway that its `make run` starts; outputs are compared.
 
 A block marked `sh` is executed. A block of another language right after it (with at most prose between) is its output, in
-which a line `...` stands for any lines and `...` within a line for any text; without one the block must exit with 0. Fixed
-ports become free ones, examples/ becomes a copy with those ports and `dump` is told the admin address: nothing else changes.
+which a line `...` stands for any lines and `...` within a line for any text; without one the block must exit with 0. A block
+that is `make run` starts the gateway, in place of the one that runs. Fixed ports become free ones, examples/ becomes a copy
+with those ports, `dump` and `limits` are told the admin address: nothing else changes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from examples.ports import Ports
-from examples.running import get
+from examples.running import get, leave_the_hour
 
 pytestmark = [pytest.mark.wire, pytest.mark.timeout(600)]
 
@@ -63,32 +64,68 @@ def ports(tmp_path: Path) -> Ports:
     return chosen
 
 
-@pytest.fixture
-def running(ports: Ports, tmp_path: Path) -> Iterator[None]:
-    """`make run`, as in the first block, until it is ready."""
-    addresses = {
-        name: f"127.0.0.1:{ports[fixed]}" for name, fixed in (("admin", 19000), ("metrics", 19001))
-    }
-    arguments = " ".join(f"--{name} {address}" for name, address in addresses.items())
-    arguments += f" --ready 127.0.0.1:{ports[19003]} --min-drain 0 --drain-timeout 2"
-    command = ["make", "run", f"FILE={tmp_path}/examples/quickstart.yaml", f"ARGS={arguments}"]
-    with open(tmp_path / "log", "wb") as log:
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=_outside_make(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
-        )
-    try:
+class Run:
+    """`make run` as a block has it; one at a time."""
+
+    def __init__(self, ports: Ports, folder: Path) -> None:
+        self._ports = ports
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> str:
+        """All that was printed."""
+        return (self._folder / "log").read_text()
+
+    def start(self, script: str) -> None:
+        """Run it until it is ready, in place of the one before."""
+        self.stop()
+        file = re.fullmatch(r"make run(?: FILE=examples/(\S+))?\n", script)
+        assert file, script
+        ports, name = self._ports, file[1] or "quickstart.yaml"
+        addresses = {
+            name: f"127.0.0.1:{ports[fixed]}"
+            for name, fixed in (("admin", 19000), ("metrics", 19001))
+        }
+        arguments = " ".join(f"--{name} {address}" for name, address in addresses.items())
+        arguments += f" --ready 127.0.0.1:{ports[19003]} --min-drain 0 --drain-timeout 2"
+        command = ["make", "run", f"FILE={self._folder}/examples/{name}", f"ARGS={arguments}"]
+        with open(self._folder / "log", "wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=_outside_make(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
         end = time.monotonic() + START
         while not _is_ready(ports[19003]):
-            assert process.poll() is None, (tmp_path / "log").read_text()
-            assert time.monotonic() < end, (tmp_path / "log").read_text()
+            assert self._process.poll() is None, self.log
+            assert time.monotonic() < end, self.log
             time.sleep(0.05)
-        yield
-    finally:
+
+    def stop(self) -> None:
+        """End it."""
+        process, self._process = self._process, None
+        if process is None:
+            return
         process.terminate()
         try:
             process.wait(20)
         finally:
             process.kill()
+
+
+@pytest.fixture
+def run(ports: Ports, tmp_path: Path) -> Iterator[Run]:
+    """The gateway of the first block."""
+    made = Run(ports, tmp_path)
+    try:
+        made.start("make run\n")
+        yield made
+    finally:
+        made.stop()
 
 
 def _is_ready(port: int) -> bool:
@@ -106,15 +143,21 @@ def _outside_make() -> dict[str, str]:
     }
 
 
-def test_blocks_do_what_they_show(ports: Ports, running: None, tmp_path: Path) -> None:
+def test_blocks_do_what_they_show(ports: Ports, run: Run, tmp_path: Path) -> None:
     first, *blocks = read_blocks(TEXT)
     assert first.script == "make run\n", "the first block starts the gateway"
     assert len(blocks) >= 3
     for block in blocks:
+        if block.script.startswith("make run"):
+            leave_the_hour()
+            run.start(block.script)
+            continue
         script = re.sub(
             r"(?<![\w/])examples/", f"{tmp_path}/examples/", ports.replace(block.script)
         )
-        script = script.replace("edgefast dump", f"edgefast dump --admin 127.0.0.1:{ports[19000]}")
+        for name in ("dump", "limits"):
+            asked = f"edgefast {name} --admin 127.0.0.1:{ports[19000]}"
+            script = script.replace(f"edgefast {name}", asked)
         done = subprocess.run(
             ["bash", "-uo", "pipefail", "-c", script],
             cwd=ROOT,
@@ -132,7 +175,7 @@ def test_blocks_do_what_they_show(ports: Ports, running: None, tmp_path: Path) -
             assert expect(ports.replace(block.output)).fullmatch(done.stdout), shown
 
 
-def test_what_make_run_prints(ports: Ports, running: None, tmp_path: Path) -> None:
+def test_what_make_run_prints(ports: Ports, run: Run) -> None:
     wanted = [
         f"curl -i http://localhost:{ports[8080]}/api",
         f"origin web listens on 127.0.0.1:{ports[3001]}",
@@ -140,11 +183,10 @@ def test_what_make_run_prints(ports: Ports, running: None, tmp_path: Path) -> No
     ]
     end = time.monotonic() + 10
     while True:
-        log = (tmp_path / "log").read_text()
-        missing = [line for line in wanted if line not in log]
+        missing = [line for line in wanted if line not in run.log]
         if not missing:
             return
-        assert time.monotonic() < end, (missing, log)
+        assert time.monotonic() < end, (missing, run.log)
         time.sleep(0.02)
 
 

@@ -3,6 +3,7 @@
 import base64
 import http.client
 import json
+import os
 import subprocess
 import sys
 import time
@@ -86,8 +87,9 @@ class Process:
         command += ["--ready", f"127.0.0.1:{self.ready}", "--min-drain", "0", *arguments]
         if nofile is not None:
             # Without CAP_SYS_RESOURCE, with which the agent would raise the limit again.
-            kept = ["setpriv", "--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource"]
-            command = ["prlimit", f"--nofile={nofile}:{nofile}", *kept, *command]
+            without = ["setpriv", "--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource"]
+            command = [*(without if os.geteuid() == 0 else []), *command]
+            command = ["prlimit", f"--nofile={nofile}:{nofile}", *command]
         with open(self._err, "wb") as err, open(self._out, "wb") as out:
             self.process = subprocess.Popen(
                 command,

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.pure
         ("localhost:1", Address("127.0.0.1", 1)),
         ("[::1]:80", Address("::1", 80)),
         ("[::]:0", Address("::", 0)),
-        (":9000", Address("0.0.0.0", 9000)),
+        (":9000", Address("::", 9000)),
         ("9000", Address("127.0.0.1", 9000)),
         ("off", None),
     ],

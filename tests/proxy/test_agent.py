@@ -11,8 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from edgefast import ir
+from edgefast.core.cells import ROW
 from edgefast.problem import Problem
+from edgefast.proxy import agent as agent_module
 from edgefast.proxy.agent import Agent
+from edgefast.proxy.stats import sum_rows
+from edgefast.table import Shards, compile_fleet
 from proxy.living import ask, children, descriptors, mark_of, taken, until, with_agent
 from proxy.tables import make_fleet, with_cluster
 from wire.harness.ports import free_port
@@ -288,3 +293,28 @@ def test_sockets_are_inherited_by_nobody() -> None:
             sock.close()
 
     with_agent(talk)
+
+
+def test_routes_that_come_and_go_never_run_out_of_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_module, "_LOOK_FOR_ROWS", 0.01)
+    port = free_port()
+
+    def table(generation: int) -> Shards:
+        listener = ir.Listener(name="a/b/c", port=port, bind_port=port, protocol="HTTP")
+        route = f"default/g{generation}"
+        rule = ir.Rule(route=route, index=0, redirect=ir.Redirect(hostname="x.test"))
+        entry = ir.Entry(match=ir.Match(kind="prefix", path=""), rule=0)
+        host = ir.VirtualHost(listener="a/b/c", hostname="*", rules=(rule,), entries=(entry,))
+        return compile_fleet(ir.Fleet(name="x", listeners=(listener,), virtual_hosts=(host,)))
+
+    async def talk(agent: Agent) -> None:
+        (segment,) = [slot.segment for slot in agent.slots]
+        for generation in range(20):
+            await agent.publish(table(generation))
+            assert b" 302 " in await ask(port)
+            await until(lambda: segment.room()[0] <= 6, "room")
+        rows = sum_rows([segment])
+        assert not any(rows[b""])
+        assert rows[b"default/g19\t0"][ROW.index("requests_3xx")] == 1
+
+    with_agent(talk, workers=1, stat_rows=8)

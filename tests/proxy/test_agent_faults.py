@@ -8,11 +8,15 @@ import os
 import signal
 import time
 
+import msgspec
 import pytest
 
+from edgefast.cli.ask import DEADLINE
 from edgefast.proxy import agent as agent_module
 from edgefast.proxy import settings, workers
+from edgefast.proxy.admin import Admin
 from edgefast.proxy.agent import Agent
+from edgefast.proxy.httpserver import Request
 from edgefast.table import Shards
 from edgefast.table.shards import make_resource
 from proxy.living import children, mark_of, until, with_agent
@@ -98,6 +102,29 @@ def test_nobody_waits_twice_for_a_worker_that_hangs(monkeypatch: pytest.MonkeyPa
         await until(lambda: agent.ledger.settled is agent.ledger.current, "the late worker")
         assert (await agent.publish(make_fleet(port, mark="v6"))).acknowledged
         assert {await mark_of(port) for _ in range(10)} == {"v6"}
+
+    with_agent(talk)
+
+
+def test_a_dump_names_the_worker_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server gives up well before the command does, and the healthy workers are in the dump."""
+    assert workers._DUMP_DEADLINE * 2 < DEADLINE
+    monkeypatch.setattr(workers, "_DUMP_DEADLINE", 0.5)
+    port = free_port()
+
+    async def talk(agent: Agent) -> None:
+        await agent.publish(make_fleet(port, hosts=3))
+        pid = agent.slots[0].pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            handler = Admin(agent).admin["GET", "/dump"]
+            reply = await handler(Request("GET", "/dump", {}, b""))
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        hung, healthy = msgspec.json.decode(reply.body)["workers"]
+        assert (hung["pid"], hung["error"]) == (pid, "no answer in time")
+        (listener,) = healthy["engine"]["listeners"]
+        assert listener["virtual_hosts"] == 3
 
     with_agent(talk)
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
+import select
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -38,7 +41,7 @@ def make(owned: list[Listeners], *binds: str, workers: int = 2, required: bool =
 
 def test_every_worker_has_a_socket_of_its_own(owned: list[Listeners], port: int) -> None:
     made = make(owned, "127.0.0.1", "::1", workers=3)
-    assert made.reconcile([listener(port)]).opened == (("127.0.0.1", port), ("::1", port))
+    assert made.reconcile([listener(port)]) == (("127.0.0.1", port), ("::1", port))
     assert not made.problems
     descriptors = set()
     for worker in range(3):
@@ -65,10 +68,11 @@ def test_ports_come_and_go(owned: list[Listeners], port: int) -> None:
     made.reconcile([listener(port)])
     first = made.sockets_of(0)
     rebound = made.reconcile([listener(port), listener(other, "default/gateway/b")])
-    assert (rebound.opened, rebound.closed) == ((("127.0.0.1", other),), ())
+    assert rebound == (("127.0.0.1", other),)
     assert made.sockets_of(0)[:1] == first
     rebound = made.reconcile([listener(other, "default/gateway/b")])
-    assert (rebound.opened, rebound.closed) == ((), (("127.0.0.1", port),))
+    assert rebound == ()
+    assert made.places == (("127.0.0.1", other),)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=10)
     made.reconcile([listener(port)])
@@ -88,7 +92,7 @@ def test_a_taken_port_is_a_problem_of_its_listener_only(owned: list[Listeners], 
         assert f"127.0.0.1:{taken} is in use" in text
         assert "ss -ltnp" in text
     # SO_REUSEADDR: the port is free at once
-    assert made.reconcile([listener(taken)]).opened == (("127.0.0.1", taken),)
+    assert made.reconcile([listener(taken)]) == (("127.0.0.1", taken),)
     assert not made.problems
 
 
@@ -99,6 +103,58 @@ def test_a_second_group_cannot_join_silently(owned: list[Listeners], port: int) 
     second.reconcile([listener(port)])
     assert second.places == ()
     assert "in use" in second.problems["127.0.0.1", port].message
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("moment", ["bind", "listen"])
+def test_of_two_that_start_together_one_gets_the_port(
+    owned: list[Listeners], monkeypatch: pytest.MonkeyPatch, port: int, moment: str, workers: int
+) -> None:
+    """The second one binds, all of it, at each moment of the first one's way."""
+    first, second = make(owned, workers=workers), make(owned, workers=workers)
+    real = getattr(socket.socket, moment)
+    calls: list[str] = []
+
+    def step(sock: socket.socket, *arguments: Any) -> Any:
+        calls.append(moment)
+        if len(calls) == 1:
+            second.reconcile([listener(port)])  # just before
+        result = real(sock, *arguments)
+        if len(calls) == workers + 1:
+            second.reconcile([listener(port)])  # just after, too
+        return result
+
+    monkeypatch.setattr(socket.socket, moment, step)
+    first.reconcile([listener(port)])
+    assert sorted(len(one.places) for one in (first, second)) == [0, 1]
+    (loser,) = (one for one in (first, second) if not one.places)
+    assert "in use" in loser.problems["127.0.0.1", port].message
+
+
+def test_all_sockets_of_a_group_get_connections(owned: list[Listeners], port: int) -> None:
+    """Also the first one, which was not shared when it began to listen."""
+    made = make(owned, workers=3)
+    made.reconcile([listener(port)])
+    clients = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(120)]
+    for worker in range(3):
+        ((_, fd, _),) = made.sockets_of(worker)
+        assert select.select([fd], [], [], 10)[0] == [fd]
+    for client in clients:
+        client.close()
+
+
+def test_a_place_that_workers_still_close_is_not_called_another_process(
+    owned: list[Listeners], port: int
+) -> None:
+    made = make(owned)
+    made.reconcile([listener(port)])
+    ((_, fd, _),) = made.sockets_of(0)
+    with socket.socket(fileno=os.dup(fd)):  # a worker's copy, while it empties its queue
+        made.reconcile([])
+        made.reconcile([listener(port)])
+        (problem,) = made.problems.values()
+        assert "still being closed by the workers" in problem.text()
+    assert made.reconcile([listener(port)]) == (("127.0.0.1", port),)
 
 
 def test_an_address_of_another_machine(owned: list[Listeners], port: int) -> None:

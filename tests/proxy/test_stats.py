@@ -35,8 +35,11 @@ def stat(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     )
     loaded = ctypes.CDLL(str(library))
     loaded.ef_stat_size.restype = ctypes.c_size_t
-    loaded.ef_stat_get.restype = ctypes.c_void_p
-    loaded.ef_stat_get.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
+    for function in (loaded.ef_stat_hold, loaded.ef_stat_forget):
+        function.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
+    loaded.ef_stat_hold.restype = ctypes.c_void_p
+    loaded.ef_stat_release.argtypes = [ctypes.c_void_p]
+    loaded.ef_stat_adopt.argtypes = [ctypes.c_void_p]
     loaded.ef_stat_check.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     return loaded
 
@@ -56,8 +59,15 @@ class Writer:
         self.view = map_segment(segment.fd)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.view))
 
+    def hold(self, label: bytes) -> int:
+        return int(self.stat.ef_stat_hold(self.address, label, len(label)))
+
+    def forget(self, label: bytes) -> bool:
+        return bool(self.stat.ef_stat_forget(self.address, label, len(label)))
+
     def add(self, label: bytes, cell: str, count: int) -> None:
-        row = self.stat.ef_stat_get(self.address, label, len(label))
+        row = self.hold(label)
+        self.stat.ef_stat_release(row)
         at = row - self.address + 192 + 8 * ROW.index(cell)
         (value,) = struct.unpack_from("<Q", self.view, at)
         struct.pack_into("<Q", self.view, at, value + count)
@@ -93,6 +103,29 @@ def test_what_does_not_fit_is_in_the_overflow_row(stat: ctypes.CDLL, segment: Se
     assert len(rows) == 16
     assert rows[b""][ROW.index("requests_2xx")] == 85
     assert sum(cells[ROW.index("requests_2xx")] for cells in rows.values()) == 100
+
+
+def test_rows_that_were_given_away_are_not_read(stat: ctypes.CDLL, segment: Segment) -> None:
+    writer = Writer(stat, segment)
+    writer.add(b"a\t0", "requests_2xx", 1)
+    writer.add(b"b\t0", "requests_2xx", 2)
+    assert segment.room() == (3, 16)
+    assert writer.forget(b"a\t0")
+    assert segment.room() == (2, 16)
+    assert set(sum_rows([segment])) == {b"", b"b\t0"}
+    writer.add(b"c\t0", "requests_2xx", 4)
+    assert segment.room() == (3, 16)
+    assert sum_rows([segment])[b"c\t0"][ROW.index("requests_2xx")] == 4
+
+
+def test_who_holds_a_row_is_seen(stat: ctypes.CDLL, segment: Segment) -> None:
+    writer = Writer(stat, segment)
+    writer.add(b"a\t0", "requests_2xx", 3)
+    writer.hold(b"b\t0")
+    assert list(segment.holders())[1:] == [(b"a\t0", 3, 0), (b"b\t0", 0, 1)]
+    assert not writer.forget(b"b\t0")
+    stat.ef_stat_adopt(writer.address)  # a successor: nobody holds anything
+    assert list(segment.holders())[1:] == [(b"a\t0", 3, 0), (b"b\t0", 0, 0)]
 
 
 def test_a_successor_counts_on_in_the_same_segment(stat: ctypes.CDLL, segment: Segment) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,3 +138,11 @@ async def calling(config: ir.RateLimitStore) -> AsyncIterator[Caller]:
         caller.store.close()
         await asyncio.sleep(0)  # its tasks and transports end
         await asyncio.sleep(0)
+
+
+async def until(check: Callable[[], Any], what: str) -> None:
+    """Wait for a condition while the loop runs."""
+    end = asyncio.get_running_loop().time() + PATIENCE
+    while not check():
+        assert asyncio.get_running_loop().time() < end, f"no {what}"
+        await asyncio.sleep(0.005)

@@ -40,6 +40,7 @@ class RedisServer:
         self.folder = folder
         self.log = folder / f"redis-{self.port}.log"
         self.options = options
+        self.prefix: list[str] = []  # a command that starts another one: with another clock, say
         self._client = client
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -60,7 +61,10 @@ class RedisServer:
             command += ["--dir", str(self.folder), "--enable-debug-command", "local"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*command, *self.options, *more], stdout=log, stderr=log, cwd=self.folder
+                [*self.prefix, *command, *self.options, *more],
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
             )
         until(self._answers, f"answer of {self.log}: {self.log.read_text()[-2000:]}")
 

@@ -84,7 +84,7 @@ def test_every_number_is_the_references(
     timed: Any, data: st.DataObject, unit: int, sliding: bool
 ) -> None:
     reference = ReferenceStore()
-    name = b"k%d" % next(_names)
+    name = b"reference%d" % next(_names)
     now = NOW_MS
     for step in data.draw(steps(unit)):
         now = max(now + step.later, 1_000_000_000_000)

@@ -1,0 +1,49 @@
+"""Questions to the admin server of a running proxy: what `dump` and `limits` show.
+
+In: the admin address, a path. Out: the answer's JSON as plain values; ClickException (exit status 1) that says what is wrong
+and what to look at. It must not interpret: what is shown is what the proxy says.
+"""
+
+from __future__ import annotations
+
+import http.client
+from typing import Any
+
+import click
+
+from edgefast.cli.output import escape_control
+
+DEADLINE = 10.0  # seconds, connect and each read
+
+
+def ask_admin(admin: str, path: str) -> Any:
+    """GET a path."""
+    import orjson
+
+    host, _, port = admin.rpartition(":")
+    if not port.isdecimal() or not host:
+        raise click.BadParameter(f'"{admin}" is no ADDRESS:PORT', param_hint="--admin")
+    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=DEADLINE)
+    try:
+        # Not the name in --admin: the server answers to none, since any DNS may point one at it.
+        connection.request("GET", path, headers={"Host": "localhost"})
+        answer = connection.getresponse()
+        body = answer.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise click.ClickException(
+            f"no answer from the admin server at {admin}: {error} (is the proxy running, with this --admin address?)"
+        ) from None
+    finally:
+        connection.close()
+    place = path.partition("?")[0]
+    if answer.status != 200:
+        why = escape_control(body[:200].decode("utf-8", "replace").partition("\n")[0])
+        if answer.status == 404 or not why:
+            why = "is this an edgefast admin server?"
+        raise click.ClickException(f"{admin} answered {answer.status} to {place}: {why}")
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise click.ClickException(
+            f"{admin} answered {place} with something else than JSON"
+        ) from None

@@ -1,0 +1,71 @@
+"""`edgefast limits`: the counters of rate limits that are alive now, who is limited first.
+
+In: the admin address. Out: the counters as a table, YAML or JSON on standard output; notes (a listing that is not whole,
+counters of others) on standard error beside the table; exit status 1 with one line on standard error when the proxy or its
+store cannot be asked. It must not interpret: what is shown is what the proxy says.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from edgefast.cli.ask import ask_admin
+from edgefast.cli.options import Format, admin_option, output_option
+from edgefast.cli.output import write_table, write_value
+
+_UNITS = {
+    1: "Second",
+    60: "Minute",
+    3600: "Hour",
+    86_400: "Day",
+    604_800: "Week",
+    2_592_000: "Month",
+    31_536_000: "Year",
+}
+_HEADER = ["STATE", "ROUTE", "RULE", "LIMIT", "VALUES", "REQUESTS", "USED", "LEFT", "RESET", "WINDOW"]  # fmt: skip
+
+
+@click.command()
+@admin_option
+@click.option("--limited", is_flag=True, help="Only counters that are at their end.")
+@output_option("table")
+def limits(admin: str, limited: bool, output: Format) -> None:
+    """Show who is limited, and what others have left."""
+    value = ask_admin(admin, "/limits?limited=1" if limited else "/limits")
+    if output != "table":
+        write_value(value, output)
+        return
+    write_table(_HEADER, [_row(one) for one in value["counters"]])
+    for note in _notes(value):
+        click.echo(note, err=True)
+
+
+def _row(one: Any) -> list[object]:
+    state = ("shadow" if one["shadow"] else "limited") if one["limited"] else ""
+    values = [f"{name}={value}" for name, value in one["values"].items()]
+    return [
+        state,
+        one["route"],
+        one["rule"],
+        one["limit"],
+        ", ".join(values) + ("..." if one["cut"] else ""),
+        f"{one['requests']} per {_UNITS.get(one['unit'], one['unit'])}",
+        one["used"],
+        one["remaining"],
+        f"{one['reset']}s",
+        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one["window"])),
+    ]
+
+
+def _notes(value: Any) -> list[str]:
+    notes = []
+    if not value["limits"]:
+        notes.append("no rule of the table in force has rate limits")
+    if not value["complete"]:
+        notes.append("there are more counters than these")
+    if value["others"]:
+        notes.append(f"{value['others']} counters are of no limit of this table")
+    return notes

@@ -1,0 +1,143 @@
+"""Who is limited now: what GET /limits of the admin server answers.
+
+In: the agent's table and memory of counters, or the store that the table names. Out: rows
+(limitrows.py), in a bounded time and number; one listing at a time. With Redis the agent connects for
+a listing and closes again. Distinct values are what clients sent: whoever reaches the admin server
+reads them. Must never show an address's credentials or write to a store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from edgefast import ir
+from edgefast.proxy.agent import Agent
+from edgefast.proxy.httpserver import Reply, Request
+from edgefast.proxy.limitrows import Count, LimitIndex, LimitRow, order
+from edgefast.ratelimit.refusal import Refused
+from edgefast.table import decode_rules
+
+__all__ = ["LimitList"]
+
+_MOST = 10_000  # counters of one listing
+_PATIENCE = 3.0  # seconds for another listing to end
+_DEADLINE = 5.0  # seconds for a store to answer
+_STORE: msgspec.msgpack.Decoder[ir.RateLimitStore] = msgspec.msgpack.Decoder(ir.RateLimitStore)
+#: Rules are in the table as MessagePack without defaults: what has no limits has not this word.
+_MARK = b"rate_limits"
+
+
+class _Listing(msgspec.Struct, frozen=True):
+    """The answer."""
+
+    store: str
+    table: str  # its version
+    limits: int  # in the table, one that several hostnames have once
+    complete: bool  # False: there are more counters than were read, or than are told
+    others: int  # counters that no limit of the table has
+    counters: list[LimitRow]
+
+
+class LimitList:
+    """See the module's text."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._turn = asyncio.Lock()
+        self._index = LimitIndex(())
+        self._epoch = -1  # of the table that the index is of
+
+    async def on_limits(self, request: Request) -> Reply:
+        """All live counters, or with ?limited=1 those at their end."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await self._turn.acquire()
+        except TimeoutError:
+            return Reply(503, b"other listings are under way; try again\n")
+        try:
+            listing = await self._list(limited=request.query.get("limited") == "1")
+        except Refused as error:
+            return Reply(503, f"the store does not answer: {error}\n".encode())
+        finally:
+            self._turn.release()
+        body = await asyncio.to_thread(msgspec.json.encode, listing)
+        return Reply(200, body + b"\n", "application/json")
+
+    async def _list(self, *, limited: bool) -> _Listing:
+        table = self._agent.ledger.current
+        if table.epoch != self._epoch:
+            # Bytes are copied here, in the loop, where no epoch can end; decoding is done elsewhere.
+            found = (
+                self._agent.arena.read(one.block)
+                for (type_, _), one in table.placed.items()
+                if type_ in ("virtual_host", "fragment")
+            )
+            blobs = [data for data in found if _MARK in data]
+            self._index = await asyncio.to_thread(_index_of, blobs)
+            self._epoch = table.epoch
+        store = self._read_store()
+        counts: Iterable[Count]
+        if store.kind == "redis":
+            counts, complete = await _read_redis(store)
+        else:  # read as rows are made of it: not all of them are kept
+            counts, complete = self._agent.limits.read(int(time.time() * 1000)), True
+        return await asyncio.to_thread(
+            _join, self._index, counts, complete, limited, store.kind, table.version
+        )
+
+    def _read_store(self) -> ir.RateLimitStore:
+        one = self._agent.ledger.current.placed.get(("limit_store", "store"))
+        return _STORE.decode(self._agent.arena.read(one.block)) if one else ir.RateLimitStore()
+
+
+def _index_of(blobs: Iterable[bytes]) -> LimitIndex:
+    return LimitIndex(rule for data in blobs for rule in decode_rules(data))
+
+
+async def _read_redis(store: ir.RateLimitStore) -> tuple[list[Count], bool]:
+    """Ask every primary; raises Refused."""
+    # An agent that is never asked does without the client.
+    client: Any = await asyncio.to_thread(import_module, "edgefast.ratelimit.redis_list")
+    found, complete = await client.list_counters(store, most=_MOST, deadline=_DEADLINE)
+    return [
+        Count(one.key, True, one.window, one.count, one.remaining_ms) for one in found
+    ], complete
+
+
+def _join(
+    index: LimitIndex,
+    counts: Iterable[Count],
+    complete: bool,
+    limited: bool,
+    store: str,
+    table: str,
+) -> _Listing:
+    """Make rows of counters: runs in a thread."""
+    others = wanted = 0
+
+    def rows() -> Iterator[LimitRow]:
+        nonlocal others, wanted
+        for count in counts:
+            row = index.describe(count)
+            if row is None:
+                others += 1
+            elif row.limited or not limited:
+                wanted += 1
+                yield row
+
+    first = nsmallest(_MOST, rows(), key=order)
+    return _Listing(
+        store=store,
+        table=table,
+        limits=len(index),
+        complete=complete and wanted <= _MOST,
+        others=others,
+        counters=first,
+    )

@@ -1,0 +1,144 @@
+"""The bench's own promises: every goal of a measured row is judged, and nothing it starts outlives it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from bench.goals import SLOPES, WITH_FLOOR, WITHOUT_FLOOR, judge_goals, list_goals
+from bench.process import scratch_folder
+from bench.rows import ROWS
+from bench.table import Table
+
+ROOT = Path(__file__).parents[2]
+
+
+def table(name: str, **values: dict[str, float]) -> Table:
+    made = Table(name, name, [])
+    made.values = {label.replace("_", " "): metrics for label, metrics in values.items()}
+    return made
+
+
+def verdicts(*tables: Table) -> dict[str, str]:
+    found = {}
+    for line in judge_goals(tables):
+        what, _, rest = line.rpartition(": ")
+        found[what.partition(" (<")[0].partition(" (>")[0]] = rest
+    return found
+
+
+@pytest.mark.pure
+def test_every_row_has_a_goal() -> None:
+    assert {goal.row for goal in list_goals()} == set(ROWS)
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("row", [*WITH_FLOOR, *WITHOUT_FLOOR])
+def test_cpu_is_judged_in_every_row(row: str) -> None:
+    ratios = {"floor": 1.39, "nginx": 1.25, "envoy": 0.7, "haproxy": 1.1}
+    found = verdicts(table(row, edgefast={"cpu_us": 43.7, **ratios}))
+    assert found[f"{row}: CPU per request / nginx: 1.25"] == "MISSED by 25%"
+    assert found[f"{row}: CPU per request / Envoy: 0.7"] == "MISSED by 75%"
+    assert found[f"{row}: CPU per request / haproxy (reach for): 1.1"] == "10% away"
+    if row in WITH_FLOOR:
+        assert found[f"{row}: CPU per request / floor: 1.39"] == "MISSED by 7%"
+    ratios = {"floor": 1.05, "nginx": 0.8, "envoy": 0.3, "haproxy": 0.9}
+    assert set(verdicts(table(row, edgefast=ratios)).values()) == {"met"}
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("row", SLOPES)
+def test_the_slope_is_judged_at_10k_and_100k(row: str) -> None:
+    made = table(row, edgefast_10000={"share": 0.97}, edgefast_100000={"share": 0.77})
+    found = verdicts(made)
+    assert found[f"{row}: CPU per request with 1 route / with 10,000: 0.97"] == "met"
+    assert found[f"{row}: CPU per request with 1 route / with 100,000: 0.77"] == "MISSED by 19%"
+
+
+@pytest.mark.pure
+def test_latency_is_judged_by_what_is_added() -> None:
+    quick, slow = {"p50": 150.0, "p99": 300.0}, {"p50": 200.0, "p99": 250.0}
+    direct = {"p50": 100.0, "p99": 200.0}
+    found = verdicts(table("latency", direct=direct, edgefast=quick, nginx=slow))
+    assert found["latency: p50 added to direct / nginx's (reach for): 0.5"] == "met"
+    assert found["latency: p99 added to direct / nginx's (reach for): 2"] == "100% away"
+    assert (
+        "not judged, this run has no p999"
+        in judge_goals([table("latency", direct=direct, edgefast=quick, nginx=slow)])[-1]
+    )
+
+
+# --- what it leaves behind ----------------------------------------------------------------------------
+
+_HARNESS = """
+import sys, time
+from pathlib import Path
+from bench.process import ending_with_signals, scratch_folder, start_pinned, stop_process
+root, cpu = Path(sys.argv[1]), int(sys.argv[2])
+with ending_with_signals(), scratch_folder(root) as folder:
+    child = start_pinned(["sleep", "1000"], cpu, folder, "child")
+    try:
+        print(child.pid, folder, flush=True)
+        time.sleep(1000)
+    finally:
+        stop_process(child)
+"""
+
+
+@contextmanager
+def harness(root: Path) -> Iterator[tuple[subprocess.Popen[str], int, Path]]:
+    """A bench in the middle of a run: the process, its child, its folder."""
+    command = [sys.executable, "-c", _HARNESS, str(root), str(min(os.sched_getaffinity(0)))]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            pid, _, folder = process.stdout.readline().strip().partition(" ")
+            wait_until(lambda: "sleep" in command_of(int(pid)), "the child")
+            yield process, int(pid), Path(folder)
+        finally:
+            process.kill()
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0]
+    except OSError:
+        return ""
+
+
+def wait_until(check: object, what: str) -> None:
+    assert callable(check)
+    end = time.monotonic() + 20
+    while not check():
+        assert time.monotonic() < end, f"no {what}"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_all_of_it(tmp_path: Path, number: signal.Signals) -> None:
+    with harness(tmp_path) as (process, child, folder):
+        process.send_signal(number)
+        assert process.wait(20) == 128 + number
+        assert not command_of(child)
+        assert not folder.exists()
+
+
+def test_a_kill_leaves_no_process_and_the_next_run_removes_its_folder(tmp_path: Path) -> None:
+    with harness(tmp_path) as (process, child, folder):
+        with scratch_folder(tmp_path):
+            assert folder.exists()  # its owner lives
+        process.kill()
+        process.wait(20)
+        wait_until(lambda: "sleep" not in command_of(child), "end of the child")
+        assert folder.exists()
+        with scratch_folder(tmp_path) as other:
+            assert other.exists()
+            assert not folder.exists()

@@ -1,0 +1,141 @@
+"""`edgefast run` with every connection it can have: what it is told then, and TLS clients that say nothing."""
+
+import signal
+import socket
+import ssl
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from proxy.command import (
+    Object,
+    Process,
+    Start,
+    gateway,
+    gateway_class,
+    mark_of,
+    route,
+    save,
+    tls_secret,
+)
+from proxy.pki import Authority
+from wire.harness.ports import free_port
+
+pytestmark = pytest.mark.wire
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"
+CA = Authority()
+
+
+def two_gateways(plain: list[int], tls: int) -> list[Object]:
+    """Plain ports, and one of HTTPS with the secret `cert`."""
+    second = gateway(tls, tls="cert")
+    second["spec"]["listeners"].extend(gateway(*plain)["spec"]["listeners"])
+    return [gateway_class(), second]
+
+
+def connect(stack: ExitStack, port: int) -> socket.socket:
+    return stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+
+
+def answered(sock: socket.socket) -> bool:
+    try:
+        sock.sendall(REQUEST)
+        return sock.recv(4096).startswith(b"HTTP/1.1 302")
+    except OSError:
+        return False
+
+
+def certificate_of(port: int) -> bytes:
+    trusting = ssl.create_default_context(cadata=CA.bundle.decode())
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as sock:
+        with trusting.wrap_socket(sock, server_hostname="a.test") as tls:
+            return tls.getpeercert(binary_form=True) or b""
+
+
+def served(port: int) -> bool:
+    return mark_of(port) == "v1"
+
+
+def metric(run: Process, name: str) -> int:
+    page = run.get(run.metrics, "/metrics")[1]
+    (line,) = [line for line in page.splitlines() if line.startswith(f"edgefast_{name} ")]
+    return int(line.split()[1])
+
+
+def test_a_full_process_takes_in_what_it_is_told(start: Start, tmp_path: Path) -> None:
+    port, tls, late = free_port(), free_port(), free_port()
+    file = tmp_path / "a.yaml"
+    old, new = CA.issue("a.test"), CA.issue("a.test", "new.test")
+    save(file, *two_gateways([port], tls), route("v1"), tls_secret(old))
+    run = start("-f", str(file), "--workers", "2", nofile=100)
+    run.wait_ready()
+    pids = run.workers()
+    before = certificate_of(tls)
+    with ExitStack() as stack:
+        clients = [connect(stack, port) for _ in range(250)]
+        clients = [client for client in clients if answered(client)]
+        assert 40 < len(clients) < 250
+        save(file, *two_gateways([port, late], tls), route("v1"), tls_secret(new))
+        run.until(lambda: "is served" in run.said, "table")
+        assert all(answered(client) for client in clients)
+    run.until(lambda: served(late), "new port")
+    run.until(lambda: certificate_of(tls) != before, "new certificate")
+    assert run.workers() == pids
+    assert not run.dump()["problems"]
+
+
+def test_handshakes_are_connections(start: Start, tmp_path: Path) -> None:
+    port, tls = free_port(), free_port()
+    objects = two_gateways([port], tls)
+    objects[1]["spec"]["infrastructure"] = {
+        "parametersRef": {"group": "gateway.edge.io", "kind": "EdgeProxy", "name": "small"}
+    }
+    small: Object = {
+        "apiVersion": "gateway.edge.io/v1alpha1",
+        "kind": "EdgeProxy",
+        "metadata": {"name": "small", "namespace": "default"},
+        "spec": {"http": {"maxConnections": 5}},
+    }
+    save(tmp_path / "a.yaml", *objects, small, route("v1"), tls_secret(CA.issue("a.test")))
+    run = start("-f", str(tmp_path), "--workers", "1")
+    run.wait_ready()
+    with ExitStack() as stack:
+        for _ in range(60):
+            connect(stack, tls)
+        run.until(lambda: metric(run, "connections_refused_total") == 55, "refusals")
+        assert metric(run, "handshakes_active") == 5
+    run.until(lambda: metric(run, "handshakes_active") == 0, "end of handshakes")
+    assert metric(run, "handshakes_failed_total") == 5
+    assert certificate_of(tls)
+
+
+def test_a_drain_waits_for_handshakes(start: Start, tmp_path: Path) -> None:
+    port, tls = free_port(), free_port()
+    secret = tls_secret(CA.issue("a.test"))
+    save(tmp_path / "a.yaml", *two_gateways([port], tls), route("v1"), secret)
+    run = start("-f", str(tmp_path), "--workers", "1")
+    run.wait_ready()
+    trusting = ssl.create_default_context(cadata=CA.bundle.decode())
+    with ExitStack() as stack:
+        early = connect(stack, tls)
+        run.until(lambda: metric(run, "handshakes_active") == 1, "handshake")
+        run.process.send_signal(signal.SIGINT)
+
+        def refuses() -> bool:
+            with ExitStack() as short:
+                try:
+                    sock = short.enter_context(
+                        socket.create_connection(("127.0.0.1", port), timeout=0.2)
+                    )
+                except TimeoutError:
+                    return False  # dropped while it closes
+                except ConnectionRefusedError:
+                    return True
+                return not sock
+
+        run.until(refuses, "closed ports")
+        client = stack.enter_context(trusting.wrap_socket(early, server_hostname="a.test"))
+        assert answered(client)
+    assert run.process.wait(20) == 0

@@ -1,0 +1,1 @@
+"""Rate limits, end to end: real proxies, a real redis-server, real overload."""
