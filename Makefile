@@ -21,10 +21,10 @@ SECONDS_PER_TARGET ?= 60
 C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch])
 NATIVE := setup.py $(wildcard csrc/*.c csrc/*.h csrc/internal/*.h edgefast/core/*.pyx edgefast/core/*.pxd edgefast/core/*.pxi) \
           edgefast/table/csrc_build.py
-TEST_PACKAGES := clang clang-format curl haproxy libclang-rt-dev nginx-light openssl
-BENCH_PACKAGES := haproxy nginx-light nghttp2-client wrk
+TEST_PACKAGES := clang clang-format curl faketime haproxy libclang-rt-dev nginx-light openssl redis-server
+BENCH_PACKAGES := haproxy nginx-light nghttp2-client redis-server wrk
 
-.PHONY: help run test lint debug bench fuzz wheel image clean
+.PHONY: help run test lint heavy debug bench fuzz wheel image clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -44,6 +44,9 @@ lint: $(VENV)/.dev ## formatting, types, import contracts, C warnings
 	@.ci/packages clang-format
 	@clang-format --dry-run -Werror $(C_FILES)
 	@$(CC) -fsyntax-only -std=c11 -Wall -Wextra -Wconversion -Wshadow -Werror $(wildcard csrc/*.c)
+
+heavy: $(VENV)/.dev build/.native build/.test-packages ## the tests that take minutes
+	@$(BIN)/pytest -n $(JOBS) -m heavy $(ARGS) </dev/null
 
 debug: $(VENV)/.dev build/.test-packages ## the suite on a build with bounds checks, asserts, ASan and UBSan
 	@.ci/debug $(JOBS)

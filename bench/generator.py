@@ -49,13 +49,16 @@ class Load:
     body: int = 0
     suffix: str = ""
     rate: int | None = None
+    users: int = 0  # X-User-Id: one of so many values
+    refusals: bool = False  # 429 is an answer
 
 
 @dataclass(frozen=True)
 class LoadResult:
-    """Whole 200 answers, everything else, and latencies in microseconds."""
+    """Whole answers (and how many of them were 429), everything else, and latencies in microseconds."""
 
     requests: int
+    refused: int
     errors: int
     seconds: float
     unsent: int
@@ -78,6 +81,10 @@ def make_command(load: Load, scenario: Scenario, port: int, seconds: float) -> l
         argv += ["--body", str(load.body)]
     if load.suffix:
         argv += ["--suffix", load.suffix]
+    if load.users:
+        argv += ["--users", str(load.users)]
+    if load.refusals:
+        argv.append("--refusals")
     if load.rate:
         argv += ["--rate", str(load.rate)]
     return ["taskset", "-c", str(LOAD_CPU), *argv]
@@ -121,6 +128,7 @@ def decode_result(output: bytes) -> LoadResult:
     latency = result["latency_us"]
     return LoadResult(
         requests=result["requests"],
+        refused=result.get("refused", 0),  # wrk knows none
         errors=result["errors"],
         seconds=result["seconds"],
         unsent=result["unsent"],

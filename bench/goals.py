@@ -7,6 +7,7 @@ and must never be a test: on a shared machine a miss is a reason to look, not a 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from bench.table import Table
 
@@ -28,6 +29,7 @@ class Goal:
     read: Callable[[Values], float]
     at_most: bool = True
     must: bool = True  # else it is reached for
+    bound: Callable[[Values], float] | None = None  # the figure of a proxy that does nothing
 
 
 def _cpu_ratio(other: str) -> Callable[[Values], float]:
@@ -62,7 +64,8 @@ def list_goals() -> Iterator[Goal]:
             yield Goal(row, "CPU per request / floor", 1.3, _cpu_ratio("floor"))
             yield Goal(row, "CPU per request / floor", 1.1, _cpu_ratio("floor"), must=False)
         yield Goal(row, "CPU per request / nginx", 1.0, _cpu_ratio("nginx"))
-        yield Goal(row, "CPU per request / Envoy", 0.4, _cpu_ratio("envoy"))
+        floor = (lambda values: values["floor"]["envoy"]) if row in WITH_FLOOR else None
+        yield Goal(row, "CPU per request / Envoy", 0.4, _cpu_ratio("envoy"), bound=floor)
         yield Goal(row, "CPU per request / haproxy", 1.0, _cpu_ratio("haproxy"), must=False)
     for quantile in ("p50", "p99", "p999"):
         what = f"{quantile} added to direct / nginx's"
@@ -76,6 +79,32 @@ def list_goals() -> Iterator[Goal]:
     yield Goal("idle", "bytes per idle connection", 4_000, _metric("bytes"))
     yield Goal("start", "ms from exec to the last of 1,000 routes", 1_000, _metric("start_ms"))
     yield Goal("start", "ms from a changed file to the added route", 100, _metric("reload_ms"))
+    yield from list_limit_goals()
+
+
+def list_limit_goals() -> Iterator[Goal]:
+    """Goals of the limits row: requests/s as they were, and as a proxy has them to whom only its own CPU is the limit."""
+    for store in ("redis", "memory"):
+        for how in ("rps", "cpu"):
+            words = "requests/s" if how == "rps" else "requests per CPU second"
+
+            def read(values: Values, path: str, key: str, store: str = store) -> float:
+                return values[f"{store} {path}"][key]
+
+            share, of_hot = partial(read, key=f"{how}_share"), partial(read, key=f"{how}_of_hot")
+            for limit, must in ((0.75, True), (0.9, False)):
+                what = f"{store}: limited {words} / unlimited"
+                yield Goal("limits", what, limit, partial(share, path="hot"), False, must)
+            for limit, must in ((1.5, True), (2.0, False)):
+                what = f"{store}: 429 {words} / unlimited"
+                yield Goal("limits", what, limit, partial(share, path="spent"), False, must)
+            what = f"{store}: {words} of 100,000 counters / of one"
+            yield Goal("limits", what, 0.9, partial(of_hot, path="users"), False)
+        for limit, must in ((150, True), (60, False)):
+            what = f"{store}: us added to p50 at 30 % load"
+            yield Goal("limits", what, limit, partial(read, path="hot", key="p50_added"), must=must)
+    what = "redis: script calls per 429"
+    yield Goal("limits", what, 0.0001, lambda values: values["redis spent"]["calls"])
 
 
 def judge_goals(tables: Sequence[Table]) -> list[str]:
@@ -93,4 +122,9 @@ def _judge(goal: Goal, values: Values) -> str:
     met = value <= goal.limit if goal.at_most else value >= goal.limit
     away = f"{abs(value / goal.limit - 1):.0%}"
     verdict = "met" if met else f"MISSED by {away}" if goal.must else f"{away} away"
+    if not met and goal.bound is not None:
+        try:
+            verdict += f", the floor itself is at {goal.bound(values):.3g}"
+        except KeyError:
+            pass  # it took no part
     return f"{what}: {value:.3g} ({'<=' if goal.at_most else '>='} {goal.limit:g}): {verdict}"

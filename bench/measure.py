@@ -27,6 +27,7 @@ class Sample:
 
     load: LoadResult
     cpu_us: float
+    in_kernel: float  # share of it
     proxy_busy: float
     load_idle: float
     log_bytes: int
@@ -42,11 +43,12 @@ def take_sample(bench: Bench, entrant: Entrant, load: Load, seconds: float) -> S
     running, scenario = entrant.running, entrant.variant.scenario
     log = running.peer.find_log(running.setup)
     pids = running.pids()
-    cpu = read_cpu_seconds(pids)
+    user, system = read_cpu_seconds(pids)
     clocks = [read_cpu_clock(c) for c in (PROXY_CPU, LOAD_CPU)]
     result = run_load(load, scenario, running.setup.port, seconds, bench.folder)
     after = [read_cpu_clock(c) for c in (PROXY_CPU, LOAD_CPU)]
-    cpu = read_cpu_seconds(pids) - cpu
+    now = read_cpu_seconds(pids)
+    user, system = now[0] - user, now[1] - system
     log_bytes = 0
     if scenario.logs and log.exists():
         # Blocks, not size: a writer without O_APPEND goes on at its offset and leaves a hole.
@@ -54,7 +56,8 @@ def take_sample(bench: Bench, entrant: Entrant, load: Load, seconds: float) -> S
         os.truncate(log, 0)
     return Sample(
         load=result,
-        cpu_us=cpu * 1e6 / max(result.requests, 1),
+        cpu_us=(user + system) * 1e6 / max(result.requests, 1),
+        in_kernel=system / max(user + system, 1e-9),
         proxy_busy=after[0].busy_share_since(clocks[0]),
         load_idle=1 - after[1].busy_share_since(clocks[1]),
         log_bytes=log_bytes,
@@ -83,7 +86,8 @@ def measure_load(
 ) -> Table:
     """The table of one throughput row; with several variants, also each one's cost to its first."""
     slope = len(variants) > 1
-    header = ["proxy", "CPU us/request", "/ floor", "/ nginx", "requests/s", "proxy CPU busy"]
+    header = ["proxy", "CPU us/request", "in kernel", "/ floor", "/ nginx", "requests/s"]
+    header += ["proxy CPU busy"]
     header += ["load CPU idle", "p50 us", "p99 us", "errors"] + (["CPU at 1 / here"] * slope)
     table = Table(name, title, header)
     with open_field(bench, variants) as field:
@@ -129,6 +133,7 @@ def _show_line(label: str, taken: list[Sample], values: dict[str, float]) -> lis
     idle = median(sample.load_idle for sample in taken)
     rps = f"{median(sample.rps for sample in taken):.0f}"
     line = [label, show_spread([sample.cpu_us for sample in taken])]
+    line.append(f"{median(sample.in_kernel for sample in taken):.0%}")
     for other in ("floor", "nginx"):
         line.append("-" if isnan(values[other]) else f"{values[other]:.2f}")
     return [

@@ -65,9 +65,10 @@ def find_tree(root: int) -> list[int]:
     return tree
 
 
-def read_cpu_seconds(pids: Sequence[int]) -> float:
-    """User + system seconds of the processes, all threads, at the kernel's tick resolution."""
-    return sum(int(s[11]) + int(s[12]) for s in map(_read_stat, pids) if s) / TICK
+def read_cpu_seconds(pids: Sequence[int]) -> tuple[float, float]:
+    """User and system seconds of the processes, all threads, at the kernel's tick resolution."""
+    stats = [stat for stat in map(_read_stat, pids) if stat]
+    return sum(int(s[11]) for s in stats) / TICK, sum(int(s[12]) for s in stats) / TICK
 
 
 def read_pss_bytes(pids: Sequence[int]) -> int:

@@ -10,6 +10,7 @@ from functools import partial
 from bench.field import Bench, Variant
 from bench.generator import Load
 from bench.latency import measure_latency
+from bench.limits import measure_limits
 from bench.measure import measure_load
 from bench.memory import measure_idle, measure_route_memory
 from bench.scenario import Scenario, Spread
@@ -63,6 +64,7 @@ def _list_rows() -> dict[str, Row]:
     add_load("tls", "keep-alive GET over TLS 1.3 (ECDSA P-256, AES-128-GCM)", Load(), tls)
     add_load("handshake", "a new TLS 1.3 connection for each request", Load(close=True), tls)
     add("latency", "open loop at a fixed rate", measure_latency)
+    add("limits", "rate limits, with Redis and with shared memory", measure_limits)
     add("syscalls", "system calls per keep-alive GET", measure_syscalls)
     add("idle", "memory of an idle keep-alive connection", _measure_idle)
     add("memory", "memory of a route and its backend", _measure_memory)

@@ -11,7 +11,6 @@
 enum outcome { DONE = 0, NO_ROOM = -1, AGAIN = 1 };
 
 typedef struct question {
-    ef_limit *store;
     ef_limit_place at;
     const uint8_t *key;
     size_t key_len;
@@ -75,8 +74,7 @@ static int settle(const question *q, ef_limit_slot *slot, ef_limit_slot seen, ui
     ef_limit_slot next = seen;
     if (out->admitted > 0) {
         if (end > EF_LIMIT_TIME_END) return NO_ROOM;
-        if (ef_limit_count(seen.state) == 0)
-            ef_limit_put_name(q->store, &q->at, slot, q->key, q->key_len, q->unit, q->sliding);
+        if (ef_limit_count(seen.state) == 0) ef_limit_put_name(&q->at, slot, q->key, q->key_len, q->unit, q->sliding);
         next.state = ef_limit_state(end, current + out->admitted);
     }
     return ef_limit_swap(slot, seen, next) ? DONE : AGAIN;
@@ -146,7 +144,7 @@ static int take_sliding(question *q, ef_limit_result *out) {
 int ef_limit_take(ef_limit *s, const uint8_t *key, size_t key_len, uint32_t n, uint32_t limit, uint32_t unit,
                   int sliding, uint64_t now_ms, ef_limit_result *out) {
     if (unit == 0 || unit > EF_LIMIT_MAX_UNIT || now_ms / 1000 + 2 * (uint64_t)unit >= EF_LIMIT_TIME_END) return -1;
-    question q = {.store = s, .at = ef_limit_locate(s, key, key_len), .key = key, .key_len = key_len, .n = n};
+    question q = {.at = ef_limit_locate(s, key, key_len), .key = key, .key_len = key_len, .n = n};
     q.limit = limit;
     q.unit = unit;
     q.sliding = sliding;
@@ -157,4 +155,11 @@ int ef_limit_take(ef_limit *s, const uint8_t *key, size_t key_len, uint32_t n, u
         if (rc != AGAIN) return rc;
     }
     return -1;
+}
+
+void ef_limit_view(const ef_limit_entry *entry, uint32_t limit, uint64_t now_ms, ef_limit_result *out) {
+    memset(out, 0, sizeof *out);
+    if (entry->unit == 0) return; /* nobody knows what it counts */
+    const question q = {.limit = limit, .unit = entry->unit, .sliding = (int)entry->sliding, .now_ms = now_ms};
+    judge(&q, entry->window / entry->unit, entry->current, entry->previous, out);
 }

@@ -11,13 +11,9 @@ static uint64_t check_of(uint64_t tag, uint64_t meta, const uint8_t *text, size_
     return ef_hash64(tag ^ meta, text, kept, 0);
 }
 
-static ef_limit_name *name_of(const ef_limit *s, const ef_limit_bucket *bucket, const ef_limit_slot *slot) {
-    return ef_limit_names(s) + (size_t)(bucket - s->bucket) * EF_LIMIT_SLOTS + (size_t)(slot - bucket->slots);
-}
-
-void ef_limit_put_name(ef_limit *s, const ef_limit_place *at, const ef_limit_slot *slot, const uint8_t *key, size_t len,
+void ef_limit_put_name(const ef_limit_place *at, const ef_limit_slot *slot, const uint8_t *key, size_t len,
                        uint32_t unit, int sliding) {
-    ef_limit_name *name = name_of(s, at->bucket, slot);
+    ef_limit_name *name = at->names + (slot - at->bucket->slots);
     const size_t kept = len < EF_LIMIT_NAME ? len : EF_LIMIT_NAME;
     const uint64_t meta =
         unit | (uint64_t)(sliding != 0) << 31 | (uint64_t)(len < 0xffff ? len : 0xffff) << 32 | (uint64_t)kept << 48;
@@ -74,14 +70,14 @@ static void read_counts(const ef_limit *s, uint64_t state, uint64_t now_s, ef_li
 int ef_limit_next(const ef_limit *s, uint64_t *cursor, uint64_t now_ms, ef_limit_entry *out) {
     const uint64_t now_s = now_ms / 1000;
     while (*cursor < (uint64_t)s->buckets * EF_LIMIT_SLOTS) {
-        const ef_limit_bucket *bucket = s->bucket + *cursor / EF_LIMIT_SLOTS;
-        const ef_limit_slot *slot = bucket->slots + (*cursor)++ % EF_LIMIT_SLOTS;
+        const uint64_t number = (*cursor)++;
+        const ef_limit_slot *slot = s->bucket[number / EF_LIMIT_SLOTS].slots + number % EF_LIMIT_SLOTS;
         const uint64_t tag = ef_limit_load(&slot->tag);
         if (tag == 0 || (tag & 1) != 0) continue;
         const uint64_t state = ef_limit_load(&slot->state);
         if (ef_limit_load(&slot->tag) != tag) continue; /* evicted in between */
         if (ef_limit_count(state) == 0 || ef_limit_end(state) <= now_s) continue;
-        read_name(name_of(s, bucket, slot), tag, out);
+        read_name(ef_limit_names(s) + number, tag, out);
         read_counts(s, state, now_s, out);
         return 1;
     }

@@ -9,8 +9,13 @@ _Static_assert(EF_LIMIT_SEED == EF_SIPHASH_SEED, "a segment's seed is the hash's
 #define IS_PENDING(header) (((header).state >> SLOT_BITS & 1) != 0)
 
 ef_limit_place ef_limit_place_of(const ef_limit *s, uint64_t tag) {
-    ef_limit_bucket *bucket = (ef_limit_bucket *)(uintptr_t)(s->bucket + ((tag >> 32) * s->buckets >> 32));
-    return (ef_limit_place){bucket, tag, (uint32_t)((tag & 0xffffffffu) * EF_LIMIT_SLOTS >> 32)};
+    const size_t number = (tag >> 32) * s->buckets >> 32;
+    return (ef_limit_place){
+        .bucket = (ef_limit_bucket *)(uintptr_t)(s->bucket + number),
+        .names = ef_limit_names(s) + number * EF_LIMIT_SLOTS,
+        .tag = tag,
+        .home = (uint32_t)((tag & 0xffffffffu) * EF_LIMIT_SLOTS >> 32),
+    };
 }
 
 ef_limit_place ef_limit_locate(const ef_limit *s, const uint8_t *key, size_t len) {
@@ -86,6 +91,8 @@ int ef_limit_insert(const ef_limit_place *at, uint64_t tag, uint32_t now_s) {
         if (place == EF_LIMIT_SLOTS && (seen.tag == 0 || ef_limit_end(seen.state) <= now_s)) {
             place = number;
             taken = seen;
+            for (size_t line = 0; line < sizeof *at->names; line += 64) /* most of the cost, if it is not near yet */
+                __builtin_prefetch((const uint8_t *)(at->names + number) + line, 1);
         }
         if (seen.state == 0) break; /* never used: the tag is nowhere behind it */
         if (++number == EF_LIMIT_SLOTS) number = 0;

@@ -62,12 +62,15 @@ static inline uint64_t ef_limit_load(const uint64_t *word) {
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* 1: it was `seen`, and is `next` now. */
+/* cmpxchg16b: in every x86-64 processor since 2006. clang forgets it where it inlines. */
 #if defined(__x86_64__)
-__attribute__((target("cx16"))) /* cmpxchg16b: in every x86-64 processor since 2006 */
+#define EF_LIMIT_SWAPS __attribute__((target("cx16"), noinline, unused))
+#else
+#define EF_LIMIT_SWAPS __attribute__((unused))
 #endif
-static inline int
-ef_limit_swap(ef_limit_slot *at, ef_limit_slot seen, ef_limit_slot next) {
+
+/* 1: it was `seen`, and is `next` now. */
+EF_LIMIT_SWAPS static int ef_limit_swap(ef_limit_slot *at, ef_limit_slot seen, ef_limit_slot next) {
     EF_LIMIT_STEP(at);
     return __sync_bool_compare_and_swap(&at->whole, seen.whole, next.whole);
 }

@@ -6,8 +6,9 @@
 /* Where a key lives. */
 typedef struct ef_limit_place {
     ef_limit_bucket *bucket;
-    uint64_t tag;  /* even, never 0 */
-    uint32_t home; /* slot that the search starts at */
+    ef_limit_name *names; /* of the bucket's slots */
+    uint64_t tag;         /* even, never 0 */
+    uint32_t home;        /* slot that the search starts at */
 } ef_limit_place;
 
 ef_limit_place ef_limit_locate(const ef_limit *s, const uint8_t *key, size_t len);
@@ -20,6 +21,6 @@ ef_limit_slot *ef_limit_find(const ef_limit_place *at, uint64_t tag, ef_limit_sl
 int ef_limit_insert(const ef_limit_place *at, uint64_t tag, uint32_t now_s);
 
 /* Write down what a counter is called, before it counts anything. */
-void ef_limit_put_name(ef_limit *s, const ef_limit_place *at, const ef_limit_slot *slot, const uint8_t *key, size_t len,
+void ef_limit_put_name(const ef_limit_place *at, const ef_limit_slot *slot, const uint8_t *key, size_t len,
                        uint32_t unit, int sliding);
 #endif

@@ -209,6 +209,10 @@ static void test_list(void) {
     CHECK_EQUAL(take(s, "sliding", 2, 9, 60, 1, T0 + 40000), 0);
     CHECK_EQUAL(find_entry(s, "sliding", T0 + 40000, &e), 1);
     CHECK(e.current == 2 && e.previous == 4 && e.window == 1700000040);
+    ef_limit_view(&e, 9, T0 + 40000, &got);
+    check_result(0, 3, 60000, 1700000040);
+    ef_limit_view(&e, 6, T0 + 40000, &got);
+    check_result(0, 0, 1, 1700000040);
     CHECK_EQUAL(find_entry(s, "sliding", T0 + 160000, &e), 0);
     char key[400];
     memset(key, 'x', sizeof key - 1);
@@ -222,6 +226,8 @@ static void test_list(void) {
         ef_limit_names(s)[i].words[3]++; /* as if its writer had died half-way */
     CHECK_EQUAL(ef_limit_next(s, &cursor, T0 + 200000, &e), 1);
     CHECK(e.unit == 0 && e.kept == 0 && e.key[0] == 0 && e.current == 2 && e.tag != 0);
+    ef_limit_view(&e, 9, T0 + 200000, &got);
+    check_result(0, 0, 0, 0);
     CHECK_EQUAL(ef_limit_next(s, &cursor, T0 + 200000, &e), 0);
 }
 

@@ -53,9 +53,9 @@ cdef enum:
     C_BUCKETS = 12
 
 cdef enum:
-    L_OK = 0
-    L_OVER = 1
-    L_SHADOW_OVER = 2
-    L_ERROR = 3
-    L_STORE_US = 4
-    L_LOCAL_OVER = 5
+    L_OK = 28  # behind the cells of a route's row
+    L_OVER = 29
+    L_SHADOW_OVER = 30
+    L_ERROR = 31
+    L_STORE_US = 32
+    L_LOCAL_OVER = 33

@@ -296,7 +296,7 @@ def _check_cells():
     names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))
     if (
         any(GLOBALS[i] != name for i, name in expected.items()) or any(ROW[i] != name for i, name in rows.items())
-        or LIMIT[L_STORE_US] != "store_us"
+        or LIMIT[L_STORE_US - len(ROW)] != "store_us"
     ):
         raise ImportError("edgefast/core/cells.pxi does not fit cells.py")
     if names != HEAD_ERRORS:

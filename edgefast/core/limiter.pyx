@@ -250,7 +250,9 @@ cdef class Limiter:
             check.done = True
             for i in range(0, PyList_GET_SIZE(check.waiters), 2):
                 ex = <Exchange>PyList_GET_ITEM(check.waiters, i)
-                if ex is not None:
+                if ex is None:
+                    ef_stat_add(&(<Limit>PyList_GET_ITEM(check.waiters, i + 1)).row.cells[L_ERROR], 1)
+                else:
                     self.on_error(ex.verdict, <Limit>PyList_GET_ITEM(check.waiters, i + 1))
                     self.one_less(ex)
         return 0

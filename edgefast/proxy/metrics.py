@@ -180,7 +180,7 @@ def _render_limits(lines: list[str], rows: Mapping[bytes, Sequence[int]]) -> Non
     """Write one series set per route and rule of a RateLimitFilter."""
     labelled = []
     for label, cells in sorted(rows.items()):
-        route, _, limit = label.decode("utf-8", "replace").partition("\t")
+        route, _, limit = (label or b"other\tother").decode("utf-8", "replace").partition("\t")
         labelled.append((f'route="{_escape(route)}",limit="{_escape(limit)}"', cells))
     text = "Requests that a limit counted, by what came of it; error: the store failed."
     _family(lines, "ratelimit_requests_total", "counter", text)

@@ -70,11 +70,11 @@ class Segment:
         return self._cells[start : start + len(GLOBALS)].tolist()
 
     def rows(self) -> Iterator[tuple[bytes, Sequence[int]]]:
-        """Yield (label, cells in the order of `ROW`); the overflow row's label is empty.
+        """Yield (label, cells in the order of `ROW`, then `LIMIT`); the overflow row's label is empty.
 
         Values may be a few events old, never torn.
         """
-        yield from self._read(len(ROW))
+        yield from self._read(len(ROW) + len(LIMIT))
 
     def holders(self) -> Iterator[tuple[bytes, int, int]]:
         """Yield (label, a sum that changes with every event, who holds the row in the worker)."""
@@ -134,16 +134,21 @@ def sum_globals(segments: Iterable[Segment]) -> dict[str, int]:
 def sum_rows(segments: Iterable[Segment]) -> dict[bytes, list[int]]:
     """Add the rows of routes of all workers, by label."""
     found = (row for segment in segments for row in segment.rows())
-    return _sum((label, cells) for label, cells in found if not label.startswith(_LIMIT_LABEL))
+    return _sum(
+        (label, cells[: len(ROW)]) for label, cells in found if not label.startswith(_LIMIT_LABEL)
+    )
 
 
 def sum_limits(segments: Iterable[Segment]) -> dict[bytes, list[int]]:
-    """Add the rows of rate limits of all workers, cells in the order of `LIMIT`, by "route\tlimit"."""
+    """Add the rows of rate limits of all workers, cells in the order of `LIMIT`, by "route\tlimit".
+
+    Those that found no row of their own are under "", if there are any.
+    """
     found = (row for segment in segments for row in segment.rows())
     return _sum(
-        (label.removeprefix(_LIMIT_LABEL), cells[: len(LIMIT)])
+        (label.removeprefix(_LIMIT_LABEL), cells[len(ROW) :])
         for label, cells in found
-        if label.startswith(_LIMIT_LABEL)
+        if label.startswith(_LIMIT_LABEL) or (not label and any(cells[len(ROW) :]))
     )
 
 

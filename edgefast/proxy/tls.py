@@ -28,6 +28,8 @@ __all__ = ["ServerTls", "certificate_covers", "check_secret", "load_secret"]
 
 log = logging.getLogger(__name__)
 
+#: Contexts that are freed at once: 20 us each.
+_RELEASE = 20
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
@@ -59,6 +61,7 @@ class ServerTls:
 
     def __init__(self) -> None:
         self._ports: dict[int, _Port] = {}
+        self._replaced: list[_Certificates] = []
 
     def adopt(
         self,
@@ -77,6 +80,7 @@ class ServerTls:
         for listener in listeners:
             if listener.tls is not None:
                 by_port.setdefault(listener.bind_port, []).append(listener)
+        self._replaced += [one for port in self._ports.values() for one in port.certificates]
         ports: dict[int, _Port] = {}
         for number, group in by_port.items():
             rule = _rule_of(group)
@@ -87,6 +91,11 @@ class ServerTls:
             ports[number] = port
         self._ports = ports
         return {number: port.context for number, port in ports.items()}
+
+    def release(self) -> bool:
+        """Let go of some of what `adopt` replaced; True when there is more, for a later turn."""
+        del self._replaced[-_RELEASE:]
+        return bool(self._replaced)
 
 
 class _Rule(NamedTuple):
@@ -127,6 +136,11 @@ class _Port:
         self._listeners: dict[str, _Certificates] = {}  # by hostname pattern
         self.context = self._make_context()
         self.context.sni_callback = self._on_server_name
+
+    @property
+    def certificates(self) -> Iterable[_Certificates]:
+        """Those of its listeners."""
+        return self._listeners.values()
 
     def _make_context(self) -> ssl.SSLContext:
         """Make a context with the port's rules.

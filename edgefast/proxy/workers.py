@@ -40,7 +40,7 @@ __all__ = ["WorkerSlot"]
 log = logging.getLogger(__name__)
 
 _DUMP_LIMIT = 256 * 1024 * 1024
-#: A worker that does not answer is said to, before whoever asked gives up (cli/dump.py).
+#: A worker that does not answer is said to, before whoever asked gives up (cli/ask.py).
 _DUMP_DEADLINE = 4.0
 #: A worker that lived this long did not die of its start: its successor starts at once.
 _SETTLED_LIFE = 10.0

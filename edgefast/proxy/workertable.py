@@ -97,7 +97,10 @@ class WorkerTable:
                 await rest()
         except OSError as error:  # what is missing is made when the engine asks
             self._note_shortage(error)
-        return self._swap(engine, changes, version, material, renewed)
+        refused = self._swap(engine, changes, version, material, renewed)
+        while self._server_tls.release():
+            await rest()
+        return refused
 
     def _swap(
         self,

@@ -83,9 +83,8 @@ def test_mirror_gets_all_half_or_none(run: Example) -> None:
             assert (status, json.loads(body)["service"]) == (200, "web")
     seen = _wait_for_mirrors(run, "/all/a", 20)
     assert seen.count("/all/a") == 20
-    assert (
-        10 <= seen.count("/half/a") <= 30
-    )  # half of 40; a coin that is fair leaves this range once in a thousand runs
+    # Half of 40: a fair coin leaves this range once in 10 million runs, all or none never get into it.
+    assert 5 <= seen.count("/half/a") <= 35
     assert seen.count("/none") == 0
 
 

@@ -50,6 +50,9 @@ def test_cpu_is_judged_in_every_row(row: str) -> None:
     assert found[f"{row}: CPU per request / haproxy (reach for): 1.1"] == "10% away"
     if row in WITH_FLOOR:
         assert found[f"{row}: CPU per request / floor: 1.39"] == "MISSED by 7%"
+    floor = {"envoy": 0.52}
+    lines = judge_goals([table(row, floor=floor, edgefast={"cpu_us": 43.7, **ratios})])
+    assert any("the floor itself is at 0.52" in one for one in lines) is (row in WITH_FLOOR)
     ratios = {"floor": 1.05, "nginx": 0.8, "envoy": 0.3, "haproxy": 0.9}
     assert set(verdicts(table(row, edgefast=ratios)).values()) == {"met"}
 

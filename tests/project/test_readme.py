@@ -1,7 +1,7 @@
 """README.md is run: every shell block, in order, against the gateway that its `make run` starts; outputs are compared.
 
 A block marked `sh` is executed. A block of another language right after it (with at most prose between) is its output, in
-which a line `...` stands for any lines and `...` within a line for any text; without one the block must exit with 0. A block
+which a line `...` stands for any lines and `...` within a line for any text. Every block must exit with 0. A block
 that is `make run` starts the gateway, in place of the one that runs. Fixed ports become free ones, examples/ becomes a copy
 with those ports, `dump` and `limits` are told the admin address: nothing else changes.
 """
@@ -169,9 +169,8 @@ def test_blocks_do_what_they_show(ports: Ports, run: Run, tmp_path: Path) -> Non
         )
         shown = f"{script}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr, shown
-        if block.output is None:
-            assert done.returncode == 0, shown
-        else:
+        assert done.returncode == 0, shown
+        if block.output is not None:
             assert expect(ports.replace(block.output)).fullmatch(done.stdout), shown
 
 

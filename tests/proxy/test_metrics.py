@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from edgefast.core.cells import GLOBALS, ROW
+from edgefast.core.cells import GLOBALS, LIMIT, ROW
 from edgefast.proxy.metrics import AgentFacts, render_metrics
 from edgefast.proxy.stats import Segment, add_global, map_segment
 
@@ -46,7 +46,7 @@ def write_row(segment: Segment, number: int, label: bytes, **cells: int) -> None
     at = 64 + 8 * 128 + number * (192 + 8 * 48)
     view[at + 8 : at + 8 + len(label)] = label
     for name, value in cells.items():
-        struct.pack_into("<Q", view, at + 192 + 8 * ROW.index(name), value)
+        struct.pack_into("<Q", view, at + 192 + 8 * (*ROW, *LIMIT).index(name), value)
     struct.pack_into("<Q", view, 8, number + 1)
 
 
@@ -85,7 +85,9 @@ def test_every_global_cell_is_there(segment: Segment) -> None:
         add_global(map_segment(segment.fd), name, number)
     families = parse([segment])
     shown = {one.value for family in families.values() for one in family.samples}
-    assert shown >= set(range(1, len(GLOBALS) + 1))
+    seconds = GLOBALS.index("limit_store_us") + 1
+    assert shown >= {*range(1, len(GLOBALS) + 1)} - {seconds}
+    assert values(families["edgefast_ratelimit_store_seconds"]) == {(): seconds / 1e6}
     refused = values(families["edgefast_heads_refused"])
     assert refused[(("reason", "line"),)] == GLOBALS.index("head_refused_line") + 1
     assert families["edgefast_connections_active"].type == "gauge"
@@ -132,3 +134,44 @@ def test_two_rows_of_one_label_are_one_series(segment: Segment) -> None:
     write_row(segment, 2, b"a/b\t0", requests_2xx=2)
     requests = values(parse([segment])["edgefast_requests"])
     assert requests[(("code_class", "2xx"), ("route", "a/b"), ("rule", "0"))] == 3
+
+
+def write_limit(segment: Segment, number: int, label: bytes, **cells: int) -> None:
+    write_row(segment, number, label, **cells)
+
+
+def test_rate_limits_are_no_routes(segment: Segment) -> None:
+    write_row(segment, 1, b"ns/web\t0", requests_2xx=5)
+    write_limit(segment, 2, b"limit\tns/web\tns/all#0", ok=5, over=4, over_local=3, store_us=2500)
+    families = parse([segment])
+    routes = {dict(labels)["route"] for labels in values(families["edgefast_requests"])}
+    assert routes == {"ns/web"}
+    limit = (("limit", "ns/all#0"), ("route", "ns/web"))
+    requests = values(families["edgefast_ratelimit_requests"])
+    counts = {dict(key)["result"]: count for key, count in requests.items()}
+    assert counts == {"ok": 5, "over": 4, "shadow_over": 0, "error": 0}
+    assert {dict(key)["limit"] for key in requests} == {"ns/all#0"}
+    assert values(families["edgefast_ratelimit_local"]) == {limit: 3}
+    assert values(families["edgefast_ratelimit_wait_seconds"]) == {limit: 0.0025}
+
+
+def test_rate_limits_of_all_workers_are_added(segment: Segment) -> None:
+    other = Segment(8)
+    try:
+        write_limit(segment, 1, b"limit\tns/web\tns/all#0", shadow_over=1, error=10)
+        write_limit(other, 1, b"limit\tns/web\tns/all#0", shadow_over=2, error=20)
+        write_limit(other, 2, b"limit\tns/web\tns/all#1", ok=7)
+        requests = values(parse([segment, other])["edgefast_ratelimit_requests"])
+    finally:
+        other.close()
+    counts = {(dict(key)["limit"], dict(key)["result"]): count for key, count in requests.items()}
+    assert counts["ns/all#0", "shadow_over"] == 3
+    assert counts["ns/all#0", "error"] == 30
+    assert counts["ns/all#1", "ok"] == 7
+    assert len(counts) == 8
+
+
+def test_a_label_of_a_limit_that_was_cut_is_one_series(segment: Segment) -> None:
+    write_limit(segment, 1, b"limit\t" + b"n" * 177, ok=1)
+    (labels,) = values(parse([segment])["edgefast_ratelimit_local"])
+    assert dict(labels) == {"route": "n" * 177, "limit": ""}

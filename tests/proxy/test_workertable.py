@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -185,6 +186,15 @@ def test_certificates_are_loaded_one_by_one_and_once(
     changes = [*secrets, *listeners]
     assert asyncio.run(bench.table.apply(bench.engine, changes, "v", rest)) == []
     assert loads == list(range(20))
+    # What they replace is freed in pieces, too, and all of it.
+    context = bench.table._server_tls._ports[10443]._listeners["h0.test"].context_for("h0.test")
+    assert context is not None
+    gone = weakref.ref(context)
+    del context
+    loads.clear()
+    assert asyncio.run(bench.table.apply(bench.engine, secrets, "v", rest)) == []
+    assert len(loads) == 20
+    assert [gone()] == [None]
 
 
 def test_a_shortage_is_told_apart_from_a_bad_secret(bench: Bench) -> None:

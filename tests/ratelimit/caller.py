@@ -61,7 +61,8 @@ class Caller:
         with self._in_call():
             self.store.submit(list(checks))
         timer = asyncio.get_running_loop().call_later(self._timeout, self._abandon)
-        await asyncio.wait_for(self._done.wait(), PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            await self._done.wait()
         timer.cancel()
         return [self._outcomes.get(id(check)) for check in checks]
 

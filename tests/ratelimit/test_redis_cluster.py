@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import uvloop
 
 from edgefast.ratelimit.redis_list import list_counters
 from edgefast.ratelimit.tags import COUNT, SLOTS, redis_key, tag_of
-from ratelimit.caller import Ask, Caller, calling, config_of
+from ratelimit.caller import PATIENCE, Ask, Caller, calling, config_of
 from ratelimit.servers import RedisServer, running, until
 from wire.harness.ports import free_port
 
@@ -56,6 +57,18 @@ class RedisCluster:
             for server, (first, last) in zip(self.servers, _THIRDS, strict=True)
             if first <= slot <= last
         )
+
+    def begin_move(self, slot: int, source: RedisServer, target: RedisServer) -> None:
+        """Both serve the slot: the keys that are there, and all others."""
+        self.do(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", self.node(source))
+        self.do(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", self.node(target))
+
+    def end_move(self, slot: int, source: RedisServer, target: RedisServer) -> None:
+        keys = self.do(source, "CLUSTER", "GETKEYSINSLOT", slot, 100)
+        if keys:
+            self.do(source, "MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+        for server in sorted(self.servers, key=lambda one: one is not target):  # it wins first
+            self.do(server, "CLUSTER", "SETSLOT", slot, "NODE", self.node(target))
 
     def node(self, server: RedisServer) -> str:
         return str(self.do(server, "CLUSTER MYID").decode())
@@ -182,13 +195,11 @@ def test_a_slot_that_moves_is_followed(empty: RedisCluster) -> None:
         old = some_key(empty, source)
         new, other = same_tag(old, b"new")
         slot = SLOTS[tag_of(old)]
-        ids = empty.node(source), empty.node(target)
         async with calling(config(empty)) as caller:
             await ready(caller, empty)
             await caller.settled(Ask(old, n=3))
             empty.do(target, "SCRIPT", "FLUSH")
-            empty.do(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[0])
-            empty.do(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[1])
+            empty.begin_move(slot, source, target)
             try:
                 assert (await caller.settled(Ask(new, n=4)))[:2] == (4, 6), "ASK"
                 outcomes = await caller.take(Ask(old, n=1), Ask(new, n=1), Ask(other, n=1))
@@ -196,10 +207,7 @@ def test_a_slot_that_moves_is_followed(empty: RedisCluster) -> None:
                 assert [server.port for server in empty.servers if _has(server, new)] == [
                     target.port
                 ]
-                moved = empty.do(source, "CLUSTER", "GETKEYSINSLOT", slot, 100)
-                empty.do(source, "MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *moved)
-                for server in (target, source, empty.servers[2]):
-                    empty.do(server, "CLUSTER", "SETSLOT", slot, "NODE", ids[1])
+                empty.end_move(slot, source, target)
                 outcomes = await caller.take(Ask(old, n=1), Ask(new, n=1))
                 assert [outcome[:2] for outcome in outcomes if outcome] == [(1, 3), (1, 4)]
                 before = source.calls("evalsha")
@@ -208,11 +216,10 @@ def test_a_slot_that_moves_is_followed(empty: RedisCluster) -> None:
                 errors = caller.store.state()["errors"]
                 assert isinstance(errors, dict) and set(errors) <= {"moved"}
             finally:
-                keys = empty.do(target, "CLUSTER", "GETKEYSINSLOT", slot, 100)
-                if keys:
-                    empty.do(target, "DEL", *keys)
-                for server in (source, target, empty.servers[2]):
-                    empty.do(server, "CLUSTER", "SETSLOT", slot, "NODE", ids[0])
+                empty.end_move(slot, source, target)
+                empty.begin_move(slot, target, source)
+                empty.end_move(slot, target, source)
+            assert (await caller.settled(Ask(old, n=1)))[0] == 1, "and back"
 
     uvloop.run(talk())
 
@@ -232,8 +239,9 @@ def test_a_silent_primary_costs_only_its_own_counters(empty: RedisCluster) -> No
             await caller.until_settled(lost)
             dead.pause()
             try:
-                while not _open(caller):
-                    await caller.one(lost)
+                async with asyncio.timeout(PATIENCE):
+                    while not _open(caller):
+                        await caller.one(lost)
                 assert caller.store.available, "the other counters can be asked"
                 waited = caller.abandoned
                 outcomes = await caller.take(kept, lost)

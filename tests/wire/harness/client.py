@@ -11,7 +11,7 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from wire.harness.responses import Response, ResponseReader
 
@@ -58,7 +58,9 @@ class Client:
         deadline: float = DEADLINE,
         receive_buffer: int = 0,
         first: bytes = b"",
+        on_connect: Callable[[int], None] | None = None,
     ) -> None:
+        """`on_connect` is told the client's port, before a TLS handshake that may fail."""
         if isinstance(address, str):
             self.sock: socket.socket = socket.socket(socket.AF_UNIX)
         else:
@@ -71,6 +73,8 @@ class Client:
             if source is not None:
                 self.sock.bind((source, 0))
             self.sock.connect(address)
+            if on_connect is not None:
+                on_connect(self.sock.getsockname()[1])
             if first:
                 self.sock.sendall(first)
             if tls is not None:

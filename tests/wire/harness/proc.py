@@ -110,6 +110,11 @@ def resident_bytes(pid: int) -> int:
     raise ProcessLookupError(pid)
 
 
+def state(pid: int) -> str:
+    """What the process does now, as in ps: R runs, S sleeps, T is stopped, Z is dead."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+
+
 def cpu_seconds(pids: list[int]) -> float:
     """User and system time used so far."""
     ticks = 0

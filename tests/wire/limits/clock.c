@@ -1,27 +1,33 @@
-/* clock.c - preloaded into a redis-server: its wall clock is STORE_CLOCK_MS milliseconds late or early.
+/* clock.c - preloaded into a redis-server: its wall clock is moved by as many milliseconds as the file STORE_CLOCK says now.
  *
- * In: the environment. Out: gettimeofday and the real-time clock of the process, from its first instruction on. All other
+ * In: the environment, and 8 bytes in the file. Out: gettimeofday, time and the real-time clock of the process. All other
  * clocks stay. (libfaketime cannot do this one: it calls an allocator that reads the clock.) */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-static long shift_ms;
+static const volatile long *shift;
 
-__attribute__((constructor)) static void read_shift(void) {
-    const char *text = getenv("STORE_CLOCK_MS");
-    if (text) shift_ms = strtol(text, NULL, 10);
+__attribute__((constructor)) static void map_shift(void) {
+    const char *path = getenv("STORE_CLOCK");
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0) return;
+    void *map = mmap(NULL, sizeof *shift, PROT_READ, MAP_SHARED, fd, 0);
+    if (map != MAP_FAILED) shift = map;
+    close(fd);
 }
 
 int clock_gettime(clockid_t id, struct timespec *ts) {
     if (syscall(SYS_clock_gettime, id, ts) < 0) return -1;
     if (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE) {
-        long ms = (long)ts->tv_nsec / 1000000 + shift_ms % 1000;
-        ts->tv_sec += shift_ms / 1000 + (ms >= 1000) - (ms < 0);
-        ts->tv_nsec += (shift_ms % 1000 + (ms < 0) * 1000 - (ms >= 1000) * 1000) * 1000000;
+        long ms = shift ? *shift : 0, ns = ts->tv_nsec + ms % 1000 * 1000000;
+        ts->tv_sec += ms / 1000 + (ns >= 1000000000) - (ns < 0);
+        ts->tv_nsec = ns + ((ns < 0) - (ns >= 1000000000)) * 1000000000;
     }
     return 0;
 }

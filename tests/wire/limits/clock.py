@@ -1,4 +1,4 @@
-"""Processes with a wall clock that is wrong by a constant: proxies by libfaketime, a redis-server by clock.c.
+"""Processes with a wrong wall clock: proxies by libfaketime, by a constant; a redis-server by clock.c, by what a test says.
 
 In: seconds. Out: the words before a command that start it so. Monotonic clocks, by which deadlines go, stay.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import struct
 import subprocess
 import tempfile
 from pathlib import Path
@@ -22,9 +23,24 @@ def skew_proxy(seconds: float) -> list[str]:
     return ["env", _preload(library), *settings]
 
 
-def skew_redis(seconds: float) -> list[str]:
-    """Words before `redis-server`."""
-    return ["env", _preload(_build()), f"STORE_CLOCK_MS={seconds * 1000:.0f}"]
+class StoreClock:
+    """The clock of a redis-server, which can be moved while it runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "clock"
+        self._moved = 0.0
+        self.move(0)
+
+    @property
+    def prefix(self) -> list[str]:
+        """Words before `redis-server`."""
+        return ["env", _preload(_build()), f"STORE_CLOCK={self._file}"]
+
+    def move(self, seconds: float) -> None:
+        """Move it forward."""
+        self._moved += seconds
+        with open(self._file, "r+b" if self._file.exists() else "wb") as file:
+            file.write(struct.pack("=q", round(self._moved * 1000)))
 
 
 def _preload(library: Path) -> str:

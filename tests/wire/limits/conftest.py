@@ -6,10 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from wire.limits.flood import running_origin
+from origin.recording import RecordingOrigin
+from ratelimit.servers import RedisServer, running
 
-for module in ("account", "proxy", "failure"):
+for module in ("account", "pair", "proxy"):
     pytest.register_assert_rewrite(f"wire.limits.{module}")
+
+from wire.limits.flood import running_origin  # noqa: E402
+from wire.limits.proxy import PASSWORD  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -17,3 +21,18 @@ def fast_origin() -> Iterator[int]:
     """The port of an origin that keeps up with any flood."""
     with running_origin() as port:
         yield port
+
+
+@pytest.fixture(scope="module")
+def origin() -> Iterator[RecordingOrigin]:
+    """An origin that tells what it got."""
+    with RecordingOrigin() as running_origin:
+        yield running_origin
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A server of the module's own: tests stop it, and set its clock."""
+    folder = tmp_path_factory.mktemp("redis")
+    with running(folder, "--requirepass", PASSWORD, password=PASSWORD) as server:
+        yield server

@@ -101,12 +101,16 @@ class LimitProxy(Gateway):
     # --- what it tells --------------------------------------------------------------------------------------------
 
     def lines(self, offset: int = 0) -> list[dict[str, Any]]:
-        """Whole lines of the access log from an offset in bytes on, of requests to `web`."""
+        """Whole lines of the access log from an offset in bytes on, of requests to `web`.
+
+        Connections that end before a request, and questions for the generation, are left out.
+        """
         with open(self.folder / "out", "rb") as file:
             file.seek(offset)
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1].splitlines()
-        return [json.loads(line) for line in whole if b'"path":"/generation"' not in line]
+        lines = [json.loads(line) for line in whole]
+        return [line for line in lines if line.get("path", "/generation") != "/generation"]
 
     def log_size(self) -> int:
         """Bytes of the access log so far."""

@@ -15,15 +15,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from ratelimit.servers import RedisServer, running
+from ratelimit.servers import RedisServer
 from wire.limits.account import Line, draw_account
-from wire.limits.clock import skew_redis
+from wire.limits.clock import StoreClock
 from wire.limits.pair import SKEW, Fleet, make_objects, name_limit, running_pair
 from wire.limits.proxy import PASSWORD, LimitProxy
 
 SMALL = (1, 10, 100)
 # A build with sanitizers serves a few thousand requests a second with all that runs here.
 LARGE = (1_000,) if "EDGEFAST_SANITIZE" in os.environ else (1_000, 5_000)
+GROUPS = [SMALL + LARGE[:1], *((size,) for size in LARGE[1:])]  # at once: a flood takes its time
 SECONDS = [(requests, "Second") for requests in SMALL + LARGE]
 MINUTES = [(requests, "Minute") for requests in SMALL + LARGE]
 FLOOD = 3.2  # seconds: two whole windows of a second at least
@@ -36,10 +37,20 @@ def factor(requests: int) -> int:
 
 
 @pytest.fixture(scope="module")
-def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+def clock(tmp_path_factory: pytest.TempPathFactory) -> StoreClock:
+    return StoreClock(tmp_path_factory.mktemp("clock"))
+
+
+@pytest.fixture(scope="module")
+def redis(clock: StoreClock, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     folder = tmp_path_factory.mktemp("redis")
-    with running(folder, "--requirepass", PASSWORD, password=PASSWORD) as server:
+    server = RedisServer(folder, "--requirepass", PASSWORD, password=PASSWORD)
+    server.prefix = clock.prefix
+    try:
+        server.start()
         yield server
+    finally:
+        server.kill()
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +65,7 @@ def store_time(redis: RedisServer) -> float:
     return float(seconds) + micros / 1e6
 
 
-@pytest.mark.parametrize("sizes", [SMALL, *((size,) for size in LARGE)], ids=str)
+@pytest.mark.parametrize("sizes", GROUPS, ids=str)
 def test_seconds(fleet: Fleet, redis: RedisServer, sizes: tuple[int, ...]) -> None:
     rates = {f"second-{size}": float(size * factor(size)) for size in sizes}
     lines = fleet.overload(rates, {name_limit(size, "Second"): size for size in sizes}, FLOOD)
@@ -71,17 +82,14 @@ def logged_at(line: Line) -> float:
     return datetime.datetime.fromisoformat(line["time"].replace("Z", "+00:00")).timestamp()
 
 
-def test_the_edge_of_a_minute(fleet: Fleet, redis: RedisServer) -> None:
-    """The store's clock is put shortly before the end of a minute; the proxies connect again by themselves."""
-    redis.kill()
-    redis.prefix = skew_redis(60 - AHEAD - time.time() % 60)
-    redis.start()
-    for proxy in fleet.proxies:
-        proxy.wait_until(proxy.is_connected, "connections to the store")
+@pytest.mark.timeout(240)
+def test_the_edge_of_a_minute(fleet: Fleet, redis: RedisServer, clock: StoreClock) -> None:
+    """The store's clock is put shortly before the end of a minute, while proxies are connected to it."""
+    clock.move(60 - AHEAD - store_time(redis) % 60)
     sizes = [size for size, _ in MINUTES]
     rates = {f"minute-{size}": size * factor(size) / AHEAD + 10 for size in sizes}
     wanted = {name_limit(size, "Minute"): size for size in sizes}
-    # On a slow machine the edge is over before the first flood: the next one comes.
+    # On a machine that stands still the edge is over before the first flood: the next one comes.
     lines = fleet.overload(rates, wanted, 2 * AHEAD, floods=16)
     account = draw_account(line for some in lines for line in some)
     (last,) = {max(windows) for windows in account.values()}
@@ -107,7 +115,7 @@ def machine(fast_origin: int) -> Iterator[Fleet]:
         yield Fleet(proxy)
 
 
-@pytest.mark.parametrize("sizes", [SMALL + (1_000,), *((size,) for size in LARGE[1:])], ids=str)
+@pytest.mark.parametrize("sizes", GROUPS, ids=str)
 def test_seconds_in_shared_memory(machine: Fleet, sizes: tuple[int, ...]) -> None:
     rates = {f"second-{size}": float(size * factor(size)) for size in sizes}
     machine.overload(rates, {name_limit(size, "Second"): size for size in sizes}, FLOOD)
