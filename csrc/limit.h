@@ -42,7 +42,7 @@
  * Cost (bench/bench_limit.c): 45 ns for a counter whose 2 cache lines are near, half of that for the hash of a key of 100
  * bytes; 250 ns for a new one; what memory takes comes on top. Memory: 209 bytes a slot, taken as pages are touched.
  * A bucket whose 60 slots all belong to windows that have not ended has no room. With random keys and the default size the
- * first is refused at about 60 % of all slots, 1 new key in 1000 at 67 % (tests/test_limit_room.c).
+ * first is refused when 60 % of all slots are taken; of all that come up to 67 %, not 1 in 1000 (tests/test_limit_room.c).
  * Leaf functions: no malloc, no system calls. A key is used with one unit and one kind of window.
  */
 #ifndef EF_LIMIT_H
