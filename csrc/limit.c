@@ -68,14 +68,23 @@ static void judge(const question *q, uint64_t window, uint32_t current, uint32_t
                         : unit - elapsed;
 }
 
+static uint64_t stored_window(const question *q, ef_limit_slot seen) {
+    const uint64_t last = (ef_limit_end(seen.state) - 1) / q->unit;
+    return (seen.tag & EF_LIMIT_LASTS) != 0 && last > 0 ? last - 1 : last;
+}
+
 /* `slot` holds `seen`, and what was decided about it is in `out`: count it, or prove that it still held. */
-static int settle(const question *q, ef_limit_slot *slot, ef_limit_slot seen, uint64_t end, uint32_t current,
+static int settle(const question *q, ef_limit_slot *slot, ef_limit_slot seen, uint64_t window, uint32_t current,
                   const ef_limit_result *out) {
     ef_limit_slot next = seen;
     if (out->admitted > 0) {
+        /* What was sliding in this window stays so to its end: then the window can weigh on the next. */
+        const uint64_t lasts = window == stored_window(q, seen) ? seen.tag & EF_LIMIT_LASTS : 0;
+        next.tag = q->at.tag | (q->sliding ? EF_LIMIT_LASTS : lasts);
+        const uint64_t end = (window + (next.tag != q->at.tag ? 2 : 1)) * q->unit;
         if (end > EF_LIMIT_TIME_END) return NO_ROOM;
-        if (ef_limit_count(seen.state) == 0) ef_limit_put_name(&q->at, slot, q->key, q->key_len, q->unit, q->sliding);
         next.state = ef_limit_state(end, current + out->admitted);
+        if (ef_limit_count(seen.state) == 0) ef_limit_put_name(&q->at, slot, q->key, q->key_len, q->unit);
     }
     return ef_limit_swap(slot, seen, next) ? DONE : AGAIN;
 }
@@ -93,16 +102,17 @@ static int take_fixed(question *q, ef_limit_result *out) {
     ef_limit_slot seen;
     ef_limit_slot *slot = ef_limit_find(&q->at, q->at.tag, &seen);
     if (slot == NULL) return begin(q, out);
-    const uint64_t stored = (ef_limit_end(seen.state) - 1) / q->unit;
+    const uint64_t stored = stored_window(q, seen);
     const uint64_t window = later(q->now_s / q->unit, stored);
     const uint32_t current = window == stored ? ef_limit_count(seen.state) : 0;
     judge(q, window, current, 0, out);
-    return settle(q, slot, seen, (window + 1) * q->unit, current, out);
+    return settle(q, slot, seen, window, current, out);
 }
 
 /* Let the second slot say that window `end` / unit - 1 follows one with this count. */
 static int put_previous(const question *q, ef_limit_slot *slot, ef_limit_slot seen, uint64_t end, uint32_t count) {
-    if (slot == NULL) return ef_limit_insert(&q->at, q->at.tag | 1, q->now_s) == 0 ? AGAIN : NO_ROOM;
+    if (end > EF_LIMIT_TIME_END) return NO_ROOM;
+    if (slot == NULL) return ef_limit_insert(&q->at, q->at.tag | EF_LIMIT_SECOND, q->now_s) == 0 ? AGAIN : NO_ROOM;
     const ef_limit_slot next = ef_limit_pair(seen.tag, ef_limit_state(end, count));
     if (seen.state == next.state) return DONE;
     if (seen.state > next.state) return AGAIN; /* the first slot has moved on since it was read */
@@ -113,12 +123,10 @@ static int take_sliding(question *q, ef_limit_result *out) {
     ef_limit_slot seen, before;
     ef_limit_slot *slot = ef_limit_find(&q->at, q->at.tag, &seen);
     if (slot == NULL) return begin(q, out);
-    ef_limit_slot *second = ef_limit_find(&q->at, q->at.tag | 1, &before);
+    ef_limit_slot *second = ef_limit_find(&q->at, q->at.tag | EF_LIMIT_SECOND, &before);
     if (second != NULL && !ef_limit_swap(second, before, before)) return AGAIN;
 
-    const uint32_t count = ef_limit_count(seen.state);
-    uint64_t stored = (ef_limit_end(seen.state) - 1) / q->unit;
-    if (count > 0 && stored > 0) stored--; /* it stays a window longer than a fixed one, or a blank */
+    const uint64_t stored = stored_window(q, seen);
     const uint64_t floor = ef_limit_load(&q->at.bucket->floor); /* the second slot may have been evicted */
     uint64_t window = later(later(q->now_s, floor) / q->unit, stored);
     if (second != NULL) window = later(window, (ef_limit_end(before.state) - 1) / q->unit);
@@ -126,19 +134,18 @@ static int take_sliding(question *q, ef_limit_result *out) {
 
     uint32_t current = 0, previous = 0;
     if (window == stored) {
-        current = count;
+        current = ef_limit_count(seen.state);
         if (second != NULL && ef_limit_end(before.state) == end) previous = ef_limit_count(before.state);
     } else if (window == stored + 1) {
-        previous = count;
+        previous = ef_limit_count(seen.state);
     }
     judge(q, window, current, previous, out);
     if (window != stored && previous > 0 && out->admitted > 0) {
-        if (end + q->unit > EF_LIMIT_TIME_END) return NO_ROOM;
         if (!ef_limit_swap(slot, seen, seen)) return AGAIN;
         const int rc = put_previous(q, second, before, end, previous);
         if (rc != DONE) return rc;
     }
-    return settle(q, slot, seen, end + q->unit, current, out);
+    return settle(q, slot, seen, window, current, out);
 }
 
 int ef_limit_take(ef_limit *s, const uint8_t *key, size_t key_len, uint32_t n, uint32_t limit, uint32_t unit,
@@ -155,11 +162,4 @@ int ef_limit_take(ef_limit *s, const uint8_t *key, size_t key_len, uint32_t n, u
         if (rc != AGAIN) return rc;
     }
     return -1;
-}
-
-void ef_limit_view(const ef_limit_entry *entry, uint32_t limit, uint64_t now_ms, ef_limit_result *out) {
-    memset(out, 0, sizeof *out);
-    if (entry->unit == 0) return; /* nobody knows what it counts */
-    const question q = {.limit = limit, .unit = entry->unit, .sliding = (int)entry->sliding, .now_ms = now_ms};
-    judge(&q, entry->window / entry->unit, entry->current, entry->previous, out);
 }

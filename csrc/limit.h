@@ -6,8 +6,8 @@
  *     bucket: | pending insertion, version, floor | 60 slots of 16 bytes: key's tag | end, count |
  *
  * A key is hashed once (SipHash-1-3 with the segment's seed) to a bucket, to the slot its search starts at, and to a tag
- * of 63 bits. Keys are told apart by the tag alone: with the default size full, two of all live counters share one
- * with a chance of 1 in 2^28 (then they count together). A search ends at the first slot that was never used.
+ * of 62 bits. Keys are told apart by the tag alone: with the default size full, two of all live counters share one
+ * with a chance of 1 in 2^27 (then they count together). A search ends at the first slot that was never used.
  *
  * Everything changes by compare-and-swap of 16 bytes; nobody ever waits for anybody. A worker that is killed at any
  * instruction leaves at most: an empty slot (taken by the next insertion), an announced insertion (completed by the next
@@ -25,7 +25,7 @@
  * Why nothing goes wrong (all of it is walked through at random, with deaths, by tests/test_limit_schedules.c)
  *  1. No 16-byte value ever comes back to a place it was in, so a swap that succeeds saw nothing change in between:
  *     - the header's version grows with every change of the header: odd while an insertion is announced;
- *     - (end, count) of a key only grows, while in a slot and from one slot to its next (the floor);
+ *     - (window, count) of a key only grows, while in a slot and from one slot to its next (the floor);
  *     - an emptied slot is stamped with the version of an idle header that was read after the slot's last content. The
  *       insertion that had put this content there was over by then, so the stamp is larger than any before it there.
  *  2. A key has at most one slot. Only an announced insertion turns an empty slot into a counter. Announcing is a swap
@@ -43,7 +43,8 @@
  * bytes; 250 ns for a new one; what memory takes comes on top. Memory: 209 bytes a slot, taken as pages are touched.
  * A bucket whose 60 slots all belong to windows that have not ended has no room. With random keys and the default size the
  * first is refused when 60 % of all slots are taken; of all that come up to 67 %, not 1 in 1000 (tests/test_limit_room.c).
- * Leaf functions: no malloc, no system calls. A key is used with one unit and one kind of window.
+ * Leaf functions: no malloc, no system calls. A key is used with one unit. When it changes between fixed and sliding, its
+ * count goes on; only the window before the change may weigh nothing.
  */
 #ifndef EF_LIMIT_H
 #define EF_LIMIT_H
@@ -68,7 +69,7 @@ typedef struct ef_limit_entry {
     uint64_t tag;      /* tells live counters apart */
     uint64_t window;   /* start of the stored window; meaningless when unit is 0 */
     uint32_t unit;     /* seconds; 0: the name is not known, because a worker died before it was written */
-    uint32_t sliding;  /* 0 or 1 */
+    uint32_t sliding;  /* 1: the window weighs on the next one */
     uint32_t current;  /* admitted in the window of now */
     uint32_t previous; /* sliding: admitted in the window before */
     uint32_t key_len;  /* of the whole key, at most 65535 */
@@ -88,6 +89,4 @@ int ef_limit_take(ef_limit *s, const uint8_t *key, size_t key_len, uint32_t n, u
 /* Walk the counters that are live at now_ms; *cursor starts at 0. 1 more, 0 end. The segment may be mapped read-only.
  * A counter that comes or goes during the walk may be missed. */
 int ef_limit_next(const ef_limit *s, uint64_t *cursor, uint64_t now_ms, ef_limit_entry *out);
-/* What a check of a counter that was met on such a walk, at the same time, would say without admitting anything. */
-void ef_limit_view(const ef_limit_entry *entry, uint32_t limit, uint64_t now_ms, ef_limit_result *out);
 #endif

@@ -4,7 +4,6 @@
 #include "internal/limit_slots.h"
 #include "map.h"
 
-_Static_assert(EF_LIMIT_MAX_UNIT < 1u << 31, "a unit has 31 bits of a name's meta word");
 _Static_assert(EF_LIMIT_NAME % 8 == 0 && EF_LIMIT_NAME <= 0xffff, "names are whole words, their length has 16 bits");
 
 static uint64_t check_of(uint64_t tag, uint64_t meta, const uint8_t *text, size_t kept) {
@@ -12,11 +11,10 @@ static uint64_t check_of(uint64_t tag, uint64_t meta, const uint8_t *text, size_
 }
 
 void ef_limit_put_name(const ef_limit_place *at, const ef_limit_slot *slot, const uint8_t *key, size_t len,
-                       uint32_t unit, int sliding) {
+                       uint32_t unit) {
     ef_limit_name *name = at->names + (slot - at->bucket->slots);
     const size_t kept = len < EF_LIMIT_NAME ? len : EF_LIMIT_NAME;
-    const uint64_t meta =
-        unit | (uint64_t)(sliding != 0) << 31 | (uint64_t)(len < 0xffff ? len : 0xffff) << 32 | (uint64_t)kept << 48;
+    const uint64_t meta = unit | (uint64_t)(len < 0xffff ? len : 0xffff) << 32 | (uint64_t)kept << 48;
     for (size_t i = 0; i * 8 < kept; i++) {
         uint64_t word = 0;
         EF_LIMIT_STEP(name);
@@ -43,8 +41,7 @@ static void read_name(const ef_limit_name *name, uint64_t tag, ef_limit_entry *o
         memset(out->key, 0, sizeof out->key);
         return;
     }
-    out->unit = (uint32_t)meta & 0x7fffffffu;
-    out->sliding = (uint32_t)(meta >> 31) & 1;
+    out->unit = (uint32_t)meta;
     out->key_len = (uint32_t)(meta >> 32) & 0xffff;
     out->kept = kept;
 }
@@ -63,7 +60,8 @@ static void read_counts(const ef_limit *s, uint64_t state, uint64_t now_s, ef_li
     }
     const ef_limit_place at = ef_limit_place_of(s, out->tag);
     ef_limit_slot before;
-    if (ef_limit_find(&at, out->tag | 1, &before) != NULL && ef_limit_end(before.state) == end - out->unit)
+    if (ef_limit_find(&at, out->tag | EF_LIMIT_SECOND, &before) != NULL &&
+        ef_limit_end(before.state) == end - out->unit)
         out->previous = ef_limit_count(before.state);
 }
 
@@ -73,11 +71,12 @@ int ef_limit_next(const ef_limit *s, uint64_t *cursor, uint64_t now_ms, ef_limit
         const uint64_t number = (*cursor)++;
         const ef_limit_slot *slot = s->bucket[number / EF_LIMIT_SLOTS].slots + number % EF_LIMIT_SLOTS;
         const uint64_t tag = ef_limit_load(&slot->tag);
-        if (tag == 0 || (tag & 1) != 0) continue;
+        if (tag == 0 || (tag & EF_LIMIT_SECOND) != 0) continue;
         const uint64_t state = ef_limit_load(&slot->state);
         if (ef_limit_load(&slot->tag) != tag) continue; /* evicted in between */
         if (ef_limit_count(state) == 0 || ef_limit_end(state) <= now_s) continue;
-        read_name(ef_limit_names(s) + number, tag, out);
+        read_name(ef_limit_names(s) + number, tag & ~(uint64_t)EF_LIMIT_LASTS, out);
+        out->sliding = out->unit > 0 && (tag & EF_LIMIT_LASTS) != 0;
         read_counts(s, state, now_s, out);
         return 1;
     }

@@ -19,8 +19,8 @@ ef_limit_place ef_limit_place_of(const ef_limit *s, uint64_t tag) {
 }
 
 ef_limit_place ef_limit_locate(const ef_limit *s, const uint8_t *key, size_t len) {
-    const uint64_t tag = ef_siphash13(s->seed, key, len) & ~(uint64_t)1;
-    return ef_limit_place_of(s, tag != 0 ? tag : 2);
+    const uint64_t tag = ef_siphash13(s->seed, key, len) & ~(uint64_t)3;
+    return ef_limit_place_of(s, tag != 0 ? tag : 4);
 }
 
 ef_limit_slot *ef_limit_find(const ef_limit_place *at, uint64_t tag, ef_limit_slot *seen) {
@@ -28,7 +28,7 @@ ef_limit_slot *ef_limit_find(const ef_limit_place *at, uint64_t tag, ef_limit_sl
     for (uint32_t i = 0; i < EF_LIMIT_SLOTS; i++) {
         seen->tag = ef_limit_load(&slot->tag);
         seen->state = ef_limit_load(&slot->state);
-        if (seen->tag == tag) return slot;
+        if ((seen->tag & ~(uint64_t)EF_LIMIT_LASTS) == tag) return slot;
         if (seen->state == 0) return NULL; /* never used */
         if (++slot == at->bucket->slots + EF_LIMIT_SLOTS) slot = at->bucket->slots;
     }
@@ -87,7 +87,7 @@ int ef_limit_insert(const ef_limit_place *at, uint64_t tag, uint32_t now_s) {
         ef_limit_slot seen;
         seen.tag = ef_limit_load(&bucket->slots[number].tag);
         seen.state = ef_limit_load(&bucket->slots[number].state);
-        if (seen.tag == tag) return 0;
+        if ((seen.tag & ~(uint64_t)EF_LIMIT_LASTS) == tag) return 0;
         if (place == EF_LIMIT_SLOTS && (seen.tag == 0 || ef_limit_end(seen.state) <= now_s)) {
             place = number;
             taken = seen;

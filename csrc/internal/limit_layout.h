@@ -1,10 +1,12 @@
 /* limit_layout.h - what the bytes of a counter segment are, and the only ways to touch them. Private to csrc/limit*.c.
  *
- * A slot's two words are one value: read apart, changed together by swap. `state` is the window's end in its high half
- * and the count in its low half, so that of one key the larger state is the later one.
- *   tag 0, state 0       never used
- *   tag 0, state s > 0   emptied; s is the stamp: an even version of the bucket
- *   tag even             a counter; odd: the second slot of the sliding counter `tag - 1`
+ * A slot's two words are one value: read apart, changed together by swap. `state` is the end in its high half, the count
+ * in its low half.
+ *   tag 0, state 0           never used
+ *   tag 0, state s > 0       emptied; s is the stamp: an even version of the bucket
+ *   tag t, a multiple of 4   a counter, its last window fixed; or a blank
+ *   tag t + LASTS            the same counter, its last window sliding: the end is a window later
+ *   tag t + SECOND           what the counter admitted in the window before, when that matters
  */
 #ifndef EF_LIMIT_LAYOUT_H
 #define EF_LIMIT_LAYOUT_H
@@ -31,7 +33,7 @@ typedef struct ef_limit_bucket {
 /* Words, because several may write at once: `check` says whether they belong together, and to which tag. */
 typedef struct ef_limit_name {
     uint64_t check;
-    uint64_t meta; /* unit | sliding << 31 | key_len << 32 | kept << 48 */
+    uint64_t meta; /* unit | key_len << 32 | kept << 48 */
     uint64_t reserved_;
     uint64_t words[EF_LIMIT_NAME / 8];
 } ef_limit_name;
@@ -49,6 +51,9 @@ _Static_assert(offsetof(ef_limit_bucket, slots) == 64, "the header has a cache l
 _Static_assert(EF_LIMIT_SLOTS <= 64, "a slot's number has 6 bits");
 _Static_assert(sizeof(ef_limit_name) == 192, "ef_limit_name layout");
 _Static_assert(offsetof(struct ef_limit, bucket) == 1024, "ef_limit layout");
+
+#define EF_LIMIT_SECOND 1u
+#define EF_LIMIT_LASTS  2u
 
 /* The end of the time that is handled: ends have 32 bits. */
 #define EF_LIMIT_TIME_END 0xffffffffu

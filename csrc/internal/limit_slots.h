@@ -7,14 +7,14 @@
 typedef struct ef_limit_place {
     ef_limit_bucket *bucket;
     ef_limit_name *names; /* of the bucket's slots */
-    uint64_t tag;         /* even, never 0 */
+    uint64_t tag;         /* a multiple of 4, never 0 */
     uint32_t home;        /* slot that the search starts at */
 } ef_limit_place;
 
 ef_limit_place ef_limit_locate(const ef_limit *s, const uint8_t *key, size_t len);
 ef_limit_place ef_limit_place_of(const ef_limit *s, uint64_t tag);
 
-/* The slot that has this tag, or NULL. Its two words were read one after the other: only a swap proves them. */
+/* The slot that has this tag (LASTS aside), or NULL. Its two words were read one after the other: only a swap proves them. */
 ef_limit_slot *ef_limit_find(const ef_limit_place *at, uint64_t tag, ef_limit_slot *seen);
 
 /* See to it that the tag, which was not found, gets a slot: 0 look again, -1 no slot is empty or has ended. */
@@ -22,5 +22,5 @@ int ef_limit_insert(const ef_limit_place *at, uint64_t tag, uint32_t now_s);
 
 /* Write down what a counter is called, before it counts anything. */
 void ef_limit_put_name(const ef_limit_place *at, const ef_limit_slot *slot, const uint8_t *key, size_t len,
-                       uint32_t unit, int sliding);
+                       uint32_t unit);
 #endif

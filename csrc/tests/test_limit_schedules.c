@@ -63,7 +63,8 @@ static uint64_t random_state = 1;
 /* Of one round. */
 static ef_limit *store;
 static uint32_t keys, unit, windows_passed, switch_one_in, death_one_in, deaths, refused_rooms;
-static int is_sliding[KEYS];
+enum kind { FIXED, SLIDING, SWITCHING };
+static enum kind kinds[KEYS];
 static uint32_t admitted[KEYS][WINDOWS];
 static int was_refused[KEYS][WINDOWS];
 /* Of all rounds: proof that the interesting things happen. */
@@ -107,8 +108,9 @@ static void work(void) {
         ef_limit_result got;
         key_of(key, text);
         const uint32_t n = 1 + chance(2);
+        const int sliding = kinds[key] == SWITCHING ? (int)chance(2) : kinds[key] == SLIDING;
         const uint64_t now_s = T0 + (uint64_t)(windows_passed + self->skew) * unit;
-        if (ef_limit_take(store, (const uint8_t *)text, 5, n, LIMIT, unit, is_sliding[key], now_s * 1000, &got) != 0) {
+        if (ef_limit_take(store, (const uint8_t *)text, 5, n, LIMIT, unit, sliding, now_s * 1000, &got) != 0) {
             refused_rooms++;
         } else {
             const uint64_t window = (got.window - T0) / unit;
@@ -146,9 +148,10 @@ static void check_slots(void) {
     for (uint32_t i = 0; i < EF_LIMIT_SLOTS; i++) {
         const ef_limit_slot *slot = store->bucket[0].slots + i;
         if (slot->tag == 0 || is_dull(slot)) continue;
+        const uint64_t tag = slot->tag & ~(uint64_t)EF_LIMIT_LASTS;
         for (uint32_t j = 0; j < n; j++)
-            CHECK(tags[j] != slot->tag);
-        tags[n++] = slot->tag;
+            CHECK(tags[j] != tag);
+        tags[n++] = tag;
     }
 }
 
@@ -193,8 +196,8 @@ static void check_counts(void) {
     for (int key = 0; key < KEYS; key++)
         for (int w = 0; w < WINDOWS; w++) {
             CHECK(admitted[key][w] <= LIMIT);
-            if (is_sliding[key] && w > 0) CHECK(admitted[key][w] + admitted[key][w - 1] <= LIMIT);
-            if (!is_sliding[key] && deaths == 0 && was_refused[key][w]) CHECK_EQUAL(admitted[key][w], LIMIT);
+            if (kinds[key] == SLIDING && w > 0) CHECK(admitted[key][w] + admitted[key][w - 1] <= LIMIT);
+            if (kinds[key] == FIXED && deaths == 0 && was_refused[key][w]) CHECK_EQUAL(admitted[key][w], LIMIT);
         }
 }
 
@@ -205,7 +208,8 @@ static void check_nobody_is_stuck(void) {
         ef_limit_result got;
         key_of(key, text);
         const uint64_t now_ms = (T0 + 200000ull) * 1000;
-        CHECK_EQUAL(ef_limit_take(store, (const uint8_t *)text, 5, 9, LIMIT, unit, is_sliding[key], now_ms, &got), 0);
+        CHECK_EQUAL(ef_limit_take(store, (const uint8_t *)text, 5, 9, LIMIT, unit, kinds[key] == SLIDING, now_ms, &got),
+                    0);
         CHECK_EQUAL(got.admitted, LIMIT);
     }
 }
@@ -225,7 +229,7 @@ int main(void) {
         keys = 1 + chance(KEYS);
         fill(segment, 1 + chance(2 * keys));
         for (int key = 0; key < KEYS; key++)
-            is_sliding[key] = (int)chance(2);
+            kinds[key] = (enum kind)chance(3);
         for (int i = 0; i < WORKERS; i++)
             start(i);
         run_all();

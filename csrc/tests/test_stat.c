@@ -18,7 +18,9 @@ static ef_stat *segment(uint32_t rows) { /* ends at a guard page */
     return (ef_stat *)(void *)at;
 }
 
-static ef_stat_row *get(ef_stat *s, const char *label) { return ef_stat_hold(s, (const uint8_t *)label, strlen(label)); }
+static ef_stat_row *get(ef_stat *s, const char *label) {
+    return ef_stat_hold(s, (const uint8_t *)label, strlen(label));
+}
 
 static void test_rows(void) {
     ef_stat *s = segment(20);

@@ -56,7 +56,11 @@ class Counters:
             row = self._stat.rows[number]
             label = ffi.string(ffi.cast("char *", row.label)).decode()
             if label.startswith("limit\t") and label.endswith("\t" + name):
-                found |= {cell: int(row.cells[i]) for i, cell in enumerate(LIMIT, len(ROW)) if row.cells[i]}
+                found |= {
+                    cell: int(row.cells[i])
+                    for i, cell in enumerate(LIMIT, len(ROW))
+                    if row.cells[i]
+                }
         found.pop("store_us", None)
         return found
 

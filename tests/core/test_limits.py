@@ -324,7 +324,7 @@ async def test_bodies_and_mirrors_wait_too(world: World) -> None:
     for expected in (200, 429):
         body = b"x" * 1000
         await client.send(make_request(method="POST", body=body)[:-500])
-        await world.until(lambda: store.batches or expected == 429)
+        await world.until(lambda expected=expected: store.batches or expected == 429)
         assert len(calls) == (0 if expected == 200 else 2)
         await client.send(body[:500])
         await world.turns()
