@@ -73,8 +73,9 @@ class LimitProxy(Gateway):
             "metadata": {"name": "store", "namespace": "default"},
             "data": {"password": base64.b64encode(PASSWORD.encode()).decode()},
         }
-        prefix = skew_proxy(skew) if skew else ()
-        super().__init__(self.complete(objects), workers=workers, prefix=prefix)
+        super().__init__(self.complete(objects), workers=workers)
+        if skew:
+            self._prefix = skew_proxy(skew, self.folder)
         settings: dict[str, Any] = {"timeout": timeout, "failClosed": fail_closed}
         if redis:
             server = {"url": redis, "passwordRef": {"name": "store"}}
