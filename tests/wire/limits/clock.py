@@ -19,7 +19,7 @@ _SOURCE = Path(__file__).with_name("clock.c")
 def skew_proxy(seconds: int, folder: Path) -> list[str]:
     """Words before `edgefast run`; its workers inherit the clock."""
     if "EDGEFAST_SANITIZE" in os.environ:  # the sanitizer's allocator reads the clock as well
-        clock = StoreClock(folder)
+        clock = MovableClock(folder)
         clock.move(seconds)
         return clock.prefix
     (library,) = Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")
@@ -27,7 +27,7 @@ def skew_proxy(seconds: int, folder: Path) -> list[str]:
     return ["env", _preload(library), *settings]
 
 
-class StoreClock:
+class MovableClock:
     """The clock of a process, which can be moved while it runs."""
 
     def __init__(self, folder: Path) -> None:

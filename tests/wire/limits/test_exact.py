@@ -17,7 +17,7 @@ import pytest
 
 from ratelimit.servers import RedisServer
 from wire.limits.account import Line, draw_account
-from wire.limits.clock import StoreClock
+from wire.limits.clock import MovableClock
 from wire.limits.pair import SKEW, Fleet, make_objects, name_limit, running_pair
 from wire.limits.proxy import PASSWORD, LimitProxy
 
@@ -37,12 +37,12 @@ def factor(requests: int) -> int:
 
 
 @pytest.fixture(scope="module")
-def clock(tmp_path_factory: pytest.TempPathFactory) -> StoreClock:
-    return StoreClock(tmp_path_factory.mktemp("clock"))
+def clock(tmp_path_factory: pytest.TempPathFactory) -> MovableClock:
+    return MovableClock(tmp_path_factory.mktemp("clock"))
 
 
 @pytest.fixture(scope="module")
-def redis(clock: StoreClock, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+def redis(clock: MovableClock, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     folder = tmp_path_factory.mktemp("redis")
     server = RedisServer(folder, "--requirepass", PASSWORD, password=PASSWORD)
     server.prefix = clock.prefix
@@ -83,7 +83,7 @@ def logged_at(line: Line) -> float:
 
 
 @pytest.mark.timeout(240)
-def test_the_edge_of_a_minute(fleet: Fleet, redis: RedisServer, clock: StoreClock) -> None:
+def test_the_edge_of_a_minute(fleet: Fleet, redis: RedisServer, clock: MovableClock) -> None:
     """The store's clock is put shortly before the end of a minute, while proxies are connected to it."""
     clock.move(60 - AHEAD - store_time(redis) % 60)
     sizes = [size for size, _ in MINUTES]
