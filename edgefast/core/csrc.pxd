@@ -311,6 +311,10 @@ cdef extern from "<linux/sockios.h>" nogil:
         SIOCOUTQ
 
 
+cdef extern from "crc32.h" nogil:
+    uint32_t ef_crc32(const uint8_t *data, size_t len)
+
+
 cdef extern from "limit.h" nogil:
     ctypedef struct ef_limit:
         pass

@@ -63,6 +63,7 @@ cdef class Engine:
         uint8_t *scratch        # joined headers, decoded values, unescaped paths
         size_t scratch_size
         Out out                 # the head being written for a client
+        Out counter_key         # the key being made for a rate limit
         ef_head request_head
         ef_head response_head
         Gather gather

@@ -11,6 +11,7 @@ from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_ITEM
 from libc.errno cimport EAGAIN, EINTR, errno
+from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
@@ -155,6 +156,7 @@ cdef class Engine:
         free(self.path)
         free(self.scratch)
         free(self.out.data)
+        free(self.counter_key.data)
 
     def apply(self, changes, str version):
         """Take a set of changes at once, between two requests.

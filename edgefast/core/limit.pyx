@@ -34,11 +34,17 @@ cdef bint in_range(const Range *range_, const uint8_t *address) noexcept:
     return rest == 0 or (range_.address[whole] ^ address[whole]) >> (8 - rest) == 0
 
 
-cdef bytes part(bytes value):
+cdef int add_part(Out *key, const uint8_t *value, size_t length) except -1:
     """One length-prefixed part of a key: no value can be taken for another part, and long ones have a bound."""
-    if PyBytes_GET_SIZE(value) > LIMIT_PART:
-        value = b"#" + blake2b(value, digest_size=20).hexdigest().encode()
-    return b"%d:%b" % (PyBytes_GET_SIZE(value), value)
+    cdef bytes digest
+    if length > LIMIT_PART:
+        digest = b"#" + blake2b(value[:length], digest_size=20).hexdigest().encode()
+        return add_part(key, <const uint8_t *>PyBytes_AS_STRING(digest), PyBytes_GET_SIZE(digest))
+    out_reserve(key, length + 24)
+    out_number(key, length)
+    out_raw(key, <const char *>b":", 1)
+    out_raw(key, value, length)
+    return 0
 
 
 cdef class Limit:
@@ -83,7 +89,8 @@ cdef class Limit:
         cdef uint8_t address[16]
         cdef const uint8_t *value
         cdef size_t length
-        cdef bytes key = self.counter, name, exact
+        cdef Out *key = &engine.counter_key
+        cdef bytes name, exact
         cdef int i
         for name, exact, regex in self.headers:
             if ef_request_header(request, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name), engine.scratch,
@@ -100,14 +107,20 @@ cdef class Limit:
             for i in range(self.n_ranges):
                 if not in_range(&self.ranges[i], address):
                     return None
+        if not self.distinct_headers and not self.distinct_source:
+            return self.counter
+        key.size = 0
+        out_reserve(key, PyBytes_GET_SIZE(self.counter))
+        out_bytes(key, self.counter)
         for name in self.distinct_headers:
             if ef_request_header(request, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name), engine.scratch,
                                  engine.scratch_size, &value, &length) != 1:
                 return None
-            key += part(value[:length])
+            add_part(key, value, length)
         if self.distinct_source:
-            key += part(render_address(address))
-        return key
+            name = render_address(address)
+            add_part(key, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
+        return PyBytes_FromStringAndSize(<const char *>key.data, key.size)
 
 
 cdef class Verdict:

@@ -35,6 +35,7 @@ cdef class Limiter:
         list in_flight          # the batch under way
         bint scheduled
         int64_t batch           # number of the batch under way, or of the last one
+        int64_t graced          # number of the batch that was given a last look
         int flying              # those of its checks without an answer
         int64_t sent            # us
         int64_t deadline        # ms

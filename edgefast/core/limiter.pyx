@@ -6,7 +6,35 @@
 # it, or while it is known to be down, the policy answers.
 
 cdef class Check:
-    pass
+    @property
+    def name(self):
+        """The key's words in a call to Redis, as they go out (ratelimit/script.py name_words)."""
+        cdef char text[32]
+        cdef Py_ssize_t length = PyBytes_GET_SIZE(self.key)
+        cdef int n = snprintf(
+            text, sizeof(text), "$%zu\r\nef:{%02x}:", <size_t>(length + 8),
+            ef_crc32(<const uint8_t *>PyBytes_AS_STRING(self.key), length) & 63
+        )
+        cdef bytes words = PyBytes_FromStringAndSize(NULL, n + length + 2)
+        cdef char *to = PyBytes_AS_STRING(words)
+        memcpy(to, text, n)
+        memcpy(to + n, PyBytes_AS_STRING(self.key), length)
+        memcpy(to + n + length, b"\r\n", 2)
+        return words
+
+    @property
+    def terms(self):
+        """n, limit, unit, sliding as window.lua unpacks them (ratelimit/script.py term_words)."""
+        cdef char text[18]
+        cdef uint16_t n = <uint16_t>self.n
+        cdef uint8_t sliding = self.sliding
+        memcpy(text, b"$11\r\n", 5)
+        memcpy(text + 5, &n, 2)
+        memcpy(text + 7, &self.limit, 4)
+        memcpy(text + 11, &self.unit, 4)
+        text[15] = <char>sliding
+        memcpy(text + 16, b"\r\n", 2)
+        return PyBytes_FromStringAndSize(text, 18)
 
 
 cdef class Spent:
@@ -104,12 +132,14 @@ cdef class Limiter:
             check.limit = limit.requests
             check.unit = limit.unit
             check.sliding = limit.sliding
-            check.waiters = []
+            check.waiters = [ex, limit]
+            check.n = 1
             self.turn[key] = check
             self.queue.append(check)
-        check.n += 1
-        check.waiters.append(ex)
-        check.waiters.append(limit)
+        else:
+            check.n += 1
+            check.waiters.append(ex)
+            check.waiters.append(limit)
         if not self.flying and not self.scheduled:
             self.scheduled = True
             self.engine.loop.call_soon(self._on_turn)
@@ -157,6 +187,12 @@ cdef class Limiter:
         if now < self.deadline:
             self.timer = self.engine.loop.call_later((self.deadline - now) / 1000.0, self._on_timer)
             return
+        if self.graced != self.batch:
+            # A worker that was held up for that long finds this timer first and the answer in its socket afterwards: a timer
+            # of a millisecond lets the loop look at its sockets once.
+            self.graced = self.batch
+            self.timer = self.engine.loop.call_later(0.001, self._on_timer)
+            return
         self.engine.count(G_LIMIT_TIMEOUTS)
         self.store.abandon()
         self.give_up()
@@ -171,7 +207,7 @@ cdef class Limiter:
         self.turn = {}
         return self.refuse_all(lost)
 
-    def settle(self, list checks, values):
+    def settle(self, list checks, list values):
         """The store's answer to checks of one batch: admitted, remaining, reset_ms, window for each."""
         cdef Check check
         cdef Py_ssize_t i

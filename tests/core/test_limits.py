@@ -12,6 +12,7 @@ from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_liste
 from core.limit_store import HeldStore
 from core.world import World
 from edgefast import ir
+from edgefast.ratelimit.script import name_words, term_words
 
 KEY = "6:ns/web3:m=04:test"
 
@@ -119,6 +120,20 @@ async def test_a_long_value_has_a_short_key(world: World) -> None:
     assert keys[0].endswith(b"128:" + b"v" * 128)
     assert keys[1].startswith(KEY.encode() + b"41:#") and keys[2].startswith(KEY.encode() + b"41:#")
     assert keys[1] != keys[2]
+
+
+@pytest.mark.parametrize("value", ["", "x", "y" * 100, "\xff{}:5"])
+async def test_checks_come_packed_as_the_script_reads_them(world: World, value: str) -> None:
+    store = hold(world)
+    one = limit(4_000_000_000, distinct_headers=("x-a",), sliding=True)
+    client = await serve(world, one)
+    await client.send(make_request(headers=[("x-a", value)]))
+    await world.until(lambda: store.batches)
+    (check,) = store.batches[0]
+    assert check.name == name_words(check.key)
+    assert check.terms == term_words(1, 4_000_000_000, 3600, True)
+    store.answer()
+    assert (await client.response()).status == 200
 
 
 @pytest.mark.parametrize(

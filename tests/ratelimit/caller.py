@@ -14,7 +14,7 @@ from typing import Any
 
 from edgefast import ir
 from edgefast.ratelimit.redis_store import RedisStore
-from edgefast.ratelimit.script import Check
+from edgefast.ratelimit.script import Check, name_words, term_words
 
 Numbers = tuple[int, int, int, int]
 Outcome = Numbers | str | None
@@ -31,6 +31,14 @@ class Ask:
     limit: int = 10
     unit: int = 3600
     sliding: bool = False
+
+    @property
+    def name(self) -> bytes:
+        return name_words(self.key)
+
+    @property
+    def terms(self) -> bytes:
+        return term_words(self.n, self.limit, self.unit, self.sliding)
 
 
 def config_of(*addresses: str, **settings: Any) -> ir.RateLimitStore:
