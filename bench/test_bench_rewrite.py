@@ -76,6 +76,14 @@ class MemoryLoop(uvloop.Loop):
         return transport, self.dialled
 
 
+def make_limits() -> memoryview:
+    """Room for a few counters of rate limits; no rule here has one."""
+    size = int(lib.ef_limit_size(1))
+    segment = mmap.mmap(-1, size)
+    assert lib.ef_limit_init(ffi.from_buffer(segment), size, 1, bytes(16)) == 0
+    return memoryview(segment)
+
+
 class Path:
     """An engine with one client and one backend connection."""
 
@@ -93,6 +101,7 @@ class Path:
             worker=0,
             upstream_ssl=lambda tls: context,
             access_log=lambda lines: None,
+            limits=make_limits(),
         )
         changes = []
         at = 64

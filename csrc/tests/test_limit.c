@@ -73,6 +73,10 @@ static void test_switch(void) {
     check_result(2, 5, 40000, 1699999980);
     CHECK_EQUAL(take(s, "a", 3, 10, 60, 0, T0), 0);
     check_result(3, 2, 40000, 1699999980);
+    uint64_t cursor = 0;
+    ef_limit_entry e;
+    CHECK_EQUAL(ef_limit_next(s, &cursor, T0 + 40000, &e), 1); /* stays for the window that it may weigh on */
+    CHECK(e.sliding && e.previous == 8 && e.window == 1700000040);
     CHECK_EQUAL(take(s, "a", 10, 10, 60, 1, T0 + 70000), 0); /* half of 8 */
     check_result(6, 0, 1, 1700000040);
     CHECK_EQUAL(take(s, "a", 10, 10, 60, 0, T0 + 70000), 0); /* fixed: nothing weighs */

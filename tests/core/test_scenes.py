@@ -219,6 +219,8 @@ def test_every_name_has_its_scene() -> None:
     written = {name for names in SCENES.values() for name in names}
     by_the_log_writer = {"access_log_dropped"}  # proxy/accesslog.py
     refusals = {f"head_refused_{name}" for name in HEAD_ERRORS}  # test_head_counters.py
-    limits = {name for name in GLOBALS if name.startswith("limit_")}  # test_limits.py
+    limits = {
+        name for name in GLOBALS if name.startswith("limit_")
+    }  # test_limits.py, test_limit_waits.py
     handshakes = {name for name in GLOBALS if name.startswith("handshakes_")}  # proxy/handshakes.py
     assert written | by_the_log_writer | refusals | limits | handshakes == set(GLOBALS)

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from edgefast.cli.ask import DEADLINE
+from edgefast.problem import Problem
 from edgefast.proxy import agent as agent_module
 from edgefast.proxy import settings, workers
 from edgefast.proxy.admin import Admin
@@ -133,10 +134,17 @@ def test_workers_that_run_short_are_no_verdict_on_the_table() -> None:
     port = free_port()
 
     async def talk(agent: Agent) -> None:
+        deaths: list[int] = []  # when anything was said of the table
+
+        def note(problems: tuple[Problem, ...]) -> None:
+            if problems:
+                deaths.append(sum(slot.restarts for slot in agent.slots))
+
+        agent.on_problems = note
         await agent.publish(make_fleet(port))
         await agent.publish(with_cluster(make_fleet(port, mark="v2"), "starve"))
         await until(lambda: sum(slot.restarts for slot in agent.slots) >= 2, "deaths")
-        assert agent.problems == ()
+        assert all(count >= 5 for count in deaths), "two deaths by themselves say nothing"
         assert (await agent.publish(make_fleet(port, mark="v3"))).changed
         await until(lambda: agent.ready, "recovery")
         assert {await mark_of(port) for _ in range(10)} == {"v3"}

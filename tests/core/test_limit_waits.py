@@ -1,0 +1,215 @@
+"""Rate limits in the engine: what becomes of requests that wait for the counters' store, and of a store that does not answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.backend import Call
+from core.client import Client, Response, make_request
+from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_rule
+from core.limit_store import HeldStore
+from core.limited import KEY, hold, limit, serve, statuses
+from core.world import World
+from edgefast import ir
+
+
+async def ask_many(world: World, port: int, count: int, *headers: tuple[str, str]) -> list[Client]:
+    clients = [await world.client(port) for _ in range(count)]
+    for client in clients:
+        await client.send(make_request(headers=headers))
+    return clients
+
+
+async def held_world(world: World, *limits: ir.RateLimit, **settings: Any) -> tuple[HeldStore, int]:
+    store = hold(world, **settings)
+    backend = await world.backend(lambda call: b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+    fleet = make_fleet(make_rule(rate_limits=limits), make_cluster(backend.port))
+    return store, await world.serve(fleet)
+
+
+async def test_one_batch_is_under_way_and_equal_keys_are_one_check(world: World) -> None:
+    store, port = await held_world(world, limit(4))
+    first = await ask_many(world, port, 1)
+    await world.until(lambda: store.batches)
+    rest = await ask_many(world, port, 5)
+    await world.until(lambda: world.engine.active == 6)
+    await world.turns()
+    assert len(store.batches) == 1
+    store.answer()
+    await world.until(lambda: store.batches)
+    (check,) = store.batches[0]
+    assert (check.n, check.limit, check.unit, check.sliding) == (5, 4, 3600, False)
+    store.answer()
+    assert [(await client.response()).status for client in first + rest] == [200] * 4 + [429] * 2
+    assert world.counters["limit_batches"] == 2
+    assert world.counters["limit_store_us"] > 0
+
+
+async def test_spent_counters_are_not_asked_for(world: World) -> None:
+    store, port = await held_world(world, limit(1))
+    (client,) = await ask_many(world, port, 1)
+    await world.until(lambda: store.batches)
+    store.answer()
+    assert (await client.response()).status == 200
+    assert await statuses(client, 5) == [429] * 5
+    assert store.batches == []
+    assert world.counters.limit("ns/limits#0")["over_local"] == 5
+
+
+async def test_a_request_refused_by_one_limit_still_counts_in_the_others(world: World) -> None:
+    store, port = await held_world(world, limit(0, counter="never"), limit(5, name="ns/limits#1"))
+    (client,) = await ask_many(world, port, 1)
+    assert (await client.response()).status == 429
+    await world.until(lambda: store.batches)
+    store.answer()
+    assert store.counts == {KEY.encode(): 1}
+    assert world.counters.limit("ns/limits#1")["ok"] == 1
+
+
+@pytest.mark.parametrize("fail_closed", [False, True])
+async def test_a_store_that_is_silent(world: World, fail_closed: bool) -> None:
+    store, port = await held_world(world, limit(5), timeout=20, fail_closed=fail_closed)
+    clients = await ask_many(world, port, 2)
+    answers = [await client.response() for client in clients]
+    assert [one.status for one in answers] == [500 if fail_closed else 200] * 2
+    assert store.abandoned == world.counters["limit_timeouts"] >= 1
+    assert {line["flags"] for line in world.lines()} == {"RLSE"}
+    assert world.counters.limit("ns/limits#0")["error"] == 2
+    for checks in store.batches:  # a late answer changes nothing
+        world.engine.limiter.settle(checks, [1, 0, 1000, 0] * len(checks))
+
+
+@pytest.mark.parametrize("fail_closed", [False, True])
+async def test_a_store_that_breaks(world: World, fail_closed: bool) -> None:
+    store, port = await held_world(world, limit(5), fail_closed=fail_closed)
+    (client,) = await ask_many(world, port, 1)
+    await world.until(lambda: store.batches)
+    store.fail()
+    assert (await client.response()).status == (500 if fail_closed else 200)
+    assert world.counters["limit_store_errors"] == 1
+
+
+@pytest.mark.parametrize("fail_closed", [False, True])
+async def test_a_store_that_is_known_to_be_down(world: World, fail_closed: bool) -> None:
+    store, port = await held_world(world, limit(5), fail_closed=fail_closed)
+    store.available = False
+    (client,) = await ask_many(world, port, 1)
+    assert (await client.response()).status == (500 if fail_closed else 200)
+    assert store.batches == []
+
+
+async def test_a_client_that_goes_away_while_it_waits(world: World) -> None:
+    store, port = await held_world(world, limit(5))
+    leaving, staying = await ask_many(world, port, 2)
+    await world.until(lambda: world.engine.active == 2)
+    leaving.close()
+    await world.until(lambda: world.engine.active == 1)
+    await world.until(lambda: store.batches)
+    while store.batches:
+        store.answer()
+        await world.turns()
+    assert (await staying.response()).status == 200
+    assert sum(store.counts.values()) == 2
+
+
+async def test_a_store_that_is_replaced(world: World) -> None:
+    store, port = await held_world(world, limit(1))
+    (client,) = await ask_many(world, port, 1)
+    await world.until(lambda: store.batches)
+    world.engine.limiter.use(None, 20, False)
+    assert (await client.response()).status == 200
+    assert await statuses(client, 2) == [200, 429]  # the new store starts from nothing
+
+
+async def test_bodies_and_mirrors_wait_too(world: World) -> None:
+    store = hold(world)
+    calls: list[Call] = []
+
+    def note(call: Call) -> bytes:
+        calls.append(call)
+        return b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+
+    main, copy = await world.backend(note), await world.backend(note)
+    rule = make_rule(rate_limits=(limit(1),), mirrors=(ir.Mirror(cluster="copy"),))
+    fleet = make_fleet(
+        make_host(rule), make_cluster(main.port), make_cluster(copy.port, name="copy")
+    )
+    client = await world.client(await world.serve(fleet))
+    for expected in (200, 429):
+        body = b"x" * 1000
+        await client.send(make_request(method="POST", body=body)[:-500])
+        await world.until(lambda expected=expected: store.batches or expected == 429)
+        assert len(calls) == (0 if expected == 200 else 2)
+        await client.send(body[:500])
+        await world.turns()
+        if store.batches:
+            store.answer()
+        assert (await client.response()).status == expected
+        if expected == 200:
+            await world.until(lambda: len(calls) == 2)
+    assert [call.message.body for call in calls] == [b"x" * 1000] * 2
+
+
+async def test_a_large_body_stops_at_its_bound_while_it_waits(world: World) -> None:
+    store = hold(world)
+    client = await serve(world, limit(1))
+    await client.send(make_request(method="POST", body=b"x" * 2_000_000)[: 1 << 16])
+    await world.until(lambda: store.batches)
+    store.answer()
+    await client.send(
+        b"x"
+        * (
+            2_000_000
+            + len(make_request(method="POST", body=b"x" * 2_000_000))
+            - 2_000_000
+            - (1 << 16)
+        )
+    )
+    assert (await client.response()).status == 200
+
+
+async def test_redirects_are_limited(world: World) -> None:
+    store = hold(world)
+    rule = ir.Rule(
+        route="ns/web",
+        index=0,
+        redirect=ir.Redirect(hostname="other.test"),
+        rate_limits=(limit(1),),
+    )
+    client = await world.client(await world.serve(make_fleet(rule)))
+    await client.send(make_request())
+    await world.until(lambda: store.batches)
+    store.answer()
+    assert (await client.response()).status == 302
+    assert await statuses(client, 1) == [429]
+
+
+async def test_preflights_are_not_counted(world: World) -> None:
+    rule = make_rule(cors=ir.Cors(allow_origins=("*",)), rate_limits=(limit(1),))
+    backend = await world.backend(lambda call: b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+    client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
+    preflight = make_request(
+        method="OPTIONS",
+        headers=[("origin", "http://a.test"), ("access-control-request-method", "PUT")],
+    )
+    answers: list[Response] = [await client.ask(preflight) for _ in range(3)]
+    assert {one.status for one in answers} == {204}
+    plain = make_request(headers=[("origin", "http://a.test")])
+    assert [(await client.ask(plain)).status for _ in range(2)] == [200, 429]
+
+
+async def test_a_full_memory_store_is_an_error(world: World) -> None:
+    client = await serve(world, limit(1, distinct_headers=("x-user",)))
+    world.engine.limiter.use(None, 20, True)
+    seen = set()
+    for number in range(world.limit_room + 1):
+        seen.add((await client.ask(make_request(headers=[("x-user", str(number))]))).status)
+        if 500 in seen:
+            break
+    assert 500 in seen
+    assert world.counters["limit_store_full"] >= 1
+
+
+assert CLUSTER
