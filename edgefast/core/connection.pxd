@@ -29,7 +29,6 @@ cdef class Connection(Timer):
     cdef int watch_flush(self) except -1
     cdef bint flushing(self) except -1
     cdef bint has_room(self) noexcept
-    cdef bint nothing_unread(self) noexcept
     cdef int keep(self, const uint8_t *data, size_t n) except -1
     cdef void consume(self, size_t n) noexcept
     cdef void release_memory(self) noexcept

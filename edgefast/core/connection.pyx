@@ -133,12 +133,6 @@ cdef class Connection(Timer):
         ioctl(self.fd, SIOCOUTQ, &queued)
         return capacity // 2 - queued >= READ_BUFFER
 
-    cdef bint nothing_unread(self) noexcept:
-        """The kernel holds no bytes of the peer that a close would answer with a reset. A peer that said `connection: close` sends
-        no more (RFC 9112 9.6), so that is all it takes to close at once; TLS says goodbye by itself."""
-        cdef int queued = 0
-        return self.fd < 0 or (ioctl(self.fd, SIOCINQ, &queued) == 0 and queued == 0)
-
     cdef int keep(self, const uint8_t *data, size_t n) except -1:
         cdef size_t need = self.pending_len + n
         cdef size_t cap

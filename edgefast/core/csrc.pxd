@@ -307,7 +307,6 @@ cdef extern from "<sys/ioctl.h>" nogil:
 
 cdef extern from "<linux/sockios.h>" nogil:
     enum:
-        SIOCINQ
         SIOCOUTQ
 
 

@@ -389,7 +389,7 @@ cdef class Downstream(Responder):
         if self.state == D_DISCARD:
             return 0
         if self.closing or self.engine.draining:
-            if self.asked_to_close and not self.pending_len and self.nothing_unread():
+            if self.tls and self.asked_to_close and not self.pending_len:
                 return self.shut(False)
             return self.linger()
         self.state = D_HEAD
