@@ -23,6 +23,7 @@ cdef class Responder(Connection):
 
     cdef int schedule(self) except -1
     cdef int answer(self, int status, bytes lines, bytes body, Exchange ex, bint is_head) except -1
+    cdef int send_continue(self, Exchange ex) except -1
     cdef int response_info(self, const uint8_t *base, ef_head *head) except -1
     cdef int response_head(self, Exchange ex, const uint8_t *base, ef_head *head) except -1
     cdef int response_body(self, const uint8_t *data, size_t n) except -1

@@ -157,10 +157,8 @@ cdef class Downstream(Responder):
         if self.closed:
             return n
         if self.exchange is not None:
-            if self.wants_continue and at == n and self.state != D_WAIT:
-                self.wants_continue = False
-                self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, 25)
-                self.send(<const char *>b"HTTP/1.1 100 Continue\r\n\r\n", 25)
+            if at == n:
+                self.send_continue(self.exchange)
             self.exchange.flush()
         return at
 

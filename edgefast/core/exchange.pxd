@@ -81,6 +81,7 @@ cdef class Exchange(Attempts):
     cdef int begin(self, const uint8_t *base, ef_head *head) except -1
     cdef int note(self, const uint8_t *base, ef_head *head) except -1
     cdef int reply(self, int status, bytes lines, uint32_t flag) except -1
+    cdef bytes limit_lines(self)
     cdef int on_verdict(self) except -1
     cdef int set_off(self) except -1
     cdef bint on_cors(self, const uint8_t *base, ef_head *head) except -1

@@ -142,6 +142,14 @@ cdef class Exchange(Attempts):
         verdict.held_flag = flag
         return 0
 
+    cdef bytes limit_lines(self):
+        """What is told to the client of its limits, and to the log."""
+        if self.verdict is None or self.verdict.left:
+            return b""
+        if self.verdict.passed_blind:
+            self.flags |= F_LIMIT_ERROR
+        return self.verdict.lines(self.settings)
+
     cdef int on_verdict(self) except -1:
         """All limits have spoken."""
         cdef Verdict verdict = self.verdict
@@ -219,8 +227,10 @@ cdef class Exchange(Attempts):
         cdef MirrorTarget target
         cdef Mirror mirror
         cdef iovec kept
-        if self.verdict is not None and self.verdict.passed_blind:
-            self.flags |= F_LIMIT_ERROR
+        if self.verdict is not None:
+            self.limit_lines()
+            if not self.down.processing:  # it was waited for
+                self.down.send_continue(self)
         if self.backend.mirrors is not None and not self.upgrade:
             for target in self.backend.mirrors:
                 if target.due():
@@ -298,8 +308,7 @@ cdef class Exchange(Attempts):
         self.flags |= flag
         self.status = status
         self.drop_upstream()
-        if self.verdict is not None and self.verdict.left == 0:
-            lines += self.verdict.lines(self.settings)
+        lines += self.limit_lines()
         self.down.answer(status, lines + (self.cors_lines or b""), b"", self, self.method == EF_M_HEAD)
         return self.finish()
 
@@ -308,7 +317,7 @@ cdef class Exchange(Attempts):
         self.flags |= flag
         self.status = status
         self.drop_upstream()
-        self.down.answer(status, self.cors_lines or b"", failure_text(status, flag), self, self.method == EF_M_HEAD)
+        self.down.answer(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag), self, self.method == EF_M_HEAD)
         return self.finish()
 
     cdef int abort(self, uint32_t flag) except -1:

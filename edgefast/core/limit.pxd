@@ -4,6 +4,7 @@
 cdef struct Range:
     uint8_t address[16]
     int bits
+    bint v4
 
 
 # ir.RateLimit, ready to use.

@@ -3,6 +3,11 @@
 # In: ir.RateLimit, requests that matched its rule. Out: the key of the counter that a request is counted in, or None; and what all
 # limits together say. Nothing here waits or asks a store.
 
+_re2_bytes = re2.Options()
+_re2_bytes.log_errors = False
+_re2_bytes.encoding = re2.Options.Encoding.LATIN1  # a byte that is not UTF-8 must not get a request past its limit
+
+
 cdef bint parse_address(const char *text, uint8_t *out) noexcept:
     """Text to 16 bytes, IPv4 mapped into IPv6."""
     if inet_pton(AF_INET, text, out + 12) == 1:
@@ -15,20 +20,25 @@ cdef bint parse_address(const char *text, uint8_t *out) noexcept:
 cdef bytes render_address(const uint8_t *address):
     """One spelling for each address: a counter must not depend on how a proxy wrote it."""
     cdef char text[64]
+    if is_v4(address):
+        inet_ntop(AF_INET, address + 12, text, sizeof(text))
+    else:
+        inet_ntop(AF_INET6, address, text, sizeof(text))
+    return <bytes>text
+
+
+cdef bint is_v4(const uint8_t *address) noexcept:
     cdef int i
     for i in range(10):
         if address[i]:
-            break
-    else:
-        if address[10] == 255 and address[11] == 255:
-            inet_ntop(AF_INET, address + 12, text, sizeof(text))
-            return <bytes>text
-    inet_ntop(AF_INET6, address, text, sizeof(text))
-    return <bytes>text
+            return False
+    return address[10] == 255 and address[11] == 255
 
 
 cdef bint in_range(const Range *range_, const uint8_t *address) noexcept:
     cdef int whole = range_.bits // 8, rest = range_.bits % 8
+    if range_.v4 != is_v4(address):
+        return False
     if memcmp(range_.address, address, whole) != 0:
         return False
     return rest == 0 or (range_.address[whole] ^ address[whole]) >> (8 - rest) == 0
@@ -56,7 +66,7 @@ cdef class Limit:
         self.sliding = spec.sliding
         self.shadow = spec.shadow
         self.headers = [
-            (one.name.encode(), None if one.regex else one.value.encode(), engine.tables.regex(one.value.encode()) if one.regex else None)
+            (one.name.encode(), None if one.regex else one.value.encode(), re2.compile(one.value.encode(), _re2_bytes) if one.regex else None)
             for one in spec.headers
         ]
         self.distinct_headers = [name.encode() for name in spec.distinct_headers]
@@ -70,6 +80,7 @@ cdef class Limit:
             address = str(network.network_address).encode()
             parse_address(address, self.ranges[i].address)
             self.ranges[i].bits = network.prefixlen + (96 if network.version == 4 else 0)
+            self.ranges[i].v4 = self.ranges[i].bits >= 96 and is_v4(self.ranges[i].address)
         self.name = spec.name
         self.log = json_encode(spec.name)
         label = f"limit\t{rule.route}\t{spec.name}".encode()
@@ -127,11 +138,13 @@ cdef class Verdict:
     cdef void take(self, Limit limit, bint over, uint32_t remaining, int64_t reset_ms, uint64_t window):
         """One limit's answer. The one shown is the first that refuses, else the one with the fewest left."""
         limit.count(over)
-        if over and limit.shadow:
+        if limit.shadow:
+            if self.limit is not None and not self.limit.shadow:
+                return
             over = False
         elif self.over:
             return
-        if over or self.limit is None or remaining < self.remaining:
+        if over or self.limit is None or (self.limit.shadow and not limit.shadow) or remaining < self.remaining:
             self.limit = limit
             self.remaining = remaining
             self.reset_ms = reset_ms
@@ -142,7 +155,7 @@ cdef class Verdict:
         """Response lines (EdgeProxy rateLimit): draft-ietf-httpapi-ratelimit-headers-03 names; RFC 9110 10.2.3 retry-after."""
         cdef int64_t seconds
         cdef bytes lines = b""
-        if self.limit is None:
+        if self.limit is None or self.limit.shadow:
             return lines
         seconds = (self.reset_ms + 999) // 1000
         if settings.rate_limit_headers:

@@ -7,6 +7,7 @@ cdef class Check:
         readonly uint32_t n, limit, unit
         readonly bint sliding
         int64_t batch
+        int64_t due             # ms; the first of its requests has waited long enough
         bint done
         uint32_t admitted, remaining
         int64_t reset_ms
@@ -38,6 +39,7 @@ cdef class Limiter:
         int64_t graced          # number of the batch that was given a last look
         int flying              # those of its checks without an answer
         int64_t sent            # us
+        int64_t sent_ms
         int64_t deadline        # ms
         object timer
         dict spent              # key -> Spent

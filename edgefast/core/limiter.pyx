@@ -60,6 +60,9 @@ cdef class Limiter:
     def use(self, store, int64_t timeout, bint fail_closed):
         """Ask this store from now on; None is the memory store. What waits for another one is answered by policy."""
         self.give_up()
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
         self.spent.clear()
         self.store = store
         self.timeout = timeout
@@ -132,6 +135,7 @@ cdef class Limiter:
             check.limit = limit.requests
             check.unit = limit.unit
             check.sliding = limit.sliding
+            check.due = self.engine.wheel.now + self.timeout
             check.waiters = [ex, limit]
             check.n = 1
             self.turn[key] = check
@@ -163,6 +167,9 @@ cdef class Limiter:
             self.queue = []
             self.turn = {}
         if not self.store.available:
+            checks = checks + self.queue
+            self.queue = []
+            self.turn = {}
             return self.refuse_all(checks)
         self.batch += 1
         self.flying = <int>len(checks)
@@ -171,9 +178,10 @@ cdef class Limiter:
             check.batch = self.batch
         self.engine.wheel.refresh()
         self.sent = now_us()
-        self.deadline = self.engine.wheel.now + self.timeout
+        self.sent_ms = self.engine.wheel.now
+        self.deadline = (<Check>checks[0]).due  # whoever came first has waited longest, maybe for the batch before
         if self.timer is None:
-            self.timer = self.engine.loop.call_later(self.timeout / 1000.0, self._on_timer)
+            self.timer = self.engine.loop.call_later(max(self.deadline - self.sent_ms, 1) / 1000.0, self._on_timer)
         self.engine.count(G_LIMIT_BATCHES)
         self.store.submit(checks)
         return 0
@@ -228,6 +236,8 @@ cdef class Limiter:
                 self.note_spent(check)
             landed.append(check)
         self.engine.count_n(G_LIMIT_STORE_US, took)
+        if not self.flying:
+            self.in_flight = []
         if not self.flying and self.queue:  # the store works while the answers go out
             self.send()
         for check in landed:
@@ -242,6 +252,8 @@ cdef class Limiter:
                 self.flying -= 1
                 lost.append(check)
         self.engine.count(G_LIMIT_STORE_ERRORS)
+        if not self.flying:
+            self.in_flight = []
         if not self.flying and self.queue:
             self.send()
         self.refuse_all(lost)
@@ -272,7 +284,11 @@ cdef class Limiter:
     cdef int one_less(self, Exchange ex) except -1:
         ex.verdict.left -= 1
         if ex.verdict.left == 0 and not ex.finished:
-            return ex.on_verdict()
+            try:
+                ex.on_verdict()
+            except Exception:  # the others of the batch wait for their answers
+                _log.exception("a request could not go on after its limits were asked")
+                ex.down.shut(True)
         return 0
 
     cdef int refuse_all(self, list checks) except -1:
@@ -307,11 +323,11 @@ cdef class Limiter:
         cdef int64_t now = self.engine.wheel.now
         if len(self.spent) >= LIMIT_SPENT:
             self.spent = {key: one for key, one in self.spent.items() if (<Spent>one).until > now}
-            if len(self.spent) >= LIMIT_SPENT:
+            if len(self.spent) >= LIMIT_SPENT // 2:  # else the next look would come too soon
                 self.spent.clear()
         spent = Spent.__new__(Spent)
         spent.limit = check.limit
-        spent.until = self.deadline - self.timeout + check.reset_ms
+        spent.until = self.sent_ms + check.reset_ms
         spent.window = check.window
         self.spent[check.key] = spent
         return 0

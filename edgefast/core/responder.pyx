@@ -33,6 +33,14 @@ cdef class Responder(Connection):
         self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, PyBytes_GET_SIZE(text))
         return self.send(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
 
+    cdef int send_continue(self, Exchange ex) except -1:
+        """The client may send its body: once its limits have let it pass."""
+        if not self.wants_continue or self.state == D_WAIT or (ex.verdict is not None and ex.verdict.left):
+            return 0
+        self.wants_continue = False
+        self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, 25)
+        return self.send(<const char *>b"HTTP/1.1 100 Continue\r\n\r\n", 25)
+
     cdef int response_info(self, const uint8_t *base, ef_head *head) except -1:
         """An interim response goes on as it is, without hop-by-hop lines."""
         cdef Out *out = &self.engine.out

@@ -44,6 +44,8 @@ _PR_SET_PDEATHSIG = 1  # prctl(2)
 _DRAIN_LOOK = 0.02
 _DUMP_PART = 48 * 1024
 _LOG_FLUSH = 1.0
+#: Seconds that a new worker or table waits for its store of rate limits, so that no request is let through uncounted.
+_FIRST_ANSWER = 0.5
 #: Descriptors kept back for sockets, certificates and servers (the agent sends 8 sockets at once).
 _RESERVE = 16
 #: Seconds until a port that could not be served for want of descriptors is tried again.
@@ -77,6 +79,7 @@ class Worker:
             limits=limits,
         )
         self._limit_store = StoreInUse(self._engine.limiter)
+        self._table.adopt_limit_store = self._limit_store.adopt
         self._handshakes = Handshakes(
             self._engine.factory,
             lambda: self._engine.open_connections,
@@ -99,6 +102,7 @@ class Worker:
             if group.subgroup(ChannelClosed):
                 log.error("the agent is gone: exiting")
         finally:
+            self._limit_store.close()
             self._log.close(_LOG_FLUSH)
 
     async def _obey(
@@ -144,7 +148,7 @@ class Worker:
         changes, self._parts = self._parts, []
         self._sign_due = asyncio.get_running_loop().time() + _SIGN
         refused = await self._table.apply(self._engine, changes, version, self._rest)
-        self._limit_store.adopt(self._table.limit_store)
+        await self._limit_store.connected(_FIRST_ANSWER)
         await self._acceptors.reconcile(self._table.uses)
         for part in messages.split_refused(refused):
             await self._say(part)

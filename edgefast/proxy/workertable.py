@@ -73,7 +73,7 @@ class WorkerTable:
         self._tls_clusters: dict[str, tuple[Change, ir.UpstreamTls]] = {}
         self.upstream_ssl = UpstreamContexts(self._secrets)
         self.uses: dict[int, PortUse] = {}
-        self.limit_store: ir.RateLimitStore | None = None
+        self.adopt_limit_store: Callable[[ir.RateLimitStore | None], None] = lambda _: None
         #: Whether the last commit refused something for want of descriptors or memory.
         self.short = False
 
@@ -191,7 +191,8 @@ class WorkerTable:
         for change in changes:
             if change.type == "limit_store":
                 put = change.op == "put"
-                self.limit_store = _LIMIT_STORE.decode(self._slice(change)) if put else None
+                store = _LIMIT_STORE.decode(self._slice(change)) if put else None
+                self.adopt_limit_store(store)  # in the turn in which rules begin to ask it
 
     def _note_clusters(self, changes: Sequence[Change], refused: set[str]) -> None:
         """Remember the clusters that speak TLS; the others are not even decoded.

@@ -41,7 +41,10 @@ for i = 1, #KEYS do
   local now = clock
   local start = floor(now / span) * unit
   local current, previous, kept = 0, 0, false
-  local value = call("GET", key)
+  local value = redis.pcall("GET", key)
+  if type(value) == "table" then -- a key of another type is no counter: it must not fail the others
+    value = false
+  end
   if value and #value == 18 then
     local begun, of, count, before, slid = unpack("<I5I4I4I4I1", value)
     if of == unit then

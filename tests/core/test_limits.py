@@ -109,7 +109,8 @@ async def test_checks_come_packed_as_the_script_reads_them(world: World, value: 
         (("127.0.0.0/8",), True),
         (("127.0.0.1/32",), True),
         (("10.0.0.0/8",), False),
-        (("::/0",), True),  # IPv4 is a part of IPv6's mapped range
+        (("::/0",), False),
+        (("::ffff:127.0.0.0/104",), True),
         (("127.0.0.0/8", "127.0.0.2/32"), False),
         (("2001:db8::/32",), False),
     ],
