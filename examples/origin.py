@@ -193,7 +193,16 @@ async def main() -> int:
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     options, command = parser.parse_args(arguments[:cut]), arguments[cut + 1 :]
 
-    texts = [path.read_text() for path in options.files]
+    try:
+        found = [
+            one
+            for path in options.files
+            for one in (sorted(path.glob("*.yaml")) if path.is_dir() else [path])
+        ]
+        texts = [path.read_text() for path in found]
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
     places = dict.fromkeys(
         place for text in texts for place in find_places(yaml.safe_load_all(text))
     )

@@ -2,9 +2,9 @@
 
 In: what a file had, and what is in it now. Out: the objects to keep, with a warning for each. An
 object that is named by an error keeps its last good version, and so does one that is still there
-under a kind spelled almost the same. An error that names nothing known (a slip in `metadata.name`, a
-lost `---`) may be hiding any object that vanished in the same edit, so those stay until the error is
-gone; what vanishes without a new error is deleted.
+under a kind spelled almost the same. Any new error (a slip in `metadata.name`, a lost `---`, a file
+that is cut off behind it) may be hiding an object that vanished in the same edit, so those stay until
+the error is gone; what vanishes without a new error is deleted.
 Must never: keep an object of a file that nothing is wrong with.
 """
 
@@ -52,12 +52,11 @@ def keep_stale(
     refused: dict[Key, Problem] = {}
     for one in errors:
         refused.setdefault(_key(one), one)
-    suspicious = [one for one in errors if _key(one) not in known or _joins_objects(one)]
-    suspects = Counter(_suspect(one) for one in suspicious)
+    suspects = Counter(_suspect(one) for one in errors)
     new = suspects - Counter(kept.suspects)
     # The newest error is the likeliest to hide something.
-    culprit = next((one for one in suspicious if _suspect(one) in new), None)
-    culprit = culprit or next(iter(suspicious), None)
+    culprit = next((one for one in errors if _suspect(one) in new), None)
+    culprit = culprit or next(iter(errors), None)
     stale = []
     notes = []
     for key, item in known.items():
@@ -92,11 +91,6 @@ def _misspells(one: Problem, key: Key) -> bool:
     named = (one.object.namespace if key[1] else "", one.object.name)
     kind = one.object.kind
     return named == key[1:] and (kind == key[0] or did_you_mean(kind, [key[0]]) != "")
-
-
-def _joins_objects(one: Problem) -> bool:
-    """Tell a field of the top that is given twice: two objects without `---` between them."""
-    return one.reason == "Duplicate" and one.path in ("apiVersion", "kind", "metadata", "spec")
 
 
 def _hidden(culprit: Problem) -> str:

@@ -213,3 +213,58 @@ async def test_a_full_memory_store_is_an_error(world: World) -> None:
 
 
 assert CLUSTER
+
+
+async def test_nobody_is_forgotten_when_the_store_goes_down_behind_a_full_batch(
+    world: World,
+) -> None:
+    store, port = await held_world(world, limit(5, distinct_headers=("x-user",)))
+    first = await ask_many(world, port, 1, ("x-user", "first"))
+    await world.until(lambda: store.batches)
+    clients = []
+    for number in range(600):
+        clients += await ask_many(world, port, 1, ("x-user", str(number)))
+    await world.until(lambda: world.engine.active == 601)
+    store.available = False
+    store.answer()
+    for client in first + clients:
+        assert (await client.response()).status == 200
+    assert store.batches == []
+
+
+async def test_the_time_of_a_request_begins_when_it_comes(world: World) -> None:
+    """Not when the batch before it has been given up."""
+    store, port = await held_world(world, limit(5, distinct_headers=("x-user",)), timeout=300)
+    first = await ask_many(world, port, 1, ("x-user", "one"))
+    await world.until(lambda: store.batches)
+    second = await ask_many(world, port, 1, ("x-user", "two"))
+    await world.until(lambda: world.engine.active == 2)
+    answers = [(await client.response()).status for client in first + second]
+    assert answers == [200, 200]
+    assert len(store.batches) == 1, "the second was never asked for: its time was over as well"
+
+
+async def test_a_new_store_has_its_own_deadline(world: World) -> None:
+    store, port = await held_world(world, limit(5), timeout=60_000)
+    waiting = await ask_many(world, port, 1)
+    await world.until(lambda: store.batches)
+    quick = hold(world, timeout=20)
+    assert (await waiting[0].response()).status == 200
+    (client,) = await ask_many(world, port, 1)
+    assert (await client.response()).status == 200
+    assert quick.abandoned == 1
+
+
+async def test_the_client_is_told_to_continue_after_its_limits(world: World) -> None:
+    store = hold(world)
+    client = await serve(world, limit(1))
+    head = make_request(method="POST", headers=[("expect", "100-continue")], body=b"12345")[:-5]
+    for expected in (200, 429):
+        await client.send(head)
+        if expected == 200:
+            await world.until(lambda: store.batches)
+            assert client.received == 0
+            store.answer()
+            assert (await client.response()).status == 100
+            await client.send(b"12345")
+        assert (await client.response()).status == expected

@@ -177,3 +177,19 @@ async def test_counters_survive_a_new_table(world: World) -> None:
         )
     )
     assert await statuses(client, 3) == [200, 200, 429]
+
+
+async def test_no_byte_gets_a_request_past_an_expression(world: World) -> None:
+    one = limit(0, headers=(ir.ValueMatch("x-user", ".*", regex=True),))
+    client = await serve(world, one)
+    assert await statuses(client, 1, ("x-user", "caf\xe9")) == [429]
+    assert await statuses(client, 1) == [200]
+
+
+async def test_shadow_limits_are_not_told(world: World) -> None:
+    quiet = limit(1, shadow=True, counter="a")
+    told = limit(9, counter="b", name="ns/limits#1")
+    client = await serve(world, quiet, told, rate_limit_headers=True)
+    answers = [await client.ask(make_request()) for _ in range(3)]
+    assert [one.value("ratelimit-remaining") for one in answers] == ["8", "7", "6"]
+    assert {line["limit"] for line in world.lines()} == {"ns/limits#1"}

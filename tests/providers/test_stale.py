@@ -98,7 +98,7 @@ def test_a_missing_kind_keeps_the_whole_file(edited: Edited) -> None:
 
 
 def test_what_is_deleted_is_gone(edited: Edited) -> None:
-    """Also beside an error that was there before, and beside one in an object that is known."""
+    """Also beside an error that was there before; beside a new one once that is gone."""
     at = edited.text.index("---\n" + ROUTE)
     end = edited.text.index("---", at + 4)
     without = edited.text[:at] + edited.text[end:]
@@ -109,7 +109,15 @@ def test_what_is_deleted_is_gone(edited: Edited) -> None:
     assert keys(edited.save(without + old_slip)) == edited.good - {route}
     edited.save(edited.text)
     reading = edited.save(without.replace("port: 8080}", "port: many}"))
-    assert keys(reading) == edited.good - {route}
+    assert keys(reading) == edited.good, "perhaps the file was cut off behind the mistake"
+    assert keys(edited.save(without)) == edited.good - {route}
+
+
+def test_a_file_that_is_cut_off_loses_nothing(edited: Edited) -> None:
+    """Still good YAML, with a mistake in its last object, and the objects behind it not there yet."""
+    cut = edited.text.index("value: /")
+    reading = edited.save(edited.text[:cut] + "value:\n")
+    assert keys(reading) == edited.good
 
 
 def test_a_rename_is_a_rename(edited: Edited) -> None:
