@@ -29,8 +29,12 @@ class Stream:
 
     def command(self, seconds: float) -> list[str]:
         """Its generator."""
+        # A connection that is used less than once in a while would meet the gateway's idle timeout in mid-request.
+        busy = (
+            min(self.connections, max(1, round(self.rate * 10))) if self.rate else self.connections
+        )
         made = [str(find_tool("load")), "--port", str(self.port), "--seconds", str(seconds)]
-        made += ["--connections", str(self.connections), "--suffix", self.suffix, "--refusals"]
+        made += ["--connections", str(busy), "--suffix", self.suffix, "--refusals"]
         if self.rate:
             made += ["--rate", str(self.rate)]
         if self.requests:
