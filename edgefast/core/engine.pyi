@@ -8,19 +8,11 @@ from typing import Any, Protocol
 from edgefast import ir
 from edgefast.core.resolver import Resolver
 
-class Check:
-    key: bytes
-    n: int
-    limit: int
-    unit: int
-    sliding: bool
-
 class Limiter:
     def use(self, store: LimitStore | None, timeout: int, fail_closed: bool) -> None: ...
     def settle(self, checks: list[Any], values: Sequence[int]) -> None: ...
     def fail(self, checks: list[Any], reason: str) -> None: ...
-    def forget_rows(self, labels: Sequence[bytes]) -> int: ...
-    def dump(self, hosts: bool = True) -> dict[str, Any]: ...
+    def dump(self) -> dict[str, Any]: ...
 
 class LimitStore(Protocol):
     available: bool

@@ -3,11 +3,6 @@
 # In: ir.RateLimit, requests that matched its rule. Out: the key of the counter that a request is counted in, or None; and what all
 # limits together say. Nothing here waits or asks a store.
 
-_re2_bytes = re2.Options()
-_re2_bytes.log_errors = False
-_re2_bytes.encoding = re2.Options.Encoding.LATIN1  # a byte that is not UTF-8 must not get a request past its limit
-
-
 cdef bint parse_address(const char *text, uint8_t *out) noexcept:
     """Text to 16 bytes, IPv4 mapped into IPv6."""
     if inet_pton(AF_INET, text, out + 12) == 1:
@@ -66,7 +61,7 @@ cdef class Limit:
         self.sliding = spec.sliding
         self.shadow = spec.shadow
         self.headers = [
-            (one.name.encode(), None if one.regex else one.value.encode(), re2.compile(one.value.encode(), _re2_bytes) if one.regex else None)
+            (one.name.encode(), None if one.regex else one.value.encode(), engine.tables.byte_regex(one.value.encode()) if one.regex else None)
             for one in spec.headers
         ]
         self.distinct_headers = [name.encode() for name in spec.distinct_headers]

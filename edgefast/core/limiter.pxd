@@ -49,6 +49,7 @@ cdef class Limiter:
     cdef bint take_now(self, Verdict verdict, Limit limit, bytes key) except -1
     cdef int send(self) except -1
     cdef int give_up(self) except -1
+    cdef int landed_all(self, int64_t took) except -1
     cdef int answer(self, Check check, int64_t took) except -1
     cdef int one_less(self, Exchange ex) except -1
     cdef int refuse_all(self, list checks) except -1

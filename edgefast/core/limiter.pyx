@@ -235,11 +235,8 @@ cdef class Limiter:
             if check.remaining == 0 and check.reset_ms > 0:
                 self.note_spent(check)
             landed.append(check)
-        self.engine.count_n(G_LIMIT_STORE_US, took)
-        if not self.flying:
-            self.in_flight = []
-        if not self.flying and self.queue:  # the store works while the answers go out
-            self.send()
+        if landed and not self.flying:
+            self.landed_all(took)
         for check in landed:
             self.answer(check, took)
 
@@ -251,12 +248,18 @@ cdef class Limiter:
             if check.batch == self.batch and not check.done:
                 self.flying -= 1
                 lost.append(check)
+        if not lost:  # late
+            return
         self.engine.count(G_LIMIT_STORE_ERRORS)
         if not self.flying:
-            self.in_flight = []
-        if not self.flying and self.queue:
-            self.send()
+            self.landed_all(now_us() - self.sent)
         self.refuse_all(lost)
+
+    cdef int landed_all(self, int64_t took) except -1:
+        """The batch is over. The next one leaves first: the store works while the answers go out."""
+        self.engine.count_n(G_LIMIT_STORE_US, took)
+        self.in_flight = []
+        return self.send() if self.queue else 0
 
     cdef int answer(self, Check check, int64_t took) except -1:
         """Those who came first pass."""

@@ -14,7 +14,7 @@ cdef class Tables:
         dict roots              # name -> (offset, length) of virtual hosts that are cut into fragments
         ef_map cluster_places   # hash of name -> place (offset << 24 | length)
         ef_map fragment_places
-        dict regexes            # pattern -> compiled
+        dict regexes            # pattern -> compiled; (pattern,) -> compiled for bytes
         dict timeout_lines      # ms -> line
         object plain_backends   # cluster name -> Backend without filters, while a rule holds it
 
@@ -24,5 +24,6 @@ cdef class Tables:
     cdef Rule resolve_rule(self, const ef_hit *hit, HttpSettings settings)
     cdef bytes timeout_line(self, int64_t ms)
     cdef object regex(self, bytes pattern)
+    cdef object byte_regex(self, bytes pattern)
     cdef const uint8_t *at(self, uint64_t offset, uint64_t length) except NULL
     cdef Host *make_host(self, str name, uint64_t offset, uint64_t length, dict staged, Host *before) except NULL

@@ -9,6 +9,9 @@ _decode_cluster = msgspec.msgpack.Decoder(ir.Cluster).decode
 _decode_listener = msgspec.msgpack.Decoder(ir.Listener).decode
 _re2_options = re2.Options()
 _re2_options.log_errors = False
+_re2_bytes = re2.Options()
+_re2_bytes.log_errors = False
+_re2_bytes.encoding = re2.Options.Encoding.LATIN1
 
 
 cdef inline uint64_t hash_name(bytes name) noexcept:
@@ -293,6 +296,12 @@ cdef class Tables:
             compiled = self.regexes[pattern] = re2.compile(pattern, _re2_options)
         return compiled
 
+    cdef object byte_regex(self, bytes pattern):
+        """An expression over bytes: one that is not UTF-8 must not get a request past its limit."""
+        compiled = self.regexes.get((pattern,))
+        if compiled is None:
+            compiled = self.regexes[(pattern,)] = re2.compile(pattern, _re2_bytes)
+        return compiled
 
     cdef PortTable port(self, int number):
         """The table of a listener port; empty until a listener has come."""
