@@ -1,9 +1,12 @@
-"""What all tests share: the option that rewrites golden files.
+"""What all tests share: the option that rewrites golden files, and loggers that no test leaves changed.
 
 Must never: hold fixtures of one room; those stand in the room's own conftest.
 """
 
 from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,3 +16,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-goldens", action="store_true", help="rewrite golden files with today's output"
     )
+
+
+@pytest.fixture(autouse=True)
+def _own_logging() -> Iterator[None]:
+    """Parts of the product own their process's loggers; the tests that follow get them back."""
+    loggers = [logging.getLogger(name) for name in ("edgefast", "asyncio")]
+    before = [(logger.handlers[:], logger.propagate, logger.level) for logger in loggers]
+    yield
+    for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):
+        logger.handlers[:] = handlers
+        logger.propagate = propagate
+        logger.setLevel(level)

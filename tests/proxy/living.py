@@ -24,6 +24,7 @@ from edgefast.proxy.settings import ProxySettings
 ROOT = Path(__file__).parents[2]
 FAULTY = (sys.executable, str(Path(__file__).with_name("faulty_worker.py")))
 DEADLINE = 60.0
+BEFORE: set[int] = set()  # child processes from before the test, such as a session fixture's
 _ARENA = 64 * 1024 * 1024
 
 
@@ -88,7 +89,12 @@ async def mark_of(port: int) -> str:
 
 
 def children() -> set[int]:
-    """Child processes of this process, zombies included."""
+    """Child processes of this process that the test began, zombies included."""
+    return all_children() - BEFORE
+
+
+def all_children() -> set[int]:
+    """Child processes of this process, those of session fixtures and zombies included."""
     found = set()
     for task in Path("/proc/self/task").iterdir():
         found |= {int(pid) for pid in (task / "children").read_text().split()}
