@@ -22,13 +22,13 @@ import uvloop
 from edgefast.cli.check import render_line
 from edgefast.cli.inputs import read_config
 from edgefast.cli.options import config_option
+from edgefast.daemon.address import Address, check_ip, parse_address
+from edgefast.daemon.logs import LEVELS, start_logging
 from edgefast.problem import Problem
 from edgefast.providers.files import FileSource
-from edgefast.proxy.address import Address, check_ip, parse_address
 from edgefast.proxy.agent import Agent
 from edgefast.proxy.banner import Banner
 from edgefast.proxy.cpus import allowed_cpus
-from edgefast.proxy.logs import LEVELS, start_logging
 from edgefast.proxy.servers import ServerTaken, bind_servers, make_servers
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.standalone import NothingServed, Outcome, Standalone

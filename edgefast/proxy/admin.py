@@ -22,13 +22,13 @@ import msgspec
 
 import edgefast
 from edgefast import ir
+from edgefast.daemon.httpserver import Handler, Reply, Request
+from edgefast.daemon.logs import LEVELS
 from edgefast.proxy.agent import Agent
 from edgefast.proxy.certificates import CertificateFacts, PemError, read_facts
 from edgefast.proxy.channel import ChannelClosed, ChannelError
-from edgefast.proxy.httpserver import Handler, Reply, Request
 from edgefast.proxy.ledger import Key, Placed
 from edgefast.proxy.limitlist import LimitList
-from edgefast.proxy.logs import LEVELS
 from edgefast.proxy.metrics import CONTENT_TYPE, AgentFacts, render_metrics
 from edgefast.table import describe_blob
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Coroutine, Sequence
 import msgspec
 
 from edgefast import ir
+from edgefast.daemon.logs import set_level
 from edgefast.problem import ObjectRef, Problem
 from edgefast.proxy.arena import Arena, ArenaFull
 from edgefast.proxy.drain import Drain
@@ -25,7 +26,6 @@ from edgefast.proxy.lastgood import LastGood
 from edgefast.proxy.ledger import Key, Ledger, Refusal
 from edgefast.proxy.limitmemory import LimitMemory
 from edgefast.proxy.listeners import Listeners, Place
-from edgefast.proxy.logs import set_level
 from edgefast.proxy.oldrows import OldRows
 from edgefast.proxy.reserve import RESERVE
 from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE, ProxySettings

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import edgefast
 from edgefast import ir
+from edgefast.daemon.address import EVERYWHERE, Address
 from edgefast.problem import Problem
-from edgefast.proxy.address import EVERYWHERE, Address
 from edgefast.proxy.listeners import Place
 from edgefast.proxy.standalone import Outcome
 

@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from edgefast import ir
+from edgefast.daemon.httpserver import Reply, Request
 from edgefast.proxy.agent import Agent
-from edgefast.proxy.httpserver import Reply, Request
 from edgefast.proxy.limitrows import Count, LimitIndex, LimitRow, order
 from edgefast.ratelimit.refusal import Refused
 from edgefast.table import decode_rules

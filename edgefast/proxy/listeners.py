@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from edgefast import ir
+from edgefast.daemon.address import Address, family_of
 from edgefast.problem import ObjectRef, Problem
-from edgefast.proxy.address import Address, family_of
 from edgefast.proxy.settings import ACCEPT_BACKLOG
 
 __all__ = ["Listeners", "Place"]

@@ -10,10 +10,10 @@ import errno
 import os
 import socket
 
-from edgefast.proxy.address import Address
+from edgefast.daemon.address import Address
+from edgefast.daemon.httpserver import HttpServer, bind_server
 from edgefast.proxy.admin import Admin
 from edgefast.proxy.agent import Agent
-from edgefast.proxy.httpserver import HttpServer, bind_server
 from edgefast.proxy.settings import ProxySettings
 
 __all__ = ["ServerTaken", "bind_servers", "make_servers"]

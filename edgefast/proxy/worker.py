@@ -22,6 +22,7 @@ import msgspec
 import uvloop
 
 from edgefast.core import Engine
+from edgefast.daemon.logs import set_level, start_logging
 from edgefast.proxy import messages
 from edgefast.proxy.acceptors import Acceptors
 from edgefast.proxy.accesslog import AccessLogWriter
@@ -29,7 +30,6 @@ from edgefast.proxy.arena import map_arena
 from edgefast.proxy.channel import Channel, ChannelClosed
 from edgefast.proxy.handshakes import Handshakes
 from edgefast.proxy.limitstore import StoreInUse
-from edgefast.proxy.logs import set_level, start_logging
 from edgefast.proxy.reserve import RESERVE, is_shortage
 from edgefast.proxy.settings import ACK_DEADLINE, EXIT_SHORTAGE, STARTED_DEADLINE
 from edgefast.proxy.stats import add_global, map_segment, reset_global

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edgefast.cli.run import run
-from edgefast.proxy.address import EVERYWHERE, parse_address
+from edgefast.daemon.address import EVERYWHERE, parse_address
 from edgefast.proxy.settings import ProxySettings
 
 pytestmark = pytest.mark.pure

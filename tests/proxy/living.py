@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import uvloop
 
-from edgefast.proxy.address import Address
+from edgefast.daemon.address import Address
 from edgefast.proxy.agent import WORKER_COMMAND, Agent
 from edgefast.proxy.settings import ProxySettings
 

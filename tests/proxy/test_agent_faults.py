@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from edgefast.cli.ask import DEADLINE
+from edgefast.daemon.httpserver import Request
 from edgefast.problem import Problem
 from edgefast.proxy import agent as agent_module
 from edgefast.proxy import settings, workers
 from edgefast.proxy.admin import Admin
 from edgefast.proxy.agent import Agent
-from edgefast.proxy.httpserver import Request
 from edgefast.table import Shards
 from edgefast.table.shards import make_resource
 from proxy.living import children, mark_of, until, with_agent

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from edgefast import ir
+from edgefast.daemon.httpserver import Reply, Request
 from edgefast.proxy import limitlist
 from edgefast.proxy.admin import Admin
 from edgefast.proxy.agent import Agent
-from edgefast.proxy.httpserver import Reply, Request
 from proxy.limited import ALL, EACH, UNIT, limited_table
 from proxy.living import ask, until, with_agent
 from proxy.tables import make_fleet

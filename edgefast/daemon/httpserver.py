@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl, urlsplit
 import h11
 import msgspec
 
-from edgefast.proxy.address import EVERYWHERE, Address, family_of
+from edgefast.daemon.address import EVERYWHERE, Address, family_of
 
 __all__ = ["Handler", "HttpServer", "Reply", "Request", "bind_server"]
 

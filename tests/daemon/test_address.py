@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgefast.proxy.address import Address, check_ip, parse_address
+from edgefast.daemon.address import Address, check_ip, parse_address
 
 pytestmark = pytest.mark.pure
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from edgefast.proxy.address import EVERYWHERE, Address
-from edgefast.proxy.httpserver import HttpServer, Reply, Request, bind_server
+from edgefast.daemon.address import EVERYWHERE, Address
+from edgefast.daemon.httpserver import HttpServer, Reply, Request, bind_server
 
 LOOPBACK = Address("127.0.0.1", 0)
 Send = Callable[[bytes], Awaitable[bytes]]

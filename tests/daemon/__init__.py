@@ -1,0 +1,1 @@
+"""Tests of what every long-running process has."""
