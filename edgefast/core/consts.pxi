@@ -30,6 +30,10 @@ cdef enum:
     LIMIT_PART = 128  # bytes of a distinct value in a counter's key; longer ones are digested
     LIMIT_MOST = 65535  # requests that one check counts: the script takes two bytes
     LIMIT_BATCH = 512  # counters asked for at once
+    LIMIT_ALONE = 4  # requests under way below which the next ones do not wait for their answers
+    NAME_HEAD = 8  # bytes of "ef:{xx}:" before a key in Redis
+    TERM_WORDS = 18  # bytes of a key's argument as a bulk string
+    ANSWER_SIZE = 18  # bytes of window.lua's answer for a key
     LIMIT_SPENT = 65536  # counters remembered as spent
     PROXY_LINE = 108  # PROXY protocol v1 line, from its specification 2.1
     PROXY_V2_MAX = 4096  # PROXY protocol v2 block with TLVs

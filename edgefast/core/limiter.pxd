@@ -1,18 +1,28 @@
 # Counters asked for, together, once per turn of the loop.
 
+# Checks that went out together.
+cdef class Batch:
+    cdef:
+        int left                # checks without an answer
+        int64_t sent            # us
+        int64_t sent_ms         # Wheel.now
+
+
 # One counter in one batch.
 cdef class Check:
     cdef:
         readonly bytes key
         readonly uint32_t n, limit, unit
         readonly bint sliding
-        int64_t batch
+        Batch batch
         int64_t due             # ms; the first of its requests has waited long enough
-        bint done
+        bint done, graced
         uint32_t admitted, remaining
         int64_t reset_ms
         uint64_t window
-        list waiters            # Exchange (None: counted only), Limit, Exchange, Limit, ... in the order of arrival
+        Exchange ex             # the first request; None: counted only
+        Limit of                # its limit
+        list more               # Exchange or None, Limit, Exchange or None, ... of those that came later; mostly None
 
 
 # A counter that is at its end until a moment: no need to ask.
@@ -33,14 +43,10 @@ cdef class Limiter:
         bint fail_closed
         dict turn               # key -> Check of this turn
         list queue              # the same, in order
-        list in_flight          # the batch under way
+        list in_flight          # what is under way, in order; some at the front may have their answer
+        Py_ssize_t oldest       # before this place all have it
         bint scheduled
-        int64_t batch           # number of the batch under way, or of the last one
-        int64_t graced          # number of the batch that was given a last look
-        int flying              # those of its checks without an answer
-        int64_t sent            # us
-        int64_t sent_ms
-        int64_t deadline        # ms
+        int flying              # requests whose answers are under way
         object timer
         dict spent              # key -> Spent
 
@@ -49,9 +55,13 @@ cdef class Limiter:
     cdef bint take_now(self, Verdict verdict, Limit limit, bytes key) except -1
     cdef int send(self) except -1
     cdef int give_up(self) except -1
-    cdef int landed_all(self, int64_t took) except -1
+    cdef Check find_oldest(self)
+    cdef int land(self, Check check, int64_t now) except -1
+    cdef int go_on(self) except -1
     cdef int answer(self, Check check, int64_t took) except -1
+    cdef int answer_one(self, Check check, uint32_t place, Exchange ex, Limit limit, int64_t took) except -1
     cdef int one_less(self, Exchange ex) except -1
     cdef int refuse_all(self, list checks) except -1
+    cdef int refuse_one(self, Exchange ex, Limit limit) except -1
     cdef int on_error(self, Verdict verdict, Limit limit) except -1
     cdef int note_spent(self, Check check) except -1

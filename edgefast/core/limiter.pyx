@@ -1,40 +1,74 @@
 # The limiter: who is counted, by which store, and when the answer is there.
 #
 # In: requests that matched a rule with limits. Out: pass, 429, or a wait for the store. With the memory store a check is a call into
-# csrc/limit.c. With Redis all checks of one turn of the loop become one batch: equal keys are one check, only one batch is under way,
-# what comes meanwhile is the next one. A waiting request costs no task, future or timer of its own. The store has one deadline; past
-# it, or while it is known to be down, the policy answers.
+# csrc/limit.c. With Redis all checks of one turn of the loop become one batch: equal keys are one check. While few requests wait for
+# the store the next turn's batch follows at once; while many do, it waits until they have their answers, and grows. A waiting request
+# costs no task, future or timer of its own. The store has one deadline; past it, or while it is known to be down, the policy answers.
 
 cdef class Check:
-    @property
-    def name(self):
-        """The key's words in a call to Redis, as they go out (ratelimit/script.py name_words)."""
-        cdef char text[32]
-        cdef Py_ssize_t length = PyBytes_GET_SIZE(self.key)
-        cdef int n = snprintf(
-            text, sizeof(text), "$%zu\r\nef:{%02x}:", <size_t>(length + 8),
-            ef_crc32(<const uint8_t *>PyBytes_AS_STRING(self.key), length) & 63
-        )
-        cdef bytes words = PyBytes_FromStringAndSize(NULL, n + length + 2)
-        cdef char *to = PyBytes_AS_STRING(words)
-        memcpy(to, text, n)
-        memcpy(to + n, PyBytes_AS_STRING(self.key), length)
-        memcpy(to + n + length, b"\r\n", 2)
+    def pack(self, list checks):
+        """The names and then the terms of `checks`, as a call to Redis wants them (ratelimit/script.py pack_words)."""
+        cdef Check check
+        cdef Py_ssize_t size = 0, length
+        cdef bytes words
+        cdef char *to
+        cdef uint32_t tag
+        for check in checks:
+            length = PyBytes_GET_SIZE(check.key) + NAME_HEAD
+            size += 1 + count_digits(length) + 2 + length + 2 + TERM_WORDS
+        words = PyBytes_FromStringAndSize(NULL, size)
+        to = PyBytes_AS_STRING(words)
+        for check in checks:
+            length = PyBytes_GET_SIZE(check.key)
+            tag = ef_crc32(<const uint8_t *>PyBytes_AS_STRING(check.key), length) & 63
+            to[0] = b"$"
+            to = write_number(to + 1, length + NAME_HEAD)
+            memcpy(to, b"\r\nef:{..}:", 2 + NAME_HEAD)
+            to[6] = HEX[tag >> 4]
+            to[7] = HEX[tag & 15]
+            memcpy(to + 2 + NAME_HEAD, PyBytes_AS_STRING(check.key), length)
+            to += 2 + NAME_HEAD + length
+            memcpy(to, b"\r\n", 2)
+            to += 2
+        for check in checks:
+            memcpy(to, b"$11\r\n", 5)
+            write_term(to + 5, check)
+            memcpy(to + 16, b"\r\n", 2)
+            to += TERM_WORDS
+        assert to - PyBytes_AS_STRING(words) == size
         return words
 
-    @property
-    def terms(self):
-        """n, limit, unit, sliding as window.lua unpacks them (ratelimit/script.py term_words)."""
-        cdef char text[18]
-        cdef uint16_t n = <uint16_t>self.n
-        cdef uint8_t sliding = self.sliding
-        memcpy(text, b"$11\r\n", 5)
-        memcpy(text + 5, &n, 2)
-        memcpy(text + 7, &self.limit, 4)
-        memcpy(text + 11, &self.unit, 4)
-        text[15] = <char>sliding
-        memcpy(text + 16, b"\r\n", 2)
-        return PyBytes_FromStringAndSize(text, 18)
+
+cdef const char *HEX = b"0123456789abcdef"
+
+
+cdef int count_digits(Py_ssize_t number) noexcept:
+    cdef int count = 1
+    while number >= 10:
+        number //= 10
+        count += 1
+    return count
+
+
+cdef char *write_number(char *to, Py_ssize_t number) noexcept:
+    cdef int count = count_digits(number), i
+    for i in range(count - 1, -1, -1):
+        to[i] = <char>(48 + number % 10)
+        number //= 10
+    return to + count
+
+
+cdef void write_term(char *to, Check check) noexcept:
+    """n, limit, unit, sliding: "<I2I4I4I1" of window.lua."""
+    cdef uint16_t n = <uint16_t>check.n
+    memcpy(to, &n, 2)
+    memcpy(to + 2, &check.limit, 4)
+    memcpy(to + 6, &check.unit, 4)
+    to[10] = <char>check.sliding
+
+
+cdef class Batch:
+    pass
 
 
 cdef class Spent:
@@ -55,6 +89,7 @@ cdef class Limiter:
         self.turn = {}
         self.queue = []
         self.in_flight = []
+        self.oldest = 0
         self.spent = {}
 
     def use(self, store, int64_t timeout, bint fail_closed):
@@ -136,27 +171,31 @@ cdef class Limiter:
             check.unit = limit.unit
             check.sliding = limit.sliding
             check.due = self.engine.wheel.now + self.timeout
-            check.waiters = [ex, limit]
+            check.ex = ex
+            check.of = limit
             check.n = 1
             self.turn[key] = check
             self.queue.append(check)
         else:
             check.n += 1
-            check.waiters.append(ex)
-            check.waiters.append(limit)
-        if not self.flying and not self.scheduled:
+            if check.more is None:
+                check.more = []
+            check.more.append(ex)
+            check.more.append(limit)
+        if not self.scheduled and self.flying < LIMIT_ALONE:
             self.scheduled = True
             self.engine.loop.call_soon(self._on_turn)
         return 0
 
     def _on_turn(self):
         self.scheduled = False
-        if not self.flying and self.queue:
+        if self.queue and self.flying < LIMIT_ALONE:
             self.send()
 
     cdef int send(self) except -1:
         """One batch, of all that came since the last one left."""
         cdef Check check
+        cdef Batch batch
         cdef list checks = self.queue
         if len(checks) > LIMIT_BATCH:
             self.queue = checks[LIMIT_BATCH:]
@@ -171,34 +210,55 @@ cdef class Limiter:
             self.queue = []
             self.turn = {}
             return self.refuse_all(checks)
-        self.batch += 1
-        self.flying = <int>len(checks)
-        self.in_flight = checks
-        for check in checks:
-            check.batch = self.batch
         self.engine.wheel.refresh()
-        self.sent = now_us()
-        self.sent_ms = self.engine.wheel.now
-        self.deadline = (<Check>checks[0]).due  # whoever came first has waited longest, maybe for the batch before
+        batch = Batch.__new__(Batch)
+        batch.sent = now_us()
+        batch.sent_ms = self.engine.wheel.now
+        batch.left = <int>len(checks)
+        for check in checks:
+            check.batch = batch
+            self.flying += <int>check.n
+        if self.oldest == len(self.in_flight):
+            self.oldest = 0
+            self.in_flight = checks[:]
+        else:
+            self.in_flight += checks
         if self.timer is None:
-            self.timer = self.engine.loop.call_later(max(self.deadline - self.sent_ms, 1) / 1000.0, self._on_timer)
+            check = checks[0]
+            self.timer = self.engine.loop.call_later(max(check.due - batch.sent_ms, 1) / 1000.0, self._on_timer)
         self.engine.count(G_LIMIT_BATCHES)
         self.store.submit(checks)
         return 0
 
+    cdef Check find_oldest(self):
+        """The check that has waited longest for its answer; None: nothing is under way."""
+        cdef Check check
+        while self.oldest < len(self.in_flight):
+            check = self.in_flight[self.oldest]
+            if not check.done:
+                if self.oldest > LIMIT_BATCH:  # a store that is never idle must not make this grow
+                    del self.in_flight[:self.oldest]
+                    self.oldest = 0
+                return check
+            self.oldest += 1
+        self.in_flight = []
+        self.oldest = 0
+        return None
+
     def _on_timer(self):
-        """One timer for all batches: it looks at the deadline of the one under way."""
+        """One timer for all that is under way: it looks at whoever has waited longest, maybe for a batch before."""
         cdef int64_t now = self.engine.wheel.refresh()
+        cdef Check check = self.find_oldest()
         self.timer = None
-        if not self.flying:
+        if check is None:
             return
-        if now < self.deadline:
-            self.timer = self.engine.loop.call_later((self.deadline - now) / 1000.0, self._on_timer)
+        if now < check.due:
+            self.timer = self.engine.loop.call_later((check.due - now) / 1000.0, self._on_timer)
             return
-        if self.graced != self.batch:
+        if not check.graced:
             # A worker that was held up for that long finds this timer first and the answer in its socket afterwards: a timer
             # of a millisecond lets the loop look at its sockets once.
-            self.graced = self.batch
+            check.graced = True
             self.timer = self.engine.loop.call_later(0.001, self._on_timer)
             return
         self.engine.count(G_LIMIT_TIMEOUTS)
@@ -208,81 +268,86 @@ cdef class Limiter:
     cdef int give_up(self) except -1:
         """By policy: what is under way, and what waits behind it; that has waited for the store as well."""
         cdef list lost = self.in_flight + self.queue
-        self.batch += 1
         self.flying = 0
         self.in_flight = []
+        self.oldest = 0
         self.queue = []
         self.turn = {}
         return self.refuse_all(lost)
 
-    def settle(self, list checks, list values):
-        """The store's answer to checks of one batch: admitted, remaining, reset_ms, window for each."""
+    def settle(self, list checks, bytes answers):
+        """The store's answer to checks that went out together: 18 bytes for each, as ratelimit/script.py reads them."""
         cdef Check check
         cdef Py_ssize_t i
-        cdef int64_t took = now_us() - self.sent
+        cdef int64_t now = now_us()
         cdef list landed = []
+        cdef const char *at = PyBytes_AS_STRING(answers)
+        if PyBytes_GET_SIZE(answers) != ANSWER_SIZE * PyList_GET_SIZE(checks):
+            raise ValueError("not one answer for each check")
         self.engine.wheel.refresh()
-        for i in range(len(checks)):
+        for i in range(PyList_GET_SIZE(checks)):
             check = checks[i]
-            if check.batch != self.batch or check.done:  # late
+            if check.done:  # late
                 continue
             check.done = True
-            self.flying -= 1
-            check.admitted = values[4 * i]
-            check.remaining = values[4 * i + 1]
-            check.reset_ms = values[4 * i + 2]
-            check.window = values[4 * i + 3]
+            self.land(check, now)
+            memcpy(&check.admitted, at + ANSWER_SIZE * i, 4)
+            memcpy(&check.remaining, at + ANSWER_SIZE * i + 4, 4)
+            memcpy(&check.reset_ms, at + ANSWER_SIZE * i + 8, 5)
+            memcpy(&check.window, at + ANSWER_SIZE * i + 13, 5)
             if check.remaining == 0 and check.reset_ms > 0:
                 self.note_spent(check)
             landed.append(check)
-        if landed and not self.flying:
-            self.landed_all(took)
+        self.go_on()
         for check in landed:
-            self.answer(check, took)
+            self.answer(check, now - check.batch.sent)
 
     def fail(self, list checks, str reason):
-        """The store cannot answer these checks of one batch."""
+        """The store cannot answer these checks, which went out together."""
         cdef Check check
+        cdef int64_t now = now_us()
         cdef list lost = []
         for check in checks:
-            if check.batch == self.batch and not check.done:
-                self.flying -= 1
+            if not check.done:  # else late
+                self.land(check, now)
                 lost.append(check)
-        if not lost:  # late
-            return
-        self.engine.count(G_LIMIT_STORE_ERRORS)
-        if not self.flying:
-            self.landed_all(now_us() - self.sent)
-        self.refuse_all(lost)
+        if lost:
+            self.engine.count(G_LIMIT_STORE_ERRORS)
+            self.go_on()
+            self.refuse_all(lost)
 
-    cdef int landed_all(self, int64_t took) except -1:
-        """The batch is over. The next one leaves first: the store works while the answers go out."""
-        self.engine.count_n(G_LIMIT_STORE_US, took)
-        self.in_flight = []
-        return self.send() if self.queue else 0
+    cdef int land(self, Check check, int64_t now) except -1:
+        """Its answer is here."""
+        self.flying -= <int>check.n
+        check.batch.left -= 1
+        if check.batch.left == 0:
+            self.engine.count_n(G_LIMIT_STORE_US, now - check.batch.sent)
+        return 0
+
+    cdef int go_on(self) except -1:
+        """The next batch leaves first: the store works while the answers go out."""
+        return self.send() if self.queue and self.flying < LIMIT_ALONE else 0
 
     cdef int answer(self, Check check, int64_t took) except -1:
         """Those who came first pass."""
-        cdef Exchange ex
-        cdef Limit limit
-        cdef uint32_t place = 0
-        cdef bint over
         cdef Py_ssize_t i
-        for i in range(0, PyList_GET_SIZE(check.waiters), 2):
-            ex = <Exchange>PyList_GET_ITEM(check.waiters, i)
-            limit = <Limit>PyList_GET_ITEM(check.waiters, i + 1)
-            over = place >= check.admitted
-            ef_stat_add(&limit.row.cells[L_STORE_US], took)
-            if ex is None:
-                limit.count(over)
-            else:
-                ex.verdict.take(
-                    limit, over, check.remaining if over else check.remaining + (check.admitted - 1 - place), check.reset_ms,
-                    check.window
-                )
-                self.one_less(ex)
-            place += 1
+        self.answer_one(check, 0, check.ex, check.of, took)
+        if check.more is not None:
+            for i in range(0, PyList_GET_SIZE(check.more), 2):
+                self.answer_one(check, <uint32_t>(1 + i // 2), <Exchange>PyList_GET_ITEM(check.more, i),
+                                <Limit>PyList_GET_ITEM(check.more, i + 1), took)
         return 0
+
+    cdef int answer_one(self, Check check, uint32_t place, Exchange ex, Limit limit, int64_t took) except -1:
+        cdef bint over = place >= check.admitted
+        ef_stat_add(&limit.row.cells[L_STORE_US], took)
+        if ex is None:
+            limit.count(over)
+            return 0
+        ex.verdict.take(
+            limit, over, check.remaining if over else check.remaining + (check.admitted - 1 - place), check.reset_ms, check.window
+        )
+        return self.one_less(ex)
 
     cdef int one_less(self, Exchange ex) except -1:
         ex.verdict.left -= 1
@@ -297,20 +362,23 @@ cdef class Limiter:
     cdef int refuse_all(self, list checks) except -1:
         """No answer will come for these."""
         cdef Check check
-        cdef Exchange ex
         cdef Py_ssize_t i
         for check in checks:
             if check.done:
                 continue
             check.done = True
-            for i in range(0, PyList_GET_SIZE(check.waiters), 2):
-                ex = <Exchange>PyList_GET_ITEM(check.waiters, i)
-                if ex is None:
-                    ef_stat_add(&(<Limit>PyList_GET_ITEM(check.waiters, i + 1)).row.cells[L_ERROR], 1)
-                else:
-                    self.on_error(ex.verdict, <Limit>PyList_GET_ITEM(check.waiters, i + 1))
-                    self.one_less(ex)
+            self.refuse_one(check.ex, check.of)
+            if check.more is not None:
+                for i in range(0, PyList_GET_SIZE(check.more), 2):
+                    self.refuse_one(<Exchange>PyList_GET_ITEM(check.more, i), <Limit>PyList_GET_ITEM(check.more, i + 1))
         return 0
+
+    cdef int refuse_one(self, Exchange ex, Limit limit) except -1:
+        if ex is None:
+            ef_stat_add(&limit.row.cells[L_ERROR], 1)
+            return 0
+        self.on_error(ex.verdict, limit)
+        return self.one_less(ex)
 
     cdef int on_error(self, Verdict verdict, Limit limit) except -1:
         ef_stat_add(&limit.row.cells[L_ERROR], 1)
@@ -330,7 +398,7 @@ cdef class Limiter:
                 self.spent.clear()
         spent = Spent.__new__(Spent)
         spent.limit = check.limit
-        spent.until = self.sent_ms + check.reset_ms
+        spent.until = check.batch.sent_ms + check.reset_ms
         spent.window = check.window
         self.spent[check.key] = spent
         return 0

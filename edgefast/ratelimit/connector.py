@@ -20,7 +20,7 @@ from edgefast.ratelimit.link import Link
 from edgefast.ratelimit.names import Names, split_address
 from edgefast.ratelimit.redis_tls import make_context
 from edgefast.ratelimit.refusal import CODES, Refusal, Refused, read_refusal
-from edgefast.ratelimit.script import LOAD, SHA, pack_probe
+from edgefast.ratelimit.script import ANSWER_SIZE, LOAD, SHA, pack_probe
 
 if TYPE_CHECKING:
     from redis.asyncio.connection import Connection
@@ -49,7 +49,7 @@ class Connector:
             if tag is not None:
                 async with asyncio.timeout(config.timeout / 1000):
                     answer = await link.ask(pack_probe(tag))
-                if not isinstance(answer, list):
+                if not isinstance(answer, bytes) or len(answer) != ANSWER_SIZE:
                     raise Refused(self._read(answer))
         except BaseException:
             link.close()

@@ -8,14 +8,14 @@ Must never: call the desk from inside `submit`, `abandon` or `close`, but for re
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from edgefast.ratelimit.call import Call, cut_calls
 from edgefast.ratelimit.keeper import Keeper
 from edgefast.ratelimit.link import Link
 from edgefast.ratelimit.refusal import Refusal, read_refusal
-from edgefast.ratelimit.script import LOAD, Check
+from edgefast.ratelimit.script import ANSWER_SIZE, LOAD, Check
 
 __all__ = ["CLOSED", "Desk", "Primary"]
 
@@ -31,8 +31,8 @@ class Desk(Protocol):
     """Who submitted the calls."""
 
     @property
-    def settle(self) -> Callable[[list[Check], Sequence[int]], object]:
-        """Takes four numbers for each check; may submit."""
+    def settle(self) -> Callable[[list[Check], bytes], object]:
+        """Takes the answers to all of these checks (script.py); may submit."""
 
     def refuse(self, checks: list[Check], refusal: Refusal) -> None:
         """Nothing came of them."""
@@ -158,7 +158,7 @@ class Primary:
     # --- replies ----------------------------------------------------------------------------------------------------
 
     def _on_reply(self, call: Call, reply: Any) -> None:
-        if type(reply) is list and len(reply) == 4 * len(call.checks):
+        if type(reply) is bytes and len(reply) == ANSWER_SIZE * len(call.checks):
             if self.keeper.breaker.failures:
                 self.keeper.breaker.on_success()
                 self._desk.note(self, None)

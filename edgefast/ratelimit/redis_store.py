@@ -1,7 +1,7 @@
 """Counters in Redis (or Valkey), shared by every worker of every replica: what the engine talks to.
 
-In: batches of checks; at most one is under way at a time. Out: for each check exactly one of `settle` and `fail`, unless the
-engine abandons it first. A batch may come back in parts, one per call: over 512 checks, or with a Cluster. Neither is called
+In: batches of checks; several may be under way. Out: for each check exactly one of `settle` and `fail`, unless the engine
+abandons all first. A batch may come back in parts, one per call: over 512 checks, or with a Cluster. Neither is called
 from inside `submit`, `abandon` or `close`; both may submit the next batch. There is no task, future or timer per batch: it is
 packed and written in `submit` and settled in the turn its reply arrives. Connecting, finding primaries and trying again is
 one long-lived task per primary. Measured with uvloop and a Redis 7 on loopback, CPU of the worker, system calls included:
@@ -12,7 +12,7 @@ Must never: block, raise for what the store does, or show a secret.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from edgefast import ir
 from edgefast.ratelimit.call import Call
@@ -35,10 +35,10 @@ class RedisStore:
     def __init__(
         self,
         config: ir.RateLimitStore,
-        settle: Callable[[list[Check], Sequence[int]], object],
+        settle: Callable[[list[Check], bytes], object],
         fail: Callable[[list[Check], str], object],
     ) -> None:
-        """`settle` gets admitted, remaining, reset (ms) and window (Unix seconds) for each check; `fail` a reason."""
+        """`settle` gets the answers to all of some checks (script.py read_answers); `fail` a reason."""
         self.settle = settle
         self.available = True  # False while the breaker is open: nothing would come of a batch
         self._fail = fail
@@ -61,7 +61,7 @@ class RedisStore:
         self._places.submit(checks)
 
     def abandon(self) -> None:
-        """Drop the batch under way, count a timeout, and drop the connections it was on."""
+        """Drop what is under way, count a timeout, and drop the connections it was on."""
         self._failing.clear()
         self._places.abandon()
 

@@ -1,7 +1,7 @@
 """The script of the Redis store and the calls of it, packed for the wire.
 
 In: checks. Out: bytes of `EVALSHA sha nkeys keys... arguments...`, one argument of 11 bytes for each key; the answer to it
-is four integers for each check. One pass, no object per check that outlives the call.
+is one string, ANSWER_SIZE bytes for each check, and goes to the engine as it is.
 Must never: change the order of the checks.
 """
 
@@ -11,22 +11,23 @@ from collections.abc import Callable, Sequence
 from hashlib import sha1
 from pathlib import Path
 from struct import Struct
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import hiredis
 
 from edgefast.ratelimit.tags import PROBES, redis_key
 
 __all__ = [
+    "ANSWER_SIZE",
     "LOAD",
     "MAX_KEYS",
     "SHA",
     "TEXT",
     "Check",
-    "name_words",
     "pack_checks",
     "pack_probe",
-    "term_words",
+    "pack_words",
+    "read_answers",
 ]
 
 TEXT = Path(__file__).with_name("window.lua").read_bytes()
@@ -40,6 +41,8 @@ MAX_KEYS = 512
 # hiredis types its argument as a tuple of one.
 _pack = cast(Callable[[tuple[bytes | int, ...]], bytes], hiredis.pack_command)
 _pack_terms = Struct("<HIIB").pack  # n, limit, unit, sliding: ARGV of window.lua
+_ANSWER = Struct("<II5s5s")  # the answer for a key
+ANSWER_SIZE = _ANSWER.size
 _PROBE_TERMS = _pack_terms(1, 2**32 - 1, 1, 0)
 
 
@@ -56,25 +59,27 @@ class Check(Protocol):
     def unit(self) -> int: ...  # seconds
     @property
     def sliding(self) -> bool: ...
-    @property
-    def name(self) -> bytes: ...  # name_words of the key
-    @property
-    def terms(self) -> bytes: ...  # term_words of the rest
+
+    def pack(self, checks: list[Any]) -> bytes: ...  # pack_words of these; all are of one class
 
 
-def name_words(key: bytes) -> bytes:
-    """What `Check.name` is: the key in Redis as a bulk string of the protocol."""
-    name = redis_key(key)
-    return b"$%d\r\n%b\r\n" % (len(name), name)
+def pack_words(checks: Sequence[Check]) -> bytes:
+    """What `Check.pack` does, in plain words: every key in Redis and then every argument, as bulk strings of the protocol."""
+    names = [redis_key(one.key) for one in checks]
+    terms = [_pack_terms(one.n, one.limit, one.unit, one.sliding) for one in checks]
+    return b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in (*names, *terms))
 
 
-def term_words(n: int, limit: int, unit: int, sliding: bool) -> bytes:
-    """What `Check.terms` is: the argument of a key as a bulk string."""
-    return b"$11\r\n%b\r\n" % _pack_terms(n, limit, unit, sliding)
+def read_answers(answers: bytes) -> list[tuple[int, int, int, int]]:
+    """Read admitted, remaining, reset (ms) and window (Unix seconds) of each check, as the engine does."""
+    return [
+        (admitted, remaining, int.from_bytes(reset, "little"), int.from_bytes(window, "little"))
+        for admitted, remaining, reset, window in _ANSWER.iter_unpack(answers)
+    ]
 
 
-def pack_checks(checks: Sequence[Check]) -> bytes:
-    """Pack one call for up to MAX_KEYS checks. Their words come ready from the engine: a key costs two look-ups here."""
+def pack_checks(checks: list[Check]) -> bytes:
+    """Pack one call for 1 to MAX_KEYS checks. Their words come from the engine."""
     count = b"%d" % len(checks)
     head = b"*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%b\r\n$%d\r\n%b\r\n" % (
         3 + 2 * len(checks),
@@ -82,7 +87,7 @@ def pack_checks(checks: Sequence[Check]) -> bytes:
         len(count),
         count,
     )
-    return b"".join((head, *[one.name for one in checks], *[one.terms for one in checks]))
+    return head + checks[0].pack(checks)
 
 
 def pack_probe(tag: int) -> bytes:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ratelimit.answers import pack_answer
+
 
 class HeldStore:
     """See the module's text. `answers`: (admitted, remaining, reset_ms, window) for a check."""
@@ -37,8 +39,7 @@ class HeldStore:
     def answer(self, batch: int = 0) -> None:
         """Answer a batch by counting."""
         checks = self.batches.pop(batch)
-        values = [value for check in checks for value in self._count(check)]
-        self._limiter.settle(checks, values)
+        self._limiter.settle(checks, b"".join(pack_answer(*self._count(check)) for check in checks))
 
     def fail(self) -> None:
         """The connection broke."""

@@ -13,6 +13,7 @@ from core.limit_store import HeldStore
 from core.limited import KEY, hold, limit, serve, statuses
 from core.world import World
 from edgefast import ir
+from ratelimit.answers import pack_answer
 
 
 async def ask_many(world: World, port: int, count: int, *headers: tuple[str, str]) -> list[Client]:
@@ -29,22 +30,57 @@ async def held_world(world: World, *limits: ir.RateLimit, **settings: Any) -> tu
     return store, await world.serve(fleet)
 
 
-async def test_one_batch_is_under_way_and_equal_keys_are_one_check(world: World) -> None:
-    store, port = await held_world(world, limit(4))
+def under_way(store: HeldStore) -> int:
+    return sum(check.n for checks in store.batches for check in checks)
+
+
+async def test_while_few_wait_the_next_batch_follows_at_once(world: World) -> None:
+    store, port = await held_world(world, limit(1))
     first = await ask_many(world, port, 1)
     await world.until(lambda: store.batches)
-    rest = await ask_many(world, port, 5)
-    await world.until(lambda: world.engine.active == 6)
-    await world.turns()
-    assert len(store.batches) == 1
+    second = await ask_many(world, port, 1)
+    await world.until(lambda: len(store.batches) == 2)
     store.answer()
-    await world.until(lambda: store.batches)
-    (check,) = store.batches[0]
-    assert (check.n, check.limit, check.unit, check.sliding) == (5, 4, 3600, False)
+    assert (await first[0].response()).status == 200
     store.answer()
-    assert [(await client.response()).status for client in first + rest] == [200] * 4 + [429] * 2
+    assert (await second[0].response()).status == 429
     assert world.counters["limit_batches"] == 2
     assert world.counters["limit_store_us"] > 0
+
+
+async def test_while_many_wait_the_next_batch_grows_and_equal_keys_are_one_check(
+    world: World,
+) -> None:
+    store, port = await held_world(world, limit(6))
+    first = await ask_many(world, port, 4)
+    await world.until(lambda: under_way(store) == 4)
+    rest = await ask_many(world, port, 5)
+    await world.until(lambda: world.engine.active == 9)
+    await world.turns()
+    assert under_way(store) == 4
+    before = len(store.batches)
+    for _ in range(before):
+        store.answer()
+    await world.until(lambda: store.batches)
+    (check,) = store.batches[0]
+    assert (check.n, check.limit, check.unit, check.sliding) == (5, 6, 3600, False)
+    store.answer()
+    assert [(await client.response()).status for client in first + rest] == [200] * 6 + [429] * 3
+    assert world.counters["limit_batches"] == before + 1
+
+
+async def test_the_one_that_waits_longest_has_the_deadline(world: World) -> None:
+    store, port = await held_world(world, limit(9), timeout=300)
+    (first,) = await ask_many(world, port, 1)
+    await world.until(lambda: store.batches)
+    (second,) = await ask_many(world, port, 1)
+    await world.until(lambda: len(store.batches) == 2)
+    store.answer()
+    assert (await first.response()).status == 200
+    assert store.abandoned == 0
+    assert (await second.response()).status == 200  # passes, by policy
+    assert store.abandoned == 1
+    assert [line["flags"] for line in world.lines()] == ["", "RLSE"]
 
 
 async def test_spent_counters_are_not_asked_for(world: World) -> None:
@@ -78,7 +114,7 @@ async def test_a_store_that_is_silent(world: World, fail_closed: bool) -> None:
     assert {line["flags"] for line in world.lines()} == {"RLSE"}
     assert world.counters.limit("ns/limits#0")["error"] == 2
     for checks in store.batches:  # a late answer changes nothing
-        world.engine.limiter.settle(checks, [1, 0, 1000, 0] * len(checks))
+        world.engine.limiter.settle(checks, pack_answer(1, 0, 1000, 0) * len(checks))
 
 
 @pytest.mark.parametrize("fail_closed", [False, True])
@@ -219,14 +255,15 @@ async def test_nobody_is_forgotten_when_the_store_goes_down_behind_a_full_batch(
     world: World,
 ) -> None:
     store, port = await held_world(world, limit(5, distinct_headers=("x-user",)))
-    first = await ask_many(world, port, 1, ("x-user", "first"))
-    await world.until(lambda: store.batches)
+    first = await ask_many(world, port, 4, ("x-user", "first"))
+    await world.until(lambda: under_way(store) == 4)
     clients = []
     for number in range(600):
         clients += await ask_many(world, port, 1, ("x-user", str(number)))
-    await world.until(lambda: world.engine.active == 601)
+    await world.until(lambda: world.engine.active == 604)
     store.available = False
-    store.answer()
+    while store.batches:
+        store.answer()
     for client in first + clients:
         assert (await client.response()).status == 200
     assert store.batches == []
@@ -235,13 +272,13 @@ async def test_nobody_is_forgotten_when_the_store_goes_down_behind_a_full_batch(
 async def test_the_time_of_a_request_begins_when_it_comes(world: World) -> None:
     """Not when the batch before it has been given up."""
     store, port = await held_world(world, limit(5, distinct_headers=("x-user",)), timeout=300)
-    first = await ask_many(world, port, 1, ("x-user", "one"))
-    await world.until(lambda: store.batches)
-    second = await ask_many(world, port, 1, ("x-user", "two"))
-    await world.until(lambda: world.engine.active == 2)
-    answers = [(await client.response()).status for client in first + second]
-    assert answers == [200, 200]
-    assert len(store.batches) == 1, "the second was never asked for: its time was over as well"
+    first = await ask_many(world, port, 4, ("x-user", "one"))
+    await world.until(lambda: under_way(store) == 4)
+    last = await ask_many(world, port, 1, ("x-user", "two"))
+    await world.until(lambda: world.engine.active == 5)
+    answers = [(await client.response()).status for client in first + last]
+    assert answers == [200] * 5
+    assert under_way(store) == 4, "the last was never asked for: its time was over as well"
 
 
 async def test_a_new_store_has_its_own_deadline(world: World) -> None:

@@ -9,7 +9,7 @@ from core.fleets import make_cluster, make_fleet, make_host, make_rule
 from core.limited import KEY, hold, limit, serve, statuses
 from core.world import World
 from edgefast import ir
-from edgefast.ratelimit.script import name_words, term_words
+from edgefast.ratelimit.script import pack_words
 
 
 async def test_the_first_n_pass(world: World) -> None:
@@ -97,8 +97,8 @@ async def test_checks_come_packed_as_the_script_reads_them(world: World, value: 
     await client.send(make_request(headers=[("x-a", value)]))
     await world.until(lambda: store.batches)
     (check,) = store.batches[0]
-    assert check.name == name_words(check.key)
-    assert check.terms == term_words(1, 4_000_000_000, 3600, True)
+    assert check.pack([check]) == pack_words([check])
+    assert (check.n, check.limit, check.unit, check.sliding) == (1, 4_000_000_000, 3600, True)
     store.answer()
     assert (await client.response()).status == 200
 

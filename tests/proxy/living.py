@@ -7,6 +7,7 @@ with a deadline; nothing sleeps for a fixed time to let something happen.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import sys
@@ -97,7 +98,8 @@ def all_children() -> set[int]:
     """Child processes of this process, those of session fixtures and zombies included."""
     found = set()
     for task in Path("/proc/self/task").iterdir():
-        found |= {int(pid) for pid in (task / "children").read_text().split()}
+        with contextlib.suppress(FileNotFoundError):  # a thread that has ended since
+            found |= {int(pid) for pid in (task / "children").read_text().split()}
     return found
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from edgefast import ir
 from edgefast.ratelimit.redis_store import RedisStore
-from edgefast.ratelimit.script import Check, name_words, term_words
+from edgefast.ratelimit.script import Check, pack_words, read_answers
 
 Numbers = tuple[int, int, int, int]
 Outcome = Numbers | str | None
@@ -32,13 +32,8 @@ class Ask:
     unit: int = 3600
     sliding: bool = False
 
-    @property
-    def name(self) -> bytes:
-        return name_words(self.key)
-
-    @property
-    def terms(self) -> bytes:
-        return term_words(self.n, self.limit, self.unit, self.sliding)
+    def pack(self, checks: list[Check]) -> bytes:
+        return pack_words(checks)
 
 
 def config_of(*addresses: str, **settings: Any) -> ir.RateLimitStore:
@@ -103,11 +98,9 @@ class Caller:
                 await asyncio.sleep(0)
         return outcomes
 
-    def _settle(self, checks: list[Check], values: Sequence[int]) -> None:
-        assert len(values) == 4 * len(checks)
-        for place, check in enumerate(checks):
-            admitted, remaining, reset, window = values[4 * place : 4 * place + 4]
-            self._answer(check, (admitted, remaining, reset, window))
+    def _settle(self, checks: list[Check], answers: bytes) -> None:
+        for check, numbers in zip(checks, read_answers(answers), strict=True):
+            self._answer(check, numbers)
 
     def _fail(self, checks: list[Check], reason: str) -> None:
         assert reason

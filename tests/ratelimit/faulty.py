@@ -13,6 +13,7 @@ from typing import Any
 import hiredis
 
 from edgefast.ratelimit.script import SHA
+from ratelimit.answers import pack_reply
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -98,7 +99,7 @@ class Told:
             return b"$40\r\n" + SHA + b"\r\n"
         assert words[0] == b"EVALSHA"
         if words[3].endswith(b":probe"):
-            return b"*4\r\n:1\r\n:1\r\n:1\r\n:1\r\n"
+            return pack_reply(1, 1, 1, 1)
         self.calls.append((number, int(words[2])))
         return self._answers.pop(0)
 

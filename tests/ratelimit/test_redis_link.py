@@ -8,12 +8,13 @@ import sys
 import pytest
 import uvloop
 
+from ratelimit.answers import pack_reply
 from ratelimit.caller import Ask, calling, config_of, until
 from ratelimit.faulty import Told, serving
 
 CHECK = Ask(b"counter", limit=1_000_000)
 
-_COUNTED = b"*4\r\n:1\r\n:9\r\n:1000\r\n:0\r\n"
+_COUNTED = pack_reply(1, 9, 1000, 0)
 _READONLY = b"-READONLY You can't write against a read only replica.\r\n"
 
 
@@ -49,7 +50,15 @@ def test_a_batch_that_may_have_been_counted_is_not_sent_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [b"*3\r\n:1\r\n:2\r\n:3\r\n", b"*0\r\n", b"+OK\r\n", b"$-1\r\n", b":4\r\n"]
+    "answer",
+    [
+        b"*1\r\n$18\r\n" + b"x" * 18 + b"\r\n",
+        b"$17\r\n" + b"x" * 17 + b"\r\n",
+        b"*0\r\n",
+        b"+OK\r\n",
+        b"$-1\r\n",
+        b":4\r\n",
+    ],
 )
 def test_an_answer_of_another_shape_fails_the_batch(answer: bytes) -> None:
     async def talk() -> None:

@@ -14,7 +14,7 @@ import uvloop
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from edgefast.ratelimit.script import MAX_KEYS, TEXT
+from edgefast.ratelimit.script import MAX_KEYS, TEXT, read_answers
 from edgefast.ratelimit.tags import redis_key
 from ratelimit.caller import Ask, calling, config_of
 from ratelimit.reference import UNITS, ReferenceStore
@@ -43,9 +43,7 @@ def timed(client: Any) -> Any:
         terms = [struct.pack("<HIIB", one.n, one.limit, one.unit, one.sliding) for one in checks]
         clock = [now_ms // 1000, now_ms % 1000 * 1000 + 999]
         keys = [redis_key(one.key) for one in checks]
-        flat = client.eval(text, len(keys), *keys, *terms, *clock)
-        assert len(flat) == 4 * len(checks)
-        return [(*flat[at : at + 4],) for at in range(0, len(flat), 4)]
+        return read_answers(client.eval(text, len(keys), *keys, *terms, *clock))
 
     return take
 
