@@ -1,10 +1,11 @@
-# Images of edgefast. Targets: `proxy` (default) and `controller`.
+# Images of edgefast. Targets: `proxy` (default: the data plane, and standalone) and `controller` (the control plane).
 #
 #   docker build --target proxy -t edgefast .
+#   docker build --target controller -t edgefast-controller .
 #   docker run --read-only -v $PWD/examples:/etc/edgefast:ro -p 8080:8080 edgefast run -f /etc/edgefast/quickstart.yaml
 #
-# Runs as 65532:65532 and needs no writable file system; a volume on /var/lib/edgefast (--state-dir) is optional.
-# Probes and Prometheus reach 19003 and 19001 from outside; admin (19000) is on loopback inside.
+# Both run as 65532:65532 and need no writable file system; a volume on /var/lib/edgefast (--state-dir) is optional.
+# Probes and Prometheus reach 19003 (8081 of the controller) and 19001 from outside; admin (19000) is on loopback inside.
 # BASE is any Debian-like image with Python 3.11 or newer; the same one is used to build and to run. Without a container
 # engine, and without a registry to pull BASE from: make image.
 
@@ -23,21 +24,34 @@ COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE ./
 COPY csrc csrc
 COPY edgefast edgefast
 COPY controller controller
-RUN /opt/edgefast/bin/python -m pip install --no-cache-dir . \
+# Compiled once; each target installs the wheel with what it alone needs.
+RUN /opt/edgefast/bin/python -m pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+
+FROM build AS proxy-packages
+RUN wheel=$(ls /wheels/*.whl) \
+ && /opt/edgefast/bin/python -m pip install --no-cache-dir "$wheel[xds]" \
+ && /opt/edgefast/bin/python -m pip uninstall --yes pip
+
+FROM build AS controller-packages
+RUN wheel=$(ls /wheels/*.whl) \
+ && /opt/edgefast/bin/python -m pip install --no-cache-dir "$wheel[controller]" \
  && /opt/edgefast/bin/python -m pip uninstall --yes pip
 
 FROM ${BASE} AS runtime
 ENV PATH=/opt/edgefast/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 RUN mkdir -p /var/lib/edgefast && chown 65532:65532 /var/lib/edgefast
-COPY --from=build /opt/edgefast /opt/edgefast
 WORKDIR /
 USER 65532:65532
 STOPSIGNAL SIGTERM
 
 FROM runtime AS controller
+COPY --from=controller-packages /opt/edgefast /opt/edgefast
+EXPOSE 8081 18000 18001 18002 19001
 ENTRYPOINT ["edgefast-controller"]
+CMD ["run"]
 
 FROM runtime AS proxy
+COPY --from=proxy-packages /opt/edgefast /opt/edgefast
 EXPOSE 8080 8443 19001 19003
 ENTRYPOINT ["edgefast"]
 CMD ["run", "-f", "/etc/edgefast"]

@@ -18,17 +18,21 @@ FILE ?= examples/quickstart.yaml
 ARGS ?=
 SECONDS_PER_TARGET ?= 60
 
-C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch])
+C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch] tests/cluster/world/native/*.[ch])
 NATIVE := setup.py $(wildcard csrc/*.c csrc/*.h csrc/internal/*.h edgefast/core/*.pyx edgefast/core/*.pxd edgefast/core/*.pxi) \
           edgefast/table/csrc_build.py
 TEST_PACKAGES := clang clang-format curl faketime haproxy libclang-rt-dev nginx-light openssl redis-server
 BENCH_PACKAGES := haproxy nginx-light nghttp2-client redis-server wrk
 
-.PHONY: help run test lint heavy debug bench fuzz wheel image clean
+CLUSTER_PACKAGES := curl etcd-server gcc iproute2 libc6-dev nftables redis-server util-linux
+# Network namespaces are made by root alone.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
+
+.PHONY: help run test test-cluster test-conformance lint heavy debug bench fuzz wheel image clean
 .DELETE_ON_ERROR:
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile
 
 run: $(VENV)/.run build/.native ## the gateway on FILE=examples/quickstart.yaml, with its origins beside it
 	@exec $(BIN)/python examples/origin.py $(FILE) --run -- edgefast run -f $(FILE) $(ARGS)
@@ -45,8 +49,16 @@ lint: $(VENV)/.dev ## formatting, types, import contracts, C warnings
 	@clang-format --dry-run -Werror $(C_FILES)
 	@$(CC) -fsyntax-only -std=c11 -Wall -Wextra -Wconversion -Wshadow -Werror $(wildcard csrc/*.c)
 
+test-cluster: $(VENV)/.dev build/.native build/.cluster-packages ## the tests on a real Kubernetes control plane (root; Go 1.26 the first time)
+	@PYTHONPATH=tests $(BIN)/python -m cluster.tools
+	@$(AS_ROOT) $(BIN)/pytest -m cluster $(ARGS) </dev/null
+
+test-conformance: $(VENV)/.dev build/.native build/.cluster-packages ## the Gateway API's own suite on that control plane, in both modes (root)
+	@PYTHONPATH=tests $(BIN)/python -m cluster.tools
+	@$(AS_ROOT) env PYTHONPATH=tests $(BIN)/python -m cluster.conformance $(ARGS)
+
 heavy: $(VENV)/.dev build/.native build/.test-packages ## the tests that take minutes
-	@$(BIN)/pytest -n $(JOBS) -m heavy $(ARGS) </dev/null
+	@$(BIN)/pytest -n $(JOBS) -m "heavy and not cluster" $(ARGS) </dev/null
 
 debug: $(VENV)/.dev build/.test-packages ## the suite on a build with bounds checks, asserts, ASan and UBSan
 	@.ci/debug $(JOBS)
@@ -96,6 +108,10 @@ build/.native: $(NATIVE) | $(VENV)/.run
 
 build/.test-packages: Makefile
 	@.ci/packages $(TEST_PACKAGES)
+	@mkdir -p build && touch $@
+
+build/.cluster-packages: Makefile
+	@.ci/packages $(CLUSTER_PACKAGES)
 	@mkdir -p build && touch $@
 
 build/.bench-packages: Makefile

@@ -1,19 +1,198 @@
-"""The `edgefast-controller` command, which refuses: there is no controller in this version.
+"""The `edgefast-controller` command: `run` (the control plane), `certgen` (its first certificates), `version`.
 
-In: nothing. Out: one message on standard error and exit status 2. It must not start anything that looks like one.
+In: the command line. Out: a process that controls until SIGTERM; exit status 0 after an orderly end, 1 when it cannot start
+or go on, 2 for wrong usage or a configuration with mistakes. What is heavy is imported by the subcommand that needs it.
+Must never: hold logic of its own.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
 
-REFUSAL = (
-    "edgefast-controller: this version has no controller: nothing watches a cluster, writes statuses or starts proxies. "
-    "To serve Gateway API objects from files on this machine, use `edgefast run -f FILE|DIR`."
+import click
+
+from controller.options import Options
+from edgefast import __version__
+from edgefast.daemon.address import Address, parse_address
+from edgefast.daemon.logs import LEVELS
+
+__all__ = ["main"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def _address(_: click.Context, parameter: click.Parameter, value: str | None) -> Address | None:
+    if value is None:
+        return None
+    try:
+        return parse_address(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param=parameter) from None
+
+
+def _at(name: str, default: str | None, text: str) -> Callable[[F], F]:
+    return click.option(
+        name, default=default, show_default=True, metavar="ADDRESS", callback=_address, help=text
+    )
+
+
+def _cluster_options(command: F) -> F:
+    for option in (
+        click.option("--context", help="Context of the kubeconfig."),
+        click.option(
+            "--kubeconfig",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="Kubeconfig.  [default: the pod's ServiceAccount, $KUBECONFIG, ~/.kube/config]",
+        ),
+        click.option(
+            "--cluster-domain", default="cluster.local", show_default=True, help="DNS domain."
+        ),
+        click.option(
+            "--name", default="edge-gateway", show_default=True, help="Name of our Service."
+        ),
+        click.option(
+            "--namespace",
+            default="edge-gateway-system",
+            show_default=True,
+            help="Namespace of the controller.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def main() -> None:
+    """The control plane: watches a cluster, feeds proxies, writes statuses."""
+
+
+@main.command()
+def version() -> None:
+    """Show the version."""
+    click.echo(f"edgefast-controller {__version__}")
+
+
+@main.command()
+@_cluster_options
+@click.option("--overwrite", is_flag=True, help="Replace what exists: nothing old is trusted then.")
+@click.option("--rotate", is_flag=True, help="Announce a new authority; the old one leaves later.")
+def certgen(
+    namespace: str,
+    name: str,
+    cluster_domain: str,
+    kubeconfig: Path | None,
+    context: str | None,
+    overwrite: bool,
+    rotate: bool,
+) -> None:
+    """Make the authority and the controller's certificate; what exists is kept."""
+    import asyncio
+
+    from controller.certs.certgen import CertgenError
+    from controller.certs.certgen import certgen as make
+    from controller.kube.access import AccessError
+    from controller.kube.client import Kube
+    from controller.kube.errors import ApiError
+
+    async def work() -> list[str]:
+        async with await Kube.open(kubeconfig, context) as kube:
+            return await make(
+                kube,
+                namespace,
+                name=name,
+                domain=cluster_domain,
+                overwrite=overwrite,
+                rotate=rotate,
+            )
+
+    try:
+        for line in asyncio.run(work()):
+            click.echo(line)
+    except (AccessError, ApiError, CertgenError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+@main.command()
+@_cluster_options
+@click.option("--config", type=_FILE, metavar="FILE", help="EdgeGateway document; followed.")
+@click.option(
+    "--certs",
+    default="/certs",
+    show_default=True,
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="tls.crt, tls.key and ca.crt of the controller; followed.",
 )
+@click.option("--proxy-image", default="edgefast/proxy:latest", help="Image of proxies.")
+@click.option("--proxy-pull-policy", default="", help="imagePullPolicy of proxies.")
+@click.option("--proxy-pull-secret", multiple=True, help="imagePullSecrets of proxies.")
+@click.option("--pod-name", envvar="POD_NAME", default="edge-gateway", help="[env: POD_NAME]")
+@click.option("--pod-ip", envvar="POD_IP", default="127.0.0.1", help="[env: POD_IP]")
+@_at("--xds", ":18000", "Config stream; client certificates, or tokens in Gateway Namespace mode.")
+@_at("--xds-token", ":18001", "Config stream, tokens always; off switches it off.")
+@_at("--relay", ":18002", "Reports of other replicas; off switches it off.")
+@_at("--probes", ":8081", "/healthz and /readyz; off switches it off.")
+@_at("--metrics", ":19001", "/metrics; off switches it off.")
+@_at("--admin", None, "Dump, fleets, log level.  [default: as the configuration says]")
+@click.option("--log-level", type=click.Choice(LEVELS), help="[default: as the configuration says]")
+def run(
+    namespace: str,
+    name: str,
+    cluster_domain: str,
+    kubeconfig: Path | None,
+    context: str | None,
+    config: Path | None,
+    certs: Path,
+    proxy_image: str,
+    proxy_pull_policy: str,
+    proxy_pull_secret: tuple[str, ...],
+    pod_name: str,
+    pod_ip: str,
+    xds: Address | None,
+    xds_token: Address | None,
+    relay: Address | None,
+    probes: Address | None,
+    metrics: Address | None,
+    admin: Address | None,
+    log_level: str | None,
+) -> None:
+    """Control a cluster's gateways, until SIGTERM."""
+    # What gRPC's own threads have to say is said better by the rooms.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    options = Options(
+        config=config,
+        kubeconfig=kubeconfig,
+        context=context,
+        namespace=namespace,
+        name=name,
+        cluster_domain=cluster_domain,
+        certs=certs,
+        proxy_image=proxy_image,
+        proxy_pull_policy=proxy_pull_policy,
+        proxy_pull_secrets=proxy_pull_secret,
+        pod_name=pod_name,
+        pod_ip=pod_ip,
+        xds=xds,
+        xds_token=xds_token,
+        relay=relay,
+        probes=probes,
+        metrics=metrics,
+        admin=admin,
+    )
+    try:
+        from controller.serve import serve
+    except ModuleNotFoundError as error:
+        raise click.ClickException(
+            f"{error.name} is not installed: pip install 'edgefast[controller]'"
+        ) from None
+    sys.exit(serve(options, log_level))
 
 
-def main() -> int:
-    """Say what is missing and what to do instead."""
-    sys.stderr.write(REFUSAL + "\n")
-    return 2
+if __name__ == "__main__":
+    main()

@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def _own_logging() -> Iterator[None]:
     """Parts of the product own their process's loggers; the tests that follow get them back."""
-    loggers = [logging.getLogger(name) for name in ("edgefast", "asyncio")]
+    loggers = [logging.getLogger(name) for name in ("edgefast", "controller", "asyncio")]
     before = [(logger.handlers[:], logger.propagate, logger.level) for logger in loggers]
     yield
     for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):

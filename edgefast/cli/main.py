@@ -11,13 +11,24 @@ from importlib import import_module
 
 import click
 
+from edgefast import __version__
+
 #: Name -> (module, attribute, help line). The help line stands here so that help loads no subcommand.
 BUILT_IN: dict[str, tuple[str, str, str]] = {
     "run": ("edgefast.cli.run", "run", "Serve Gateway API objects from files."),
+    "proxy": ("edgefast.cli.proxy", "proxy", "Serve what a controller sends."),
     "check": ("edgefast.cli.check", "check", "Find problems in files: exit 0 none, 1 some."),
     "translate": ("edgefast.cli.translate", "translate", "Show what files are compiled to."),
+    "explain": ("edgefast.cli.explain", "explain_command", "Show why a request gets its answer."),
+    "diff": ("edgefast.cli.diff", "diff_command", "Show what changes for requests."),
     "dump": ("edgefast.cli.dump", "dump", "Show what a running proxy has applied."),
     "limits": ("edgefast.cli.limits", "limits", "Show who is limited, and what others have left."),
+    "shutdown": ("edgefast.cli.shutdown", "shutdown", "Drain a proxy; wait until it is done."),
+    "shutdown-manager": (
+        "edgefast.cli.shutdown",
+        "shutdown_manager",
+        "Hold a container's end up until its proxy is drained.",
+    ),
     "version": ("edgefast.cli.version", "version", "Show versions."),
 }
 
@@ -52,6 +63,7 @@ def _plugins() -> dict[str, click.Command]:
     return {point.name: point.load() for point in entry_points(group=GROUP)}
 
 
+@click.version_option(__version__, message="edgefast %(version)s")
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

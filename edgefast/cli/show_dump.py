@@ -26,7 +26,7 @@ def write_tables(dump: Any) -> None:
         f"table {table['version']}, {table['resources']} resources, accepted {table['accepted']}"
     )
     sections: tuple[tuple[list[str], Iterable[Row]], ...] = (
-        (["WORKER", "PID", "TABLE", "CONNECTIONS", "REQUESTS", "RESTARTS"], _workers(dump)),
+        (["WORKER", "PID", "TABLE", "CONNECTIONS", "ACTIVE", "RESTARTS"], _workers(dump)),
         (["LISTENER", "PROTOCOL", "PORT", "HOSTNAME", "VERSION"], _listeners(dump)),
         (["VIRTUAL HOST", "RULES", "VERSION"], _virtual_hosts(dump)),
         (["CLUSTER", "ENDPOINT", "HEALTHY", "ACTIVE", "IDLE", "EJECTIONS"], _endpoints(dump)),

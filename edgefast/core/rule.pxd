@@ -39,6 +39,7 @@ cdef class Cors:
 
     cdef bint allows(self, str origin)
     cdef bytes simple(self, str origin)
+    cdef list _exposed(self)
     cdef bytes preflight(self, str origin, str method, str headers)
 
 

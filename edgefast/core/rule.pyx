@@ -110,9 +110,13 @@ cdef class Cors:
             lines = ["access-control-allow-origin: " + origin, "vary: Origin"]
         if self.spec.allow_credentials:
             lines.append("access-control-allow-credentials: true")
-        if self.spec.expose_headers and not ("*" in self.spec.expose_headers and self.spec.allow_credentials):
-            lines.append("access-control-expose-headers: " + ", ".join(self.spec.expose_headers))
+        lines += self._exposed()
         return ("\r\n".join(lines) + "\r\n").encode("latin-1")
+
+    cdef list _exposed(self):
+        if not self.spec.expose_headers or ("*" in self.spec.expose_headers and self.spec.allow_credentials):
+            return []
+        return ["access-control-expose-headers: " + ", ".join(self.spec.expose_headers)]
 
     cdef bytes preflight(self, str origin, str method, str headers):
         """Lines for a preflight from an allowed origin. A wildcard is answered as asked when credentials are allowed, because
@@ -133,6 +137,7 @@ cdef class Cors:
             allowed = ([headers] if headers else []) if self.spec.allow_credentials else ["*"]
         if allowed:
             lines.append("access-control-allow-headers: " + ", ".join(allowed))
+        lines += self._exposed()  # browsers look for it in the actual answer only; others expect it here as well
         lines.append(f"access-control-max-age: {self.spec.max_age}")
         return ("\r\n".join(lines) + "\r\n").encode("latin-1")
 

@@ -14,6 +14,8 @@ import time
 __all__ = ["LEVELS", "set_level", "start_logging"]
 
 LEVELS = ("debug", "info", "warning", "error")
+#: Loggers of our own packages; a process has the records of those that it runs.
+_OURS = ("edgefast", "controller")
 
 
 class _Line(logging.Formatter):
@@ -30,15 +32,13 @@ class _Line(logging.Formatter):
 
 
 def start_logging(level: str) -> None:
-    """Send the `edgefast` loggers to standard error from `level` on."""
+    """Send our loggers and asyncio's to standard error from `level` on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Line())
-    root = logging.getLogger("edgefast")
-    root.handlers[:] = [handler]
-    root.propagate = False
-    asyncio_log = logging.getLogger("asyncio")
-    asyncio_log.handlers[:] = [handler]
-    asyncio_log.propagate = False
+    for name in (*_OURS, "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.propagate = False
     set_level(level)
 
 
@@ -46,4 +46,5 @@ def set_level(level: str) -> None:
     """Change the level at run time; ValueError names the allowed ones."""
     if level not in LEVELS:
         raise ValueError(f'"{level}" is not a log level (supported: {", ".join(LEVELS)})')
-    logging.getLogger("edgefast").setLevel(level.upper())
+    for name in _OURS:
+        logging.getLogger(name).setLevel(level.upper())

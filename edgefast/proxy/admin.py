@@ -1,8 +1,10 @@
 """The operator's servers: what admin, metrics and readiness answer.
 
 In: the agent. Out: routes for HttpServer.
-  admin     GET /dump /limits /version /ready /log-level, POST /drain /healthcheck/fail /log-level
-  metrics   GET /metrics          ready    GET /ready
+  admin     GET /dump /limits /version /ready /connections /log-level
+            POST /drain /healthcheck/fail /log-level
+  metrics   GET /metrics
+  ready     GET /ready (may this process get traffic), /live (does its loop run: for liveness)
 Admin is for this machine (127.0.0.1:19000): whoever reaches it can end the service. Must never show
 key material: of a secret only its name, version, size and the certificate's public facts are told.
 """
@@ -30,6 +32,7 @@ from edgefast.proxy.channel import ChannelClosed, ChannelError
 from edgefast.proxy.ledger import Key, Placed
 from edgefast.proxy.limitlist import LimitList
 from edgefast.proxy.metrics import CONTENT_TYPE, AgentFacts, render_metrics
+from edgefast.proxy.stats import sum_globals
 from edgefast.table import describe_blob
 
 __all__ = ["Admin"]
@@ -60,10 +63,11 @@ class Admin:
             ("GET", "/limits"): self._limits.on_limits,
             ("GET", "/version"): self._on_version,
             ("GET", "/ready"): self._on_ready,
+            ("GET", "/connections"): self._on_connections,
             ("GET", "/log-level"): self._on_log_level,
             ("POST", "/log-level"): self._on_set_log_level,
             ("POST", "/drain"): self._on_drain,
-            ("POST", "/healthcheck/fail"): self._on_drain,
+            ("POST", "/healthcheck/fail"): self._on_healthcheck_fail,
         }
 
     @property
@@ -74,7 +78,7 @@ class Admin:
     @property
     def ready(self) -> Routes:
         """Routes of the readiness server."""
-        return {("GET", "/ready"): self._on_ready}
+        return {("GET", "/ready"): self._on_ready, ("GET", "/live"): self._on_live}
 
     async def _on_version(self, _: Request) -> Reply:
         return _json(
@@ -92,6 +96,15 @@ class Admin:
         phase = self._agent.drain.phase
         return Reply(503, b"not ready: " + (b"no table yet" if phase == "serving" else b"draining"))
 
+    async def _on_live(self, _: Request) -> Reply:
+        return Reply(200, b"live\n")
+
+    async def _on_connections(self, _: Request) -> Reply:
+        """What a shutdown waits for: connections of clients that are open now."""
+        totals = sum_globals([slot.segment for slot in self._agent.slots])
+        phase = self._agent.drain.phase
+        return _json({"active": totals["connections_active"], "phase": phase})
+
     async def _on_log_level(self, _: Request) -> Reply:
         return _json({"level": self._agent.log_level, "supported": list(LEVELS)})
 
@@ -105,6 +118,11 @@ class Admin:
 
     async def _on_drain(self, _: Request) -> Reply:
         began = self._agent.drain.order("an order of the admin server")
+        return Reply(202 if began else 200, b"draining\n")
+
+    async def _on_healthcheck_fail(self, _: Request) -> Reply:
+        """What a preStop hook orders: SIGTERM follows, and does not mean that it takes too long."""
+        began = self._agent.drain.order("the order of a preStop hook", expected=True)
         return Reply(202 if began else 200, b"draining\n")
 
     # --- metrics --------------------------------------------------------------------------------
@@ -136,6 +154,7 @@ class Admin:
                 for name, facts in self._certificates(placed).items()
                 if facts is not None
             },
+            stream=agent.stream(),
         )
         segments = [slot.segment for slot in agent.slots]
         return Reply(200, await asyncio.to_thread(render_metrics, segments, facts), CONTENT_TYPE)
@@ -201,6 +220,7 @@ class Admin:
                 "used": agent.arena.used,
                 "retired": agent.arena.retired,
             },
+            **({"stream": msgspec.to_builtins(stream)} if (stream := agent.stream()) else {}),
         }
 
     async def _ask(self, number: int) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE, ProxySetting
 from edgefast.proxy.shop import Shop
 from edgefast.proxy.workers import WorkerSlot
 from edgefast.table import Shards
+from edgefast.xds.facts import StreamFacts
 
 __all__ = ["WORKER_COMMAND", "Agent", "Published"]
 
@@ -86,6 +87,8 @@ class Agent:
         self.last_good = LastGood(settings.state_dir) if settings.state_dir else None
         self.keeper = Keeper(self.last_good, lambda: self.ledger.settled.shards)
         self.on_problems: Callable[[tuple[Problem, ...]], None] = lambda _: None
+        self.on_news: Callable[[], None] = lambda: None  # a worker may hold another table
+        self.stream: Callable[[], StreamFacts | None] = lambda: None  # of a controller's tables
         self._shop = Shop(
             command,
             self.arena,
@@ -284,6 +287,7 @@ class Agent:
         self.keeper.look()
         self._progress.set()
         self.drain.on_progress()
+        self.on_news()
 
     def _wake(self) -> None:
         for slot in self.slots:
@@ -338,12 +342,16 @@ class Agent:
 
     @property
     def ready(self) -> bool:
-        """Whether a port is open, all live workers serve a table and the agent does not drain."""
+        """Whether a port is open, all live workers serve a table and the agent does not drain.
+
+        Where a controller decides what is served, a table without listeners is one to be ready with.
+        """
         alive = [slot for slot in self.slots if slot.connected]
+        needless = self.settings.ready_when_empty and not self._served
         return (
             self._opened
             and self._shop.phase == "serving"
-            and bool(self.bound())
+            and (bool(self.bound()) or needless)
             and any(slot.serving for slot in alive)
             and all(slot.serving for slot in alive)
         )
@@ -379,6 +387,12 @@ def _refusal_problem(one: Refusal) -> Problem:
     reference: ObjectRef | None = None
     path = ""
     match one.type, parts:
+        case (("virtual_host" | "fragment"), [_, _, namespace, listener_set, listener, _]) | (
+            "listener",
+            [_, _, namespace, listener_set, listener],
+        ):
+            reference = ObjectRef("ListenerSet", namespace, listener_set)
+            path = f"spec.listeners[name={listener}]"
         case "listener", [namespace, gateway, listener]:
             reference = ObjectRef("Gateway", namespace, gateway)
             path = f"spec.listeners[name={listener}]"

@@ -45,6 +45,7 @@ class Drain:
         self._min_drain = settings.min_drain
         self._ordered = asyncio.Event()
         self._progress = asyncio.Event()
+        self._expected = False  # a signal that only repeats the order
         self._forced_by = 0
         self.on_hangup: Callable[[], None] = lambda: None
 
@@ -71,7 +72,10 @@ class Drain:
         self.on_hangup()
 
     def _on_signal(self, number: int) -> None:
-        if self.phase != "serving":
+        if self._expected:
+            self._expected = False
+            log.info("%s while draining, as expected: going on", signal.Signals(number).name)
+        elif self.phase != "serving":
             self._forced_by = number
             self._progress.set()
         elif number == signal.SIGINT:
@@ -80,8 +84,12 @@ class Drain:
         else:
             self.order(signal.Signals(number).name)
 
-    def order(self, why: str, min_drain: float | None = None) -> bool:
-        """Begin to drain; False when it has begun before."""
+    def order(self, why: str, min_drain: float | None = None, *, expected: bool = False) -> bool:
+        """Begin to drain; False when it has begun before.
+
+        `expected`: a signal follows that means the same, as after a pod's preStop hook.
+        """
+        self._expected |= expected
         if self.phase != "serving":
             return False
         if min_drain is not None:

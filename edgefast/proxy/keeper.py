@@ -2,7 +2,7 @@
 
 In: the newest table that all workers hold, and the word of the tables' source that it stands by a
 version (it was made from sources that were had whole). Out: `LastGood.save` in a thread, at most one
-a second, and once more on the way out. Must never keep a table that nobody vouched for, nor one
+a second (fewer where they are large), and once more on the way out. Must never keep a table that nobody vouched for, nor one
 without a listener: it may only be there because its source was not.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 
 from edgefast.proxy.lastgood import LastGood
@@ -17,8 +18,10 @@ from edgefast.table import Shards
 
 __all__ = ["Keeper"]
 
-#: Seconds between two tables on their way to the disk.
+#: Seconds between two tables on their way to the disk, and how often the time of one must pass before the next: a large
+#: table that changes all the time must not keep a CPU busy.
 _EVERY = 1.0
+_TIMES = 20.0
 #: Seconds that the last one may take when the process ends.
 _LAST = 3.0
 
@@ -58,8 +61,9 @@ class Keeper:
             while True:
                 await self._work.wait()
                 self._work.clear()
+                began = time.monotonic()
                 await self._save(kept)
-                await asyncio.sleep(_EVERY)
+                await asyncio.sleep(max(_EVERY, (time.monotonic() - began) * _TIMES))
         finally:
             # A disk that hangs must not hold up the end.
             with contextlib.suppress(TimeoutError):

@@ -14,6 +14,7 @@ import msgspec
 
 from edgefast.core.cells import BUCKET_BOUNDS_MS, GLOBALS, LIMIT, ROW
 from edgefast.proxy.stats import GAUGES, Segment, sum_globals, sum_limits, sum_rows
+from edgefast.xds.facts import StreamFacts
 
 __all__ = ["CONTENT_TYPE", "AgentFacts", "render_metrics"]
 
@@ -55,12 +56,15 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     last_good_failures: int
     last_good_age: float | None
     expiries: Mapping[str, float]
+    stream: StreamFacts | None = None  # None: tables come from files
 
 
 def render_metrics(segments: Sequence[Segment], facts: AgentFacts) -> bytes:
     """Return the whole exposition."""
     lines: list[str] = []
     _render_agent(lines, facts)
+    if facts.stream is not None:
+        _render_stream(lines, facts.stream)
     _render_globals(lines, sum_globals(segments))
     _render_rows(lines, sum_rows(segments))
     _render_limits(lines, sum_limits(segments))
@@ -119,6 +123,37 @@ def _render_agent(lines: list[str], facts: AgentFacts) -> None:
             f'edgefast_{name}{{secret="{_escape(secret)}"}} {when:.0f}\n'
             for secret, when in sorted(facts.expiries.items())
         ]
+
+
+def _render_stream(lines: list[str], stream: StreamFacts) -> None:
+    one: Iterable[tuple[str, str, str, float]] = (
+        ("connected", "gauge", "1 while the controller is heard.", stream.connected),
+        (
+            "last_commit_timestamp_seconds",
+            "gauge",
+            "When the last table from the controller was taken in, Unix time; 0 never.",
+            stream.committed_at,
+        ),
+        (
+            "last_good_served",
+            "gauge",
+            "1 while the table is the one from disk, and no controller has confirmed it.",
+            stream.from_disk,
+        ),
+        ("streams_total", "counter", "Streams opened.", stream.streams),
+        (
+            "failures_total",
+            "counter",
+            "Streams that ended or could not be opened.",
+            stream.failures,
+        ),
+        ("commits_total", "counter", "Tables taken in.", stream.commits),
+        ("nacks_total", "counter", "Answers that refused something.", stream.nacks),
+        ("mismatches_total", "counter", "Tables with another digest.", stream.mismatches),
+        ("received_bytes_total", "counter", "Bytes of resources.", stream.received),
+    )
+    for name, kind, text, value in one:
+        _one(lines, f"xds_{name}", kind, text, value)
 
 
 def _render_globals(lines: list[str], totals: Mapping[str, int]) -> None:

@@ -59,5 +59,6 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
     drain_timeout: float = 60.0
     min_drain: float = 10.0
     state_dir: Path | None = None
+    ready_when_empty: bool = False  # a table without a listener is one to be ready with
     arena_bytes: int = ARENA_BYTES
     stat_rows: int = STAT_ROWS

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from edgefast import ir
+from edgefast.proxy.anyclient import accept_any_client
 from edgefast.proxy.certificates import (
     CertificateFacts,
     PemError,
@@ -107,12 +108,7 @@ class _Rule(NamedTuple):
 
     @property
     def verifies(self) -> bool:
-        """Whether clients need a certificate.
-
-        With the insecure fallback (AllowInsecureFallback) a client is let in without and with an
-        unverifiable certificate. OpenSSL ends the handshake on an unverifiable one if it asks at
-        all, and nothing here reads the certificate, so it does not ask.
-        """
+        """Whether clients need a certificate that verifies."""
         return bool(self.ca) and not self.insecure
 
 
@@ -154,6 +150,8 @@ class _Port:
             context.verify_mode = ssl.CERT_REQUIRED
             if self._ca:  # without a bundle every client certificate fails: closed
                 load_ca(context, self._ca)
+        elif self.rule.ca:  # AllowInsecureFallback: asked for, and whatever comes is let in
+            accept_any_client(context)
         return context
 
     def adopt(

@@ -56,3 +56,4 @@ class Journal:
     def forget(self, place: str) -> None:
         """It is not used any more."""
         self._down.discard(place)
+        self._logged = {key: when for key, when in self._logged.items() if key[0] != place}

@@ -202,20 +202,20 @@ def _load_config(
 _STRUCTS = {info.kind: info.struct for info in KINDS.values()}
 
 
-def decode_api_object(raw: Mapping[str, Any] | bytes, kind: str) -> Object:
-    """Decode an object of an API server: a mapping, or its JSON.
+def decode_api_object(raw: Mapping[str, Any] | bytes | msgspec.Raw, kind: str) -> Object:
+    """Decode an object of an API server: a mapping, or its JSON (a part of a list, perhaps).
 
-    Unknown fields are passed over. DecodeError when the object cannot be built at all, KeyError
-    for a kind that is not read.
+    Unknown fields are passed over. DecodeError when the object cannot be built at all,
+    msgspec.DecodeError for what is no JSON, KeyError for a kind that is not read.
     """
     struct = _STRUCTS[kind]
     try:
-        if isinstance(raw, bytes):
+        if isinstance(raw, bytes | msgspec.Raw):
             return cast("Object", msgspec.json.decode(raw, type=struct))
         return cast("Object", msgspec.convert(raw, struct))
     except msgspec.ValidationError:
         walk = Walk(lenient=True, redact=kind == "Secret")
-        value = msgspec.json.decode(raw) if isinstance(raw, bytes) else raw
+        value = msgspec.json.decode(raw) if isinstance(raw, bytes | msgspec.Raw) else raw
         built: Object | None = walk.build(struct, value)
         if built is None:
             raise DecodeError(kind, walk.violations) from None

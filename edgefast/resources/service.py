@@ -1,4 +1,4 @@
-"""Service: the name and ports that routes refer to.
+"""Service: the name and ports that routes refer to, and the addresses of a fleet's own Service.
 
 In: core `v1` documents. Out: `Service`; fields that nobody here reads are kept as they came so
 that a file with them is not called wrong. Source: Kubernetes API reference, Service v1.
@@ -7,7 +7,7 @@ Must never: be the source of endpoints; those are EndpointSlices.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec import field
 
@@ -57,8 +57,49 @@ class ServiceSpec(Element, frozen=True, kw_only=True):
     traffic_distribution: str | None = None
 
 
+class ServicePortStatus(Element, frozen=True, kw_only=True):
+    """What a load balancer says of one port."""
+
+    port: int = 0
+    protocol: str = "TCP"
+    error: str | None = None
+
+
+class LoadBalancerIngress(Element, frozen=True, kw_only=True):
+    """An address of a load balancer: one of `ip` and `hostname`."""
+
+    ip: str | None = None
+    hostname: str | None = None
+    ip_mode: str | None = None
+    ports: tuple[ServicePortStatus, ...] = ()
+
+
+class LoadBalancerStatus(Element, frozen=True, kw_only=True):
+    """The addresses that a load balancer gave."""
+
+    ingress: tuple[LoadBalancerIngress, ...] = ()
+
+
+class ServiceStatus(Element, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """`status` of a Service."""
+
+    #: Known to Kubernetes, read by nobody here.
+    unread: ClassVar[frozenset[str]] = frozenset({"conditions"})
+
+    load_balancer: LoadBalancerStatus = LoadBalancerStatus()
+
+
 class Service(Resource, frozen=True, kw_only=True):
-    """A namespaced Service."""
+    """A namespaced Service; `addresses` are those that clients reach it at from outside."""
+
+    unread: ClassVar[frozenset[str]] = Resource.unread - {"status"}
 
     metadata: ObjectMeta
     spec: ServiceSpec = ServiceSpec()
+    status: ServiceStatus = ServiceStatus()
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Return what the load balancer gave: IP addresses and host names, in its order."""
+        ingress = self.status.load_balancer.ingress
+        return tuple(found for one in ingress if (found := one.ip or one.hostname))

@@ -85,11 +85,15 @@ def decode_virtual_host(root: bytes, fragments: Iterable[bytes] = ()) -> ir.Virt
         for entry in part.entries:
             number = numbers.setdefault(part.rules[entry.rule], len(numbers))
             entries.append(ir.Entry(match=entry.match, rule=number))
-    entries.sort(key=lambda entry: _order(entry.match))
     listener, _, hostname = first.key.rpartition("/")
     return ir.VirtualHost(
-        listener=listener, hostname=hostname, rules=tuple(numbers), entries=tuple(entries)
+        listener=listener, hostname=hostname, rules=tuple(numbers), entries=order_entries(entries)
     )
+
+
+def order_entries(entries: Iterable[ir.Entry]) -> tuple[ir.Entry, ...]:
+    """Return the entries of all blobs of a host in an order of precedence (see `decode_virtual_host`)."""
+    return tuple(sorted(entries, key=lambda entry: _order(entry.match)))
 
 
 def _order(match: ir.Match) -> tuple[int, int]:

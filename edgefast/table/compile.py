@@ -9,7 +9,8 @@ Must never: mutate the fleet or the previous shards.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from operator import is_
+from itertools import compress, count
+from operator import is_not
 from typing import TypeVar
 
 import msgspec
@@ -134,21 +135,19 @@ def find_changed(old: Sequence[T], new: Sequence[T]) -> tuple[list[T], list[T]]:
     """Return the items of `old` that are not in `new`, and the other way round, by identity, in order."""
     if old is new:
         return [], []
-    start = _count_same(old, new)
-    end = _count_same(reversed(old[start:]), reversed(new[start:]))
+    most = min(len(old), len(new))
+    start = _count_same(old, new, most)
+    end = _count_same(reversed(old), reversed(new), most)
+    end = min(end, most - start)
     before: Sequence[T] = old[start : len(old) - end]
     after: Sequence[T] = new[start : len(new) - end]
     kept = {*map(id, before)} & {*map(id, after)}
     return [i for i in before if id(i) not in kept], [i for i in after if id(i) not in kept]
 
 
-def _count_same(a: Iterable[T], b: Iterable[T]) -> int:
-    count = 0
-    for same in map(is_, a, b):
-        if not same:
-            break
-        count += 1
-    return count
+def _count_same(a: Iterable[T], b: Iterable[T], most: int) -> int:
+    """Return how many items are the same from the beginning; one of the two may end before."""
+    return next(compress(count(), map(is_not, a, b)), most)
 
 
 def _name_host(host: ir.VirtualHost) -> str:

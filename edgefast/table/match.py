@@ -27,7 +27,10 @@ _OPTIONS.log_errors = False
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What the matcher sees of a request: a normalised path, the query without "?", header lines in order."""
+    """What the matcher sees of a request: a normalised path, the query without "?", header lines in order.
+
+    Bytes that are no UTF-8 stand as surrogate escapes.
+    """
 
     method: str = "GET"
     path: str = "/"
@@ -84,11 +87,16 @@ class Matcher:
 
     def matches(self, listener: str, host: str, request: Request) -> Iterator[Hit]:
         """Yield every entry that takes the request, in the order of the proxy: the later ones explain the first."""
-        call = _Call(request)
+        call = Call(request)
         for hostname in order_hostnames(host):
             found = self._host(f"{listener}/{hostname}")
             if found is not None:
                 yield from self._match_host(found, call)
+
+    def match_host(self, listener: str, hostname: str, request: Request) -> Hit | None:
+        """Return the first hit of one virtual host, whatever host was asked for."""
+        found = self._host(f"{listener}/{hostname}")
+        return next(self._match_host(found, Call(request)), None) if found is not None else None
 
     def _host(self, name: str) -> _Host | None:
         if name not in self._hosts:
@@ -96,7 +104,7 @@ class Matcher:
             self._hosts[name] = _Host(root, self._resources) if root is not None else None
         return self._hosts[name]
 
-    def _match_host(self, host: _Host, call: _Call) -> Iterator[Hit]:
+    def _match_host(self, host: _Host, call: Call) -> Iterator[Hit]:
         route, hit = ffi.new("ef_route *"), ffi.new("ef_hit *")
         lib.ef_route_begin(route, host.vhost, call.request)
         while lib.ef_route_next(route, hit):
@@ -106,7 +114,7 @@ class Matcher:
             entry = blob.entries[hit.candidate]
             yield Hit(host.name, entry.match, blob.rules[hit.rule], hit.prefix_len)
 
-    def _regexes_hold(self, hit: Any, call: _Call) -> bool:
+    def _regexes_hold(self, hit: Any, call: Call) -> bool:
         pred, value, length = ffi.new("ef_regex_pred *"), ffi.new("uint8_t **"), ffi.new("size_t *")
         for number in range(hit.regex_preds):
             lib.ef_route_pred(hit, number, pred)
@@ -164,16 +172,17 @@ def _address(pointer: Any) -> int:
     return int(ffi.cast("uintptr_t", pointer))
 
 
-class _Call:
-    """A request in the form of the C side."""
+class Call:
+    """A request in the form of the C side: `request` is the ef_request; its values are read as the matcher reads them."""
 
     def __init__(self, request: Request) -> None:
-        self.path = request.path.encode()
-        query = request.query.encode()
+        self.path = _encode(request.path)
+        query = _encode(request.query)
+        self._scratch: Any = None
         text = bytearray()
         self._spans = ffi.new("ef_span[]", max(1, len(request.headers)))
         for span, (name, value) in zip(self._spans, request.headers, strict=False):
-            raw, said = name.encode(), value.encode()
+            raw, said = _encode(name), _encode(value)
             span.name_off, span.name_len = len(text), len(raw)
             span.name_hash = lib.ef_name_hash(raw, len(raw))
             text += raw
@@ -188,3 +197,22 @@ class _Call:
         self.request.n_spans = len(request.headers)
         self.request.base = ffi.cast("uint8_t *", base)
         self.request.spans = self._spans
+
+    def header(self, name: str) -> bytes | None:
+        """Return the value of a header (name in lower case), its lines joined with ","; None when there is none."""
+        return self._read(lib.ef_request_header, name)
+
+    def parameter(self, name: str) -> bytes | None:
+        """Return the decoded value of the first query parameter of a name; None when there is none."""
+        return self._read(lib.ef_request_query, name)
+
+    def _read(self, find: Any, name: str) -> bytes | None:
+        if self._scratch is None:
+            self._scratch = ffi.new("uint8_t[]", _SCRATCH)
+        value, length, raw = ffi.new("uint8_t **"), ffi.new("size_t *"), name.encode()
+        found = find(self.request, raw, len(raw), self._scratch, _SCRATCH, value, length)
+        return bytes(ffi.buffer(value[0], length[0])) if found == 1 else None
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -8,15 +8,22 @@ all of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from operator import attrgetter, is_
 
 from edgefast import ir
 from edgefast.translate.cluster import Clusters
-from edgefast.translate.clusterref import ClusterRef
-from edgefast.translate.fleet import STANDALONE, join_secrets, translate_infra
+from edgefast.translate.fleet import STANDALONE, join_secrets
 from edgefast.translate.gateway import GatewayDraft
+from edgefast.translate.infra import translate_infra
 from edgefast.translate.settings import Settings
-from edgefast.translate.virtualhost import Hosts
+from edgefast.translate.shelf import Shelf, Shelves, refill
+from edgefast.translate.virtualhost import Hosts, Place
+
+# What is done for each of thousands of hosts and clusters in every translation goes at the speed of C.
+_HOST, _LIMITED = attrgetter("host"), attrgetter("limited")
+_CLUSTER, _SECRETS = attrgetter("cluster"), attrgetter("secrets")
 
 
 def assemble_fleets(
@@ -26,8 +33,9 @@ def assemble_fleets(
     limit_store: ir.RateLimitStore | None,
     settings: Settings,
     previous: ir.IR | None,
-) -> tuple[ir.IR, tuple[ir.Infra, ...]]:
-    """Return all fleets by name, with what each needs around it."""
+    shelves: Shelves,
+) -> tuple[ir.IR, tuple[ir.Infra, ...], Shelves]:
+    """Return all fleets by name, with what each needs around it; `shelves` are those of `previous`."""
     members: dict[str, list[GatewayDraft]] = {}
     for draft in drafts:
         if draft.accepted:
@@ -38,47 +46,61 @@ def assemble_fleets(
         for draft in group
         for one in draft.listeners
     }
-    placed: dict[str, list[tuple[str, str]]] = {name: [] for name in members}
-    for place in sorted(hosts.outcomes):
-        placed[fleet_of[place[0]]].append(place)
+    shelves = _refill(shelves, fleet_of, hosts, clusters)
     old = {fleet.name: fleet for fleet in previous.fleets} if previous else {}
     fleets = []
     for name in sorted(members):
-        fleet = _assemble(name, members[name], placed[name], hosts, clusters, limit_store)
+        fleet = _assemble(name, members[name], shelves.by_fleet[name], limit_store)
         before = old.get(name)
         fleets.append(before if before is not None and _is_same(before, fleet) else fleet)
     if settings.standalone and not fleets:
         fleets.append(ir.Fleet(name=STANDALONE))
     infra = tuple(translate_infra(members[name], settings) for name in sorted(members))
-    return ir.IR(fleets=tuple(fleets)), infra
+    return ir.IR(fleets=tuple(fleets)), infra, shelves
+
+
+def _refill(
+    shelves: Shelves, fleet_of: dict[str, str], hosts: Hosts, clusters: Clusters
+) -> Shelves:
+    touched: Iterable[Place] = hosts.touched
+    if shelves.fleet_of != fleet_of:
+        shelves, touched = Shelves(), hosts.outcomes
+    placed: dict[str, list[Place]] = {name: [] for name in fleet_of.values()}
+    for place in touched:
+        placed[fleet_of[place[0]]].append(place)
+    by_fleet = {
+        name: refill(
+            shelves.by_fleet.get(name, Shelf()),
+            places,
+            hosts.outcomes,
+            clusters.touched,
+            clusters.outcomes,
+        )
+        for name, places in placed.items()
+    }
+    return Shelves(fleet_of=fleet_of, by_fleet=by_fleet)
 
 
 def _assemble(
     name: str,
     members: list[GatewayDraft],
-    places: list[tuple[str, str]],
-    hosts: Hosts,
-    clusters: Clusters,
+    shelf: Shelf,
     limit_store: ir.RateLimitStore | None,
 ) -> ir.Fleet:
-    used: set[ClusterRef] = set()
-    for place in places:
-        used |= hosts.outcomes[place].clusters
-    found = [clusters.get(ref) for ref in sorted(used, key=lambda ref: ref.id)]
     served = [(draft, one) for draft in members for one in draft.listeners if one.served]
     listeners = [
         one.listener(draft.http_of_port.get(one.port, draft.http), draft.access_log)
         for draft, one in served
     ]
-    secrets = [secret for outcome in found for secret in outcome.secrets]
+    secrets = list(chain.from_iterable(map(_SECRETS, shelf.clusters)))
     for _, one in served:
         secrets += one.tls.secrets if one.tls else ()
-    limited = any(hosts.outcomes[place].limited for place in places)
+    limited = any(map(_LIMITED, shelf.hosts))
     return ir.Fleet(
         name=name,
         listeners=tuple(sorted(listeners, key=lambda one: one.name)),
-        virtual_hosts=tuple(hosts.outcomes[place].host for place in places),
-        clusters=tuple(outcome.cluster for outcome in found),
+        virtual_hosts=tuple(map(_HOST, shelf.hosts)),
+        clusters=tuple(map(_CLUSTER, shelf.clusters)),
         secrets=join_secrets(secrets),
         limit_store=limit_store if limited else None,
     )
@@ -96,4 +118,4 @@ def _is_same(one: ir.Fleet, other: ir.Fleet) -> bool:
 
 
 def _are_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+    return len(one) == len(other) and all(map(is_, one, other))

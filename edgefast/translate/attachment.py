@@ -1,6 +1,6 @@
 """Attachment: which listeners of a parent take a route, and if none, why.
 
-In: a route's parentRef and the Gateway it names. Out: listeners with the route's hostnames on each, or
+In: a route's parentRef and the Gateway or ListenerSet it names. Out: listeners with the route's hostnames on each, or
 a reason: NoMatchingParent (no such listener or port), NotAllowedByListeners (namespace or kind),
 NoMatchingListenerHostname. A listener that is broken still takes routes and counts them.
 Source: Gateway API ParentReference, AllowedRoutes, HTTPRouteSpec.hostnames.
@@ -17,11 +17,11 @@ from edgefast.resources.reference import GATEWAY_GROUP, ParentReference
 from edgefast.resources.rules_hostname import check_hostnames
 from edgefast.translate.facts import GatewayView, ListenerView, Reader
 from edgefast.translate.hostname import matching_hostnames
+from edgefast.translate.listenerset import parent_of
 from edgefast.translate.report import Report
 from edgefast.translate.violation import refuse_violations
 
 _KINDS = ("Gateway", "ListenerSet")
-_SERVED = ("Gateway",)
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -41,23 +41,23 @@ def attach_route(
         if reader.settings.standalone:
             _refuse_kind(parent, report, path)
         return None
-    if parent.kind == "ListenerSet":
-        return _refuse_listener_set(parent, namespace, reader, report, path)
-    gateway = reader.gateway(namespace, parent.name)
+    gateway = _find_gateway(parent, namespace, reader)
     if gateway is None:
-        if reader.settings.standalone and not reader.gateway_exists(namespace, parent.name):
-            said = f"Gateway {namespace}/{parent.name} not found"
+        if reader.settings.standalone and not _exists(parent, namespace, reader):
+            said = f"{parent.kind} {namespace}/{parent.name} not found"
             report.refuse(f"{path}.name", "NoMatchingParent", said)
         return None
     attached = Attachment(parent=parent, gateway=gateway)
-    named = _named_listeners(parent, gateway)
+    set_ = (namespace, parent.name) if parent.kind == "ListenerSet" else None
+    there = [one for one in gateway.listeners if one.set == set_]
+    named = _named_listeners(parent, there)
     if not named:
-        _refuse_name(parent, gateway, report, path)
+        _refuse_name(parent, namespace, there, report, path)
         return attached
-    allowed = [one for one in named if _allows(one, gateway, route.metadata.namespace, reader)]
+    allowed = [one for one in named if _allows(one, namespace, route.metadata.namespace, reader)]
     if not allowed:
         said = (
-            f"no listener of Gateway {gateway.namespace}/{gateway.name} allows HTTPRoutes of "
+            f"no listener of {parent.kind} {namespace}/{parent.name} allows HTTPRoutes of "
             f"namespace {route.metadata.namespace} ({_rules_text(named)})"
         )
         report.refuse(path, "NotAllowedByListeners", said)
@@ -77,30 +77,54 @@ def attach_route(
     return msgspec.structs.replace(attached, listeners=listeners)
 
 
+def _find_gateway(parent: ParentReference, namespace: str, reader: Reader) -> GatewayView | None:
+    """Return the Gateway of ours whose listeners are meant, the ListenerSet's parent when one is named."""
+    if parent.kind == "Gateway":
+        return reader.gateway(namespace, parent.name)
+    found = reader.listener_set(namespace, parent.name)
+    gateway = parent_of(found) if found else None
+    return reader.gateway(*gateway) if gateway else None
+
+
+def _exists(parent: ParentReference, namespace: str, reader: Reader) -> bool:
+    if parent.kind == "Gateway":
+        return reader.gateway_exists(namespace, parent.name)
+    return reader.listener_set(namespace, parent.name) is not None
+
+
 def _refuse_kind(parent: ParentReference, report: Report, path: str) -> None:
     """Say that nothing in a file will ever be this parent; in a cluster it may be another's."""
     if (parent.group, parent.kind) == ("", "Service"):
-        report.warn(f"{path}.kind", "NotSupported", supported_text("Service", _SERVED))
+        report.warn(f"{path}.kind", "NotSupported", supported_text("Service", _KINDS))
     elif parent.kind not in _KINDS:
         hint = did_you_mean(parent.kind, _KINDS)
-        report.refuse(f"{path}.kind", "NotSupported", supported_text(parent.kind, _SERVED), hint)
+        report.refuse(f"{path}.kind", "NotSupported", supported_text(parent.kind, _KINDS), hint)
     else:
         said = supported_text(parent.group, (GATEWAY_GROUP,))
         hint = did_you_mean(parent.group, (GATEWAY_GROUP,))
         report.refuse(f"{path}.group", "NotSupported", said, hint)
 
 
-def _named_listeners(parent: ParentReference, gateway: GatewayView) -> list[ListenerView]:
+def _named_listeners(parent: ParentReference, listeners: list[ListenerView]) -> list[ListenerView]:
     return [
         one
-        for one in gateway.listeners
+        for one in listeners
         if parent.section_name in (None, one.section) and parent.port in (None, one.port)
     ]
 
 
-def _refuse_name(parent: ParentReference, gateway: GatewayView, report: Report, path: str) -> None:
-    sections = [one.section for one in gateway.listeners]
-    named = f"Gateway {gateway.namespace}/{gateway.name}"
+def _refuse_name(
+    parent: ParentReference,
+    namespace: str,
+    listeners: list[ListenerView],
+    report: Report,
+    path: str,
+) -> None:
+    sections = [one.section for one in listeners]
+    named = f"{parent.kind} {namespace}/{parent.name}"
+    if not listeners:
+        report.refuse(f"{path}.name", "NoMatchingParent", f"{named} is not attached to its Gateway")
+        return
     if parent.section_name is not None and parent.section_name not in sections:
         report.refuse(
             f"{path}.sectionName",
@@ -109,16 +133,17 @@ def _refuse_name(parent: ParentReference, gateway: GatewayView, report: Report, 
             did_you_mean(parent.section_name, sections),
         )
         return
-    ports = sorted({one.port for one in gateway.listeners})
+    ports = sorted({one.port for one in listeners})
     said = f"{parent.port} ({named} has {', '.join(str(port) for port in ports)})"
     report.refuse(f"{path}.port", "NoMatchingParent", said)
 
 
-def _allows(listener: ListenerView, gateway: GatewayView, namespace: str, reader: Reader) -> bool:
+def _allows(listener: ListenerView, own: str, namespace: str, reader: Reader) -> bool:
+    """Tell whether a listener of an object in namespace `own` takes routes of a namespace."""
     if not listener.takes_routes:
         return False
     if listener.from_namespaces == "Same":
-        return namespace == gateway.namespace
+        return namespace == own
     if listener.from_namespaces == "Selector":
         if listener.selector is None:
             return False
@@ -136,16 +161,3 @@ def _rules_text(listeners: list[ListenerView]) -> str:
         for one in listeners
     )
     return ", ".join(dict.fromkeys(texts))
-
-
-def _refuse_listener_set(
-    parent: ParentReference, namespace: str, reader: Reader, report: Report, path: str
-) -> Attachment | None:
-    found = reader.listener_set(namespace, parent.name)
-    ref = found.spec.parent_ref if found else None
-    gateway = reader.gateway(ref.namespace or namespace, ref.name) if ref else None
-    if gateway is not None or reader.settings.standalone:
-        report.refuse(path, "NoMatchingParent", "ListenerSet is not available yet")
-    if gateway is None:
-        return None
-    return Attachment(parent=parent, gateway=gateway)

@@ -2,7 +2,7 @@
 
 In: the previous world and the present one. Out: the set of facts that anyone who read them must be
 translated again for. Tables shared between snapshots cost nothing; others one comparison by
-identity per object.
+identity per object (tablediff.py).
 Must never: miss a difference; everything a `Reader` can give has a line here or in the pipeline.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from edgefast.resources.snapshot import Key
+from edgefast.resources.tablediff import find_unlike
 from edgefast.translate.facts import Fact, World
 
 _K = TypeVar("_K")
@@ -58,12 +59,11 @@ _ABSENT = object()
 
 
 def _diff_plain(old: Mapping[_K, object], new: Mapping[_K, object]) -> Iterator[_K]:
-    if old is new:
-        return
-    for key, value in new.items():
-        before = old.get(key, _ABSENT)
-        if before is not value and before != value:
+    before, after = find_unlike(old, new)
+    for key, value in after.items():
+        known = before.get(key, _ABSENT)
+        if known is not value and known != value:
             yield key
-    for key in old:
-        if key not in new:
+    for key in before:
+        if key not in after:
             yield key

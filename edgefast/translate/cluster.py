@@ -10,7 +10,7 @@ Must never: read a Service's selector or its cluster IP.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -37,39 +37,43 @@ class ClusterOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fal
 
 
 class Clusters:
-    """All clusters asked for, made when first asked for or taken from the previous translation."""
+    """All clusters asked for, made when first asked for or taken over from the previous translation."""
 
     def __init__(
         self,
         world: World,
         keyring: Keyring,
         previous: Mapping[ClusterRef, ClusterOutcome],
+        uses: Mapping[ClusterRef, int],
         changed: set[Fact],
     ) -> None:
+        """`uses`: how many routes looked at each of the previous ones."""
         self._world = world
         self._keyring = keyring
         self._previous = previous
-        self._changed = changed
-        self.outcomes: dict[ClusterRef, ClusterOutcome] = {}
+        self._stale = (
+            {ref for ref, old in previous.items() if not changed.isdisjoint(old.reads)}
+            if changed
+            else set()
+        )
+        self.outcomes = dict(previous)
+        self.uses = dict(uses)
+        self.touched: set[ClusterRef] = set()  # made anew
         self.made = 0
 
     def refresh(self) -> set[Fact]:
         """Make anew what changed; return the facts of clusters whose state differs now."""
-        facts: set[Fact] = set()
-        for ref, old in self._previous.items():
-            if not self._changed.isdisjoint(old.reads):
-                new = self.get(ref)
-                if new.state != old.state:
-                    facts.add(("Cluster", "", ref.id))
-        return facts
+        return {
+            ("Cluster", "", ref.id)
+            for ref in tuple(self._stale)
+            if self.get(ref).state != self._previous[ref].state
+        }
 
     def get(self, ref: ClusterRef) -> ClusterOutcome:
         """Return a cluster; one that is equal to its predecessor keeps its identity."""
         found = self.outcomes.get(ref)
-        if found is not None:
-            return found
-        old = self._previous.get(ref)
-        if old is not None and self._changed.isdisjoint(old.reads):
+        old = self._previous.get(ref) if found is None else found
+        if old is not None and ref not in self._stale:
             self.outcomes[ref] = old
             return old
         self.made += 1
@@ -77,11 +81,28 @@ class Clusters:
         if old is not None and old.cluster == new.cluster:
             new = msgspec.structs.replace(new, cluster=old.cluster)
         self.outcomes[ref] = new
+        self._stale.discard(ref)
+        self.touched.add(ref)
         return new
 
-    def keep(self, refs: Iterable[ClusterRef]) -> None:
-        """Forget all clusters but these."""
-        self.outcomes = {ref: self.get(ref) for ref in refs}
+    def count(self, changes: Iterable[tuple[Iterable[ClusterRef], Iterable[ClusterRef]]]) -> None:
+        """Take the clusters that routes looked at before and look at now; forget those of no route."""
+        uses = self.uses
+        for before, after in changes:
+            for ref in after:
+                uses[ref] = uses.get(ref, 0) + 1
+                self.get(ref)  # nobody looks at what a mirror sends to
+            for ref in before:
+                uses[ref] -= 1
+                if not uses[ref]:
+                    del uses[ref]
+        if len(self.outcomes) != len(uses):
+            self.outcomes = {ref: one for ref, one in self.outcomes.items() if ref in uses}
+
+    def problems(self) -> Iterator[Problem]:
+        """Give the problems of all clusters, by cluster."""
+        for ref in sorted([ref for ref, one in self.outcomes.items() if one.problems]):
+            yield from self.outcomes[ref].problems
 
     def state(self, ref: ClusterRef) -> ClusterState:
         """Return what routes may know of a cluster."""

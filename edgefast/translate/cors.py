@@ -27,6 +27,12 @@ def translate_cors(cors: HTTPCORSFilter, report: Report, path: str) -> ir.Cors |
     ]
     if len(report.refused) > before:
         return None
+    if cors.allow_credentials and "*" in cors.expose_headers:
+        said = (
+            '"*" exposes no header to requests with credentials (Fetch 3.2.3); '
+            "name the headers instead"
+        )
+        report.warn(f"{path}.exposeHeaders", "NotSupported", said)
     return ir.Cors(
         allow_origins=tuple(dict.fromkeys(origins)),
         allow_methods=tuple(cors.allow_methods),

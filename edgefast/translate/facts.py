@@ -35,7 +35,8 @@ class ListenerView(msgspec.Struct, frozen=True, kw_only=True):
     """What a route needs to know of a listener."""
 
     name: str  # "namespace/gateway/listener", as ir.Listener.name
-    section: str  # its name inside the Gateway
+    section: str  # its name inside the Gateway or ListenerSet
+    set: Key | None = None  # the ListenerSet it is of
     port: int
     hostname: str  # "*" when none is given
     takes_routes: bool  # HTTPRoute is among its supported kinds

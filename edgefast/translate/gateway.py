@@ -26,9 +26,15 @@ from edgefast.translate.facts import GatewayView, World
 from edgefast.translate.gatewayclass import GatewayClassOutcome
 from edgefast.translate.keyring import Keyring
 from edgefast.translate.listener import ListenerDraft, translate_listener
+from edgefast.translate.listenerset import (
+    ListenerSetDraft,
+    check_allowed,
+    index_listener_sets,
+)
 from edgefast.translate.precedence import Age, age_order
 from edgefast.translate.report import Report
 from edgefast.translate.tls import resolve_certificate
+from edgefast.translate.wishes import check_wished_labels, check_wishes, grant_spec
 
 
 class GatewayDraft:
@@ -48,13 +54,19 @@ class GatewayDraft:
         self.http = ir.HttpSettings()
         self.access_log = ir.AccessLog()
         self.http_of_port: dict[int, ir.HttpSettings] = {}  # where an older Gateway decides
-        self.listeners: list[ListenerDraft] = []
+        self.sets: list[ListenerSetDraft] = []  # that name it, allowed or not
+        self.listeners: list[ListenerDraft] = []  # its own, then those of its sets
         self.certificate: ir.Secret | None = None
 
     @property
     def accepted(self) -> bool:
         """Tell whether the Gateway gets a fleet: one listener at least is accepted."""
         return not self.report.refused and any(one.accepted for one in self.listeners)
+
+    @property
+    def own_listeners(self) -> list[ListenerDraft]:
+        """Those of its `spec.listeners`."""
+        return [one for one in self.listeners if one.set is None]
 
     def view(self) -> GatewayView:
         """Return what routes see."""
@@ -73,6 +85,8 @@ class GatewayDraft:
         own = [*self.report.problems, *self.unusable]
         for one in self.listeners:
             own += [*one.report.problems, *one.conflicts]
+        for one_set in self.sets:
+            own += one_set.report.problems
         return (*own, *self.checked)
 
 
@@ -81,11 +95,15 @@ def translate_gateways(
 ) -> list[GatewayDraft]:
     """Check every watched Gateway of our classes; oldest first."""
     drafts = []
-    for (namespace, _), gateway in world.snapshot.gateways.items():
+    sets = index_listener_sets(world)
+    for (namespace, name), gateway in world.snapshot.gateways.items():
         gateway_class = classes.get(gateway.spec.gateway_class_name)
         if gateway_class is None or not _is_watched(world, namespace):
             continue
-        drafts.append(_translate(gateway, gateway_class, world, keyring))
+        draft = GatewayDraft(gateway, gateway_class)
+        draft.sets = sets.get((namespace, name), [])
+        _translate(draft, world, keyring)
+        drafts.append(draft)
     drafts.sort(key=lambda draft: draft.age)
     return drafts
 
@@ -95,11 +113,9 @@ def _is_watched(world: World, namespace: str) -> bool:
     return world.settings.watches(namespace, found.metadata.labels if found else {})
 
 
-def _translate(
-    gateway: Gateway, gateway_class: GatewayClassOutcome, world: World, keyring: Keyring
-) -> GatewayDraft:
-    draft = GatewayDraft(gateway, gateway_class)
-    if not gateway_class.accepted:
+def _translate(draft: GatewayDraft, world: World, keyring: Keyring) -> None:
+    gateway = draft.gateway
+    if not draft.gateway_class.accepted:
         name = gateway.spec.gateway_class_name
         said = f"GatewayClass {name} is not accepted"
         path = "spec.gatewayClassName"
@@ -107,6 +123,7 @@ def _translate(
     _translate_parameters(draft, world)
     draft.unusable = check_addresses(draft.gateway, draft.report, world.settings)
     _translate_client_certificate(draft, world, keyring)
+    check_wished_labels(gateway, draft.report, world.settings)
     if gateway.spec.default_scope == "All":
         said = "default Gateways are not available yet; routes must name their parents"
         draft.report.warn("spec.defaultScope", "NotSupported", said)
@@ -114,8 +131,15 @@ def _translate(
         translate_listener(gateway, index, world, keyring)
         for index in range(len(gateway.spec.listeners))
     ]
+    for one in draft.sets:
+        check_allowed(gateway, one, world)
+        if one.allowed:
+            one.listeners = [
+                translate_listener(gateway, index, world, keyring, one.listener_set)
+                for index in range(len(one.listener_set.spec.listeners))
+            ]
+            draft.listeners += one.listeners
     _check_proxy_protocol(draft)
-    return draft
 
 
 def _translate_parameters(draft: GatewayDraft, world: World) -> None:
@@ -130,9 +154,10 @@ def _translate_parameters(draft: GatewayDraft, world: World) -> None:
             path = "spec.infrastructure.parametersRef"
             draft.report.refuse(path, "InvalidParameters", wrong)
         elif proxy is not None:
-            own = proxy.spec
+            own = grant_spec(proxy, world.settings)
             standalone = world.settings.standalone
-            draft.checked = check_edge_proxy(proxy, of_gateway=True, standalone=standalone).problems
+            checked = check_edge_proxy(proxy, of_gateway=True, standalone=standalone).problems
+            draft.checked = (*checked, *check_wishes(proxy, world.settings, of_gateway=True))
     draft.class_spec = merge_proxy_specs(class_spec)
     draft.spec = merge_proxy_specs(class_spec, own)
     draft.http = translate_http(draft.spec)

@@ -17,12 +17,11 @@ from edgefast.resources.kinds import EDGE_GROUP, ref_of
 from edgefast.translate.condition import Condition, fails, holds, judge
 from edgefast.translate.edgeproxy import check_edge_proxy, resolve_parameters
 from edgefast.translate.facts import World
-from edgefast.translate.features import SUPPORTED_FEATURES
+from edgefast.translate.features import supported_features
 from edgefast.translate.report import Report
 from edgefast.translate.settings import BUNDLE_VERSION
 from edgefast.translate.status import GatewayClassStatus, SupportedFeature
-
-_FEATURES = tuple(SupportedFeature(name=name) for name in SUPPORTED_FEATURES)
+from edgefast.translate.wishes import check_wishes
 
 
 class GatewayClassOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -67,9 +66,14 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
         elif proxy is not None:
             standalone = world.settings.standalone
             checked = check_edge_proxy(proxy, of_gateway=False, standalone=standalone).problems
+            checked += check_wishes(proxy, world.settings, of_gateway=False)
     generation = gateway_class.metadata.generation
     accepted = judge(
         "Accepted", report.refused, generation, reason="Accepted", message="Valid GatewayClass"
+    )
+    merged = bool(proxy and proxy.spec.merge_gateways)
+    features = supported_features(
+        in_gateway_namespace=world.settings.gateway_namespace_mode and not merged
     )
     return GatewayClassOutcome(
         gateway_class=gateway_class,
@@ -77,7 +81,7 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
         proxy=proxy,
         status=GatewayClassStatus(
             conditions=(accepted, _supported_version(world.settings.bundle_version, generation)),
-            supported_features=_FEATURES,
+            supported_features=tuple(SupportedFeature(name=name) for name in features),
         ),
         problems=(*report.problems, *checked),
     )

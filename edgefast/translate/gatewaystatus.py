@@ -2,14 +2,14 @@
 
 In: the drafts after merging, the number of routes on each listener, and what the caller observes of
 fleets. Out: GatewayStatus values. In standalone a Gateway is programmed when one of its listeners is
-served; in a cluster it needs an address and an available proxy as well.
+served; in a cluster it needs an address and a ready proxy as well.
 Source: Gateway API GatewayConditionType, ListenerConditionType.
 Must never: count a route that is not accepted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from edgefast.translate.address import is_bound, parse_address
 from edgefast.translate.condition import Condition, fails, holds, judge, render_problems
@@ -25,6 +25,7 @@ from edgefast.translate.status import (
 
 MAX_ADDRESSES = 16  # maxItems of status.addresses
 _NAMED = 5
+_SHORT = 8  # hex digits of a version that people are shown
 
 
 def judge_gateway(
@@ -46,15 +47,16 @@ def judge_gateway(
         addresses=_addresses(draft, state, settings) if draft.accepted else (),
         conditions=tuple(conditions),
         listeners=tuple(
-            _judge_listener(one, draft, attached.get(one.name, 0), generation)
-            for one in draft.listeners
+            judge_listener(one, draft, attached.get(one.name, 0), generation)
+            for one in draft.own_listeners
         ),
+        attached_listener_sets=sum(one.served for one in draft.sets) if draft.accepted else 0,
     )
 
 
 def _state_of(draft: GatewayDraft, settings: Settings) -> FleetState:
     if settings.standalone:
-        return FleetState(name=draft.fleet, addresses=settings.addresses, replicas=1, available=1)
+        return FleetState(name=draft.fleet, addresses=settings.addresses)
     found = (one for one in settings.fleets if one.name == draft.fleet)
     return next(found, FleetState(name=draft.fleet))
 
@@ -63,7 +65,7 @@ def _accepted(draft: GatewayDraft, generation: int) -> Condition:
     if draft.report.refused:
         said = render_problems(draft.report.refused)
         return fails("Accepted", draft.report.refused[0].reason, said, generation)
-    broken = [one for one in draft.listeners if not one.served]
+    broken = [one for one in draft.own_listeners if not one.served]
     if not broken:
         return holds("Accepted", "Accepted", "Gateway is accepted", generation)
     names = ", ".join(one.spec.name for one in broken)
@@ -86,16 +88,33 @@ def _programmed(
         said = f"{', '.join(lacking)} cannot be used (there is {', '.join(state.addresses)})"
         return fails("Programmed", "AddressNotUsable", said, generation)
     if settings.standalone:
-        served = ", ".join(one.spec.name for one in draft.listeners if one.served)
+        served = ", ".join(one.section for one in draft.listeners if one.served)
         return holds("Programmed", "Programmed", f"serving {served}", generation)
+    failure = f"; {state.failure}" if state.failure else ""
     if not state.addresses:
-        said = f"fleet {state.name} has no address yet"
+        if wrong := _too_many(draft):
+            return fails("Programmed", "AddressNotUsable", wrong, generation)
+        said = f"fleet {state.name} has no address yet{failure}"
         return fails("Programmed", "AddressNotAssigned", said, generation)
-    ready = f"{state.available}/{state.replicas} proxies available"
-    if not state.available:
-        return fails("Programmed", "NoResources", ready, generation)
-    said = f"Address assigned to the Gateway, {ready}"
+    if not state.ready:
+        said = f"0/{state.replicas} proxies available{failure}"
+        return fails("Programmed", "NoResources", said, generation)
+    if state.version:
+        progress = render_progress(len(state.ready), state.behind, state.version)
+    else:
+        progress = f"{len(state.ready)}/{max(state.replicas, len(state.ready))} proxies available"
+    said = f"Address assigned to the Gateway, {progress}{failure}"
     return holds("Programmed", "Programmed", said, generation)
+
+
+def render_progress(ready: int, behind: Sequence[str], version: str) -> str:
+    """Say how many of the ready proxies serve a version, and name those that do not."""
+    there = max(ready - len(behind), 0)
+    said = f"{there}/{ready} proxies at version {version[:_SHORT]}"
+    if not behind:
+        return said
+    more = f" and {len(behind) - _NAMED} more" if len(behind) > _NAMED else ""
+    return f"{said}, behind: {', '.join(behind[:_NAMED])}{more}"
 
 
 def _lacking(draft: GatewayDraft, state: FleetState) -> list[str]:
@@ -103,6 +122,16 @@ def _lacking(draft: GatewayDraft, state: FleetState) -> list[str]:
     there = {_same_address(one) for one in state.addresses}
     wanted = [one.value for one in draft.gateway.spec.addresses if one.value]
     return [value for value in wanted if there and _same_address(value) not in there]
+
+
+def _too_many(draft: GatewayDraft) -> str:
+    """Say which requested addresses no load balancer is asked for: a Service has room for one (loadBalancerIP)."""
+    spec = draft.class_spec if draft.gateway_class.merged else draft.spec
+    asked = [parse_address(one.value or "") for one in draft.gateway.spec.addresses]
+    wanted = list(dict.fromkeys(str(one) for one in asked if one is not None))
+    if len(wanted) < 2 or (spec.service and spec.service.type not in (None, "LoadBalancer")):
+        return ""
+    return f"{', '.join(wanted[1:])} cannot be used: a load balancer has one address, and {wanted[0]} is asked for"
 
 
 def _same_address(value: str) -> str:
@@ -114,7 +143,7 @@ def _resolved(draft: GatewayDraft, generation: int) -> Condition | None:
     """Judge the Gateway's own references; without any, only broken listeners make it appear."""
     if draft.report.unresolved:
         return judge("ResolvedRefs", draft.report.unresolved, generation, reason="", message="")
-    broken = [one.spec.name for one in draft.listeners if one.report.unresolved]
+    broken = [one.spec.name for one in draft.own_listeners if one.report.unresolved]
     if broken:
         said = f"listeners with references that lead nowhere: {', '.join(broken)}"
         return fails("ResolvedRefs", "ListenersNotResolved", said, generation)
@@ -140,14 +169,17 @@ def _addresses(
     )
 
 
-def _judge_listener(
+def judge_listener(
     one: ListenerDraft, draft: GatewayDraft, attached: int, generation: int
 ) -> ListenerStatus:
+    """Return the status of a listener of the Gateway or of one of its ListenerSets, whose generation it is."""
     report = one.report
+    # A set may well be told first that another has the place.
+    wrong = [*one.conflicts, *report.refused] if one.set else [*report.refused, *one.conflicts]
     conditions = [
         judge(
             "Accepted",
-            [*report.refused, *one.conflicts],
+            wrong,
             generation,
             reason="Accepted",
             message="Listener is accepted",
@@ -182,4 +214,5 @@ def _listener_programmed(one: ListenerDraft, draft: GatewayDraft, generation: in
     if one.served:
         return holds("Programmed", "Programmed", "Listener is served", generation)
     found = [*one.report.refused, *one.conflicts, *one.report.unresolved]
-    return fails("Programmed", "Invalid", render_problems(found), generation)
+    reason = one.conflicts[0].reason if one.set and one.conflicts else "Invalid"
+    return fails("Programmed", reason, render_problems(found), generation)

@@ -1,8 +1,8 @@
-"""Listeners: each entry of a Gateway's `spec.listeners`, checked on its own.
+"""Listeners: each entry of `spec.listeners` of a Gateway or of a ListenerSet, checked on its own.
 
-In: a Gateway, its merged EdgeProxy, grants and the keyring. Out: a `ListenerDraft` for each, on which
+In: a Gateway, the ListenerSet if it is of one, grants and the keyring. Out: a `ListenerDraft` for each, on which
 merge.py then marks conflicts with others, before it becomes an ir.Listener and a status.
-Source: Gateway API Listener; protocols HTTP and HTTPS.
+Source: Gateway API Listener, ListenerEntry; protocols HTTP and HTTPS.
 Must never: drop a listener that is broken; routes still attach to it and its status says why.
 """
 
@@ -15,8 +15,10 @@ from edgefast.problem import Problem, did_you_mean, supported_text
 from edgefast.resources.gateway import Gateway
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.listener import Listener, RouteGroupKind
+from edgefast.resources.listenerset import ListenerSet
 from edgefast.resources.reference import GATEWAY_GROUP
 from edgefast.resources.rules_hostname import check_own_hostname
+from edgefast.resources.snapshot import Key
 from edgefast.translate.facts import ListenerView, World
 from edgefast.translate.hostname import ANY
 from edgefast.translate.keyring import Keyring
@@ -32,13 +34,18 @@ NAMESPACES = ("All", "Same", "Selector")
 class ListenerDraft:
     """A listener while Gateways are translated; conflicts are added until all are known."""
 
-    def __init__(self, gateway: Gateway, index: int) -> None:
+    def __init__(self, gateway: Gateway, index: int, set_: ListenerSet | None = None) -> None:
         meta = gateway.metadata
-        self.spec: Listener = gateway.spec.listeners[index]
+        owner = set_ or gateway
+        self.spec: Listener = owner.spec.listeners[index]
         self.path = f"spec.listeners[{index}]"
-        self.name = f"{meta.namespace}/{meta.name}/{self.spec.name}"
+        #: The ListenerSet it is of, None: the Gateway's own.
+        self.set: Key | None = (set_.metadata.namespace, set_.metadata.name) if set_ else None
+        #: Its name inside the Gateway; names of ListenerSets need not differ from the Gateway's.
+        self.section = "/".join((*(self.set or ()), self.spec.name))
+        self.name = f"{meta.namespace}/{meta.name}/{self.section}"
         self.hostname = self.spec.hostname or ANY
-        self.report = Report(ref_of(gateway))
+        self.report = Report(ref_of(owner))
         self.conflicts: list[Problem] = []
         self.overlaps: list[str] = []  # names of HTTPS listeners that hosts are shared with
         self.kinds: tuple[RouteGroupKind, ...] = ()
@@ -72,6 +79,7 @@ class ListenerDraft:
         return ListenerView(
             name=self.name,
             section=self.spec.name,
+            set=self.set,
             port=self.port,
             hostname=self.hostname,
             takes_routes=bool(self.kinds),
@@ -99,10 +107,10 @@ class ListenerDraft:
 
 
 def translate_listener(
-    gateway: Gateway, index: int, world: World, keyring: Keyring
+    gateway: Gateway, index: int, world: World, keyring: Keyring, set_: ListenerSet | None = None
 ) -> ListenerDraft:
-    """Check one listener of a Gateway."""
-    draft = ListenerDraft(gateway, index)
+    """Check one listener of a Gateway, or of a ListenerSet that is attached to it."""
+    draft = ListenerDraft(gateway, index, set_)
     if not draft.known:
         draft.report.refuse(
             f"{draft.path}.protocol",
@@ -122,7 +130,9 @@ def translate_listener(
         where = f"{draft.path}.allowedRoutes.namespaces.selector"
         draft.report.warn(where, "Required", "with from: Selector; no namespace is selected")
     if draft.spec.protocol == "HTTPS":
-        draft.tls = translate_tls(gateway, draft.spec, draft.path, world, keyring, draft.report)
+        draft.tls = translate_tls(
+            gateway, set_ or gateway, draft.spec, draft.path, world, keyring, draft.report
+        )
     elif draft.spec.tls is not None:
         draft.report.warn(f"{draft.path}.tls", "Forbidden", "is ignored with protocol HTTP")
     return draft

@@ -1,7 +1,8 @@
 """Merging: what listeners on one port of one fleet must agree on, inside a Gateway and across.
 
 In: the drafts of all Gateways, oldest first. Out: the same drafts with conflicts marked and ports
-assigned. Inside a Gateway all parties of a conflict lose (Gateway API); across the Gateways of a fleet
+assigned. Inside a Gateway all parties of a conflict lose (Gateway API), but a listener of a ListenerSet loses to
+whatever comes before it and to nothing else (ListenerSetSpec.listeners); across the Gateways of a fleet
 the first holder of (port, protocol, hostname) wins (spec section 4, rule 1).
 TLS versions, client verification and HTTP limits belong to the port, because a handshake begins before
 its server name is known: later Gateways must agree or lose.
@@ -33,6 +34,7 @@ def merge_gateways(drafts: Iterable[GatewayDraft], settings: Settings) -> None:
         for one in draft.listeners:
             one.bind_port = container_port(one.port, settings)
         _mark_own_conflicts(draft)
+        _mark_set_conflicts(draft)
         fleets[draft.fleet].append(draft)
     for members in fleets.values():
         ports: dict[int, _Port] = {}
@@ -54,7 +56,7 @@ class _Port:
 
 def _mark_own_conflicts(draft: GatewayDraft) -> None:
     ports: dict[int, list[ListenerDraft]] = defaultdict(list)
-    for one in draft.listeners:
+    for one in draft.own_listeners:
         if one.known:
             ports[one.port].append(one)
     for port, group in ports.items():
@@ -71,6 +73,24 @@ def _mark_own_conflicts(draft: GatewayDraft) -> None:
             for one in rivals if len(rivals) > 1 else ():
                 names = _names(rival.spec.name for rival in rivals if rival is not one)
                 one.conflict("HostnameConflict", f"same as listener {names}: {_TUPLE}")
+
+
+def _mark_set_conflicts(draft: GatewayDraft) -> None:
+    """Let each listener of a ListenerSet have what nobody before it has; nobody before it is named to it."""
+    protocols: dict[int, str] = {}
+    hosts: set[tuple[int, str]] = set()
+    for one in draft.listeners:
+        if one.set is not None:
+            taken = protocols.get(one.port, one.spec.protocol)
+            if taken != one.spec.protocol:
+                one.conflict("ProtocolConflict", f"port {one.port} is {taken} on the Gateway")
+            elif (one.port, one.hostname) in hosts:
+                said = f"another listener of the Gateway has it: {_TUPLE}"
+                one.conflict("HostnameConflict", said)
+        # Of the Gateway's own, one that conflicts keeps its place too.
+        if one.known and (one.accepted or one.set is None):
+            protocols.setdefault(one.port, one.spec.protocol)
+            hosts.add((one.port, one.hostname))
 
 
 def _claim_ports(draft: GatewayDraft, ports: dict[int, _Port]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 
 import msgspec
 
@@ -30,17 +31,21 @@ from edgefast.translate.gateway import GatewayDraft, translate_gateways
 from edgefast.translate.gatewayclass import translate_gateway_classes
 from edgefast.translate.keyring import Keyring
 from edgefast.translate.limitstore import translate_limit_store
-from edgefast.translate.listenerset import refuse_listener_sets
+from edgefast.translate.listenerset import find_lost_sets
 from edgefast.translate.merge import merge_gateways
 from edgefast.translate.orphan import find_orphans
 from edgefast.translate.policy import Policies, translate_policies
+from edgefast.translate.reach import find_unreached
 from edgefast.translate.reference import index_grants
 from edgefast.translate.refused import check_references
 from edgefast.translate.routes import translate_routes
 from edgefast.translate.settings import Settings
+from edgefast.translate.shelf import Shelves
 from edgefast.translate.statuses import judge_all
 from edgefast.translate.translation import Memo, Translation, Work
 from edgefast.translate.virtualhost import Hosts, translate_virtual_hosts
+
+_PROBLEMS = attrgetter("problems")
 
 
 def translate(
@@ -71,33 +76,49 @@ def translate(
     world = msgspec.structs.replace(world, policies=policies.in_force)
     if memo:
         changed.update(changed_policies(memo.world, world))
-    clusters = Clusters(world, keyring, memo.clusters if memo else {}, changed)
+    clusters = Clusters(
+        world,
+        keyring,
+        memo.clusters if memo else {},
+        memo.cluster_uses if memo else {},
+        changed,
+    )
     changed |= clusters.refresh()
 
     # What requests meet: routes, virtual hosts, fleets.
-    routes = translate_routes(world, clusters, memo.routes if memo else {}, changed)
-    clusters.keep(chain.from_iterable(one.clusters for one in routes.outcomes.values()))
+    routes = translate_routes(
+        world, clusters, memo.routes if memo else {}, memo.world if memo else None, changed
+    )
+    clusters.count(
+        (old.clusters if old else (), new.clusters if new else ()) for old, new in routes.changes
+    )
     hosts = translate_virtual_hosts(routes.changes, memo.hosts if memo else Hosts())
-    fleets, infra = assemble_fleets(
-        gateways, hosts, clusters, limit_store.store, settings, previous.ir if previous else None
+    fleets, infra, shelves = assemble_fleets(
+        gateways,
+        hosts,
+        clusters,
+        limit_store.store,
+        settings,
+        previous.ir if previous else None,
+        memo.shelves if memo else Shelves(),
     )
 
     # What people are told: statuses, problems.
-    listener_sets, refused = refuse_listener_sets(world)
     unresolved = check_references(world, clusters.state)
-    statuses = judge_all(
-        classes, gateways, listener_sets, routes.outcomes, hosts, policies, settings
-    )
+    unreached = find_unreached(hosts, gateways, routes.outcomes)
+    statuses = judge_all(classes, gateways, routes.outcomes, hosts, unreached, policies, settings)
     found: list[Problem] = [
         *limit_store.problems,
-        *refused,
+        *find_lost_sets(world),
         *find_orphans(world, classes),
         *unresolved,
     ]
-    for group in (classes.values(), gateways, clusters.outcomes.values(), routes.outcomes.values()):
-        found += chain.from_iterable(one.problems for one in group)
+    found += chain.from_iterable(map(_PROBLEMS, chain(classes.values(), gateways)))
+    found += clusters.problems()
+    found += chain.from_iterable(map(_PROBLEMS, routes.outcomes.values()))
     found += policies.problems(None if settings.standalone else statuses.backend_tls_policies)
     found += hosts.problems()
+    found += (problem for problems in unreached.values() for _, problem in problems)
     return Translation(
         ir=fleets,
         infra=infra,
@@ -111,7 +132,9 @@ def translate(
             policies=policies,
             routes=routes.outcomes,
             clusters=clusters.outcomes,
+            cluster_uses=clusters.uses,
             hosts=hosts,
+            shelves=shelves,
         ),
     )
 

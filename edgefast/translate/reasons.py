@@ -67,8 +67,8 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "Programmed",
             "False",
             "AddressNotUsable",
-            "A requested address is none, or nobody has bound it (standalone: `--bind`). What is "
-            "bound serves all the same.",
+            "A requested address is none, or nobody has bound it (standalone: `--bind`), or it is the second one "
+            "of a load balancer. What is bound serves all the same.",
         ),
         Reason("ResolvedRefs", "True", "ResolvedRefs", "The client certificate is there."),
         Reason(
@@ -117,6 +117,8 @@ REASONS: dict[str, tuple[Reason, ...]] = {
         Reason("Accepted", "False", "ProtocolConflict", f"As Conflicted. {_CONFLICT}."),
         Reason("Programmed", "True", "Programmed", "The listener is served."),
         Reason("Programmed", "False", "Invalid", "It is not; the message says why."),
+        Reason("Programmed", "False", "HostnameConflict", "As Conflicted, in a ListenerSet."),
+        Reason("Programmed", "False", "ProtocolConflict", "As Conflicted, in a ListenerSet."),
         Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
         Reason(
             "ResolvedRefs",
@@ -252,6 +254,14 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "A match equals one of another route, and one of both never sees a request.",
             ours=True,
         ),
+        Reason(
+            "RouteRulesShadowed",
+            "True",
+            "RouteRulesShadowed",
+            "A rule, a match or a hostname never sees a request, because others take all of them; "
+            "the message says which. The route is served all the same.",
+            ours=True,
+        ),
     ),
     "BackendTLSPolicy": (
         Reason("Accepted", "True", "Accepted", "Connections to the Service use it."),
@@ -280,13 +290,18 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "A CA certificate is neither in a ConfigMap nor in a Secret.",
         ),
     ),
-    "ListenerSet": tuple(
-        Reason(type, "False", reason, f"ListenerSets are not served yet{more}.")
-        for type in ("Accepted", "Programmed")
-        for reason, more in (
-            ("NotAllowed", ", and the Gateway does not allow any"),
-            ("ListenersNotValid", ""),
-        )
+    "ListenerSet": (
+        Reason("Accepted", "True", "Accepted", "All listeners are served."),
+        Reason("Accepted", "True", "ListenersNotValid", "Some listeners are served, others not."),
+        Reason("Accepted", "False", "ListenersNotValid", "No listener is served."),
+        Reason(
+            "Accepted", "False", "NotAllowed", "`allowedListeners` of the Gateway leaves it out."
+        ),
+        Reason("Accepted", "False", "ParentNotAccepted", "The Gateway is not accepted."),
+        Reason("Programmed", "True", "Programmed", "The listeners that can be are served."),
+        Reason("Programmed", "False", "ListenersNotValid", "No listener is served."),
+        Reason("Programmed", "False", "NotAllowed", "As Accepted."),
+        Reason("Programmed", "False", "ParentNotProgrammed", "The Gateway is not programmed."),
     ),
 }
 
@@ -294,10 +309,15 @@ _HEAD = """\
 <!-- Made from edgefast/translate/reasons.py by `pytest tests/translate/test_reasons.py --update-goldens`; do not edit. -->
 # Statuses
 
-What `edgefast translate --to status` prints, and what a controller would write into the objects. A message is the text
+What `edgefast translate --to status` prints, and what a controller writes into the objects. A message is the text
 of the problems behind it, the same that `edgefast check` shows. A reason in *italics* is ours; the others are words of
 the Gateway API. Conditions that say that something is wrong in part (`PartiallyInvalid`, `BackendsAvailable`,
 `Conflicted`, ...) are there only when it is.
+
+In a cluster no status runs ahead of the proxies. Until they have the tables, good news is not written, and a Gateway or
+listener that was not programmed before has `Programmed` False with the reason `Pending`. What proxies refuse, which is a
+fault of ours or a want of memory of theirs, is told as `Programmed` False: on listeners with `Invalid`, on routes with
+*RefusedByProxies*; they keep what they had.
 """
 
 

@@ -23,7 +23,7 @@ from edgefast.translate.facts import Fact, Reader
 from edgefast.translate.precedence import Age, MatchOrder, age_order, match_order
 from edgefast.translate.report import Report
 from edgefast.translate.rule import RuleOutcome, translate_rule
-from edgefast.translate.status import RouteParentStatus
+from edgefast.translate.status import HTTPRouteStatus, RouteParentStatus
 
 #: Order of the match, rule, place in spec.rules[].matches, match.
 Candidate = tuple[MatchOrder, int, int, ir.Match]
@@ -45,11 +45,13 @@ class RouteOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False
     route: HTTPRoute
     source: str
     reads: frozenset[Fact]
-    parents: tuple[RouteParentStatus, ...] = ()
-    listeners: tuple[tuple[str, ...], ...] = ()  # per entry of `parents`: names of its listeners
+    status: HTTPRouteStatus = HTTPRouteStatus(parents=())  # as far as the route alone decides
+    listeners: tuple[
+        tuple[str, ...], ...
+    ] = ()  # per entry of `status.parents`: names of its listeners
     counted: tuple[str, ...] = ()  # listeners whose attachedRoutes it adds to
     hosts: tuple[tuple[str, str, RoutePart], ...] = ()  # listener, hostname, part
-    clusters: tuple[ClusterRef, ...] = ()  # all it looked at, used or not
+    clusters: tuple[ClusterRef, ...] = ()  # all it looked at or sends to
     users: tuple[tuple[Key, Key], ...] = ()  # (Gateway, Service) pairs, for policies' ancestors
     problems: tuple[Problem, ...] = ()
 
@@ -102,14 +104,14 @@ def translate_route(
         route=route,
         source=source,
         reads=frozenset(reader.reads),
-        parents=tuple(parents),
+        status=HTTPRouteStatus(parents=tuple(parents)),
         listeners=tuple(
             tuple(listener.name for listener, _ in attached.listeners)
             for attached, _ in attachments
         ),
         counted=tuple(counted),
         hosts=tuple((*place, part) for place, part in hosts.items()),
-        clusters=tuple(sorted(reader.clusters)),
+        clusters=tuple(sorted(reader.clusters.union(*(one.clusters for one in parts.values())))),
         users=_users_of(route, attachments, reader),
         problems=(*problems, *own.problems),
     )

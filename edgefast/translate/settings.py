@@ -25,12 +25,15 @@ BUNDLE_VERSION = "v1.6"
 
 
 class FleetState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a controller sees of one fleet."""
+    """What a controller sees of one fleet; `version` and `behind` only where acknowledgements are told."""
 
     name: str
     addresses: tuple[str, ...] = ()  # of its Service: IP addresses or host names
-    replicas: int = 0  # wanted
-    available: int = 0  # ready and serving the present tables
+    replicas: int = 0  # proxies wanted
+    ready: tuple[str, ...] = ()  # names of the pods that take traffic, sorted
+    version: str = ""  # of the tables that proxies are to serve, a digest; "" is not told
+    behind: tuple[str, ...] = ()  # ready pods that do not serve `version` yet, sorted
+    failure: str = ""  # why the fleet could not be made or changed as wanted, in words
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

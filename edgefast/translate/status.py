@@ -72,6 +72,7 @@ class GatewayStatus(Status, frozen=True, kw_only=True):
     addresses: tuple[GatewayStatusAddress, ...] = ()
     conditions: tuple[Condition, ...]
     listeners: tuple[ListenerStatus, ...] = ()
+    attached_listener_sets: int = 0
 
 
 class RouteParentStatus(Status, frozen=True, kw_only=True):
@@ -103,9 +104,10 @@ class PolicyStatus(Status, frozen=True, kw_only=True):
 
 
 class ListenerSetStatus(Status, frozen=True, kw_only=True):
-    """`status` of a ListenerSet."""
+    """`status` of a ListenerSet; without listeners when its Gateway does not allow it."""
 
     conditions: tuple[Condition, ...]
+    listeners: tuple[ListenerStatus, ...] = ()
 
 
 AnyStatus = GatewayClassStatus | GatewayStatus | HTTPRouteStatus | PolicyStatus | ListenerSetStatus
@@ -119,6 +121,8 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
     listener_sets: dict[Key, ListenerSetStatus] = {}
     http_routes: dict[Key, HTTPRouteStatus] = {}
     backend_tls_policies: dict[Key, PolicyStatus] = {}
+    #: The Gateway of each ListenerSet of ours; no part of any status.
+    parents: dict[Key, Key] = {}
 
     def items(self) -> Iterator[tuple[ObjectRef, AnyStatus]]:
         """Give every status with the object it belongs to, kind by kind."""

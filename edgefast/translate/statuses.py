@@ -1,8 +1,8 @@
 """All statuses of a translation.
 
 In: the outcomes of every stage. Out: `Statuses`, and which Gateways use which of the Services that
-policies target. Routes whose matches equal those of others get RouteRulesOverlap here, since only
-virtual hosts know.
+policies target. Routes whose matches equal those of others get RouteRulesOverlap here, and those with
+rules that no request comes to RouteRulesShadowed, since only virtual hosts know.
 Must never: write anything; a controller does, and only what differs.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 
 import msgspec
 
@@ -20,17 +21,20 @@ from edgefast.translate.condition import holds, render_problems
 from edgefast.translate.gateway import GatewayDraft
 from edgefast.translate.gatewayclass import GatewayClassOutcome
 from edgefast.translate.gatewaystatus import judge_gateway
+from edgefast.translate.listenersetstatus import judge_listener_set
 from edgefast.translate.policy import Policies
 from edgefast.translate.policystatus import judge_policies
+from edgefast.translate.reach import Unreached
 from edgefast.translate.route import RouteOutcome
 from edgefast.translate.settings import Settings
 from edgefast.translate.status import (
     GatewayClassStatus,
     HTTPRouteStatus,
-    ListenerSetStatus,
     Statuses,
 )
 from edgefast.translate.virtualhost import Hosts
+
+_COUNTED = attrgetter("counted")
 
 _Overlaps = dict[Key, list[tuple[str, tuple[Problem, ...]]]]  # by route: (listener, problems)
 
@@ -38,27 +42,31 @@ _Overlaps = dict[Key, list[tuple[str, tuple[Problem, ...]]]]  # by route: (liste
 def judge_all(
     classes: Mapping[str, GatewayClassOutcome],
     gateways: Sequence[GatewayDraft],
-    listener_sets: dict[Key, ListenerSetStatus],
     routes: Mapping[Key, RouteOutcome],
     hosts: Hosts,
+    unreached: Unreached,
     policies: Policies,
     settings: Settings,
 ) -> Statuses:
     """Return the status of every object of ours, each table by namespace and name."""
-    attached = Counter(chain.from_iterable(outcome.counted for outcome in routes.values()))
+    attached = Counter(chain.from_iterable(map(_COUNTED, routes.values())))
     overlaps = _overlaps_of(hosts)
+    of_gateways = {
+        draft.key: judge_gateway(draft, attached, settings)
+        for draft in sorted(gateways, key=lambda draft: draft.key)
+    }
+    sets = sorted(
+        ((one, draft) for draft in gateways for one in draft.sets), key=lambda pair: pair[0].key
+    )
     return Statuses(
         gateway_classes=_judge_classes(classes),
-        gateways={
-            draft.key: judge_gateway(draft, attached, settings)
-            for draft in sorted(gateways, key=lambda draft: draft.key)
+        gateways=of_gateways,
+        listener_sets={
+            one.key: judge_listener_set(one, draft, attached, of_gateways[draft.key])
+            for one, draft in sets
         },
-        listener_sets=listener_sets,
-        http_routes={
-            key: _judge_route(outcome, overlaps.get(key, ()))
-            for key, outcome in routes.items()
-            if outcome.parents
-        },
+        parents={one.key: draft.key for one, draft in sets},
+        http_routes=_judge_routes(routes, overlaps, unreached),
         backend_tls_policies=judge_policies(policies, _users_of(policies, routes), settings),
     )
 
@@ -67,33 +75,40 @@ def _judge_classes(classes: Mapping[str, GatewayClassOutcome]) -> dict[Key, Gate
     return {("", name): outcome.status for name, outcome in classes.items()}
 
 
+def _judge_routes(
+    routes: Mapping[Key, RouteOutcome], overlaps: _Overlaps, unreached: Unreached
+) -> dict[Key, HTTPRouteStatus]:
+    found = {key: one.status for key, one in routes.items() if one.status.parents}
+    for key in overlaps.keys() | unreached.keys():
+        if key in found:
+            found[key] = _judge_route(routes[key], overlaps.get(key, ()), unreached.get(key, ()))
+    return found
+
+
 def _overlaps_of(hosts: Hosts) -> _Overlaps:
     overlaps: _Overlaps = {}
-    for place in sorted(place for place, one in hosts.outcomes.items() if one.overlaps):
+    for place in sorted(hosts.noted):
         for key, problems in hosts.outcomes[place].overlaps.items():
             overlaps.setdefault(key, []).append((place[0], problems))
     return overlaps
 
 
 def _judge_route(
-    outcome: RouteOutcome, overlaps: Iterable[tuple[str, tuple[Problem, ...]]]
+    outcome: RouteOutcome,
+    overlaps: Iterable[tuple[str, tuple[Problem, ...]]],
+    unreached: Iterable[tuple[str, Problem]],
 ) -> HTTPRouteStatus:
-    if not overlaps:
-        return HTTPRouteStatus(parents=outcome.parents)
     parents = []
-    for parent, listeners in zip(outcome.parents, outcome.listeners, strict=True):
-        found = [
-            one for listener, problems in overlaps if listener in listeners for one in problems
-        ]
-        if found:
-            condition = holds(
-                "RouteRulesOverlap",
-                "RouteRulesOverlap",
-                render_problems(found),
-                outcome.route.metadata.generation,
-            )
-            parent = msgspec.structs.replace(parent, conditions=(*parent.conditions, condition))
-        parents.append(parent)
+    for parent, listeners in zip(outcome.status.parents, outcome.listeners, strict=True):
+        conditions = parent.conditions
+        equal = [one for at, problems in overlaps if at in listeners for one in problems]
+        shadowed = [problem for at, problem in unreached if at in listeners]
+        for word, found in (("RouteRulesOverlap", equal), ("RouteRulesShadowed", shadowed)):
+            if found:
+                said = render_problems(found)
+                generation = outcome.route.metadata.generation
+                conditions = (*conditions, holds(word, word, said, generation))
+        parents.append(msgspec.structs.replace(parent, conditions=conditions))
     return HTTPRouteStatus(parents=tuple(parents))
 
 

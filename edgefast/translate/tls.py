@@ -1,6 +1,7 @@
 """TLS of HTTPS listeners: certificates, versions, and verification of clients.
 
-In: a listener's `tls` and its Gateway's `tls.frontend` and `tls.backend`, with the keyring.
+In: a listener's `tls` and its Gateway's `tls.frontend` and `tls.backend`, with the keyring. The references of
+a listener are its owner's, a Gateway or a ListenerSet: grants for one are not grants for the other.
 Out: ir.ListenerTls with the secrets it names; problems go to the listener's report.
 Source: Gateway API ListenerTLSConfig, FrontendTLSValidation, GatewayBackendTLS.
 Must never: serve a listener without a certificate, or without the client verification it asks for.
@@ -14,7 +15,9 @@ import msgspec
 
 from edgefast import ir
 from edgefast.resources.gateway import FrontendTLSValidation, Gateway
+from edgefast.resources.kinds import ref_of
 from edgefast.resources.listener import Listener, ListenerTLSConfig
+from edgefast.resources.listenerset import ListenerSet
 from edgefast.resources.reference import SecretObjectReference
 from edgefast.translate.facts import World
 from edgefast.translate.keyring import Certified, Keyring, join_bundles
@@ -47,6 +50,7 @@ class TlsOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def translate_tls(
     gateway: Gateway,
+    owner: Gateway | ListenerSet,
     listener: Listener,
     path: str,
     world: World,
@@ -58,7 +62,7 @@ def translate_tls(
     if tls.mode != "Terminate":
         said = f'"{tls.mode}" (supported: Terminate)'
         report.refuse(f"{path}.tls.mode", "UnsupportedValue", said)
-    certificates = _translate_certificates(gateway, tls, path, world, keyring, report)
+    certificates = _translate_certificates(owner, tls, path, world, keyring, report)
     validation, where = _validation_of(gateway, listener.port)
     authority = None
     if validation is not None:
@@ -77,25 +81,25 @@ def translate_tls(
 
 
 def resolve_certificate(
-    gateway: Gateway, ref: SecretObjectReference, world: World, keyring: Keyring
+    owner: Gateway | ListenerSet, ref: SecretObjectReference, world: World, keyring: Keyring
 ) -> Certified | tuple[str, str]:
-    """Return the certificate that a Gateway refers to, or (reason, message).
+    """Return the certificate that a Gateway or a ListenerSet refers to, or (reason, message).
 
     The reason is RefNotPermitted, or "" for whatever the place of the reference calls invalid.
     """
     if (ref.group, ref.kind) != ("", "Secret"):
         return "", wrong_kind_text(ref.group, ref.kind, "Secret")
-    namespace = ref.namespace or gateway.metadata.namespace
-    if not _permits(gateway, world, "Secret", namespace, ref.name):
-        return "RefNotPermitted", refusal_text(
-            "Gateway", gateway.metadata.namespace, "Secret", namespace, ref.name
-        )
+    own = ref_of(owner)
+    namespace = ref.namespace or own.namespace
+    if not _permits(owner, world, "Secret", namespace, ref.name):
+        said = refusal_text(own.kind, own.namespace, "Secret", namespace, ref.name)
+        return "RefNotPermitted", said
     found = keyring.certificate(namespace, ref.name)
     return ("", found) if isinstance(found, str) else found
 
 
 def _translate_certificates(
-    gateway: Gateway,
+    owner: Gateway | ListenerSet,
     tls: ListenerTLSConfig,
     path: str,
     world: World,
@@ -106,7 +110,7 @@ def _translate_certificates(
     wrong: list[tuple[str, str, str]] = []
     for at, ref in enumerate(tls.certificate_refs):
         where = f"{path}.tls.certificateRefs[{at}]"
-        found = resolve_certificate(gateway, ref, world, keyring)
+        found = resolve_certificate(owner, ref, world, keyring)
         if isinstance(found, tuple):
             wrong.append((where, found[0] or "InvalidCertificateRef", found[1]))
             continue
@@ -183,12 +187,14 @@ def _translate_validation(
     return join_bundles(bundles)
 
 
-def _permits(gateway: Gateway, world: World, kind: str, namespace: str, name: str) -> bool:
-    own = gateway.metadata.namespace
-    return namespace == own or is_granted(
+def _permits(
+    owner: Gateway | ListenerSet, world: World, kind: str, namespace: str, name: str
+) -> bool:
+    own = ref_of(owner)
+    return namespace == own.namespace or is_granted(
         world.grants.get(namespace, ()),
-        kind="Gateway",
-        namespace=own,
+        kind=own.kind,
+        namespace=own.namespace,
         to_group="",
         to_kind=kind,
         to_name=name,

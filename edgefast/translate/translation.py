@@ -22,6 +22,7 @@ from edgefast.translate.keyring import Keyring
 from edgefast.translate.limitstore import LimitStore
 from edgefast.translate.policy import Policies
 from edgefast.translate.route import RouteOutcome
+from edgefast.translate.shelf import Shelves
 from edgefast.translate.status import Statuses
 from edgefast.translate.virtualhost import Hosts
 
@@ -43,7 +44,9 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     policies: Policies
     routes: Mapping[Key, RouteOutcome]
     clusters: Mapping[ClusterRef, ClusterOutcome]
+    cluster_uses: Mapping[ClusterRef, int]
     hosts: Hosts
+    shelves: Shelves
 
 
 class Translation(msgspec.Struct, frozen=True, kw_only=True, eq=False):

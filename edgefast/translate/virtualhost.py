@@ -2,7 +2,7 @@
 
 In: the outcomes of routes, and the hosts of the previous translation. Out: ir.VirtualHosts; only those
 that a changed part touches are built anew. Matches that are equal in several routes are noted: one
-shadows the others (condition RouteRulesOverlap).
+shadows the others (condition RouteRulesOverlap); so are all others that never see a request (shadow.py).
 Source: Gateway API HTTPRouteRule.matches; architecture decision 2 (incremental by construction).
 Must never: depend on the order in which routes came; the same routes give the same bytes.
 """
@@ -18,8 +18,8 @@ from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key
 from edgefast.translate.clusterref import ClusterRef
-from edgefast.translate.precedence import Age, MatchOrder
 from edgefast.translate.route import RouteOutcome, RoutePart
+from edgefast.translate.shadow import HostEntry, find_shadows
 
 Place = tuple[str, str]  # listener, hostname
 
@@ -33,18 +33,22 @@ class HostOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False)
     parts: Mapping[Key, RoutePart]
     clusters: frozenset[ClusterRef]
     limited: bool  # a rule of it has rate limits
+    entries: tuple[HostEntry, ...]  # in order of precedence
     overlaps: Mapping[Key, tuple[Problem, ...]]  # of routes that share a match with others
+    shadows: tuple[tuple[HostEntry, HostEntry], ...]  # those that never take a request, and why
 
 
 class Hosts(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """All virtual hosts."""
 
     outcomes: Mapping[Place, HostOutcome] = {}
+    touched: frozenset[Place] = frozenset()  # that differ from the translation before
+    noted: frozenset[Place] = frozenset()  # of which there is something to tell
     made: int = 0
 
     def problems(self) -> Iterator[Problem]:
         """Give the problems of all hosts, by host."""
-        for place in sorted(place for place, one in self.outcomes.items() if one.overlaps):
+        for place in sorted(self.noted):
             for problems in self.outcomes[place].overlaps.values():
                 yield from problems
 
@@ -71,7 +75,17 @@ def translate_virtual_hosts(
             continue
         made += 1
         outcomes[place] = _build(place, parts, outcomes.get(place))
-    return Hosts(outcomes=outcomes, made=made)
+    noted = {
+        place
+        for place in touched.keys() & outcomes.keys()
+        if outcomes[place].overlaps or outcomes[place].shadows
+    }
+    return Hosts(
+        outcomes=outcomes,
+        touched=frozenset(touched),
+        noted=(previous.noted - touched.keys()) | noted,
+        made=made,
+    )
 
 
 def _touch(
@@ -85,13 +99,10 @@ def _touch(
     return touched[place]
 
 
-_Entry = tuple[MatchOrder, Age, int, int, ir.Match, int, Key]
-
-
 def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None) -> HostOutcome:
     ordered = sorted(parts.values(), key=lambda part: part.age)
     rules: list[ir.Rule] = []
-    entries: list[_Entry] = []
+    entries: list[HostEntry] = []
     for part in ordered:
         base = len(rules)
         rules += part.rules
@@ -109,13 +120,15 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
         parts=parts,
         clusters=frozenset(ref for part in ordered for ref in part.clusters),
         limited=any(rule.rate_limits for rule in rules),
+        entries=tuple(entries),
         overlaps=_find_overlaps(place, entries) if len(ordered) > 1 else {},
+        shadows=tuple(find_shadows(entries)) if len(entries) > 1 else (),
     )
 
 
-def _find_overlaps(place: Place, entries: list[_Entry]) -> dict[Key, tuple[Problem, ...]]:
+def _find_overlaps(place: Place, entries: list[HostEntry]) -> dict[Key, tuple[Problem, ...]]:
     """Find equal matches of different routes; the first in order takes their requests."""
-    groups: dict[ir.Match, list[_Entry]] = {}
+    groups: dict[ir.Match, list[HostEntry]] = {}
     for entry in entries:
         groups.setdefault(entry[4], []).append(entry)
     overlaps: dict[Key, tuple[Problem, ...]] = {}
@@ -129,7 +142,7 @@ def _find_overlaps(place: Place, entries: list[_Entry]) -> dict[Key, tuple[Probl
     return overlaps
 
 
-def _overlap(place: Place, entry: _Entry, keys: list[Key]) -> Problem:
+def _overlap(place: Place, entry: HostEntry, keys: list[Key]) -> Problem:
     namespace, name = entry[6]
     rivals = ["/".join(key) for key in keys if key != entry[6]][:_NAMED]
     names = ", ".join(rivals) + (" and more" if len(keys) - 1 > _NAMED else "")

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.pure
 def test_version() -> None:
+    assert call("--version").out == f"edgefast {__version__}\n"
     outcome = call("version")
     assert outcome.status == 0
     assert outcome.out.startswith(f"edgefast {__version__} (")

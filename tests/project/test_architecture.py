@@ -17,7 +17,7 @@ TEXT = (ROOT / "ARCHITECTURE.md").read_text()
 def test_every_file_that_is_named_exists() -> None:
     known = [
         str(path.relative_to(ROOT))
-        for room in ("edgefast", "csrc", "tests")
+        for room in ("edgefast", "controller", "csrc", "tests")
         for path in (ROOT / room).rglob("*")
     ]
     named = re.findall(r"`([\w/*]+\.(?:pyx|pxd|pxi|py|c|h))`", TEXT)

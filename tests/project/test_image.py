@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
+from controller.manifests.workload import PORTS
 from edgefast.cli.run import run
 from edgefast.daemon.address import EVERYWHERE, parse_address
 from edgefast.proxy.settings import ProxySettings
@@ -23,6 +25,8 @@ def test_targets_and_their_base() -> None:
     bases = {name: base for base, name in re.findall(r"^FROM (\S+) AS (\S+)$", TEXT, re.M)}
     assert bases == {
         "build": "${BASE}",
+        "proxy-packages": "build",
+        "controller-packages": "build",
         "runtime": "${BASE}",
         "controller": "runtime",
         "proxy": "runtime",
@@ -31,6 +35,24 @@ def test_targets_and_their_base() -> None:
     assert TEXT.rindex("AS proxy") > TEXT.rindex("AS controller"), (
         "the last stage is the default target"
     )
+
+
+def test_each_target_has_what_it_alone_needs() -> None:
+    """Extras of pyproject.toml; a proxy carries no Kubernetes client, a controller no stream client it does not need."""
+    stages = dict(re.findall(r"^FROM \S+ AS (\S+)\n(.*?)(?=^FROM|\Z)", TEXT, re.M | re.S))
+    for target, extra in (("proxy", "xds"), ("controller", "controller")):
+        assert f'"$wheel[{extra}]"' in stages[f"{target}-packages"]
+        assert f"COPY --from={target}-packages /opt/edgefast /opt/edgefast" in stages[target]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    assert not any("kubernetes" in one for one in extras["xds"])
+
+
+def test_commands_exist() -> None:
+    entries = re.findall(r'^ENTRYPOINT \["(\S+)"\]$', TEXT, re.M)
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert entries == ["edgefast-controller", "edgefast"] and set(entries) <= set(scripts)
 
 
 def test_runs_as_nobody_in_particular() -> None:
@@ -50,8 +72,9 @@ def test_all_that_is_copied_exists_and_is_sent() -> None:
 
 def test_what_is_exposed_is_reachable_and_admin_is_not() -> None:
     """Probes and Prometheus come from outside of the container, whose command leaves the addresses as they are."""
-    (exposed,) = re.findall(r"^EXPOSE (.+)$", TEXT, re.M)
-    (command,) = re.findall(r"^CMD (.+)$", TEXT, re.M)
+    of_controller, exposed = re.findall(r"^EXPOSE (.+)$", TEXT, re.M)
+    assert set(of_controller.split()) == {str(port) for port in PORTS.values()}
+    _, command = re.findall(r"^CMD (.+)$", TEXT, re.M)
     settings = ProxySettings()
     for address in (settings.metrics, settings.ready):
         assert address is not None

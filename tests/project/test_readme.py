@@ -2,7 +2,7 @@
 
 A block marked `sh` is executed. A block of another language right after it (with at most prose between) is its output, in
 which a line `...` stands for any lines and `...` within a line for any text. Every block must exit with 0. A block
-that is `make run` starts the gateway, in place of the one that runs. Fixed ports become free ones, examples/ becomes a copy
+that is `make run` starts the gateway, in place of the one that runs. Blocks marked `sh cluster` need a cluster: tests/cluster runs them. Fixed ports become free ones, examples/ becomes a copy
 with those ports, `dump` and `limits` are told the admin address: nothing else changes.
 """
 
@@ -36,13 +36,18 @@ class Block:
     output: str | None
 
 
-def read_blocks(text: str) -> list[Block]:
-    """All shell blocks of a page."""
+def read_blocks(text: str, mark: str = "") -> list[Block]:
+    """All shell blocks of a page with that mark, each with the output right after it."""
     found: list[Block] = []
-    for language, body in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S):
+    taken = False
+    for language, marked, body in re.findall(
+        r"^```(\w*)(?: (\w+))?\n(.*?)^```$", text, re.M | re.S
+    ):
         if language == "sh":
-            found.append(Block(body, None))
-        elif found and found[-1].output is None:
+            taken = marked == mark
+            if taken:
+                found.append(Block(body, None))
+        elif taken and found[-1].output is None:
             found[-1] = Block(found[-1].script, body)
     return found
 

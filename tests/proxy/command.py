@@ -1,6 +1,7 @@
-"""`edgefast run` as a process, for the tests that look at it from outside: objects to serve, start, addresses, end."""
+"""`edgefast run` (or another serving command) as a process, for the tests that look at it from outside: objects to serve, start, addresses, end."""
 
 import base64
+import contextlib
 import http.client
 import json
 import os
@@ -77,12 +78,17 @@ class Process:
     """One `edgefast run`; leave it through `stop`."""
 
     def __init__(
-        self, folder: Path, *arguments: str, stderr: int | None = None, nofile: int | None = None
+        self,
+        folder: Path,
+        *arguments: str,
+        stderr: int | None = None,
+        nofile: int | None = None,
+        serve: str = "run",
     ) -> None:
         self.admin, self.metrics, self.ready = (free_port() for _ in range(3))
         self._err = folder / f"err-{self.admin}"
         self._out = folder / f"out-{self.admin}"
-        command = [sys.executable, "-m", "edgefast.cli.main", "run", "--bind", "127.0.0.1"]
+        command = [sys.executable, "-m", "edgefast.cli.main", serve, "--bind", "127.0.0.1"]
         command += ["--admin", f"127.0.0.1:{self.admin}", "--metrics", f"127.0.0.1:{self.metrics}"]
         command += ["--ready", f"127.0.0.1:{self.ready}", "--min-drain", "0", *arguments]
         if nofile is not None:
@@ -135,11 +141,11 @@ class Process:
         return json.loads(self.get(self.admin, "/dump")[1])
 
     def workers(self) -> list[int]:
-        return [
-            int(pid)
-            for task in Path(f"/proc/{self.process.pid}/task").iterdir()
-            for pid in (task / "children").read_text().split()
-        ]
+        found: list[int] = []
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # a thread that has ended since
+                found += map(int, (task / "children").read_text().split())
+        return found
 
     def stop(self) -> int:
         if self.process.poll() is None:
@@ -155,7 +161,7 @@ class Process:
 def start(tmp_path: Path) -> Iterator[Callable[..., Process]]:
     made: list[Process] = []
 
-    def begin(*arguments: str, **options: int | None) -> Process:
+    def begin(*arguments: str, **options: Any) -> Process:
         made.append(Process(tmp_path, *arguments, **options))
         return made[-1]
 

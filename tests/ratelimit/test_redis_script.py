@@ -18,11 +18,20 @@ from edgefast.ratelimit.script import MAX_KEYS, TEXT, read_answers
 from edgefast.ratelimit.tags import redis_key
 from ratelimit.caller import Ask, calling, config_of
 from ratelimit.reference import UNITS, ReferenceStore
-from ratelimit.servers import RedisServer
+from ratelimit.servers import PROGRAMS, RedisServer, running
 
 NOW_MS = 1_790_000_000_123
 LARGEST = 2**32 - 1
 _names = itertools.count()
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def plain_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RedisServer]:
+    """Every kind of server that is supported."""
+    with running(tmp_path_factory.mktemp("redis"), program=PROGRAMS[request.param]) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -151,15 +160,22 @@ def test_expiry_is_set_once(server: RedisServer, client: Any, sliding: bool) -> 
             check = Ask(b"expiry", unit=86400, sliding=sliding)
             _, _, reset, window = await caller.settled(check)
             key = redis_key(b"expiry")
-            expires = client.pexpiretime(key)
+            expires = expiry(client, key)
             end = (window + 86400 * (2 if sliding else 1)) * 1000
             assert end <= expires <= end + 2000
             assert abs(client.pttl(key) - 1000 - reset - (86_400_000 if sliding else 0)) < 30_000
             for _ in range(3):
                 await caller.settled(check)
-            assert client.pexpiretime(key) == expires
+            assert abs(expiry(client, key) - expires) <= 1
 
     uvloop.run(talk())
+
+
+def expiry(client: Any, key: bytes) -> int:
+    """When a key ends, in Unix milliseconds; PEXPIRETIME is younger than Redis 6."""
+    text = "local t = redis.call('TIME') return {t[1], t[2], redis.call('PTTL', KEYS[1])}"
+    seconds, microseconds, left = client.eval(text, 1, key)
+    return int(seconds) * 1000 + int(microseconds) // 1000 + int(left)
 
 
 def test_what_admits_nothing_writes_nothing(server: RedisServer, client: Any) -> None:
@@ -257,7 +273,8 @@ def test_a_forgotten_script_is_loaded_again(server: RedisServer, client: Any) ->
                 (2, 4),
                 (1, 9),
             ]
-            assert server.calls("script|load") == 2
+            # Redis 6 counts all of SCRIPT, the flush above as well.
+            assert (server.calls("script|load") or server.calls("script") - 1) == 2
             client.script_flush()
             many = await caller.take(*(Ask(b"f%d" % number) for number in range(MAX_KEYS + 1)))
             assert all(isinstance(outcome, tuple) for outcome in many)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from edgefast.translate.features import SUPPORTED_FEATURES
+from edgefast.translate.features import INFRASTRUCTURE, SUPPORTED_FEATURES, supported_features
 from edgefast.translate.reasons import REASONS, render_page
 from tests.translate.golden import HERE
 
@@ -66,5 +66,14 @@ def test_features_are_sorted_and_free_of_what_needs_http2() -> None:
     assert not [
         name
         for name in SUPPORTED_FEATURES
-        if "H2C" in name or name.startswith(("GRPC", "TLSRoute", "Mesh", "ListenerSet"))
+        if "H2C" in name or name.startswith(("GRPC", "TLSRoute", "Mesh"))
     ]
+
+
+@pytest.mark.pure
+def test_infrastructure_is_a_feature_of_fleets_in_the_namespace_of_their_gateway() -> None:
+    assert INFRASTRUCTURE not in supported_features(in_gateway_namespace=False)
+    assert set(supported_features(in_gateway_namespace=True)) == {
+        INFRASTRUCTURE,
+        *SUPPORTED_FEATURES,
+    }

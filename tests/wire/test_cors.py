@@ -59,6 +59,7 @@ def test_preflight_of_an_allowed_origin(page: str, origin: RecordingOrigin) -> N
         assert listed(got.value("access-control-allow-headers")) >= {"x-one", "x-two"}
         assert got.value("access-control-allow-credentials") == "true"
         assert got.value("access-control-max-age") == "600"
+        assert listed(got.value("access-control-expose-headers")) == {"x-seen"}
         origin.turn()
         assert origin.take().messages == []
 

@@ -1,0 +1,488 @@
+"""App: one controller process, wired. Read `App.run` as the table of contents of the control plane.
+
+In: options, an API server. Out: tables to proxies, fleets, statuses, until a signal. Every room's tasks are in one TaskGroup:
+a room that fails ends the process, orderly, and kubelet starts another one; what users do must never make one fail.
+The streams of proxies are served only after every fleet was published once. Must never: hold logic of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+
+from controller.admin import Servers, View
+from controller.certs.certgen import CertgenError
+from controller.certs.rotate import Rotation
+from controller.config import ConfigFile
+from controller.events import About, Events
+from controller.handover import Handover
+from controller.infra.applier import Applier
+from controller.infra.holdings import Holdings
+from controller.infra.observe import Observer
+from controller.infra.placement import Placement
+from controller.kube.cache import Cache
+from controller.kube.client import Kube
+from controller.kube.errors import ApiError
+from controller.kube.lease import LEASE_NAME, Lease, LeaseTimes
+from controller.kube.pace import Backoff
+from controller.kube.scope import Scope
+from controller.metrics import Metrics
+from controller.options import Options
+from controller.pipeline import Pipeline
+from controller.provision import Provision
+from controller.push.fleets import Fleets
+from controller.push.relay import Relay
+from controller.push.server import PushServer
+from controller.readings import (
+    read_config,
+    read_infra,
+    read_kube,
+    read_lease,
+    read_pipeline,
+    read_push,
+    read_writer,
+)
+from controller.source import ClusterSource
+from controller.status.api import KubeStatuses
+from controller.status.board import Board, Ref
+from controller.status.clock import SystemClock
+from controller.status.news import find_news
+from controller.status.shape import SHAPES, Json
+from controller.status.writer import Writer
+from edgefast import ir
+from edgefast.daemon.address import Address
+from edgefast.daemon.logs import set_level
+from edgefast.problem import ObjectRef
+from edgefast.resources.edgegateway import EdgeGateway
+from edgefast.translate.settings import Settings, settings_from
+
+__all__ = ["App"]
+
+log = logging.getLogger(__name__)
+
+_LOOK = 2.0  # seconds between looks at what has no callback
+_GRACE = 1.0  # seconds for open streams at the end
+
+
+class App:
+    """See the module's text."""
+
+    def __init__(self, options: Options, kube: Kube, file: ConfigFile) -> None:
+        """`file` is loaded. Raises KeysError."""
+        self._options = options
+        self._file = file
+        config = file.config
+        self._started_with = _structure(config)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stop = asyncio.Event()
+        self._again = False
+        self._serving = False
+        self._led = asyncio.Event()
+
+        namespace, name = options.namespace, options.name
+        tokens = config.provider.cluster.deploy.type == "GatewayNamespace"
+        self.metrics = Metrics()
+        self.lease = Lease(
+            kube,
+            namespace,
+            _lease_name(name),
+            options.identity,
+            LeaseTimes.of(config.leader_election),
+            self._on_lease,
+        )
+        self.events = Events(
+            kube.create,
+            lambda: self.lease.leading,
+            options.identity,
+            lambda outcome: self.metrics.events.labels(outcome).inc(),
+        )
+
+        # Objects come in ...
+        scope = Scope.of(config, namespace)
+        self.cache = Cache(kube, scope, self._on_objects, on_status=self._on_status)
+        self.rotation = Rotation(
+            kube,
+            namespace,
+            name=name,
+            domain=options.cluster_domain,
+            leading=lambda: self.lease.leading,
+        )
+        place = self._place("")
+        everywhere = None if not scope.namespaces else scope.namespaces
+        self.holdings = Holdings(kube, place, everywhere if tokens else (namespace,))
+        self.holdings.is_absent = self.cache.is_absent
+        self.source = ClusterSource(self.cache, self.holdings, self._settings)
+        self._base: tuple[EdgeGateway, Settings] | None = None
+
+        # ... and tables, fleets and statuses go out.
+        self.fleets = Fleets(options.identity)
+        self.server = PushServer(
+            self.fleets,
+            options.certs,
+            namespace=namespace,
+            name=name,
+            domain=options.cluster_domain,
+            review=kube.token_review,
+        )
+        self.server.on_acked = lambda fleet, seconds: self.metrics.ack.observe(seconds)
+        self.relay = Relay(
+            self.fleets,
+            self.server.keys,
+            name=name,
+            holder=lambda: self.lease.holder,
+            leading=lambda: self.lease.leading,
+            **({"port": options.relay.port} if options.relay and options.relay.port else {}),
+        )
+        self.applier = Applier(
+            kube,
+            self.holdings,
+            place.identity,
+            lambda: self.lease.leading and self.provision.adopted,
+            self._on_fleet_problem,
+        )
+        self.observer = Observer(self.holdings, self.applier.failure, self._on_fleets_seen)
+        self.provision = Provision(
+            self.holdings,
+            self.applier,
+            self.observer,
+            self.rotation,
+            self._place,
+            certificates=not tokens,
+        )
+        self.board = Board(config.gateway.controller_name)
+        self.writer = Writer(
+            self.board,
+            KubeStatuses(kube, self.cache),
+            SystemClock(),
+            lambda: self.lease.leading,
+            self._on_written,
+            lambda reason: self.metrics.status_failures.labels(reason).inc(),
+        )
+        self.handover = Handover(
+            self.fleets,
+            self.provision,
+            self.board,
+            self.writer,
+            lambda type_: self.metrics.nacks.labels(type_).inc(),
+        )
+        self.pipeline = Pipeline(self.source, self._settings, self.handover, self.metrics.observe)
+        self._enter_readings()
+        self._servers = Servers(self._view())
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Bind the servers of operators, kubelet and Prometheus. Raises OSError."""
+        options, admin = self._options, self._file.config.admin.address
+        bound = {
+            "admin": self._servers.open_admin(options.admin or Address(admin.host, admin.port))
+        }
+        if options.probes is not None:
+            bound["probes"] = self._servers.open_probes(options.probes)
+        if options.metrics is not None:
+            bound["metrics"] = self._servers.open_metrics(options.metrics)
+        log.info("serving %s", " ".join(f"{name}={where}" for name, where in bound.items()))
+
+    async def run(self) -> bool:
+        """Control until `stop`; True when the configuration asks for a new start in this process."""
+        self._file.on_change = self._on_config
+        self.rotation.on_change = self.provision.render_again
+        async with asyncio.TaskGroup() as tasks:
+            self._start(tasks, "servers", self._servers.run())
+            self._start(tasks, "lease", self.lease.run())
+            self._start(tasks, "config", self._file.run())
+            self._start(tasks, "config-events", self._tell_config())
+            self._start(tasks, "events", self.events.run())
+            self._start(tasks, "cache", self.cache.run())
+            self._start(tasks, "holdings", self.holdings.run())
+            self._start(tasks, "main", self._main(tasks))
+            await self._stop.wait()
+            await self._end()
+        return self._again
+
+    def stop(self) -> None:
+        """End in order; returns at once."""
+        self._stop.set()
+
+    async def _main(self, tasks: asyncio.TaskGroup) -> None:
+        """Start what needs what others have read first."""
+        await self._load_authority()
+        self._start(tasks, "certs", self.rotation.run())
+        self._start(tasks, "pipeline", self.pipeline.run())
+        await self.handover.first.wait()
+        self.writer.mark_all()
+        self._start(tasks, "writer", self.writer.run())
+        self._start(tasks, "applier", self.applier.run())
+        self._start(tasks, "leading", self._follow_lease())
+        await self._serve()
+        self._start(tasks, "push", self.server.run())
+        self._start(tasks, "relay", self.relay.run())
+
+    async def _serve(self) -> None:
+        options = self._options
+        bound: dict[str, Address] = {}
+        if options.xds is not None:
+            tokens = self._started_with[1] == "GatewayNamespace"
+            serve = self.server.serve_tokens if tokens else self.server.serve_certificates
+            bound["xds"] = await serve(options.xds)
+        if options.xds_token is not None:
+            bound["xds-token"] = await self.server.serve_tokens(options.xds_token)
+        if options.relay is not None:
+            bound["relay"] = await self.server.serve_replicas(options.relay)
+        self._serving = True
+        log.info("serving %s", " ".join(f"{name}={where}" for name, where in bound.items()))
+
+    async def _load_authority(self) -> None:
+        """Read the authority, for as long as it takes: certgen may be at work still."""
+        backoff = Backoff(0.5, 15.0)
+        said = ""
+        while True:
+            try:
+                await self.rotation.load()
+                return
+            except (CertgenError, ApiError) as error:
+                if str(error) != said:
+                    said = str(error)
+                    log.warning("%s (tried again)", said)
+            await asyncio.sleep(backoff.next())
+
+    def _start(self, tasks: asyncio.TaskGroup, name: str, room: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(tasks.create_task(room, name=name))
+
+    async def _end(self) -> None:
+        """Stop writing, give the Lease back, let proxies go to another replica; then stop the rest."""
+        log.info("stopping")
+        self._serving = False
+        for task in self._tasks:
+            if task.get_name() != "servers":
+                task.cancel()
+        await self.server.stop(_GRACE)
+        for task in self._tasks:
+            task.cancel()
+
+    # --- what happens ---------------------------------------------------------------------------
+
+    def _on_objects(self) -> None:
+        self.source.mark()
+        self.pipeline.mark()
+
+    def _on_status(self, ref: ObjectRef) -> None:
+        """Somebody wrote a status, we perhaps, or a controller of our name that was here before."""
+        shape = SHAPES.get(ref.kind)
+        if shape is None:
+            return
+        key = (ref.kind, ref.namespace, ref.name)
+        if shape.entries:
+            present = self.cache.present(ref)
+            if present is not None and self.board.controller.encode() in present.status:
+                self.board.disown(key)
+        if self.handover.first.is_set():
+            self.writer.mark((key,))
+
+    def _on_fleets_seen(self) -> None:
+        self.handover.look_at_all()
+        self.pipeline.mark()
+
+    def _on_lease(self) -> None:
+        self._led.set()
+        if not self.lease.leading:
+            self.provision.adopted = False
+        elif self.handover.first.is_set():
+            self.writer.mark_all()
+        if self.lease.leading:
+            self.rotation.look()
+        self.relay.look()
+
+    async def _follow_lease(self) -> None:
+        """Take fleets over whenever this replica begins to lead."""
+        while True:
+            self._led.clear()
+            if self.lease.leading and not self.provision.adopted:
+                await self.provision.adopt()
+            await self._led.wait()
+
+    def _on_written(self, ref: Ref, before: Json, fields: Json) -> None:
+        kind, namespace, name = ref
+        shape = SHAPES[kind]
+        for reason, text in find_news(before, fields):
+            present = self.cache.present(ObjectRef(kind, namespace, name, shape.group))
+            uid = present.uid if present is not None else ""
+            version = f"{shape.group}/{shape.version}"
+            self.events.warn(About(version, kind, namespace, name, uid), reason, text)
+
+    def _on_fleet_problem(self, fleet: str, text: str) -> None:
+        self.observer.look(fleet)
+        outcome = self.pipeline.outcome
+        if not text or outcome is None:
+            return
+        for infra in outcome.translation.infra:
+            if f"{infra.namespace}/{infra.name}" == fleet:
+                for gateway in infra.gateways:
+                    namespace, _, name = gateway.partition("/")
+                    about = About("gateway.networking.k8s.io/v1", "Gateway", namespace, name)
+                    self.events.warn(about, "FleetFailed", text)
+
+    def _on_config(self, config: EdgeGateway) -> None:
+        set_level(_level(config))
+        if _structure(config) != self._started_with:
+            log.warning("the new configuration needs a new start: all rooms begin anew")
+            self._again = True
+            self.stop()
+            return
+        self.cache.rescope(Scope.of(config, self._options.namespace))
+        self.source.mark()
+        self.pipeline.mark()
+
+    async def _tell_config(self) -> None:
+        """Tell of a configuration that was refused beside the ConfigMap that it is in."""
+        options = self._options
+        about = About("v1", "ConfigMap", options.namespace, options.config_map)
+        seen = self._file.refusals
+        while True:
+            await asyncio.sleep(_LOOK)
+            if self._file.refusals != seen:
+                seen = self._file.refusals
+                said = "; ".join(one.line() for one in self._file.problems)
+                self.events.warn(about, "ConfigurationRefused", f"the one before stays: {said}")
+
+    # --- what the rooms ask ---------------------------------------------------------------------
+
+    def _settings(self) -> Settings:
+        config = self._file.config
+        if self._base is None or self._base[0] is not config:
+            base = settings_from(config, standalone=False, namespace=self._options.namespace)
+            self._base = (config, base)
+        return msgspec.structs.replace(
+            self._base[1],
+            bundle_version=self.cache.bundle_version,
+            fleets=self.observer.states(),
+            now=int(time.time()),
+        )
+
+    def _place(self, authorities: str) -> Placement:
+        options = self._options
+        return Placement(
+            image=options.proxy_image,
+            ca=authorities,
+            namespace=options.namespace,
+            name=options.name,
+            domain=options.cluster_domain,
+            gateway_namespace_mode=(
+                self._file.config.provider.cluster.deploy.type == "GatewayNamespace"
+            ),
+            pull_policy=options.proxy_pull_policy,
+            pull_secrets=options.proxy_pull_secrets,
+        )
+
+    # --- what operators ask ---------------------------------------------------------------------
+
+    def _view(self) -> View:
+        """Return what the admin server, the probes and Prometheus may see."""
+        return View(
+            dump=self._dump,
+            table=self._table,
+            fleets=self._list_fleets,
+            metrics=self.metrics.render,
+            healthy=lambda: "",
+            ready=self._why_not_ready,
+        )
+
+    def _why_not_ready(self) -> str:
+        if self._stop.is_set():
+            return "stopping"
+        if not self.cache.synced:
+            problems = "; ".join(f"{what}: {why}" for what, why in self.cache.problems.items())
+            waiting = ", ".join(self.cache.waiting) or "the kinds of the API server"
+            return f"not read yet: {waiting}" + (f" ({problems})" if problems else "")
+        if not self.holdings.synced:
+            return "the objects of fleets are not read yet"
+        if not self.handover.first.is_set():
+            return "nothing is published yet"
+        return "" if self._serving else "the config stream is not served yet"
+
+    def _table(self, key: str) -> ir.Fleet | None:
+        outcome = self.pipeline.outcome
+        name = key.rpartition("/")[2]
+        fleets = outcome.translation.ir.fleets if outcome is not None else ()
+        return next((one for one in fleets if one.name == name), None)
+
+    def _dump(self) -> dict[str, Any]:
+        outcome = self.pipeline.outcome
+        return {
+            "identity": self._options.identity,
+            "controllerName": self.board.controller,
+            "leader": self.lease.holder,
+            "leading": self.lease.leading,
+            "synced": self.cache.synced,
+            "objects": dict(self.cache.counts),
+            "undecodable": [
+                {"object": f"{kind} {namespace}/{name}", "problem": text}
+                for (kind, namespace, name), text in self.cache.refused.items()
+            ],
+            "watchProblems": dict(self.cache.problems),
+            "configProblems": [one.line() for one in self._file.problems],
+            "revision": outcome.revision if outcome is not None else 0,
+            "work": msgspec.to_builtins(self.pipeline.work),
+            "problems": [one.text() for one in outcome.problems()] if outcome is not None else [],
+            "fleets": self._list_fleets(),
+        }
+
+    def _list_fleets(self) -> list[dict[str, Any]]:
+        found = []
+        for row in self.board.explain():
+            key = row["fleet"]
+            proxies = [
+                {
+                    "name": node,
+                    "version": ack.version,
+                    "connected": ack.connected,
+                    "via": ack.via,
+                    "refused": [f"{one.type} {one.name}: {one.reason}" for one in ack.refused],
+                }
+                for node, ack in sorted(self.fleets.acks(key).items())
+            ]
+            found.append(
+                {
+                    **row,
+                    "version": self.fleets.version(key),
+                    "failure": self.applier.failure(key),
+                    "nodes": proxies,
+                }
+            )
+        return found
+
+    def _enter_readings(self) -> None:
+        read_kube(self.metrics, self.cache)
+        read_lease(self.metrics, self.lease)
+        read_config(self.metrics, self._file)
+        read_pipeline(self.metrics, self.pipeline)
+        read_writer(self.metrics, self.writer)
+        read_infra(self.metrics, self.applier)
+        read_push(self.metrics, self.server, self.fleets, self.board.explain)
+
+
+def _structure(config: EdgeGateway) -> tuple[object, ...]:
+    """Return the parts of a configuration that need a new start; a change of any other is taken in."""
+    cluster = config.provider.cluster
+    watch = cluster.watch if cluster.deploy.type == "GatewayNamespace" else None
+    return (
+        config.gateway.controller_name,
+        cluster.deploy.type,
+        watch,
+        config.leader_election,
+        config.admin,
+    )
+
+
+def _lease_name(name: str) -> str:
+    """Return the Lease of a release: replicas of one release elect one leader."""
+    return LEASE_NAME if name == "edge-gateway" else f"{name}-leader"
+
+
+def _level(config: EdgeGateway) -> str:
+    return "warning" if config.logging.level == "warn" else config.logging.level

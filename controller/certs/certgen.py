@@ -1,0 +1,100 @@
+"""certgen: makes the controller's authority and its own certificate, once; what exists is kept.
+
+In: access to the Secrets of the controller's namespace. Out: Secrets `<name>-ca` (the ring of authorities, with its keys) and
+`<name>` (tls.crt, tls.key, ca.crt of the controller). `overwrite` replaces both at once and ends the trust in all that was
+signed before: for a key that is known to others. `rotate` announces a new authority; the running controllers do the rest, with
+overlap (ring.py). Must never replace what exists unless told to. Source: gateway-api B2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from controller.certs.issue import issue_server
+from controller.certs.ring import Ring, announce, decode_ring, encode_ring, make_ring
+from controller.certs.secrets import SecretApi, Secrets, Stored
+from controller.kube.errors import ApiError
+
+__all__ = ["CertgenError", "authority_name", "certgen", "server_data"]
+
+
+class CertgenError(Exception):
+    """What is there cannot be used; the text says what to do."""
+
+
+def authority_name(name: str) -> str:
+    """Return the name of the authority's Secret."""
+    return f"{name}-ca"
+
+
+def server_data(
+    ring: Ring, *, namespace: str, name: str, domain: str, now: datetime
+) -> dict[str, str]:
+    """Return the data of the controller's own Secret, with a new certificate."""
+    pair = issue_server(ring.current, namespace=namespace, name=name, domain=domain, now=now)
+    return {"ca.crt": ring.bundle, "tls.crt": pair.certificate_pem, "tls.key": pair.key_pem}
+
+
+async def certgen(
+    kube: SecretApi,
+    namespace: str,
+    *,
+    name: str = "edge-gateway",
+    domain: str = "cluster.local",
+    overwrite: bool = False,
+    rotate: bool = False,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> list[str]:
+    """Make what is missing; returns a line on each Secret. Raises CertgenError, ApiError."""
+    secrets = Secrets(kube, namespace)
+    now = clock()
+    ca = authority_name(name)
+    said = []
+    stored = await secrets.read(ca)
+    if stored is None or overwrite:
+        ring = make_ring(name, now)
+        verb = await _write(secrets, ca, stored, encode_ring(ring))
+        if verb == "kept":  # somebody was faster
+            stored = await secrets.read(ca)
+            ring = _decode(namespace, ca, stored)
+    else:
+        ring = _decode(namespace, ca, stored)
+        verb = "kept"
+        if rotate:
+            changed = announce(ring, name, now)
+            if changed is not ring:
+                await secrets.replace(stored, encode_ring(changed))
+                ring, verb = changed, "has a new authority announced"
+    said.append(f"Secret {namespace}/{ca} {verb}")
+    server = await secrets.read(name)
+    if server is None or overwrite:
+        data = server_data(ring, namespace=namespace, name=name, domain=domain, now=now)
+        verb = await _write(secrets, name, server, data)
+    else:
+        verb = "kept"
+    said.append(f"Secret {namespace}/{name} {verb}")
+    return said
+
+
+async def _write(secrets: Secrets, name: str, old: Stored | None, data: dict[str, str]) -> str:
+    if old is not None:
+        await secrets.replace(old, data)
+        return "replaced"
+    try:
+        await secrets.create(name, data)
+    except ApiError as error:
+        if not error.exists:
+            raise
+        return "kept"
+    return "created"
+
+
+def _decode(namespace: str, name: str, stored: Stored | None) -> Ring:
+    try:
+        return decode_ring(stored.data if stored is not None else {})
+    except ValueError as error:
+        raise CertgenError(
+            f"Secret {namespace}/{name} is no authority of ours: {error}; "
+            "delete it, or replace it with --overwrite"
+        ) from None

@@ -1,0 +1,98 @@
+"""The configuration file: an EdgeGateway document, mounted from a ConfigMap, followed while we run.
+
+In: a path. Out: the configuration, and `on_change` when a sound edit has come. An edit with a mistake in it is
+refused whole, with file and line, and the configuration before it stays. A mounted ConfigMap changes by the swap of
+a symbolic link, minutes apart and without an event that reaches every file system: it is looked at, not waited for.
+Source: spec section 2 (EdgeGateway configuration). Must never: serve half of a file, or stop because of one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from edgefast.problem import Problem, Source
+from edgefast.resources.decode import decode_config
+from edgefast.resources.edgegateway import EdgeGateway
+
+__all__ = ["ConfigError", "ConfigFile"]
+
+log = logging.getLogger(__name__)
+
+#: Seconds between looks at the file.
+_LOOK = 1.0
+#: Largest file read: a ConfigMap has at most 1 MiB.
+_MAX_BYTES = 1024 * 1024
+
+
+class ConfigError(Exception):
+    """The file cannot be used; `problems` say why, each with its line."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("\n".join(one.line() for one in problems))
+        self.problems = problems
+
+
+class ConfigFile:
+    """One file, or none (the defaults then). `load` first, then `run` as a task."""
+
+    def __init__(
+        self,
+        path: Path | None,
+        on_change: Callable[[EdgeGateway], None] = lambda _: None,
+        *,
+        look: float = _LOOK,
+    ) -> None:
+        self.path = path
+        self.config = EdgeGateway()  # in force
+        self.problems: tuple[Problem, ...] = ()  # of the file as it is now; () when it is in force
+        self.refusals = 0  # edits refused since the start
+        self.on_change = on_change
+        self._look = look
+        self._text: bytes | None = None  # last looked at, sound or not
+
+    def load(self) -> EdgeGateway:
+        """Read the file for the first time; ConfigError when anything in it is wrong."""
+        self._take()
+        if self.problems:
+            raise ConfigError(self.problems)
+        return self.config
+
+    async def run(self) -> None:
+        """Follow the file until cancelled."""
+        if self.path is None:
+            await asyncio.Event().wait()
+        while True:
+            await asyncio.sleep(random.uniform(self._look / 2, self._look))
+            before, problems = self.config, self.problems
+            self._take()
+            if self.problems and self.problems != problems:
+                self.refusals += 1
+                for one in self.problems:
+                    log.error("configuration refused, the one before stays: %s", one.line())
+            if self.config != before:
+                log.info("configuration changed: %s", self.path)
+                self.on_change(self.config)
+
+    def _take(self) -> None:
+        """Look at the file; a sound one takes the place of the configuration."""
+        if self.path is None:
+            return
+        file = str(self.path)
+        try:
+            with self.path.open("rb") as opened:
+                text = opened.read(_MAX_BYTES + 1)
+        except OSError as error:
+            self._text = None
+            said = f"cannot be read: {error.strerror or error}"
+            self.problems = (Problem(None, "", "Invalid", said, source=Source(file, 1)),)
+            return
+        if text == self._text:
+            return
+        self._text = text
+        config, self.problems = decode_config(text, file)
+        if config is not None:
+            self.config = config

@@ -1,0 +1,139 @@
+"""Handover: what comes of a run of the pipeline, given to the rooms that act on it, and what comes back from proxies.
+
+In: outcomes; acknowledgements; what is seen of fleets. Out: tables to the push room, manifests to the infra room, statuses to
+the status room, in this order, so that a status is never wanted before its tables are on their way. A fleet whose Gateway
+is refused for now keeps its tables and its objects: a slip of the pen must not cost a load balancer.
+Must never: decide what is in a table, a manifest or a status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from controller.infra.placement import Manifest
+from controller.pipeline import Outcome
+from controller.push.fleets import Fleets
+from controller.status.blame import NOBODY, Blame, Refusal, blame
+from controller.status.board import Board
+from controller.status.writer import Writer
+from edgefast import ir
+from edgefast.resources.snapshot import Key
+from edgefast.translate.settings import FleetState
+
+__all__ = ["Handover"]
+
+#: Seconds in which acknowledgements are gathered: a thousand proxies answer one table in a few looks.
+_GATHER = 0.002
+
+
+class Infra(Protocol):
+    """What is needed of the infra room."""
+
+    def render(self, fleets: Iterable[ir.Infra]) -> Mapping[str, Sequence[Manifest]]:
+        """Return the manifests of each fleet by "namespace/name"."""
+
+    def want(self, fleets: Mapping[str, Sequence[Manifest]], keep: Iterable[str]) -> None:
+        """Take all manifests; fleets in `keep` are left as they are."""
+
+    def states(self) -> Sequence[FleetState]:
+        """Return what is seen of the fleets."""
+
+    def kept(self, outcome: Outcome) -> set[str]:
+        """Return the fleets that exist, are in no outcome, and belong to Gateways that do exist."""
+
+
+class Handover:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        fleets: Fleets,
+        infra: Infra,
+        board: Board,
+        writer: Writer,
+        count_nack: Callable[[str], None] = lambda type_: None,
+    ) -> None:
+        """`count_nack` gets the type of each resource that a proxy refuses anew."""
+        self._fleets = fleets
+        self._infra = infra
+        self._board = board
+        self._writer = writer
+        self._count_nack = count_nack
+        self._keys: dict[str, str] = {}  # fleet's name -> "namespace/name"
+        self._tables: dict[str, ir.Fleet] = {}  # by key
+        self._refusals: dict[str, frozenset[Refusal]] = {}
+        self._acked: set[str] = set()
+        self.first = asyncio.Event()  # every fleet has been published once
+        fleets.on_ack = self.on_ack
+
+    # --- from the pipeline ----------------------------------------------------------------------
+
+    def take(self, outcome: Outcome) -> None:
+        """Hand an outcome over."""
+        translation = outcome.translation
+        keys = {one.name: f"{one.namespace}/{one.name}" for one in translation.infra}
+        kept = self._infra.kept(outcome)
+        for name, shards in outcome.shards.items():
+            if name in outcome.changed or self._keys.get(name) != keys[name]:
+                self._fleets.publish(keys[name], shards)
+        for key in set(self._fleets.names()) - set(keys.values()) - kept:
+            self._fleets.remove(key)
+            self._refusals.pop(key, None)
+        self._keys = keys
+        self._tables = {keys[one.name]: one for one in translation.ir.fleets}
+        self._infra.want(self._infra.render(translation.infra), kept)
+
+        fleet_of: dict[Key, str] = {
+            gateway: keys[fleet] for gateway, fleet in outcome.fleet_of().items()
+        }
+        versions = {keys[name]: shards.version for name, shards in outcome.shards.items()}
+        now = time.monotonic()
+        self._writer.mark(
+            self._board.want(translation.statuses, outcome.revision, versions, fleet_of, now)
+        )
+        self.look_at(self._tables)
+        self.first.set()
+
+    # --- from proxies ---------------------------------------------------------------------------
+
+    def on_ack(self, key: str) -> None:
+        """A proxy of a fleet has answered."""
+        if not self._acked:
+            asyncio.get_running_loop().call_later(_GATHER, self._gather)
+        self._acked.add(key)
+
+    def _gather(self) -> None:
+        acked, self._acked = self._acked, set()
+        self.look_at(acked & self._tables.keys())
+
+    def look_at_all(self) -> None:
+        """What is seen of fleets has changed."""
+        self.look_at(self._tables)
+
+    def look_at(self, keys: Iterable[str]) -> None:
+        """Tell the board which proxies of some fleets are ready, and what they serve."""
+        ready = {one.name: one.ready for one in self._infra.states()}
+        now = time.monotonic()
+        for key in tuple(keys):
+            there = frozenset(ready.get(key.partition("/")[2], ()))
+            served: dict[str, str] = {}
+            refused: set[Refusal] = set()
+            for node, ack in self._fleets.acks(key).items():
+                if node in there or (ack.connected and ack.version):
+                    served[node] = ack.version
+                if ack.connected:
+                    refused |= {Refusal(node, r.type, r.name, r.reason) for r in ack.refused}
+            found = self._blame(key, frozenset(refused))
+            self._writer.mark(self._board.see_proxies(key, there, served, found, now))
+
+    def _blame(self, key: str, refused: frozenset[Refusal]) -> Blame:
+        for one in refused - self._refusals.get(key, frozenset()):
+            self._count_nack(one.type)
+        self._refusals[key] = refused
+        if not refused:
+            return NOBODY
+        # Of the table as a whole: "late" and the like pass by themselves, and stragglers are told as such.
+        return blame(self._tables[key], (one for one in refused if one.type != "commit"))

@@ -1,0 +1,97 @@
+"""Observer: the state of every fleet, as translation and the statuses need it.
+
+In: Holdings (Service, workload, EndpointSlices, nodes) and what the Applier could not do. Out: `states()`, and a call
+when one of them has changed. A pod counts as ready when the cluster sends it traffic: a ready endpoint that is not
+terminating. Source: spec section 2 (status.addresses, Programmed); discovery.k8s.io/v1 EndpointConditions.
+Must never: know of tables; who serves which is told by acknowledgements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controller.infra.addresses import service_addresses
+from controller.infra.holdings import Holdings
+from controller.infra.objectref import WORKLOADS
+from controller.infra.workloadstatus import wanted_pods
+from edgefast.translate.settings import FleetState
+
+
+class Observer:
+    """See the module's text; it has no task of its own."""
+
+    def __init__(
+        self,
+        holdings: Holdings,
+        failure: Callable[[str], str] = lambda fleet: "",
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`failure`: Applier.failure; call `look` for a fleet whose failure changed."""
+        self._holdings = holdings
+        self._failure = failure
+        self.on_change = on_change
+        self._states: dict[str, FleetState] = {}
+        self._sorted: tuple[FleetState, ...] = ()
+        holdings.on_object.append(lambda ref, _: self.look(ref.fleet))
+        holdings.on_slices.append(self.look)
+        holdings.on_nodes.append(self._look_at_all)
+
+    def states(self) -> tuple[FleetState, ...]:
+        """Return the state of every fleet that there is something of, by name."""
+        return self._sorted
+
+    def look(self, fleet: str) -> None:
+        """Look at one fleet ("namespace/name") again."""
+        state = self._observe(fleet)
+        if state == self._states.get(fleet):
+            return
+        if state is None:
+            del self._states[fleet]
+        else:
+            self._states[fleet] = state
+        self._sorted = tuple(self._states[key] for key in sorted(self._states))
+        self.on_change()
+
+    def _look_at_all(self) -> None:
+        for fleet in list(self._states):
+            self.look(fleet)
+
+    def _observe(self, fleet: str) -> FleetState | None:
+        failure = self._failure(fleet)
+        objects = self._holdings.objects_of(fleet)
+        if not objects and not failure:
+            return None
+        ready, hosts = self._ready_pods(fleet)
+        addresses: tuple[str, ...] = ()
+        replicas = 0
+        for ref, held in objects.items():
+            if not held.ours:
+                continue
+            if ref.kind == "Service":
+                if held.live["spec"].get("type") == "NodePort":
+                    self._holdings.want_nodes()
+                addresses = service_addresses(held.live, self._holdings.nodes, hosts)
+            elif ref.kind in WORKLOADS:
+                # There are two while one takes the other's place.
+                replicas = max(replicas, wanted_pods(held.live))
+        return FleetState(
+            name=fleet.partition("/")[2],
+            addresses=addresses,
+            replicas=replicas,
+            ready=tuple(sorted(ready)),
+            failure=failure,
+        )
+
+    def _ready_pods(self, fleet: str) -> tuple[set[str], set[str]]:
+        """Return the names of ready pods, and of the nodes that they are on."""
+        pods: set[str] = set()
+        hosts: set[str] = set()
+        for one in self._holdings.slices_of(fleet):
+            for endpoint in one["endpoints"]:
+                conditions = endpoint.get("conditions") or {}
+                # Absent means unknown, which consumers are to take for ready.
+                if conditions.get("ready") is False or conditions.get("terminating"):
+                    continue
+                pods.add((endpoint.get("targetRef") or {}).get("name") or endpoint["addresses"][0])
+                hosts.add(endpoint.get("nodeName") or "")
+        return pods, hosts

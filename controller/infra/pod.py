@@ -1,0 +1,64 @@
+"""Pod template of a fleet: two containers, nobody's rights, nothing on disk.
+
+In: a fleet and the placement. Out: `spec.template` of the workload. Every byte that changes here rolls all pods of the
+fleet, so it holds only what EdgeProxy spec.deployment, the Gateway's labels and the release's image say.
+Source: spec section 2; Kubernetes pod security standard "restricted".
+Must never: hold a listener, a generation, a digest of tables or of certificates.
+"""
+
+from __future__ import annotations
+
+from controller.infra.edgecontainer import edge_volumes, render_edge
+from controller.infra.placement import METRICS_PORT, USER, Manifest, Placement
+from controller.infra.shutdowncontainer import (
+    grace_period,
+    render_shutdown_manager,
+    shutdown_volumes,
+)
+from edgefast import ir
+
+_SCRAPED = {
+    "prometheus.io/path": "/metrics",
+    "prometheus.io/port": str(METRICS_PORT),
+    "prometheus.io/scrape": "true",
+}
+
+
+def render_pod(infra: ir.Infra, place: Placement) -> Manifest:
+    """Return the template; an EdgeProxy's labels lose against a Gateway's, both against the selector."""
+    wish = infra.pod
+    spec: Manifest = {
+        "automountServiceAccountToken": False,
+        "containers": [render_edge(infra, place), render_shutdown_manager(infra, place)],
+        "enableServiceLinks": False,
+        "securityContext": {
+            "fsGroup": USER,
+            "runAsGroup": USER,
+            "runAsNonRoot": True,
+            "runAsUser": USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "serviceAccountName": infra.name,
+        "terminationGracePeriodSeconds": grace_period(infra),
+        "volumes": [*edge_volumes(infra, place), *shutdown_volumes()],
+    }
+    if place.pull_secrets:
+        spec["imagePullSecrets"] = [{"name": name} for name in place.pull_secrets]
+    if wish.affinity:
+        spec["affinity"] = wish.affinity
+    if wish.node_selector:
+        spec["nodeSelector"] = wish.node_selector
+    if wish.tolerations:
+        spec["tolerations"] = list(wish.tolerations)
+    if wish.topology_spread_constraints:
+        spec["topologySpreadConstraints"] = list(wish.topology_spread_constraints)
+    if wish.priority_class_name:
+        spec["priorityClassName"] = wish.priority_class_name
+    annotations = {**_SCRAPED, **wish.annotations, **dict(infra.annotations)}
+    return {
+        "metadata": {
+            "annotations": dict(sorted(annotations.items())),
+            "labels": dict(sorted({**wish.labels, **dict(infra.labels)}.items())),
+        },
+        "spec": spec,
+    }

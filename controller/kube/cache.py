@@ -1,0 +1,346 @@
+"""Cache: all objects of a cluster that count, as Snapshots, and what is known of their statuses.
+
+In: an API server and a Scope. Out: `snapshot()`, and `on_change` when there is a new one. One reflector per kind and
+namespace; kinds without a CRD are looked for until there is one; Secrets and ConfigMaps are watched as names, and
+only those that `want` names are read. `synced` is true once every list of the first set has been read whole; what is
+added later (a namespace, a kind) joins whole. Must never: translate, write, or call anything synced that is not.
+
+    snapshot = cache.snapshot()
+    if not cache.want(referenced(snapshot, settings)):
+        return  # on_change comes when what is referred to has been read
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Set
+from functools import partial
+
+import msgspec
+
+from controller.kube.apis import Api
+from controller.kube.client import Kube
+from controller.kube.discovery import Discovery, Served
+from controller.kube.errors import ApiError
+from controller.kube.fetch import Fetch, Reference
+from controller.kube.pace import Backoff, Pace
+from controller.kube.reflector import Item, Reflector, Target
+from controller.kube.scope import BUILT_IN, REFERENCED_KINDS, Scope
+from controller.kube.store import Present, Source, Store
+from edgefast.problem import ObjectRef
+from edgefast.resources.snapshot import Snapshot
+
+__all__ = ["Cache", "Present"]
+
+log = logging.getLogger(__name__)
+
+
+class _Followed(msgspec.Struct, eq=False):
+    """A collection that is reflected now."""
+
+    reflector: Reflector
+    source: Source
+    group: _Group
+    task: asyncio.Task[None]
+
+
+class _Group:
+    """Collections that join the snapshot together, once all of them have been listed."""
+
+    def __init__(self) -> None:
+        self.waiting: set[Target] = set()
+        self.sources: list[Source] = []
+
+
+class Cache:
+    """See the module's text; `run` it as a task. Callbacks must be quick and must not raise."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        scope: Scope,
+        on_change: Callable[[], None] = lambda: None,
+        *,
+        on_status: Callable[[ObjectRef], None] = lambda _: None,
+        pace: Pace | None = None,
+    ) -> None:
+        self.on_change = on_change
+        self.on_status = on_status
+        self.bundle_version = ""  # of the Gateway API CRDs, "" unknown
+        self._kube = kube
+        self._scope = scope
+        self._pace = pace or Pace()
+        self._store = Store(self._tell_change, lambda ref: self.on_status(ref))
+        self._fetch = Fetch(
+            kube, self._on_fetched, self._on_unfetched, self._tell_change, self._pace
+        )
+        self._fetched = Source(released=True)
+        self._discovery = Discovery(kube, self._pace)
+        self._served: Served | None = None
+        self._followed: dict[Target, _Followed] = {}
+        self._ended: Counter[tuple[str, str]] = Counter()  # restarts of reflectors that are no more
+        self._look = asyncio.Event()
+        self._synced = asyncio.Event()
+        self._discovery_problem = ""
+
+    async def run(self) -> None:
+        """Follow the cluster until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._fetch.run())
+            group.create_task(self._follow(group))
+
+    # --- for those who use it -------------------------------------------------------------------
+
+    @property
+    def synced(self) -> bool:
+        """Whether everything there was at the start has been read: nothing may be published before."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Return when synced."""
+        await self._synced.wait()
+
+    def snapshot(self) -> Snapshot:
+        """Return all objects; identical objects and tables where nothing has changed."""
+        return self._store.snapshot()
+
+    def want(self, references: Set[Reference]) -> bool:
+        """Name the Secrets and ConfigMaps to read, by (kind, namespace, name); others are forgotten.
+
+        True: all of them that exist are in `snapshot()`, or cannot be read and have been waited for. False: on_change
+        will be called, then ask for the snapshot again.
+        """
+        return self._fetch.want(references)
+
+    def present(self, ref: ObjectRef) -> Present | None:
+        """Return version and status of an object of the gateway groups as last seen, None when it is not there."""
+        return self._store.present(ref)
+
+    def is_absent(self, namespace: str | None) -> bool:
+        """Tell whether a namespace of the scope surely does not exist.
+
+        Then nothing is in it, and nobody may read there: its Roles went with it. The others must not wait for it.
+        """
+        if namespace not in self._scope.namespaces or namespace == self._scope.own:
+            return False
+        for target, one in self._followed.items():
+            if target.api.kind == "Namespace":
+                return one.reflector.synced and ("", namespace) not in one.reflector.known
+        return False
+
+    def rescope(self, scope: Scope) -> None:
+        """Watch other namespaces from now on; what is added joins when it has been read whole."""
+        if scope != self._scope:
+            self._scope = scope
+            self._look.set()
+
+    # --- for those who look ---------------------------------------------------------------------
+
+    @property
+    def served(self) -> Mapping[str, Api]:
+        """The kinds with CRDs that are served, in the version that is watched."""
+        return self._served.apis if self._served else {}
+
+    @property
+    def missing(self) -> frozenset[str]:
+        """The kinds that the server does not know; they are looked for again and again."""
+        return self._served.missing if self._served else frozenset()
+
+    @property
+    def refused(self) -> Mapping[tuple[str, str, str], str]:
+        """Objects that cannot be decoded, by (kind, namespace, name), and why; their last good version stays."""
+        return self._store.problems
+
+    @property
+    def refusals(self) -> Mapping[str, int]:
+        """How often an object could not be decoded, by kind; it only grows."""
+        return self._store.refused
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Objects held, by kind."""
+        return self._store.counts
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """What goes wrong right now, by the collection or object that cannot be read; empty when all is well."""
+        found = {
+            str(target): one.reflector.problem
+            for target, one in self._followed.items()
+            if one.reflector.problem
+        }
+        found |= {
+            f"{kind} {where}/{name}": said
+            for (kind, where, name), said in self._fetch.problems.items()
+        }
+        if self._discovery_problem:
+            found["discovery"] = self._discovery_problem
+        return found
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The collections that have not been read yet, in order."""
+        return tuple(
+            sorted(str(one) for one, known in self._followed.items() if not known.reflector.synced)
+        )
+
+    @property
+    def restarts(self) -> Counter[tuple[str, str]]:
+        """How often watching began anew, by (kind, cause); it only grows."""
+        total = Counter(self._ended)
+        for target, one in self._followed.items():
+            for cause, count in one.reflector.restarts.items():
+                total[target.api.kind, cause] += count
+        return total
+
+    # --- what to follow -------------------------------------------------------------------------
+
+    async def _follow(self, tasks: asyncio.TaskGroup) -> None:
+        """Keep the set of reflectors like scope and server want it."""
+        backoff = Backoff(self._pace.backoff_first, self._pace.backoff_most)
+        while True:
+            self._look.clear()
+            try:
+                served = await self._discovery.look()
+            except ApiError as error:
+                if str(error) != self._discovery_problem:
+                    self._discovery_problem = str(error)
+                    log.warning(
+                        "the kinds of the API server cannot be read: %s (tried again)", error
+                    )
+                await asyncio.sleep(backoff.next())
+                continue
+            self._discovery_problem = ""
+            backoff.reset()
+            # Before the first set is known for sure, nothing is followed: it has to join as one.
+            if self._followed or not served.undecided:
+                self._adopt(served, tasks)
+            await self._pause(served)
+
+    async def _pause(self, served: Served) -> None:
+        """Wait until it is time to look again."""
+        pace = self._pace
+        if served.undecided:
+            seconds = pace.absent_after
+        else:
+            seconds = pace.discover_missing if served.missing else pace.discover
+        try:
+            async with asyncio.timeout(random.uniform(seconds, seconds * 1.2)):
+                await self._look.wait()
+        except TimeoutError:
+            return
+        # A reason to look comes once per reflector; and never look without a pause.
+        await asyncio.sleep(pace.backoff_first)
+
+    def _adopt(self, served: Served, tasks: asyncio.TaskGroup) -> None:
+        before, self._served = self._served, served
+        if before is None or before.missing != served.missing:
+            for kind in sorted(served.missing):
+                log.warning("the API server has no kind %s (its CRD is not installed)", kind)
+        wanted = self._scope.targets((*BUILT_IN, *served.apis.values()))
+        targets = frozenset(one for one in wanted if not self.is_absent(one.namespace))
+        joining = targets - self._followed.keys()
+        leaving = self._followed.keys() - targets
+        group = _Group()
+        for target in sorted(joining, key=str):
+            # The same kind in another version: what is known stays until the new list says otherwise.
+            old = next((one for one in leaving if _same(one, target)), None)
+            known = dict.fromkeys(self._followed[old].reflector.known, "") if old else {}
+            if old is not None:
+                self._stop(old)
+                leaving = leaving - {old}
+            self._start(target, group, known, tasks)
+        for target in leaving:
+            for key in list(self._followed[target].reflector.known):
+                self._on_delete(self._followed[target].source, target, *key)
+            self._stop(target)
+        if served.bundle_version != self.bundle_version:
+            self.bundle_version = served.bundle_version
+            self._tell_change()
+
+    def _start(
+        self,
+        target: Target,
+        group: _Group,
+        known: dict[tuple[str, str], str],
+        tasks: asyncio.TaskGroup,
+    ) -> None:
+        source = Source()
+        group.waiting.add(target)
+        group.sources.append(source)
+        reflector = Reflector(
+            self._kube,
+            target,
+            partial(self._on_put, source, target),
+            partial(self._on_delete, source, target),
+            partial(self._on_listed, target, group),
+            on_missing=self._look.set,
+            known=known,
+            pace=self._pace,
+        )
+        task = tasks.create_task(reflector.run())
+        self._followed[target] = _Followed(reflector, source, group, task)
+
+    def _stop(self, target: Target) -> None:
+        one = self._followed.pop(target)
+        one.task.cancel()
+        for cause, count in one.reflector.restarts.items():
+            self._ended[target.api.kind, cause] += count
+        if not one.source.released:  # the others of its group wait for it no longer
+            self._on_listed(target, one.group)
+
+    # --- what comes in --------------------------------------------------------------------------
+
+    def _on_put(self, source: Source, target: Target, item: Item) -> None:
+        kind = target.api.kind
+        if kind in REFERENCED_KINDS:
+            self._fetch.note((kind, item.namespace, item.name), item.resource_version)
+            return
+        self._store.put(source, kind, item)
+        self._look_at_namespace(kind, item.name)
+
+    def _on_delete(self, source: Source, target: Target, namespace: str, name: str) -> None:
+        kind = target.api.kind
+        if kind in REFERENCED_KINDS:
+            self._fetch.drop((kind, namespace, name))
+            return
+        self._store.delete(source, kind, namespace, name)
+        self._look_at_namespace(kind, name)
+
+    def _look_at_namespace(self, kind: str, name: str) -> None:
+        """A namespace of the scope has come or gone: what is to be followed may be something else."""
+        if kind == "Namespace" and name in self._scope.namespaces:
+            followed = any(target.namespace == name for target in self._followed)
+            if followed == self.is_absent(name):
+                self._look.set()
+
+    def _on_listed(self, target: Target, group: _Group) -> None:
+        group.waiting.discard(target)
+        if target.api.kind == "Namespace" and any(map(self.is_absent, self._scope.namespaces)):
+            self._look.set()
+        if group.waiting:
+            return
+        for source in group.sources:
+            self._store.release(source)
+        if not self._synced.is_set():
+            self._synced.set()
+            log.info("synced: %s", ", ".join(f"{n} {k}" for k, n in sorted(self.counts.items())))
+            self._tell_change()
+
+    def _on_fetched(self, kind: str, item: Item) -> None:
+        self._store.put(self._fetched, kind, item)
+
+    def _on_unfetched(self, reference: Reference) -> None:
+        self._store.delete(self._fetched, *reference)
+
+    def _tell_change(self) -> None:
+        if self._synced.is_set():
+            self.on_change()
+
+
+def _same(one: Target, other: Target) -> bool:
+    """Tell whether two targets are one collection in different versions."""
+    return one.namespace == other.namespace and one.api.kind == other.api.kind

@@ -1,0 +1,99 @@
+"""ApiError: the one way in which a call to the API server fails.
+
+In: an answer that is no success, or none at all. Out: `ApiError` with the words of the server's `Status`.
+Callers look at `status` and `reason`; nobody reads messages. Source: Kubernetes API conventions, "Response Status
+Kind". Must never: carry a token, a header or the body of a request.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+#: `reason` where there was no answer (status 0).
+UNREACHABLE = "Unreachable"
+TIMEOUT = "Timeout"
+SILENT = "Silent"  # a watch that sent nothing, no bookmark either, for too long
+
+_LONGEST_MESSAGE = 1000
+
+
+class ApiError(Exception):
+    """A call that failed: `status` of HTTP (0: no answer), `reason` and `message` in the server's words."""
+
+    def __init__(
+        self, status: int, reason: str, message: str, retry_after: float | None = None
+    ) -> None:
+        super().__init__(f"{status} {reason}: {message}" if status else f"{reason}: {message}")
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.retry_after = retry_after  # seconds, when the server asks for them
+
+    @property
+    def not_found(self) -> bool:
+        """There is no such object, or no such kind."""
+        return self.status == 404
+
+    @property
+    def conflict(self) -> bool:
+        """Somebody wrote in between: read again, then write."""
+        return self.status == 409 and self.reason != "AlreadyExists"
+
+    @property
+    def exists(self) -> bool:
+        """The name that was to be created is taken."""
+        return self.reason == "AlreadyExists"
+
+    @property
+    def expired(self) -> bool:
+        """The resource version or the continue token is too old: list anew."""
+        return self.status == 410
+
+    @property
+    def forbidden(self) -> bool:
+        """The credential is not known, or not allowed to."""
+        return self.status in (401, 403)
+
+    @property
+    def passing(self) -> bool:
+        """The same call may succeed later: no answer, too much load, or a fault of the server."""
+        return self.status in (0, 429) or self.status >= 500
+
+
+class _Status(msgspec.Struct):
+    """The part of a `Status` object that is read."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+
+
+def error_from(status: int, body: bytes | msgspec.Raw, retry_after: str = "") -> ApiError:
+    """Make the error of an answer's status and body; `retry_after` is the header, "" for none."""
+    try:
+        said = msgspec.json.decode(body, type=_Status)
+    except msgspec.MsgspecError:
+        said = _Status(message=bytes(body)[:200].decode("utf-8", "replace"))
+    code = status or said.code
+    try:
+        seconds = float(retry_after) if retry_after else None
+    except ValueError:  # a date is allowed too; no API server sends one
+        seconds = None
+    return ApiError(code, said.reason or _word(code), said.message[:_LONGEST_MESSAGE], seconds)
+
+
+def _word(code: int) -> str:
+    """Return the reason that an API server gives with a status, for answers without one."""
+    words = {
+        400: "BadRequest",
+        401: "Unauthorized",
+        403: "Forbidden",
+        404: "NotFound",
+        409: "Conflict",
+        410: "Expired",
+        422: "Invalid",
+        429: "TooManyRequests",
+        503: "ServiceUnavailable",
+        504: "Timeout",
+    }
+    return words.get(code, "InternalError" if code >= 500 else "Unknown")

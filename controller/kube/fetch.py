@@ -1,0 +1,233 @@
+"""Fetch: reads the Secrets and ConfigMaps that something refers to, and no others.
+
+In: the names that exist (from a watch of metadata) and the references. Out: `on_item` with each referenced object as
+it is now, `on_gone` when it is deleted or nobody refers to it any more, `on_settled` when nothing is outstanding.
+A version that has been read stays until the next one is there. Must never: read an object without a reference, or
+let one that cannot be read hold up the others for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Set
+
+import msgspec
+
+from controller.kube.apis import APIS
+from controller.kube.client import Kube
+from controller.kube.errors import ApiError
+from controller.kube.pace import Backoff, Pace
+from controller.kube.reflector import Item
+
+__all__ = ["Fetch", "Reference"]
+
+log = logging.getLogger(__name__)
+
+#: (kind, namespace, name) of a Secret or ConfigMap.
+Reference = tuple[str, str, str]
+
+#: Tries after which a fault of the server with one object counts as an answer: it may be that object's alone.
+_TRIES = 3
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Head(msgspec.Struct):
+    metadata: _Meta
+
+
+class _Wanted:
+    """A reference and what has been had of it."""
+
+    def __init__(self, pace: Pace) -> None:
+        self.version = ""  # that was read; "": none
+        self.since = time.monotonic()
+        self.answered = False  # read, or known that it cannot be
+        self.queued = False
+        self.busy = False
+        self.again = False  # it changed while it was being read
+        self.tries = 0
+        self.backoff = Backoff(pace.backoff_first, pace.fetch_most)
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class Fetch:
+    """See the module's text; single-threaded. `run` it as a task."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        on_item: Callable[[str, Item], None],
+        on_gone: Callable[[Reference], None],
+        on_settled: Callable[[], None],
+        pace: Pace,
+    ) -> None:
+        self.problems: dict[Reference, str] = {}  # what cannot be read, and why
+        self._kube = kube
+        self._on_item = on_item
+        self._on_gone = on_gone
+        self._on_settled = on_settled
+        self._pace = pace
+        self._there: dict[Reference, str] = {}  # what exists -> resource version
+        self._wanted: dict[Reference, _Wanted] = {}
+        self._open: set[Reference] = set()  # wanted, existing, and not answered yet
+        self._queue: deque[Reference] = deque()
+        self._work = asyncio.Semaphore(0)  # one for each entry of the queue
+        self._settled_once = False
+        self._patience: asyncio.TimerHandle | None = None
+
+    async def run(self) -> None:
+        """Read until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._pace.fetches):
+                    group.create_task(self._work_on())
+        finally:
+            for one in self._wanted.values():
+                _cancel(one.timer)
+            _cancel(self._patience)
+
+    # --- what there is --------------------------------------------------------------------------
+
+    def note(self, reference: Reference, version: str) -> None:
+        """An object exists in this version."""
+        self._there[reference] = version
+        wanted = self._wanted.get(reference)
+        if wanted is not None and wanted.version != version:
+            wanted.again = wanted.busy
+            self._enqueue(reference, wanted)
+
+    def drop(self, reference: Reference) -> None:
+        """An object is gone."""
+        self._there.pop(reference, None)
+        wanted = self._wanted.get(reference)
+        if wanted is not None:
+            self._reset(reference, wanted)
+
+    # --- what is wanted -------------------------------------------------------------------------
+
+    def want(self, references: Set[Reference]) -> bool:
+        """Say what is referred to now; tell whether all of it that exists has been read.
+
+        When some has not, `on_settled` is called later. After the first time that is so, waiting ends with the
+        pace's patience: one object that cannot be read must not hold up every other change.
+        """
+        for reference in self._wanted.keys() - references:
+            self._reset(reference, self._wanted.pop(reference))
+        for reference in references - self._wanted.keys():
+            wanted = self._wanted[reference] = _Wanted(self._pace)
+            if reference in self._there:
+                self._enqueue(reference, wanted)
+        if not self._open:
+            self._settled_once = True
+            return True
+        if not self._settled_once:
+            return False
+        oldest = min(self._wanted[one].since for one in self._open)
+        left = oldest + self._pace.patience - time.monotonic()
+        if left <= 0:
+            return True
+        _cancel(self._patience)
+        self._patience = asyncio.get_running_loop().call_later(left, self._on_settled)
+        return False
+
+    def _reset(self, reference: Reference, wanted: _Wanted) -> None:
+        """Forget what was read of an object that is gone or not wanted any more."""
+        _cancel(wanted.timer)
+        self.problems.pop(reference, None)
+        if wanted.version:
+            self._on_gone(reference)
+        wanted.version, wanted.answered, wanted.again, wanted.tries = "", False, False, 0
+        self._close(reference)
+
+    def _enqueue(self, reference: Reference, wanted: _Wanted) -> None:
+        if not wanted.answered and reference not in self._open:
+            self._open.add(reference)
+            wanted.since = time.monotonic()
+        if not wanted.queued and not wanted.busy:
+            _cancel(wanted.timer)
+            wanted.queued = True
+            self._queue.append(reference)
+            self._work.release()
+
+    def _close(self, reference: Reference) -> None:
+        if reference in self._open:
+            self._open.discard(reference)
+            if not self._open:
+                _cancel(self._patience)
+                self._on_settled()
+
+    # --- reading --------------------------------------------------------------------------------
+
+    async def _work_on(self) -> None:
+        while True:
+            await self._work.acquire()
+            reference = self._queue.popleft()
+            wanted = self._wanted.get(reference)
+            if wanted is None:
+                continue
+            wanted.queued = False
+            if reference not in self._there:
+                continue
+            wanted.busy, wanted.again = True, False
+            try:
+                await self._read(reference, wanted)
+            finally:
+                wanted.busy = False
+            if wanted.again and self._there.get(reference) not in (None, wanted.version):
+                self._enqueue(reference, wanted)
+
+    async def _read(self, reference: Reference, wanted: _Wanted) -> None:
+        kind, namespace, name = reference
+        try:
+            data = await self._kube.read(
+                APIS["v1", kind].path(namespace, name), deadline=self._pace.fetch_deadline
+            )
+            version = msgspec.json.decode(data, type=_Head).metadata.resource_version
+        except (ApiError, msgspec.MsgspecError) as error:
+            if self._wanted.get(reference) is wanted and reference in self._there:
+                self._fail(reference, wanted, error)
+            return
+        if self._wanted.get(reference) is not wanted or reference not in self._there:
+            return  # nobody wants it any more, or it went while it was read
+        if self.problems.pop(reference, None) is not None:
+            log.info("%s %s/%s: can be read again", *reference)
+        wanted.version, wanted.answered, wanted.tries = version, True, 0
+        wanted.backoff.reset()
+        self._on_item(kind, Item(namespace, name, version, msgspec.Raw(data)))
+        self._close(reference)
+
+    def _fail(self, reference: Reference, wanted: _Wanted, error: Exception) -> None:
+        """Try again later; tell whether the others have to wait for it until then."""
+        if isinstance(error, ApiError) and error.not_found:
+            # Deleted a moment ago: the watch will say so.
+            wanted.answered = True
+            self._close(reference)
+            return
+        said = str(error) if isinstance(error, ApiError) else "its JSON is not sound"
+        if self.problems.get(reference) != said:
+            self.problems[reference] = said
+            log.warning("%s %s/%s: cannot be read: %s (tried again)", *reference, said)
+        wanted.tries += 1
+        # No answer at all is no fact about this object; a refusal is one.
+        silent = isinstance(error, ApiError) and error.status in (0, 429)
+        passing = isinstance(error, ApiError) and error.passing
+        if not silent and (not passing or wanted.tries >= _TRIES):
+            wanted.answered = True
+            self._close(reference)
+        loop = asyncio.get_running_loop()
+        wanted.timer = loop.call_later(wanted.backoff.next(), self._retry, reference, wanted)
+
+    def _retry(self, reference: Reference, wanted: _Wanted) -> None:
+        if self._wanted.get(reference) is wanted and reference in self._there:
+            self._enqueue(reference, wanted)
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

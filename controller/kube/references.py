@@ -1,0 +1,132 @@
+"""References: which Secrets and ConfigMaps must be read, because something of ours refers to them.
+
+In: a snapshot and the settings. Out: their names. Referring are Gateways of our classes in watched namespaces
+(listener certificates, client certificate, authorities), their ListenerSets, BackendTLSPolicies, Backends, and
+rateLimit of the configuration. A reference into another namespace counts only with a ReferenceGrant: what may not be used is not
+read either. Pure. Must never: follow a reference of somebody else's Gateway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from controller.kube.fetch import Reference
+from edgefast.resources.gateway import Gateway
+from edgefast.resources.listener import Listener
+from edgefast.resources.reference import (
+    LocalObjectReference,
+    ObjectReference,
+    SecretObjectReference,
+)
+from edgefast.resources.snapshot import Snapshot
+from edgefast.translate.listenerset import parent_of
+from edgefast.translate.reference import AUTHORITY_KINDS, Grants, index_grants, is_granted
+from edgefast.translate.settings import Settings
+
+__all__ = ["referenced"]
+
+
+def referenced(snapshot: Snapshot, settings: Settings) -> frozenset[Reference]:
+    """Return (kind, namespace, name) of every Secret and ConfigMap that translation would look at."""
+    found = set(_of_configuration(settings))
+    grants = index_grants(snapshot)
+    for (namespace, _), gateway in snapshot.gateways.items():
+        if _is_ours(gateway, namespace, snapshot, settings):
+            found.update(_granted(_refs_of(gateway), "Gateway", namespace, grants))
+    for (namespace, _), one in snapshot.listener_sets.items():
+        parent = parent_of(one)
+        gateway_of = snapshot.gateways.get(parent) if parent else None
+        if gateway_of is None or not _is_watched(namespace, snapshot, settings):
+            continue
+        if parent and _is_ours(gateway_of, parent[0], snapshot, settings):
+            found.update(
+                _granted(_refs_of_listeners(one.spec.listeners), "ListenerSet", namespace, grants)
+            )
+    for (namespace, _), policy in snapshot.backend_tls_policies.items():
+        found.update(_local(policy.spec.validation.ca_certificate_refs, namespace))
+    if settings.enable_backend:
+        for (namespace, _), backend in snapshot.backends.items():
+            tls = backend.spec.tls
+            if tls is not None:
+                found.update(_local(tls.ca_certificate_refs, namespace))
+                ref = tls.client_certificate_ref
+                if ref is not None and ref.namespace in (None, namespace):
+                    found.update(_named(ref.group, ref.kind, namespace, ref.name))
+    return frozenset(found)
+
+
+def _is_ours(gateway: Gateway, namespace: str, snapshot: Snapshot, settings: Settings) -> bool:
+    gateway_class = snapshot.gateway_classes.get(("", gateway.spec.gateway_class_name))
+    if gateway_class is None or gateway_class.spec.controller_name != settings.controller_name:
+        return False
+    return _is_watched(namespace, snapshot, settings)
+
+
+def _is_watched(namespace: str, snapshot: Snapshot, settings: Settings) -> bool:
+    found = snapshot.namespaces.get(("", namespace))
+    return settings.watches(namespace, found.metadata.labels if found else {})
+
+
+def _granted(
+    refs: Iterable[SecretObjectReference | ObjectReference],
+    kind: str,
+    namespace: str,
+    grants: Grants,
+) -> Iterator[Reference]:
+    for ref in refs:
+        target = ref.namespace or namespace
+        if ref.group or ref.kind not in AUTHORITY_KINDS:
+            continue
+        if target == namespace or is_granted(
+            grants.get(target, ()),
+            kind=kind,
+            namespace=namespace,
+            to_group="",
+            to_kind=ref.kind,
+            to_name=ref.name,
+        ):
+            yield (ref.kind, target, ref.name)
+
+
+def _refs_of(gateway: Gateway) -> Iterator[SecretObjectReference | ObjectReference]:
+    yield from _refs_of_listeners(gateway.spec.listeners)
+    tls = gateway.spec.tls
+    if tls is None:
+        return
+    if tls.backend is not None and tls.backend.client_certificate_ref is not None:
+        yield tls.backend.client_certificate_ref
+    if tls.frontend is not None:
+        for one in (tls.frontend.default, *(port.tls for port in tls.frontend.per_port)):
+            if one.validation is not None:
+                yield from one.validation.ca_certificate_refs
+
+
+def _refs_of_listeners(listeners: Iterable[Listener]) -> Iterator[SecretObjectReference]:
+    for listener in listeners:
+        if listener.tls is not None:
+            yield from listener.tls.certificate_refs
+
+
+def _of_configuration(settings: Settings) -> Iterator[Reference]:
+    redis = settings.rate_limit.backend.redis if settings.rate_limit.backend else None
+    if redis is None:
+        return
+    tls = redis.tls
+    for ref in (
+        redis.url_ref,
+        redis.password_ref,
+        tls.ca_certificate_ref if tls else None,
+        tls.client_certificate_ref if tls else None,
+    ):
+        if ref is not None:
+            yield ("Secret", ref.namespace or settings.namespace, ref.name)
+
+
+def _local(refs: Iterable[LocalObjectReference], namespace: str) -> Iterator[Reference]:
+    for ref in refs:
+        yield from _named(ref.group, ref.kind, namespace, ref.name)
+
+
+def _named(group: str, kind: str, namespace: str, name: str) -> Iterator[Reference]:
+    if not group and kind in AUTHORITY_KINDS:
+        yield (kind, namespace, name)

@@ -1,0 +1,49 @@
+"""Scope: which namespaces are watched, and so which collections a cache reflects.
+
+In: the configuration's `watch` and the kinds that the server serves. Out: targets. With `Namespaces` every
+namespaced kind is watched in each namespace listed and in the controller's own; with `NamespaceSelector`, and
+without either, everywhere: labels change while we run, and translation asks them (Settings.watches).
+Source: spec section 1 (namespaced watching). Must never: do I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from controller.kube.apis import Api
+from controller.kube.reflector import Target
+from edgefast.resources.edgegateway import EdgeGateway
+from edgefast.resources.kinds import KINDS
+
+#: Watched as names only; the content is read of those that something refers to.
+REFERENCED_KINDS = frozenset({"Secret", "ConfigMap"})
+#: Kinds of groups that every API server has; the others come with CRDs.
+BUILT_IN = tuple(
+    Api(info.group, info.versions[0], info.kind, info.plural, info.namespaced)
+    for info in KINDS.values()
+    if info.group in ("", "discovery.k8s.io")
+)
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """`namespaces` () is all of them; `own` is the controller's namespace."""
+
+    own: str
+    namespaces: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(config: EdgeGateway, own: str) -> Scope:
+        """Derive the scope from the configuration."""
+        watch = config.provider.cluster.watch
+        listed = watch.namespaces if watch is not None and watch.type == "Namespaces" else ()
+        return Scope(own, tuple(sorted({*listed, own})) if listed else ())
+
+    def targets(self, apis: Iterable[Api]) -> frozenset[Target]:
+        """Return everything that has to be reflected of these kinds."""
+        return frozenset(
+            Target(api, namespace, metadata_only=api.kind in REFERENCED_KINDS)
+            for api in apis
+            for namespace in (self.namespaces if api.namespaced and self.namespaces else (None,))
+        )

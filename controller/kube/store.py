@@ -1,0 +1,174 @@
+"""Store: the objects of a cache between their coming in and the next Snapshot.
+
+In: items as the API server sent them, and names that are gone. Out: a Snapshot in which an object that differs only
+in its status or resource version is the very same object, and what is `present` of statuses. An object that cannot
+be decoded is a problem; its last good version stays. Changes of a `Source` are held back until it is released, so
+that a namespace or a kind joins whole. Must never: do I/O, or raise for what an object holds.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+
+from controller.kube.reflector import Item
+from edgefast.problem import ObjectRef
+from edgefast.resources.decode import DecodeError, decode_api_object
+from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo, Object
+from edgefast.resources.namespace import Namespace, label_namespace
+from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.snapshot import Snapshot
+
+__all__ = ["Present", "Source", "Store"]
+
+log = logging.getLogger(__name__)
+
+_INFO: dict[str, KindInfo] = {info.kind: info for info in KINDS.values()}
+#: `kubectl apply` keeps a copy of the whole object here; nobody reads it.
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+_Name = tuple[str, str, str]  # kind, namespace, name
+
+
+class Present(msgspec.Struct, frozen=True):
+    """What a status writer needs to know of an object as last seen; `status` is JSON, b"" when there is none."""
+
+    resource_version: str
+    generation: int
+    uid: str
+    status: bytes
+
+
+class Source:
+    """Where changes come from; unreleased ones wait in `pending`."""
+
+    def __init__(self, released: bool = False) -> None:
+        self.released = released
+        self.pending: dict[_Name, Object | None] = {}
+
+
+class _WithStatus(msgspec.Struct):
+    status: msgspec.Raw = msgspec.Raw()
+
+
+class Store:
+    """See the module's text; single-threaded."""
+
+    def __init__(
+        self, on_change: Callable[[], None], on_status: Callable[[ObjectRef], None]
+    ) -> None:
+        self.problems: dict[_Name, str] = {}  # objects that do not decode, and why
+        self.refused: Counter[str] = Counter()  # decodings that failed, by kind
+        self.counts: Counter[str] = Counter()  # objects held, by kind
+        self._on_change = on_change
+        self._on_status = on_status
+        self._snapshot = Snapshot()
+        self._pending: dict[_Name, Object | None] = {}  # None: it is gone
+        self._present: dict[_Name, Present] = {}
+
+    def put(self, source: Source, kind: str, item: Item) -> None:
+        """Take in an object."""
+        name = (kind, item.namespace, item.name)
+        try:
+            obj = _strip(decode_api_object(item.raw, kind))
+        except Exception as error:
+            # Whatever it is, one object must not stop the others; a fault of ours shows its traceback.
+            self._refuse(name, error)
+            return
+        if self.problems.pop(name, None) is not None:
+            log.info("%s %s/%s: can be read again", *name)
+        if _INFO[kind].group in (GATEWAY_GROUP, EDGE_GROUP):
+            self._note_status(name, obj, item)
+        present = self._current(source, name)
+        if present is None:
+            self.counts[kind] += 1
+        elif present == obj:
+            return
+        self._change(source, name, obj)
+
+    def delete(self, source: Source, kind: str, namespace: str, name: str) -> None:
+        """Let an object go."""
+        key = (kind, namespace, name)
+        self.problems.pop(key, None)
+        self._present.pop(key, None)
+        if self._current(source, key) is not None:
+            self.counts[kind] -= 1
+            self._change(source, key, None)
+
+    def release(self, source: Source) -> None:
+        """Let what a source held back join the snapshot, and from now on all it brings."""
+        source.released = True
+        if source.pending:
+            self._pending.update(source.pending)
+            source.pending = {}
+            self._on_change()
+
+    def snapshot(self) -> Snapshot:
+        """Return all objects; the identical Snapshot when nothing has changed."""
+        if self._pending:
+            changed = [obj for obj in self._pending.values() if obj is not None]
+            removed = [_ref(*name) for name, obj in self._pending.items() if obj is None]
+            self._pending = {}
+            self._snapshot = self._snapshot.replace(changed, removed)
+        return self._snapshot
+
+    def present(self, ref: ObjectRef) -> Present | None:
+        """Return what is known of an object's status, None when there is no such object."""
+        return self._present.get((ref.kind, ref.namespace, ref.name))
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _current(self, source: Source, name: _Name) -> Object | None:
+        for pending in (source.pending, self._pending):
+            if name in pending:
+                return pending[name]
+        found = self._snapshot.get(_ref(*name))
+        if found is None or name[0] != "Namespace":
+            return found
+        # A Snapshot has every namespace that something is in; those without a uid are implicit.
+        return found if found.metadata.uid else None
+
+    def _change(self, source: Source, name: _Name, obj: Object | None) -> None:
+        if source.released:
+            self._pending[name] = obj
+            self._on_change()
+        else:
+            source.pending[name] = obj
+
+    def _note_status(self, name: _Name, obj: Object, item: Item) -> None:
+        status = msgspec.json.decode(item.raw, type=_WithStatus).status
+        meta = obj.metadata
+        now = Present(item.resource_version, meta.generation, meta.uid, bytes(status))
+        before = self._present.get(name)
+        self._present[name] = now
+        if before is None or before.status != now.status:
+            self._on_status(_ref(*name))
+
+    def _refuse(self, name: _Name, error: Exception) -> None:
+        self.refused[name[0]] += 1
+        sound = isinstance(error, DecodeError | msgspec.MsgspecError)
+        # Only DecodeError keeps the content of Secrets out of its text.
+        text = str(error) if isinstance(error, DecodeError) else type(error).__name__
+        if self.problems.get(name) != text:
+            self.problems[name] = text
+            trace = error if not sound and name[0] != "Secret" else None
+            log.warning("%s %s/%s: cannot be read: %s", *name, text, exc_info=trace)
+
+
+def _ref(kind: str, namespace: str, name: str) -> ObjectRef:
+    return ObjectRef(kind, namespace, name, _INFO[kind].group)
+
+
+def _strip(obj: Object) -> Object:
+    """Return the object without what differs although nothing that is read has changed."""
+    meta = obj.metadata
+    annotations = meta.annotations
+    if _LAST_APPLIED in annotations:
+        annotations = {key: text for key, text in annotations.items() if key != _LAST_APPLIED}
+    stripped = msgspec.structs.replace(meta, resource_version="", annotations=annotations)
+    bare: Object = msgspec.structs.replace(obj, metadata=stripped)
+    # As the Snapshot keeps it, so that it compares equal.
+    return label_namespace(bare) if isinstance(bare, Namespace) else bare

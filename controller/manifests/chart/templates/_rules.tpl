@@ -1,0 +1,134 @@
+{{/* Made from controller/manifests/rbac.py by `python -m controller.manifests.generate --write`; do not edit. */}}
+
+{{- define "edge.rules.cluster" -}}
+# GatewayClasses have no namespace; get reads one again when its status was changed meanwhile.
+- apiGroups: ["gateway.networking.k8s.io"]
+  resources: ["gatewayclasses"]
+  verbs: ["get", "list", "watch"]
+# Their conditions.
+- apiGroups: ["gateway.networking.k8s.io"]
+  resources: ["gatewayclasses/status"]
+  verbs: ["patch"]
+# Labels: allowedRoutes.namespaces.selector, and watch.type NamespaceSelector.
+- apiGroups: [""]
+  resources: ["namespaces"]
+  verbs: ["list", "watch"]
+# Addresses of fleets whose Service has type NodePort; watched only while there is one.
+- apiGroups: [""]
+  resources: ["nodes"]
+  verbs: ["list", "watch"]
+# The version of the Gateway API that is installed.
+- apiGroups: ["apiextensions.k8s.io"]
+  resources: ["customresourcedefinitions"]
+  resourceNames: ["gatewayclasses.gateway.networking.k8s.io"]
+  verbs: ["get"]
+# Events beside the objects they are about; those about GatewayClasses stand in default.
+- apiGroups: ["events.k8s.io"]
+  resources: ["events"]
+  verbs: ["create"]
+{{- end -}}
+
+{{- define "edge.rules.watch" -}}
+# What is translated; get reads one again when its status was changed meanwhile.
+- apiGroups: ["gateway.networking.k8s.io"]
+  resources: ["gateways", "httproutes", "listenersets", "backendtlspolicies"]
+  verbs: ["get", "list", "watch"]
+# Which references may cross namespaces.
+- apiGroups: ["gateway.networking.k8s.io"]
+  resources: ["referencegrants"]
+  verbs: ["list", "watch"]
+# Conditions, addresses and attached routes; nothing else of users' objects is written.
+- apiGroups: ["gateway.networking.k8s.io"]
+  resources: ["gateways/status", "httproutes/status", "listenersets/status", "backendtlspolicies/status"]
+  verbs: ["patch"]
+# Our own kinds.
+- apiGroups: ["gateway.edge.io"]
+  resources: ["edgeproxies", "ratelimitfilters", "backends"]
+  verbs: ["list", "watch"]
+# Backends, and the addresses of fleets.
+- apiGroups: [""]
+  resources: ["services"]
+  verbs: ["list", "watch"]
+# Endpoints of backends, and which proxies of a fleet are ready.
+- apiGroups: ["discovery.k8s.io"]
+  resources: ["endpointslices"]
+  verbs: ["list", "watch"]
+# Certificates and authorities. Only metadata is listed and watched; get is called for those that an object refers to, and for no other.
+- apiGroups: [""]
+  resources: ["secrets", "configmaps"]
+  verbs: ["get", "list", "watch"]
+{{- end -}}
+
+{{- define "edge.rules.infra" -}}
+# Fleets: identity, address, authority (spec section 5).
+- apiGroups: [""]
+  resources: ["serviceaccounts", "services", "configmaps"]
+  verbs: ["create", "get", "delete", "deletecollection", "patch"]
+# Fleets: proxies (spec section 5).
+- apiGroups: ["apps"]
+  resources: ["deployments", "daemonsets"]
+  verbs: ["create", "get", "delete", "deletecollection", "patch"]
+# Fleets: scaling and disruption (spec section 5).
+- apiGroups: ["autoscaling", "policy"]
+  resources: ["horizontalpodautoscalers", "poddisruptionbudgets"]
+  verbs: ["create", "get", "delete", "deletecollection", "patch"]
+# Finds what others changed, to repair it, and what no Gateway owns any more. Services, ConfigMaps and EndpointSlices of fleets are read with the objects that are watched.
+- apiGroups: [""]
+  resources: ["serviceaccounts"]
+  verbs: ["list", "watch"]
+# The same.
+- apiGroups: ["apps"]
+  resources: ["deployments", "daemonsets"]
+  verbs: ["list", "watch"]
+# The same.
+- apiGroups: ["autoscaling", "policy"]
+  resources: ["horizontalpodautoscalers", "poddisruptionbudgets"]
+  verbs: ["list", "watch"]
+{{- end -}}
+
+{{- define "edge.rules.tokens" -}}
+# Checks the token that a proxy shows (spec section 5).
+- apiGroups: ["authentication.k8s.io"]
+  resources: ["tokenreviews"]
+  verbs: ["create"]
+{{- end -}}
+
+{{- define "edge.rules.own" -}}
+# Leader election: one replica writes statuses and fleets.
+- apiGroups: ["coordination.k8s.io"]
+  resources: ["leases"]
+  resourceNames: ["{{ include "edge.base" . }}-leader"]
+  verbs: ["get", "update"]
+# The first leader makes the Lease; create cannot be limited by name.
+- apiGroups: ["coordination.k8s.io"]
+  resources: ["leases"]
+  verbs: ["create"]
+# Renews the server certificate and the authority.
+- apiGroups: [""]
+  resources: ["secrets"]
+  resourceNames: ["{{ include "edge.base" . }}", "{{ include "edge.base" . }}-ca"]
+  verbs: ["get", "update"]
+# Makes the server certificate again when it was deleted; create cannot be limited by name.
+- apiGroups: [""]
+  resources: ["secrets"]
+  verbs: ["create"]
+{{- end -}}
+
+{{- define "edge.rules.clients" -}}
+# A client certificate for each fleet (mutual TLS): applied, repaired, removed with it.
+- apiGroups: [""]
+  resources: ["secrets"]
+  verbs: ["create", "get", "list", "watch", "delete", "patch"]
+{{- end -}}
+
+{{- define "edge.rules.certgen" -}}
+# The first certificates.
+- apiGroups: [""]
+  resources: ["secrets"]
+  verbs: ["create"]
+# Keeps those that exist, or makes them anew with certgen.overwrite.
+- apiGroups: [""]
+  resources: ["secrets"]
+  resourceNames: ["{{ include "edge.base" . }}", "{{ include "edge.base" . }}-ca"]
+  verbs: ["get", "update"]
+{{- end -}}

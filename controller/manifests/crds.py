@@ -1,0 +1,103 @@
+"""CustomResourceDefinitions of our own kinds, made from the models.
+
+In: nothing. Out: manifests (apiextensions.k8s.io/v1) with structural schemas, CEL rules, defaults, print columns, short
+names and category `edge`. Kinds of the Gateway API are not ours to define: their project publishes them.
+Must never: be edited in `chart/crds`; those files are written by `generate.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+from controller.manifests.objects import Manifest
+from edgefast.resources.kinds import EDGE_GROUP, KINDS
+from edgefast.resources.schema import json_schema
+
+
+class Looks(Struct, frozen=True):
+    """How `kubectl get` names and shows a kind: short names, and columns as (title, type, path)."""
+
+    singular: str
+    short: tuple[str, ...]
+    columns: tuple[tuple[str, str, str], ...]
+
+
+LOOKS: Final = {
+    "EdgeProxy": Looks(
+        "edgeproxy",
+        ("epx",),
+        (
+            ("Merged", "boolean", ".spec.mergeGateways"),
+            ("Replicas", "integer", ".spec.deployment.replicas"),
+            ("Service", "string", ".spec.service.type"),
+        ),
+    ),
+    "RateLimitFilter": Looks(
+        "ratelimitfilter",
+        ("rlf",),
+        (
+            ("Type", "string", ".spec.type"),
+            ("Requests", "integer", ".spec.global.rules[0].limit.requests"),
+            ("Unit", "string", ".spec.global.rules[0].limit.unit"),
+        ),
+    ),
+    "Backend": Looks(
+        "backend",
+        ("be",),
+        (
+            ("Host", "string", ".spec.endpoints[0].fqdn.hostname"),
+            ("Address", "string", ".spec.endpoints[0].ip.address"),
+            ("Socket", "string", ".spec.endpoints[0].unix.path"),
+        ),
+    ),
+}
+_AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+
+
+def render_crds() -> tuple[Manifest, ...]:
+    """Return the CRDs, sorted by name."""
+    found = [_render(kind) for kind in LOOKS]
+    return tuple(sorted(found, key=lambda one: str(one["metadata"]["name"])))
+
+
+def _render(kind: str) -> Manifest:
+    info, looks = KINDS[EDGE_GROUP, kind], LOOKS[kind]
+    versions: list[dict[str, Any]] = [
+        {
+            "name": version,
+            "served": True,
+            "storage": version == info.versions[0],
+            "schema": {"openAPIV3Schema": json_schema(kind)},
+            "additionalPrinterColumns": [
+                *(
+                    {"name": title, "type": of, "jsonPath": path}
+                    for title, of, path in looks.columns
+                ),
+                _AGE,
+            ],
+        }
+        for version in info.versions
+    ]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{info.plural}.{EDGE_GROUP}",
+            "labels": {"app.kubernetes.io/name": "edge-gateway"},
+        },
+        "spec": {
+            "group": EDGE_GROUP,
+            "names": {
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": info.plural,
+                "singular": looks.singular,
+                "shortNames": list(looks.short),
+                "categories": ["edge"],
+            },
+            "scope": "Namespaced",
+            "versions": versions,
+        },
+    }

@@ -1,0 +1,240 @@
+"""What the controller may do in a cluster, rule by rule, each with its reason.
+
+In: nothing. Out: `Grant`s in groups; `templates/_rules.tpl`, the roles of `render.py` and the table in docs/kubernetes-reference.md
+are made from them. INFRA and TOKENS are the table of spec section 5; what stands beside it (list and watch) says why.
+Must never: grant what no call in the controller needs, nor `*`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+_GATEWAY: Final = "gateway.networking.k8s.io"
+_READ: Final = ("get", "list", "watch")
+_OWN: Final = ("create", "get", "delete", "deletecollection", "patch")
+_FOLLOW: Final = ("list", "watch")
+
+
+class Grant(Struct, frozen=True):
+    """One rule of a Role: groups x resources x verbs, and why it is needed."""
+
+    groups: tuple[str, ...]
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    why: str
+    names: tuple[str, ...] = ()  # resourceNames
+    own_names: tuple[str, ...] = ()  # resourceNames, as suffixes to the release's base name
+
+    def rule(self, base: str) -> dict[str, Any]:
+        """Return the rule as in rbac.authorization.k8s.io/v1; `base` is `Release.base`."""
+        rule: dict[str, Any] = {"apiGroups": list(self.groups), "resources": list(self.resources)}
+        names = [*self.names, *(f"{base}{suffix}" for suffix in self.own_names)]
+        if names:
+            rule["resourceNames"] = names
+        return {**rule, "verbs": list(self.verbs)}
+
+
+class Group(Struct, frozen=True):
+    """Grants that stand in one role."""
+
+    name: str
+    where: str
+    grants: tuple[Grant, ...]
+
+
+CLUSTER: Final = Group(
+    "cluster",
+    "cluster-wide, in every mode",
+    (
+        Grant(
+            (_GATEWAY,),
+            ("gatewayclasses",),
+            _READ,
+            "GatewayClasses have no namespace; get reads one again when its status was changed meanwhile.",
+        ),
+        Grant((_GATEWAY,), ("gatewayclasses/status",), ("patch",), "Their conditions."),
+        Grant(
+            ("",),
+            ("namespaces",),
+            _FOLLOW,
+            "Labels: allowedRoutes.namespaces.selector, and watch.type NamespaceSelector.",
+        ),
+        Grant(
+            ("",),
+            ("nodes",),
+            _FOLLOW,
+            "Addresses of fleets whose Service has type NodePort; watched only while there is one.",
+        ),
+        Grant(
+            ("apiextensions.k8s.io",),
+            ("customresourcedefinitions",),
+            ("get",),
+            "The version of the Gateway API that is installed.",
+            names=("gatewayclasses.gateway.networking.k8s.io",),
+        ),
+        Grant(
+            ("events.k8s.io",),
+            ("events",),
+            ("create",),
+            "Events beside the objects they are about; those about GatewayClasses stand in default.",
+        ),
+    ),
+)
+
+WATCH: Final = Group(
+    "watch",
+    "cluster-wide; with watch.type Namespaces in each listed namespace and in the controller's",
+    (
+        Grant(
+            (_GATEWAY,),
+            ("gateways", "httproutes", "listenersets", "backendtlspolicies"),
+            _READ,
+            "What is translated; get reads one again when its status was changed meanwhile.",
+        ),
+        Grant((_GATEWAY,), ("referencegrants",), _FOLLOW, "Which references may cross namespaces."),
+        Grant(
+            (_GATEWAY,),
+            (
+                "gateways/status",
+                "httproutes/status",
+                "listenersets/status",
+                "backendtlspolicies/status",
+            ),
+            ("patch",),
+            "Conditions, addresses and attached routes; nothing else of users' objects is written.",
+        ),
+        Grant(
+            ("gateway.edge.io",),
+            ("edgeproxies", "ratelimitfilters", "backends"),
+            _FOLLOW,
+            "Our own kinds.",
+        ),
+        Grant(("",), ("services",), _FOLLOW, "Backends, and the addresses of fleets."),
+        Grant(
+            ("discovery.k8s.io",),
+            ("endpointslices",),
+            _FOLLOW,
+            "Endpoints of backends, and which proxies of a fleet are ready.",
+        ),
+        Grant(
+            ("",),
+            ("secrets", "configmaps"),
+            _READ,
+            "Certificates and authorities. Only metadata is listed and watched; get is called for those "
+            "that an object refers to, and for no other.",
+        ),
+    ),
+)
+
+INFRA: Final = Group(
+    "infra",
+    "the controller's namespace; with deploy.type GatewayNamespace cluster-wide (ClusterRole "
+    "gateway-chart-cluster-infra-manager), or in each listed namespace with watch.type Namespaces",
+    (
+        Grant(
+            ("",),
+            ("serviceaccounts", "services", "configmaps"),
+            _OWN,
+            "Fleets: identity, address, authority (spec section 5).",
+        ),
+        Grant(("apps",), ("deployments", "daemonsets"), _OWN, "Fleets: proxies (spec section 5)."),
+        Grant(
+            ("autoscaling", "policy"),
+            ("horizontalpodautoscalers", "poddisruptionbudgets"),
+            _OWN,
+            "Fleets: scaling and disruption (spec section 5).",
+        ),
+        Grant(
+            ("",),
+            ("serviceaccounts",),
+            _FOLLOW,
+            "Finds what others changed, to repair it, and what no Gateway owns any more. Services, "
+            "ConfigMaps and EndpointSlices of fleets are read with the objects that are watched.",
+        ),
+        Grant(("apps",), ("deployments", "daemonsets"), _FOLLOW, "The same."),
+        Grant(
+            ("autoscaling", "policy"),
+            ("horizontalpodautoscalers", "poddisruptionbudgets"),
+            _FOLLOW,
+            "The same.",
+        ),
+    ),
+)
+
+TOKENS: Final = Group(
+    "tokens",
+    "cluster-wide, with deploy.type GatewayNamespace",
+    (
+        Grant(
+            ("authentication.k8s.io",),
+            ("tokenreviews",),
+            ("create",),
+            "Checks the token that a proxy shows (spec section 5).",
+        ),
+    ),
+)
+
+OWN: Final = Group(
+    "own",
+    "the controller's namespace",
+    (
+        Grant(
+            ("coordination.k8s.io",),
+            ("leases",),
+            ("get", "update"),
+            "Leader election: one replica writes statuses and fleets.",
+            own_names=("-leader",),
+        ),
+        Grant(
+            ("coordination.k8s.io",),
+            ("leases",),
+            ("create",),
+            "The first leader makes the Lease; create cannot be limited by name.",
+        ),
+        Grant(
+            ("",),
+            ("secrets",),
+            ("get", "update"),
+            "Renews the server certificate and the authority.",
+            own_names=("", "-ca"),
+        ),
+        Grant(
+            ("",),
+            ("secrets",),
+            ("create",),
+            "Makes the server certificate again when it was deleted; create cannot be limited by name.",
+        ),
+    ),
+)
+
+CLIENTS: Final = Group(
+    "clients",
+    "the controller's namespace, without deploy.type GatewayNamespace",
+    (
+        Grant(
+            ("",),
+            ("secrets",),
+            ("create", "get", "list", "watch", "delete", "patch"),
+            "A client certificate for each fleet (mutual TLS): applied, repaired, removed with it.",
+        ),
+    ),
+)
+
+CERTGEN: Final = Group(
+    "certgen",
+    "the controller's namespace, ServiceAccount of the certgen Job",
+    (
+        Grant(("",), ("secrets",), ("create",), "The first certificates."),
+        Grant(
+            ("",),
+            ("secrets",),
+            ("get", "update"),
+            "Keeps those that exist, or makes them anew with certgen.overwrite.",
+            own_names=("", "-ca"),
+        ),
+    ),
+)
+
+GROUPS: Final = (CLUSTER, WATCH, INFRA, TOKENS, OWN, CLIENTS, CERTGEN)

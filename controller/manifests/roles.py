@@ -1,0 +1,80 @@
+"""Roles and bindings of the controller for its deployment mode.
+
+In: `Install`. Out: objects. Which groups of `rbac.py` stand where follows from `provider.<cluster>.deploy` and `.watch`:
+
+    watch      absent or NamespaceSelector     Namespaces
+    WATCH      ClusterRole                     Role in each listed namespace and in the controller's
+    INFRA      with deploy.type GatewayNamespace as WATCH, else a Role in the controller's namespace
+
+Source: spec section 5 (permissions for Gateway Namespace mode).
+Must never: bind anybody but the controller's own ServiceAccount.
+"""
+
+from __future__ import annotations
+
+from controller.manifests.objects import Install, Manifest, metadata
+from controller.manifests.rbac import CLIENTS, CLUSTER, INFRA, OWN, TOKENS, WATCH, Group
+
+_API = "rbac.authorization.k8s.io"
+
+
+def render_roles(install: Install) -> list[Manifest]:
+    """Every Role, ClusterRole and binding of the controller."""
+    release = install.release
+    cluster = install.values.config.edge_gateway.provider.cluster
+    own = cluster.deploy.type == "GatewayNamespace"
+    spaces = watched(install)
+    everywhere: dict[str, tuple[Group, ...]] = {"cluster": (CLUSTER,)}
+    each: dict[str, tuple[Group, ...]] = {}
+    if spaces:
+        each["watch"] = (WATCH,)
+    else:
+        everywhere["watch"] = (WATCH,)
+    if own and spaces:
+        each["infra-manager"] = (INFRA,)
+        everywhere["token-reviewer"] = (TOKENS,)
+    elif own:
+        everywhere["cluster-infra-manager"] = (INFRA, TOKENS)
+    found: list[Manifest] = []
+    for what, groups in everywhere.items():
+        found += _pair(install, "ClusterRole", release.role(what), "", groups)
+    for space in spaces:
+        for what, groups in each.items():
+            found += _pair(install, "Role", release.role(what), space, groups)
+    inside = (OWN,) if own else (OWN, CLIENTS, INFRA)
+    return found + _pair(install, "Role", release.base, release.namespace, inside)
+
+
+def watched(install: Install) -> list[str]:
+    """Return the namespaces that have Roles, sorted; none when all are watched."""
+    watch = install.values.config.edge_gateway.provider.cluster.watch
+    if watch is None or watch.type != "Namespaces":
+        return []
+    return sorted({*watch.namespaces, install.release.namespace})
+
+
+def _pair(
+    install: Install, kind: str, name: str, namespace: str, groups: tuple[Group, ...]
+) -> list[Manifest]:
+    release = install.release
+    subject = {
+        "kind": "ServiceAccount",
+        "name": release.base,
+        "namespace": release.namespace,
+    }
+    rules = [one.rule(release.base) for group in groups for one in group.grants]
+    return [
+        {
+            "apiVersion": f"{_API}/v1",
+            "kind": kind,
+            "metadata": metadata(release, name, namespace=namespace),
+            "rules": rules,
+        },
+        {
+            "apiVersion": f"{_API}/v1",
+            "kind": f"{kind}Binding",
+            "metadata": metadata(release, name, namespace=namespace),
+            "roleRef": {"apiGroup": _API, "kind": kind, "name": name},
+            "subjects": [subject],
+        },
+    ]

@@ -1,0 +1,256 @@
+"""Pipeline: objects in, tables, fleets and statuses out. The one loop of the controller.
+
+In: "something changed" from the watches, from the configuration and from what is seen of fleets. Out: for each fleet its
+tables to the push room, manifests to the infra room, statuses to the status room; only what differs is done again.
+The first change after a rest is taken at once, later ones after 5 ms of quiet, none waits above 100 ms (architecture D8).
+Must never: publish or write anything before every kind is synced, or end for what an object says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import msgspec
+
+from edgefast.problem import Problem
+from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.table import Shards, compile_fleet
+from edgefast.table.shards import diff
+from edgefast.translate.pipeline import translate
+from edgefast.translate.settings import Settings
+from edgefast.translate.translation import Translation
+
+__all__ = ["Outcome", "Pipeline", "Sinks", "Source", "Work"]
+
+log = logging.getLogger(__name__)
+
+QUIET = 0.005  # seconds without a change before a run, when there was one just before
+CEILING = 0.100  # seconds that a change waits at most
+_FEW = 8  # changes, and
+_QUICK = 0.004  # seconds of the last run, up to which a run is not worth a thread
+_GROWTH = (
+    1.25  # of the number of objects, after which the garbage collector is told to leave them alone
+)
+_GROWTH_LEAST = 500
+_PAUSE = 0.5  # seconds after a run that failed, which is a bug; they double
+_PAUSE_MAX = 30.0
+_LOOK_AT_CLOCK = 600.0  # seconds between runs for the sake of certificates that expire
+
+
+class Source(Protocol):
+    """Where objects come from."""
+
+    async def ready(self) -> None:
+        """Return when every kind is synced and whatever is referred to has been read."""
+
+    def snapshot(self) -> Snapshot:
+        """Return the objects as they are now, sharing what did not change."""
+
+
+class Sinks(Protocol):
+    """Where the outcome goes."""
+
+    def take(self, outcome: Outcome) -> None:
+        """Publish, apply and write what differs from the last outcome."""
+
+
+class Work(msgspec.Struct):
+    """What was done since the start; tests count here, not seconds."""
+
+    runs: int = 0
+    routes: int = 0  # translated
+    virtual_hosts: int = 0
+    clusters: int = 0
+    resources: int = 0  # that differ from the tables before
+    bytes: int = 0  # of those resources
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """One run. Revisions grow by one; `shards` by fleet, the same object where nothing changed."""
+
+    revision: int
+    translation: Translation
+    shards: Mapping[str, Shards]
+    changed: frozenset[str]  # fleets whose tables differ from the run before, new ones included
+
+    def fleet_of(self) -> dict[Key, str]:
+        """Return the fleet of each Gateway that has one."""
+        found: dict[Key, str] = {}
+        for infra in self.translation.infra:
+            for gateway in infra.gateways:
+                namespace, _, name = gateway.partition("/")
+                found[(namespace, name)] = infra.name
+        return found
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return all problems, of translation and of compilation."""
+        found = dict.fromkeys(self.translation.problems)
+        for shards in self.shards.values():
+            found.update(dict.fromkeys(shards.problems))
+        return tuple(found)
+
+
+class Pipeline:
+    """See the module's text; `run` is a task of the process."""
+
+    def __init__(
+        self,
+        source: Source,
+        settings: Callable[[], Settings],
+        sinks: Sinks,
+        observe: Callable[[str, float], None] = lambda stage, seconds: None,
+    ) -> None:
+        """`settings` is asked before every run; `observe` gets the seconds of each stage."""
+        self._source = source
+        self._settings = settings
+        self._sinks = sinks
+        self._observe = observe
+        self._dirty = asyncio.Event()
+        self._events = 0
+        self._last_event = 0.0
+        self._ended = 0.0  # when the last run was over
+        self._took = 1.0  # seconds; the first run goes to a thread
+        self._before: Outcome | None = None
+        self._forgetful = False  # the run before failed: do without its memory
+        self._frozen = -1  # objects when the garbage collector was last told to leave them alone
+        self.work = Work()
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The last outcome, None before the first."""
+        return self._before
+
+    def mark(self) -> None:
+        """Say that something changed."""
+        self._events += 1
+        self._last_event = time.monotonic()
+        self._dirty.set()
+
+    async def run(self) -> None:
+        """Run whenever something changed, until cancelled."""
+        await self._source.ready()
+        self.mark()
+        pause = _PAUSE
+        while True:
+            try:
+                await self._wait()
+                await self._source.ready()
+                await self._run_once()
+                pause = _PAUSE
+            except Exception:
+                log.exception("objects could not be taken in; tables and statuses before stay")
+                self._observe("failed", 0.0)
+                self._forgetful = True
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _PAUSE_MAX)
+                self.mark()
+
+    async def _wait(self) -> None:
+        """Return when a run is due."""
+        try:
+            async with asyncio.timeout(_LOOK_AT_CLOCK):
+                await self._dirty.wait()
+        except TimeoutError:
+            return
+        began = time.monotonic()
+        if began - self._ended >= min(CEILING, max(QUIET, self._took)):
+            return
+        while (now := time.monotonic()) < began + CEILING:
+            left = self._last_event + QUIET - now
+            if left <= 0:
+                return
+            await asyncio.sleep(left)
+
+    async def _run_once(self) -> None:
+        self._dirty.clear()
+        events, self._events = self._events, 0
+        began = time.perf_counter()
+        snapshot = self._source.snapshot()
+        settings = self._settings()
+        self._observe("snapshot", time.perf_counter() - began)
+        before = self._before
+        memory = None if self._forgetful else before
+        if events > _FEW or self._took > _QUICK:
+            outcome = await asyncio.to_thread(self._compute, snapshot, settings, memory)
+        else:
+            outcome = self._compute(snapshot, settings, memory)
+        if before is not None and memory is None:
+            outcome = _relate(outcome, before)
+        self._forgetful = False
+        self._before = outcome
+        self._count(outcome, before)
+        handed = time.perf_counter()
+        self._sinks.take(outcome)
+        ended = time.perf_counter()
+        self._observe("hand_over", ended - handed)
+        self._observe("run", ended - began)
+        self._took = ended - began
+        self._ended = time.monotonic()
+        self._freeze(snapshot)
+
+    def _freeze(self, snapshot: Snapshot) -> None:
+        """Keep what has come to stay from the garbage collector, now and then.
+
+        Objects live as long as their Kubernetes twins: looking at all of them again and again would hold up the loop.
+        What is garbage is collected first, since it would stay for ever.
+        """
+        count = len(snapshot.http_routes) + len(snapshot.services) + len(snapshot.endpoint_slices)
+        if self._frozen < 0 or count > self._frozen * _GROWTH + _GROWTH_LEAST:
+            self._frozen = count
+            gc.collect()
+            gc.freeze()
+
+    def _compute(self, snapshot: Snapshot, settings: Settings, before: Outcome | None) -> Outcome:
+        began = time.perf_counter()
+        translation = translate(snapshot, settings, before.translation if before else None)
+        translated = time.perf_counter()
+        old_fleets = {one.name: one for one in before.translation.ir.fleets} if before else {}
+        old_shards = before.shards if before else {}
+        shards: dict[str, Shards] = {}
+        for fleet in translation.ir.fleets:
+            if old_fleets.get(fleet.name) is fleet:
+                shards[fleet.name] = old_shards[fleet.name]
+            else:
+                shards[fleet.name] = compile_fleet(fleet, old_shards.get(fleet.name))
+        self._observe("translate", translated - began)
+        self._observe("compile", time.perf_counter() - translated)
+        return Outcome(
+            revision=before.revision + 1 if before else 1,
+            translation=translation,
+            shards=shards,
+            changed=_changed(shards, old_shards),
+        )
+
+    def _count(self, outcome: Outcome, before: Outcome | None) -> None:
+        work, done = self.work, outcome.translation.work
+        work.runs += 1
+        work.routes += done.routes
+        work.virtual_hosts += done.virtual_hosts
+        work.clusters += done.clusters
+        for fleet in outcome.changed:
+            delta = diff(before.shards.get(fleet) if before else None, outcome.shards[fleet])
+            work.resources += len(delta.put)
+            work.bytes += sum(len(one.data) for one in delta.put)
+
+
+def _changed(new: Mapping[str, Shards], old: Mapping[str, Shards]) -> frozenset[str]:
+    return frozenset(
+        name
+        for name, shards in new.items()
+        if name not in old or old[name].version != shards.version
+    )
+
+
+def _relate(outcome: Outcome, before: Outcome) -> Outcome:
+    """Return an outcome that was made without memory as the successor of the one before."""
+    return msgspec.structs.replace(
+        outcome,
+        revision=before.revision + 1,
+        # Nobody knows how far the run that failed got: all of it is handed over again.
+        changed=frozenset(outcome.shards),
+    )

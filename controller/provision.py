@@ -1,0 +1,119 @@
+"""Provision: the infra room as the handover sees it, and the certificates that fleets show.
+
+In: fleets of a translation, the placement, who leads. Out: manifests wanted, what is seen of fleets. A new leader first
+takes over the client certificates that fleets have already, so that a change of leaders renews none.
+Must never: apply anything before that, or keep a fleet whose Gateway is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from controller.certs.identity import split_key
+from controller.certs.rotate import Rotation
+from controller.infra.applier import Applier
+from controller.infra.holdings import Holdings
+from controller.infra.observe import Observer
+from controller.infra.placement import Manifest, Placement
+from controller.infra.renderer import Renderer
+from controller.kube.errors import ApiError
+from controller.pipeline import Outcome
+from edgefast import ir
+from edgefast.translate.fleet import label_value
+from edgefast.translate.settings import FleetState
+
+__all__ = ["Provision"]
+
+log = logging.getLogger(__name__)
+
+_EDGE = "gateway.edge.io"
+
+
+class Provision:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        holdings: Holdings,
+        applier: Applier,
+        observer: Observer,
+        rotation: Rotation,
+        placement: Callable[[str], Placement],
+        *,
+        certificates: bool,
+    ) -> None:
+        """`placement` is given the authorities' PEM; `certificates`: fleets show client certificates, not tokens."""
+        self._holdings = holdings
+        self._applier = applier
+        self._observer = observer
+        self._rotation = rotation
+        self._placement = placement
+        self._renderer = Renderer(rotation.client_secret if certificates else None)
+        self._certificates = certificates
+        self._wanted: tuple[ir.Infra, ...] | None = None
+        self._kept: frozenset[str] = frozenset()
+        self.adopted = False  # may apply
+
+    def render(self, fleets: Iterable[ir.Infra]) -> Mapping[str, Sequence[Manifest]]:
+        """Return the manifests of each fleet by "namespace/name"."""
+        self._wanted = tuple(fleets)
+        return self._renderer.render(self._wanted, self._placement(self._rotation.bundle))
+
+    def want(self, fleets: Mapping[str, Sequence[Manifest]], keep: Iterable[str]) -> None:
+        """Hand the manifests over."""
+        self._kept = frozenset(keep)
+        self._rotation.forget(map(split_key, {*fleets, *self._kept}))
+        self._applier.want(fleets, self._kept)
+
+    def render_again(self) -> None:
+        """Certificates or authorities are others now."""
+        if self._wanted is not None:
+            self.want(self.render(self._wanted), self._kept)
+
+    async def adopt(self) -> None:
+        """Take over what fleets have: this replica leads from now on."""
+        try:
+            if self._certificates:
+                await self._rotation.adopt(map(split_key, sorted(self._holdings.fleets())))
+        except ApiError as error:
+            # New certificates do as well: proxies read them when they connect again.
+            log.warning("certificates of fleets cannot be read and are made anew: %s", error)
+        self.render_again()
+        self.adopted = True
+        self._applier.wake()
+
+    def states(self) -> Sequence[FleetState]:
+        """Return what is seen of the fleets."""
+        return self._observer.states()
+
+    def kept(self, outcome: Outcome) -> set[str]:
+        """Return the fleets that exist, are in no outcome, and belong to Gateways that exist and are ours."""
+        served = outcome.fleet_of()
+        wanted = {f"{one.namespace}/{one.name}" for one in outcome.translation.infra}
+        idle = [key for key in outcome.translation.statuses.gateways if key not in served]
+        if not idle:
+            return set()
+        snapshot = outcome.translation.memo.world.snapshot
+        owners = set()
+        for namespace, name in idle:
+            class_name = label_value(snapshot.gateways[namespace, name].spec.gateway_class_name)
+            owners |= {
+                (namespace, label_value(name), ""),
+                (namespace, "", class_name),
+                ("", "", class_name),
+            }
+        # A merged fleet is idle only when all of its Gateways are, and then it is not wanted.
+        return {fleet for fleet in self._holdings.fleets() - wanted if self._owner(fleet) in owners}
+
+    def _owner(self, fleet: str) -> tuple[str, str, str]:
+        """Return (namespace, Gateway, class) as a fleet's labels say; "" for what they leave open."""
+        for held in self._holdings.objects_of(fleet).values():
+            if held.ours:
+                labels = held.live["metadata"].get("labels") or {}
+                return (
+                    labels.get(f"{_EDGE}/owning-gateway-namespace", ""),
+                    labels.get(f"{_EDGE}/owning-gateway-name", ""),
+                    labels.get(f"{_EDGE}/owning-gatewayclass", ""),
+                )
+        return ("", "", "")

@@ -1,0 +1,114 @@
+"""ServerKeys: the controller's certificate, key and authorities as files, looked at on every handshake.
+
+In: a folder with tls.crt, tls.key and ca.crt (a mounted Secret). Out: the bytes that are good now, and a number that grows
+with every change. kubelet swaps the folder by a symlink, so a half-read state is possible: a pair that does not fit is
+not taken, the one before stays. Must never log or show a key.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import msgspec
+from cryptography import x509
+
+from controller.certs.pair import read_bundle, read_pair, signed_by
+
+__all__ = ["KeysError", "ServerKeys"]
+
+log = logging.getLogger("edgefast.controller.push")
+
+_FILES = ("tls.crt", "tls.key", "ca.crt")
+_LIMIT = 1024 * 1024  # bytes of one file
+
+
+class KeysError(Exception):
+    """The files cannot be used; the text names them and says why."""
+
+
+class _Loaded(msgspec.Struct, frozen=True):
+    certificate: bytes
+    key: bytes
+    authorities_pem: bytes
+    authorities: tuple[x509.Certificate, ...]
+
+
+class ServerKeys:
+    """See the module's text. Safe to use from gRPC's threads: a change is one assignment."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read the files; raises KeysError."""
+        self._folder = folder
+        self._stamp = self._look()
+        self._loaded = self._load()
+        self.number = 1  # of the present state
+
+    @property
+    def certificate(self) -> bytes:
+        """The chain shown to clients (PEM)."""
+        return self._loaded.certificate
+
+    @property
+    def key(self) -> bytes:
+        """Its private key (PEM)."""
+        return self._loaded.key
+
+    @property
+    def authorities_pem(self) -> bytes:
+        """Who may sign clients' certificates (PEM)."""
+        return self._loaded.authorities_pem
+
+    def trusts(self, certificate: x509.Certificate) -> bool:
+        """Tell whether one of the present authorities signed a certificate."""
+        return any(signed_by(certificate, one) for one in self._loaded.authorities)
+
+    def refresh(self) -> bool:
+        """Read the files again if they are others; True when there is a new state."""
+        try:
+            stamp = self._look()
+            if stamp == self._stamp:
+                return False
+            # Each state is tried once: a half-swapped one has another stamp when it is whole.
+            self._stamp = stamp
+            loaded = self._load()
+        except KeysError as error:
+            log.error("the certificate stays: %s", error)
+            return False
+        if loaded == self._loaded:
+            return False
+        self._loaded = loaded
+        self.number += 1
+        log.info("certificates were read anew from %s", self._folder)
+        return True
+
+    def _look(self) -> tuple[tuple[int, int, int], ...]:
+        found = []
+        for name in _FILES:
+            try:
+                said = os.stat(self._folder / name)
+            except OSError as error:
+                raise KeysError(f"{self._folder / name}: {error.strerror}") from None
+            found.append((said.st_ino, said.st_mtime_ns, said.st_size))
+        return tuple(found)
+
+    def _load(self) -> _Loaded:
+        certificate, key, authorities = (self._read(name) for name in _FILES)
+        try:
+            read_pair(certificate.decode("ascii", "replace"), key.decode("ascii", "replace"))
+            bundle = read_bundle(authorities.decode("ascii", "replace"))
+        except ValueError as error:
+            raise KeysError(f"{self._folder}: {error}") from None
+        return _Loaded(certificate, key, authorities, bundle)
+
+    def _read(self, name: str) -> bytes:
+        path = self._folder / name
+        try:
+            with path.open("rb") as file:
+                data = file.read(_LIMIT + 1)
+        except OSError as error:
+            raise KeysError(f"{path}: {error.strerror}") from None
+        if not data or len(data) > _LIMIT:
+            raise KeysError(f"{path} is empty or larger than {_LIMIT} bytes")
+        return data

@@ -1,0 +1,169 @@
+"""Fleets: the tables of all fleets, the streams that follow them, and what every node answered.
+
+In: shards by fleet ("<namespace>/<name>") from the pipeline, streams from the server, answers from sessions and from
+other replicas. Out: wake-ups for the streams of what changed, `acks` for statuses, `on_ack` when they change.
+Must never: wait for a stream, or look into a table. No I/O, no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from controller.push.ack import Ack, Acks, merge
+from controller.push.history import History
+from controller.push.limits import LOG_ENTRIES
+from controller.push.refusal import Refused
+from edgefast.table.shards import Shards
+from edgefast.xds.refusals import Refused as Refusal
+
+__all__ = ["Ack", "Fleet", "Fleets", "Follower", "Refusal", "Report"]
+
+
+#: What another replica said: fleet -> answers.
+Report = dict[str, Acks]
+
+
+class Follower(Protocol):
+    """A stream, as its fleet sees it. Both calls return at once."""
+
+    def wake(self) -> None:
+        """The table is another one."""
+
+    def end(self, refused: Refused) -> None:
+        """The stream has to end."""
+
+
+class Fleet:
+    """One fleet: its table, its streams by node, its answers."""
+
+    def __init__(self, name: str, log_entries: int = LOG_ENTRIES) -> None:
+        self.name = name
+        self.history = History(log_entries)
+        self.followers: dict[str, Follower] = {}
+        self.own = Acks()
+
+
+class Fleets:
+    """See the module's text."""
+
+    def __init__(self, identity: str = "", *, log_entries: int = LOG_ENTRIES) -> None:
+        """`identity`: this controller's, for `Ack.via`."""
+        self.identity = identity
+        self.on_ack: Callable[[str], None] = _nobody
+        self.on_node: Callable[[str, str], None] = (
+            _nobody  # fleet, node: an answer of our own streams
+        )
+        self._log_entries = log_entries
+        self._fleets: dict[str, Fleet] = {}
+        self._others: dict[str, Report] = {}  # via -> what it said
+
+    # --- the pipeline's side --------------------------------------------------------------------
+
+    def publish(self, fleet: str, shards: Shards) -> bool:
+        """Make `shards` what a fleet serves and wake its streams; False when it is the table that it has."""
+        if "/" not in fleet:
+            raise ValueError(f'"{fleet}" is not the key of a fleet (NAMESPACE/NAME)')
+        known = self._fleets.get(fleet)
+        if known is None:
+            known = self._fleets[fleet] = Fleet(fleet, self._log_entries)
+        if not known.history.publish(shards):
+            return False
+        for follower in tuple(known.followers.values()):
+            follower.wake()
+        return True
+
+    def remove(self, fleet: str) -> None:
+        """Forget a fleet and end its streams; nothing happens when there is none."""
+        known = self._fleets.pop(fleet, None)
+        if known is None:
+            return
+        for follower in tuple(known.followers.values()):
+            follower.end(Refused("removed", "UNAVAILABLE", "the fleet was removed"))
+        for others in self._others.values():
+            others.pop(fleet, None)
+
+    def acks(self, fleet: str) -> Mapping[str, Ack]:
+        """Return what is known of every node of a fleet, whoever has its stream."""
+        known = self._fleets.get(fleet)
+        if known is None:
+            return {}
+        others = [acks[fleet] for acks in self._others.values() if fleet in acks]
+        return merge((known.own, *others), known.history.version)
+
+    def version(self, fleet: str) -> str:
+        """Return the version of a fleet's present table, "" when there is none."""
+        known = self._fleets.get(fleet)
+        return known.history.version if known is not None else ""
+
+    def names(self) -> tuple[str, ...]:
+        """Return the fleets that have a table."""
+        return tuple(self._fleets)
+
+    # --- the streams' side ----------------------------------------------------------------------
+
+    def find(self, fleet: str) -> Fleet:
+        """Return a fleet for a stream; Refused when it has no table here."""
+        known = self._fleets.get(fleet)
+        if known is None:
+            raise Refused(
+                "unknown_fleet", "PERMISSION_DENIED", "no Gateway is served by a fleet of this name"
+            )
+        return known
+
+    def follow(self, fleet: Fleet, node: str, follower: Follower) -> None:
+        """Enter a stream; an older one of the same node ends: its pod has a new one."""
+        if self._fleets.get(fleet.name) is not fleet:
+            raise Refused("removed", "UNAVAILABLE", "the fleet was removed")
+        older = fleet.followers.pop(node, None)
+        fleet.followers[node] = follower
+        if older is not None:
+            older.end(Refused("replaced", "ABORTED", "the node has a newer stream"))
+
+    def leave(self, fleet: Fleet, node: str, follower: Follower) -> None:
+        """Take a stream out; the node is gone unless it has another one."""
+        if fleet.followers.get(node) is not follower:
+            return
+        del fleet.followers[node]
+        known = fleet.own.get(node)
+        if known is not None:
+            self._note(fleet, node, Ack(known.version, known.refused, False, self.identity))
+
+    def tell(self, fleet: Fleet, node: str, version: str, refused: tuple[Refusal, ...]) -> None:
+        """Note what a node of ours answered."""
+        self._note(fleet, node, Ack(version, refused, True, self.identity))
+
+    def _note(self, fleet: Fleet, node: str, ack: Ack) -> None:
+        if fleet.own.put(node, ack) and self._fleets.get(fleet.name) is fleet:
+            self.on_node(fleet.name, node)
+            self.on_ack(fleet.name)
+
+    # --- the other replicas' side ---------------------------------------------------------------
+
+    def own_acks(self) -> Mapping[str, Acks]:
+        """Return the answers of our own streams, by fleet."""
+        return {name: fleet.own for name, fleet in self._fleets.items()}
+
+    def open_report(self, via: str) -> Report:
+        """Begin anew with what another replica knows; its report before this one is void."""
+        report: Report = {}
+        for fleet in self._others.pop(via, {}):
+            self.on_ack(fleet)
+        self._others[via] = report
+        return report
+
+    def hear(self, report: Report, fleet: str, node: str, ack: Ack) -> None:
+        """Note what another replica knows; also of a fleet whose table is not here yet."""
+        if report.setdefault(fleet, Acks()).put(node, ack):
+            self.on_ack(fleet)
+
+    def close_report(self, via: str, report: Report) -> None:
+        """Drop what another replica said, unless it has begun anew."""
+        if self._others.get(via) is report:
+            del self._others[via]
+            for fleet in report:
+                self.on_ack(fleet)
+
+
+def _nobody(*_: str) -> None:
+    """Nobody listens yet."""

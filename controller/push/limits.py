@@ -1,0 +1,71 @@
+"""Limits of the push room: every size, count and time that one end decides alone, with its reason.
+
+In: nothing. Out: constants; seconds, bytes or counts as each one says. What both ends must agree on is in
+edgefast.xds.limits. Must never hold what a user may set.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ADMIT_DEADLINE",
+    "AGE_GRACE",
+    "AGE_HOURS",
+    "ANSWER_DEADLINE",
+    "CALLS",
+    "CALLS_PER_CONNECTION",
+    "GONE_NODES",
+    "KEYS_EVERY",
+    "LOG_ENTRIES",
+    "METADATA_LIMIT",
+    "NODES",
+    "OPENING_DEADLINE",
+    "RECHECK_DEADLINE",
+    "REFUSAL_LINES",
+    "REVIEWS",
+    "REVIEWS_AT_ONCE",
+    "REVIEW_DEADLINE",
+    "REVIEW_REFUSED_SECONDS",
+    "REVIEW_SECONDS",
+    "TOKEN_LIMIT",
+    "WRITE_DEADLINE",
+]
+
+#: Seconds to decide about a credential, and for the messages of a stream's opening.
+ADMIT_DEADLINE = 10.0
+OPENING_DEADLINE = 30.0
+#: Seconds for one message to find room towards a proxy; and until a commit is answered: workers take in a table in
+#: milliseconds, a starting or stopped machine may need longer.
+WRITE_DEADLINE = 30.0
+ANSWER_DEADLINE = 60.0
+#: Seconds to ask again about a token of a stream that is open.
+RECHECK_DEADLINE = 2.0
+
+#: Streams of all proxies of one controller, twice what it is meant for; and of one connection: a proxy has one.
+CALLS = 2048
+CALLS_PER_CONNECTION = 8
+#: Nodes of one fleet whose answers are kept, and those of them that are gone (pods come and go).
+NODES = 5000
+GONE_NODES = 200
+#: Hours after which a connection is to be made anew, so that replicas share proxies again (gateway-api B2); seconds of
+#: grace for that.
+AGE_HOURS = (10.0, 12.0)
+AGE_GRACE = 120.0
+
+#: Changed names that a fleet remembers: a stream further behind opens again and says what it has.
+LOG_ENTRIES = 200_000
+
+#: Bytes of a call's metadata: a token has at most TOKEN_LIMIT.
+METADATA_LIMIT = 24 * 1024
+TOKEN_LIMIT = 16 * 1024
+#: Seconds for which the API server's word on a token counts (issue: at most 60), and its refusal.
+REVIEW_SECONDS = 60.0
+REVIEW_REFUSED_SECONDS = 10.0
+REVIEW_DEADLINE = 5.0
+#: Reviews kept (some hundred bytes each), and under way at once.
+REVIEWS = 8192
+REVIEWS_AT_ONCE = 16
+
+#: Seconds between looks at the mounted keys when nobody connects.
+KEYS_EVERY = 5.0
+#: Lines per second about refused calls; the others are counted.
+REFUSAL_LINES = 10

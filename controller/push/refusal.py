@@ -1,0 +1,102 @@
+"""Refusals: every call or stream that is turned away or ended, with its cause, counted and logged in one place.
+
+In: `Refused` raised anywhere in this room. Out: a status for the peer, a counter by cause, a line in the log.
+Must never carry a token, a key, or text that the peer sent: causes and messages are written here or from names
+that have been checked. Status names are gRPC's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import Literal, get_args
+
+from controller.push.limits import REFUSAL_LINES
+
+__all__ = ["CAUSES", "Cause", "Refusals", "Refused", "Status"]
+
+log = logging.getLogger("edgefast.controller.push")
+
+Status = Literal[
+    "UNAUTHENTICATED",
+    "PERMISSION_DENIED",
+    "UNIMPLEMENTED",
+    "INVALID_ARGUMENT",
+    "FAILED_PRECONDITION",
+    "DEADLINE_EXCEEDED",
+    "ABORTED",
+    "UNAVAILABLE",
+    "INTERNAL",
+]
+
+#: Why somebody was turned away; a label of a metric, so the list is closed.
+Cause = Literal[
+    "no_credential",
+    "certificate",
+    "revoked",
+    "identity",
+    "token",
+    "audience",
+    "service_account",
+    "review_failed",
+    "expired",
+    "unknown_fleet",
+    "node",
+    "method",
+    "message",
+    "protocol",
+    "format",
+    "replayed",
+    "replaced",
+    "removed",
+    "behind",
+    "slow",
+    "bug",
+]
+CAUSES: tuple[Cause, ...] = get_args(Cause)
+
+
+class Refused(Exception):
+    """Ends a call. `message` goes to the peer and into the log."""
+
+    def __init__(self, cause: Cause, status: Status, message: str) -> None:
+        super().__init__(message)
+        self.cause: Cause = cause
+        self.status: Status = status
+        self.message = message
+
+
+class Refusals:
+    """Counts by cause; at most REFUSAL_LINES lines a second, for whoever knocks may knock often."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """`clock`: monotonic seconds."""
+        self.counts: Counter[Cause] = Counter(dict.fromkeys(CAUSES, 0))
+        self._clock = clock
+        self._second = 0
+        self._lines = 0
+        self._unsaid = 0
+
+    def note(self, refused: Refused, *, peer: str, method: str, fleet: str = "") -> None:
+        """Count a refusal and log it; `fleet` is what the credential names, if it names one."""
+        self.counts[refused.cause] += 1
+        second = int(self._clock())
+        if second != self._second:
+            self._second, self._lines = second, 0
+        if self._lines >= REFUSAL_LINES:
+            self._unsaid += 1
+            return
+        self._lines += 1
+        if self._unsaid:
+            log.warning("%d more calls were refused", self._unsaid)
+            self._unsaid = 0
+        who = f"{peer} (fleet {fleet})" if fleet else peer
+        say = log.info if refused.cause in ("replaced", "removed") else log.warning
+        say("refused %s from %s: %s (%s)", _known(method), who, refused.message, refused.cause)
+
+
+def _known(method: str) -> str:
+    """Return the method's last word if it is one; a method is text of the peer."""
+    word = method.rpartition("/")[2]
+    return word if word.isascii() and word.isidentifier() and len(word) <= 64 else "a call"

@@ -1,0 +1,147 @@
+"""PushServer: the ports of the config stream, the streams on them, and the keys that they show.
+
+In: `Fleets`, keys in a folder, the API server's word on tokens. Out: streams for those whom the gates admit: 18000 (mutual TLS,
+or TLS and tokens in Gateway Namespace mode), 18001 (TLS and tokens always), and the replicas' own port.
+Must never be started before every fleet was published once: who is not known then is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from controller.push.certificate_gate import CertificateGate
+from controller.push.credentials import ServerKeys
+from controller.push.fleets import Fleets
+from controller.push.gate import Admission, Gate
+from controller.push.limits import KEYS_EVERY
+from controller.push.refusal import Refusals, Refused
+from controller.push.reports import REPORT, receive_reports
+from controller.push.stream import Counts, Deadlines, Stream
+from controller.push.token_gate import TokenGate
+from controller.push.tokens import Review, Tokens, audience_of
+from controller.push.transport import Call, Listening, Serve, listen
+from edgefast.daemon.address import Address
+from edgefast.xds.messages import METHOD
+
+__all__ = ["PushServer"]
+
+
+class PushServer:
+    """See the module's text. `counts` and `refusals` are for metrics."""
+
+    def __init__(
+        self,
+        fleets: Fleets,
+        certs: Path,
+        *,
+        namespace: str,
+        name: str = "edge-gateway",
+        domain: str = "cluster.local",
+        review: Callable[[str, Sequence[str]], Awaitable[Review]],
+        clock: Callable[[], float] = time.time,
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        """`certs`: folder of tls.crt, tls.key, ca.crt; `namespace`, `name`: of the controller and its Service.
+
+        `review(token, audiences)`: `Kube.token_review`. `clock`: Unix time. Raises KeysError.
+        """
+        self.counts = Counts()
+        self.refusals = Refusals(time.monotonic)
+        self.on_acked: Callable[[str, float], None] = _nobody
+        self.keys = ServerKeys(certs)
+        self.tokens = Tokens(review, audience_of(name, namespace, domain), clock)
+        self._fleets = fleets
+        self._namespace = namespace
+        self._clock = clock
+        self._deadlines = deadlines or Deadlines()
+        self._streams: set[Stream] = set()
+        self._ports: list[Listening] = []
+
+    async def serve_certificates(self, address: Address) -> Address:
+        """Serve fleets with client certificates; returns the address bound. Raises OSError."""
+        gate = CertificateGate(self.keys, self._namespace, self._clock)
+        return await self._listen(address, True, gate, METHOD, self._serve_fleet)
+
+    async def serve_tokens(self, address: Address) -> Address:
+        """Serve fleets with tokens of their ServiceAccounts; as above."""
+        gate = TokenGate(self.tokens, self._clock)
+        return await self._listen(address, False, gate, METHOD, self._serve_fleet)
+
+    async def serve_replicas(self, address: Address) -> Address:
+        """Take the reports of other replicas; as above."""
+        gate = CertificateGate(self.keys, self._namespace, self._clock, replicas=True)
+        return await self._listen(address, True, gate, REPORT, self._serve_report)
+
+    async def run(self) -> None:
+        """Follow the keys, and end the streams of those whose authority is gone; until cancelled."""
+        number = self.keys.number
+        while True:
+            await asyncio.sleep(KEYS_EVERY)
+            await asyncio.to_thread(self.keys.refresh)
+            if self.keys.number != number:
+                number = self.keys.number
+                await self.recheck()
+
+    async def recheck(self) -> None:
+        """Look at the credentials of all open streams again, all at once: a look may have to ask."""
+        async with asyncio.TaskGroup() as tasks:
+            for stream in tuple(self._streams):
+                tasks.create_task(_recheck(stream))
+
+    async def stop(self, grace: float = 1.0) -> None:
+        """Take no new streams; end the open ones after `grace` seconds. Proxies go to another replica."""
+        async with asyncio.TaskGroup() as tasks:
+            for port in self._ports:
+                tasks.create_task(port.stop(grace))
+        self._ports.clear()
+
+    async def _listen(
+        self, address: Address, mutual: bool, gate: Gate, method: str, serve: Serve
+    ) -> Address:
+        port = await listen(
+            address,
+            self.keys,
+            mutual=mutual,
+            gate=gate,
+            method=method,
+            serve=serve,
+            refusals=self.refusals,
+        )
+        self._ports.append(port)
+        return port.address
+
+    async def _serve_fleet(self, call: Call, admission: Admission) -> None:
+        stream = Stream(
+            call,
+            admission,
+            self._fleets,
+            self.counts,
+            self._deadlines,
+            self._clock,
+            self._acked,
+        )
+        self._streams.add(stream)
+        try:
+            await stream.run()
+        finally:
+            self._streams.discard(stream)
+
+    async def _serve_report(self, call: Call, admission: Admission) -> None:
+        await receive_reports(call, admission, self._fleets)
+
+    def _acked(self, fleet: str, seconds: float) -> None:
+        self.on_acked(fleet, seconds)
+
+
+async def _recheck(stream: Stream) -> None:
+    try:
+        await stream.admission.check()
+    except Refused as refused:
+        stream.end(refused)
+
+
+def _nobody(_fleet: str, _seconds: float) -> None:
+    """Nobody counts."""

@@ -1,0 +1,211 @@
+"""Session: one proxy's stream without any I/O: requests in, batches of messages out (edgefast.xds.messages is the rule).
+
+In: decoded requests, and the fleet's history, which moves on beside it. Out: what the proxy said of itself (`Told`), and
+the messages of the next batch when one is due. Everything that changes the state of a stream is in this file.
+Must never: have two batches under way, send what does not differ, or let pass what the protocol does not name; Refused
+then. A session that has refused is over.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterator
+
+import msgspec
+
+from controller.push.history import NOTHING, Held, History
+from controller.push.refusal import Refused
+from edgefast.table.shards import TYPES, Delta, Key
+from edgefast.xds.limits import TABLE_RESOURCES
+from edgefast.xds.messages import (
+    COMMIT,
+    TABLE,
+    Node,
+    Request,
+    cut_items,
+    cut_names,
+    encode_commit,
+    encode_response,
+)
+from edgefast.xds.refusals import MISMATCH
+from edgefast.xds.refusals import Refused as Refusal
+
+__all__ = ["Phase", "Session", "Told"]
+
+_ORDER = (*TYPES, COMMIT)
+
+
+class Phase(enum.Enum):
+    """Where a stream is. OPENING -> IDLE -> SENDING -> WAITING -> IDLE ...; OVER after a mismatch."""
+
+    OPENING = "opening"
+    IDLE = "idle"  # everything sent is answered
+    SENDING = "sending"  # a batch's messages are being taken
+    WAITING = "waiting"  # for the answer to its commit
+    OVER = "over"  # the proxy said that it holds something else: it opens again
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What a proxy serves: the table's version ("" for none known), and what of it is not in force."""
+
+    version: str
+    refused: tuple[Refusal, ...] = ()
+
+
+class Session:
+    """See the module's text. `node` is None until the first request."""
+
+    def __init__(self, history: History, formats: Collection[str]) -> None:
+        """`formats`: of the tables that the server writes (edgefast.table.format)."""
+        self.phase = Phase.OPENING
+        self.node: Node | None = None
+        self.resources_sent = 0
+        self._history = history
+        self._formats = frozenset(formats)
+        self._held = NOTHING
+        self._rank = -1  # of the last type in the opening
+        self._versions: dict[Key, str] = {}  # told in the opening
+        self._serves = ""  # version that the node is known to serve
+        self._nonce = 0  # the last one given away
+        self._open: dict[
+            str, str
+        ] = {}  # nonce -> type of what is not answered yet, the commit aside
+        self._commit = ""  # nonce of the commit that waits for its answer
+        self._answered = ("", "")  # nonce and version of the last commit that was answered
+        self._target = (0, "")  # number and version of the last batch
+
+    @property
+    def due(self) -> bool:
+        """There is something to send: what the proxy holds is not the present table, or it has just come."""
+        return self.phase is Phase.IDLE and self._target[0] != self._history.number
+
+    # --- requests -------------------------------------------------------------------------------
+
+    def receive(self, request: Request) -> Told | None:
+        """Take in a request; returns what is known now of the node, if that is news. Raises Refused."""
+        if self.phase is Phase.OVER:
+            raise _protocol("a message after a mismatch")
+        if self.phase is Phase.OPENING:
+            return self._receive_opening(request)
+        return self._receive_answer(request)
+
+    def _receive_opening(self, request: Request) -> Told | None:
+        rank = _ORDER.index(request.type)
+        # Several requests of one type add up; no type is left out.
+        if rank not in (self._rank, self._rank + 1) or (rank == self._rank == len(TYPES)):
+            raise _protocol(f"the opening's request of type {request.type} is out of order")
+        if request.nonce or request.refused:
+            raise _protocol("an answer before anything was sent")
+        if request.subscribe != ("*",):
+            raise _protocol('a fleet\'s table is read whole: subscribe to "*"')
+        first = self._rank < 0
+        if first != (request.node is not None):
+            raise _protocol("the first request, and no other, says the node")
+        if first:
+            assert request.node is not None
+            self._check_formats(request.node)
+            self.node = request.node
+        self._rank = rank
+        if request.type != COMMIT:
+            if len(self._versions) + len(request.held) > TABLE_RESOURCES:
+                raise _protocol(f"more than {TABLE_RESOURCES} resources are held")
+            self._versions.update(
+                ((request.type, name), version) for name, version in request.held.items()
+            )
+            return None
+        if not request.held.keys() <= {TABLE}:
+            raise _protocol(f"of type {COMMIT} there is only {TABLE}")
+        self._serves = request.held.get(TABLE, "")
+        number = self._history.number_of(self._serves) if self._serves else 0
+        self._held = Held(number) if number else self._history.compare(self._versions)
+        self._versions = {}
+        self.phase = Phase.IDLE
+        return Told(self._serves)
+
+    def _check_formats(self, node: Node) -> None:
+        if self._formats.isdisjoint(node.formats):
+            raise Refused(
+                "format",
+                "FAILED_PRECONDITION",
+                f"proxy {node.id} reads none of the table formats that this controller writes "
+                f"({', '.join(sorted(self._formats))}); use releases of the same version",
+            )
+
+    def _receive_answer(self, request: Request) -> Told | None:
+        if request.node is not None and request.node != self.node:
+            raise Refused("node", "PERMISSION_DENIED", "a stream belongs to one node")
+        if request.subscribe or request.held:
+            raise Refused("replayed", "INVALID_ARGUMENT", "a stream is opened once")
+        if not request.nonce:
+            raise Refused(
+                "replayed", "INVALID_ARGUMENT", "a request without a nonce after the opening"
+            )
+        if request.type == COMMIT and request.nonce == self._commit:
+            return self._close_batch(request)
+        if request.type == COMMIT and request.nonce == self._answered[0]:
+            return self._learn(request)
+        if not self._commit:
+            raise Refused("replayed", "INVALID_ARGUMENT", "an answer when nothing waits for one")
+        if self._open.get(request.nonce) != request.type:
+            raise Refused("replayed", "INVALID_ARGUMENT", "nothing with this nonce waits for one")
+        del self._open[request.nonce]
+        return None
+
+    def _close_batch(self, request: Request) -> Told:
+        """Take in the answer to the commit, which is the last of its batch."""
+        if self._open and request.whole != MISMATCH:
+            raise _protocol("the commit was answered before the rest of its batch")
+        self._open.clear()
+        self._answered = (self._commit, self._target[1])
+        self._commit = ""
+        self._held = Held(self._target[0])
+        self.phase = Phase.OVER if request.whole == MISMATCH else Phase.IDLE
+        return self._learn(request)
+
+    def _learn(self, request: Request) -> Told:
+        """A commit may be answered again, until the next one is answered: the newest answer counts."""
+        if not request.whole:
+            self._serves = self._answered[1]
+        return Told(self._serves, request.refused)
+
+    # --- batches --------------------------------------------------------------------------------
+
+    def take(self) -> Iterator[bytes] | None:
+        """Return the messages of the next batch, to be sent in order, or None when there is none to send.
+
+        Messages are made as they are taken: only one is in memory. Raises Refused when the proxy is too far behind.
+        """
+        if not self.due:
+            return None
+        delta = self._history.difference(self._held)
+        if delta is None:
+            raise Refused("behind", "ABORTED", "too much has changed since: open again")
+        self._target = (self._history.number, self._history.version)
+        self.phase = Phase.SENDING
+        return self._messages(delta)
+
+    def _messages(self, delta: Delta) -> Iterator[bytes]:
+        version = self._target[1]
+        self.resources_sent += len(delta.put) + len(delta.remove)
+        for type_ in TYPES:
+            puts = (self._history.item(one) for one in delta.put if one.type == type_)
+            for items in cut_items(puts):
+                yield encode_response(type_, items, (), self._next_nonce(type_), version)
+        for type_ in reversed(TYPES):
+            gone = (name for kind, name in delta.remove if kind == type_)
+            for names in cut_names(gone):
+                yield encode_response(type_, (), names, self._next_nonce(type_), version)
+        self._nonce += 1
+        self._commit = str(self._nonce)
+        self.phase = Phase.WAITING
+        yield encode_commit(version, self._commit)
+
+    def _next_nonce(self, type_: str) -> str:
+        self._nonce += 1
+        nonce = str(self._nonce)
+        self._open[nonce] = type_
+        return nonce
+
+
+def _protocol(message: str) -> Refused:
+    return Refused("protocol", "INVALID_ARGUMENT", message)

@@ -1,0 +1,91 @@
+"""serve: the life of a controller process around App: signals, the event loop, the garbage collector, the exit status.
+
+In: options. Out: the exit status: 0 after an orderly end, 1 when it cannot start or a room has failed, 2 for a configuration
+with mistakes. A change of the configuration that needs it begins a new App in the same process.
+Must never: know what an App does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+
+import uvloop
+
+from controller.app import App
+from controller.config import ConfigError, ConfigFile
+from controller.kube.access import AccessError
+from controller.kube.client import Kube
+from controller.options import Options
+from controller.push.credentials import KeysError
+from edgefast.daemon.logs import set_level, start_logging
+
+__all__ = ["serve"]
+
+log = logging.getLogger(__name__)
+
+#: Objects live long and are made by the thousand when a cluster is read: look seldom, and at the young ones.
+_THRESHOLDS = (20_000, 20, 100)
+
+
+def serve(options: Options, log_level: str | None) -> int:
+    """Control until a signal; `log_level` wins over the configuration's, until that changes."""
+    start_logging(log_level or "info")
+    gc.set_threshold(*_THRESHOLDS)
+    try:
+        return uvloop.run(_serve(options, log_level))
+    except BaseExceptionGroup as group:
+        for error in _leaves(group):
+            log.error("a room has failed", exc_info=error)
+        return 1
+
+
+async def _serve(options: Options, log_level: str | None) -> int:
+    while True:
+        file = ConfigFile(options.config)
+        try:
+            config = file.load()
+        except ConfigError as error:
+            for one in error.problems:
+                log.error("configuration: %s", one.line())
+            return 2
+        if log_level is None:
+            level = config.logging.level
+            set_level("warning" if level == "warn" else level)
+        try:
+            async with await Kube.open(options.kubeconfig, options.context) as kube:
+                app = App(options, kube, file)
+                app.open()
+                _follow_signals(app)
+                if not await app.run():
+                    log.info("ended")
+                    return 0
+        except (AccessError, KeysError, OSError) as error:
+            log.error("cannot start: %s", error)
+            return 1
+
+
+def _follow_signals(app: App) -> None:
+    """End in order at the first signal, at once at the second."""
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def on_signal(number: signal.Signals) -> None:
+        nonlocal asked
+        if asked:
+            os._exit(128 + number)
+        asked = True
+        app.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal, number)
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found

@@ -1,0 +1,90 @@
+"""blame: which Gateways and routes have to do with what proxies refused.
+
+In: a fleet and the resources of it that proxies refused, with the proxies' words. Out: texts by Gateway and by route.
+A resource is found by its name: listeners and virtual hosts carry the listener's, clusters and secrets are looked for
+where they are used. Must never: raise for a name that is not known; it belongs to a table of the past, or to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from edgefast import ir
+
+#: (namespace, name)
+Key = tuple[str, str]
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """One resource that one proxy refused."""
+
+    proxy: str
+    type: str  # of table.shards.TYPES, or "commit"
+    name: str
+    reason: str
+
+
+class Blame(msgspec.Struct, frozen=True):
+    """What to tell whom."""
+
+    gateways: dict[Key, tuple[str, ...]] = {}
+    routes: dict[Key, tuple[str, ...]] = {}
+
+
+NOBODY = Blame()
+
+
+def blame(fleet: ir.Fleet, refusals: Iterable[Refusal]) -> Blame:
+    """Return the texts for each Gateway and each route, sorted; a text about a listener names it."""
+    gateways: dict[Key, set[str]] = {}
+    routes: dict[Key, set[str]] = {}
+    for one in refusals:
+        for listener, hosts in _concerned(fleet, one):
+            namespace, name, section = listener.split("/", 2)
+            said = f"{one.proxy}: {one.type} {one.name}: {one.reason}"
+            prefix = f"listener {section}: " if one.type in ("listener", "secret") else ""
+            gateways.setdefault((namespace, name), set()).add(prefix + said)
+            for route in hosts:
+                routes.setdefault(_split(route), set()).add(said)
+    return Blame(
+        gateways={key: tuple(sorted(texts)) for key, texts in gateways.items()},
+        routes={key: tuple(sorted(texts)) for key, texts in routes.items()},
+    )
+
+
+def _split(name: str) -> Key:
+    namespace, _, rest = name.partition("/")
+    return namespace, rest
+
+
+def _concerned(fleet: ir.Fleet, refusal: Refusal) -> Iterator[tuple[str, set[str]]]:
+    """Give each listener concerned, with the routes of it that are."""
+    match refusal.type:
+        case "virtual_host" | "fragment":
+            for host in fleet.virtual_hosts:
+                root = f"{host.listener}/{host.hostname}"
+                if refusal.name == root or refusal.name.startswith(f"{root}#"):
+                    yield host.listener, {rule.route for rule in host.rules}
+        case "cluster":
+            for host in fleet.virtual_hosts:
+                users = {rule.route for rule in host.rules if refusal.name in _clusters_of(rule)}
+                if users:
+                    yield host.listener, users
+        case "secret":
+            for one in fleet.listeners:
+                if one.tls and refusal.name in (*one.tls.certificates, one.tls.client_ca):
+                    yield one.name, set()
+        case _:
+            # A listener, or the table as a whole, or the store of limits: every listener, or the one.
+            for one in fleet.listeners:
+                if refusal.type != "listener" or one.name == refusal.name:
+                    yield one.name, set()
+
+
+def _clusters_of(rule: ir.Rule) -> set[str]:
+    used = {one.cluster for one in rule.backends} | {one.cluster for one in rule.mirrors}
+    for backend in rule.backends:
+        used |= {one.cluster for one in backend.mirrors}
+    return used

@@ -1,0 +1,185 @@
+"""hold_status: how much of a wanted status may be said now, so that it never runs ahead of the data plane.
+
+In: the wanted and the present status as plain JSON, and a `Gate` for each fleet they speak of. Out: the status that
+may be written at this moment. Bad news goes out at once. Good news, and the end of bad news, wait until the proxies
+have the tables; until then the present condition stays. Programmed of a Gateway is told here (architecture D6).
+Must never: make good news of bad, change an argument, or say Programmed=False of what was True and is only behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from controller.status.progress import Reach
+from controller.status.shape import SHAPES, Json, Shape, is_bad, reference_key
+
+_NAMED = 5
+
+
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
+    """What one fleet allows to say of the revision that a status is of."""
+
+    open: bool = True  # its proxies have the tables
+    reach: Reach = Reach()
+    refused: tuple[str, ...] = ()  # what its proxies refuse of the object, as texts
+
+
+OPEN = Gate()
+#: Finds the gate of a Gateway or ListenerSet by (kind, namespace, name).
+Gates = Callable[[str, str, str], Gate]
+
+
+def hold_status(
+    kind: str, namespace: str, name: str, present: Json, wanted: Json, gates: Gates, controller: str
+) -> Json:
+    """Return what of `wanted` may be said now."""
+    shape = SHAPES[kind]
+    if shape.entries:
+        return _hold_entries(shape, namespace, present, wanted, gates, controller)
+    if kind == "Gateway":
+        return _hold_gateway(present, wanted, gates(kind, namespace, name))
+    if kind == "ListenerSet":
+        gate = gates(kind, namespace, name)
+        return _hold_listener_set(present, wanted, f"{namespace}/{name}/", gate)
+    return wanted
+
+
+def _hold_entries(
+    shape: Shape, namespace: str, present: Json, wanted: Json, gates: Gates, controller: str
+) -> Json:
+    before = {
+        reference_key(one.get(shape.entry_ref) or {}, namespace): one.get("conditions") or ()
+        for one in present.get(shape.entries) or ()
+        if one.get("controllerName") == controller
+    }
+    held = []
+    for one in wanted[shape.entries]:
+        ref = one[shape.entry_ref]
+        gate = gates(ref.get("kind", "Gateway"), ref.get("namespace") or namespace, ref["name"])
+        there = before.get(reference_key(ref, namespace), ())
+        conditions = hold_conditions(there, one["conditions"], gate.open)
+        if gate.refused:
+            conditions = [*conditions, _refused(gate.refused, one["conditions"])]
+        held.append({**one, "conditions": conditions})
+    return {**wanted, shape.entries: held}
+
+
+def hold_conditions(present: Iterable[Json], wanted: Sequence[Json], open_: bool) -> list[Json]:
+    """Return the wanted conditions when the gate is open, else the bad ones and what was said before."""
+    if open_:
+        return list(wanted)
+    new = {one["type"]: one for one in wanted}
+    held = [one for one in wanted if is_bad(one)]
+    said = {one["type"] for one in held}
+    for one in present:
+        type_ = one.get("type")
+        if type_ not in said and (type_ in new or is_bad(one)):
+            # Good news that holds still, of an older generation perhaps; or bad news that is not over yet.
+            held.append(one)
+    return sorted(held, key=lambda one: list(new).index(one["type"]) if one["type"] in new else 99)
+
+
+def _hold_gateway(present: Json, wanted: Json, gate: Gate) -> Json:
+    before = {one.get("type"): one for one in present.get("conditions") or ()}
+    conditions = [
+        _programmed(one, before.get("Programmed"), gate) if one["type"] == "Programmed" else one
+        for one in wanted["conditions"]
+    ]
+    listeners = _hold_listeners(present, wanted, "", gate)
+    return {**wanted, "conditions": conditions, "listeners": listeners}
+
+
+def _hold_listener_set(present: Json, wanted: Json, place: str, gate: Gate) -> Json:
+    conditions = [
+        _as_before(one, present, gate) if one["type"] == "Programmed" else one
+        for one in wanted["conditions"]
+    ]
+    listeners = _hold_listeners(present, wanted, place, gate)
+    return {**wanted, "conditions": conditions, "listeners": listeners}
+
+
+def _hold_listeners(present: Json, wanted: Json, place: str, gate: Gate) -> list[Json]:
+    """Hold the listeners of a Gateway or, with a place before their names, of a ListenerSet."""
+    before = {one.get("name"): one for one in present.get("listeners") or ()}
+    return [
+        {
+            **one,
+            "conditions": [
+                _listener_programmed(c, before.get(one["name"], {}), place + one["name"], gate)
+                if c["type"] == "Programmed"
+                else c
+                for c in one["conditions"]
+            ],
+        }
+        for one in wanted.get("listeners") or ()
+    ]
+
+
+def _programmed(wanted: Json, before: Json | None, gate: Gate) -> Json:
+    if wanted["status"] != "True":
+        return wanted
+    if gate.refused:
+        return {**wanted, "message": f"{wanted['message']}; {_said(gate.refused)}"}
+    if gate.open:
+        generation = wanted.get("observedGeneration", 0)
+        there = gate.reach.ready - len(gate.reach.behind)
+        said = f"{there}/{gate.reach.ready} proxies at version {generation}"
+        if gate.reach.behind:
+            said += f", behind: {name_some(gate.reach.behind)}"
+        return {**wanted, "message": f"{wanted['message']}, {said}"}
+    if before is not None and before.get("status") == "True":
+        return before
+    return _pending(wanted, gate)
+
+
+def _listener_programmed(wanted: Json, listener: Json, name: str, gate: Gate) -> Json:
+    if wanted["status"] != "True":
+        return wanted
+    refused = [one for one in gate.refused if f"listener {name}:" in one]
+    if refused:
+        return {**wanted, "status": "False", "reason": "Invalid", "message": _said(refused)}
+    return _as_before(wanted, listener, gate)
+
+
+def _as_before(wanted: Json, present: Json, gate: Gate) -> Json:
+    """Return Programmed as it is wanted when that may be said, else as it was if it was True, else pending."""
+    if gate.open or wanted["status"] != "True":
+        return wanted
+    for before in present.get("conditions") or ():
+        if before.get("type") == "Programmed" and before.get("status") == "True":
+            return {**before}
+    return _pending(wanted, gate)
+
+
+def _pending(wanted: Json, gate: Gate) -> Json:
+    said = "waiting for the proxies to take the tables over"
+    if gate.reach.behind:
+        said += f", behind: {name_some(gate.reach.behind)}"
+    return {**wanted, "status": "False", "reason": "Pending", "message": said}
+
+
+def _refused(texts: Sequence[str], wanted: Sequence[Json]) -> Json:
+    generation = {
+        key: one[key] for one in wanted[:1] for key in ("observedGeneration",) if key in one
+    }
+    return {
+        "type": "Programmed",
+        "status": "False",
+        "reason": "RefusedByProxies",
+        "message": _said(texts),
+        **generation,
+    }
+
+
+def _said(texts: Sequence[str]) -> str:
+    said = "; ".join(texts[:_NAMED])
+    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    return f"refused by proxies, which keep what they had: {said}{more}"
+
+
+def name_some(names: Sequence[str]) -> str:
+    """Name the first few and count the rest."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -1,0 +1,137 @@
+"""merge_status: what this controller has to say, joined with what is there already.
+
+In: the present status of an object and the wanted one, both plain JSON, and the time. Out: the fields of
+`status` to write, or None when nothing would change. The entries of other controllers and condition types
+that are not ours stay as they are; `lastTransitionTime` moves only with a condition's status.
+Source: Gateway API RouteStatus, PolicyStatus (lists shared by controllers, 32 and 16 entries),
+metav1.Condition. Must never: change an argument, or touch what is another's even to make room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from controller.status.shape import MAX_CONDITIONS, SHAPES, Json, Shape, reference_key
+from edgefast.resources.reference import GATEWAY_GROUP
+
+
+def merge_status(
+    kind: str,
+    namespace: str,
+    present: Json,
+    wanted: Json | None,
+    *,
+    controller: str,
+    now: str,
+) -> Json | None:
+    """Return the fields to write, each whole, or None.
+
+    `wanted` None means that the object is no longer ours: entries of ours are taken out, and where the
+    status is not shared by entry it is left to whoever comes next. `now` is RFC 3339 text.
+    """
+    shape = SHAPES[kind]
+    if shape.entries:
+        new = _merge_entries(shape, namespace, present, wanted, controller, now)
+    elif wanted is None:
+        return None
+    else:
+        new = _merge_root(shape, present, wanted, now)
+    changed = {field: value for field, value in new.items() if value != present.get(field)}
+    # An absent list and an empty one say the same, as do 0 and no number; only the present one needs no write.
+    return {f: v for f, v in changed.items() if v or present.get(f)} or None
+
+
+def _merge_root(shape: Shape, present: Json, wanted: Json, now: str) -> Json:
+    new: Json = {
+        "conditions": merge_conditions(
+            present.get("conditions") or (), wanted.get("conditions") or (), now, shape.own_types
+        )
+    }
+    for field, limit in shape.lists:
+        new[field] = list(wanted.get(field) or ())[:limit]
+    for field in shape.counts:
+        new[field] = wanted.get(field, 0)
+    if shape.own_listener_types:
+        before = {one.get("name"): one for one in present.get("listeners") or ()}
+        new["listeners"] = [
+            _merge_listener(shape, before.get(one["name"], {}), one, now)
+            for one in wanted.get("listeners") or ()
+        ]
+    return new
+
+
+def _merge_listener(shape: Shape, present: Json, wanted: Json, now: str) -> Json:
+    conditions = merge_conditions(
+        present.get("conditions") or (),
+        wanted.get("conditions") or (),
+        now,
+        shape.own_listener_types,
+    )
+    return {**present, **wanted, "conditions": conditions}
+
+
+def _merge_entries(
+    shape: Shape, namespace: str, present: Json, wanted: Json | None, controller: str, now: str
+) -> Json:
+    there: Sequence[Json] = present.get(shape.entries) or ()
+    ours: dict[tuple[object, ...], Json] = {}
+    for one in (wanted or {}).get(shape.entries) or ():
+        if one.get("conditions"):  # the API wants at least one
+            ours.setdefault(reference_key(one[shape.entry_ref], namespace), one)
+    foreign = sum(1 for one in there if one.get("controllerName") != controller)
+    room = max(0, shape.max_entries - foreign)
+    ours = dict(list(ours.items())[:room])
+    merged: list[Json] = []
+    for one in there:
+        if one.get("controllerName") != controller:
+            merged.append(one)
+            continue
+        mine = ours.pop(reference_key(one.get(shape.entry_ref) or {}, namespace), None)
+        if mine is not None:
+            merged.append(_merge_entry(shape, one, mine, now))
+    merged += (_merge_entry(shape, {}, one, now) for one in ours.values())
+    return {shape.entries: merged}
+
+
+def _merge_entry(shape: Shape, present: Json, wanted: Json, now: str) -> Json:
+    """Return an entry of ours: a condition that is no longer wanted goes, whoever wrote it."""
+    conditions = merge_conditions(
+        present.get("conditions") or (), wanted["conditions"], now, own_types=None
+    )
+    # The server fills defaults in, which is no difference.
+    filled = {"group": GATEWAY_GROUP, "kind": "Gateway", **wanted[shape.entry_ref]}
+    ref = filled if present.get(shape.entry_ref) == filled else wanted[shape.entry_ref]
+    return {
+        shape.entry_ref: ref,
+        "controllerName": wanted["controllerName"],
+        "conditions": conditions,
+    }
+
+
+def merge_conditions(
+    present: Iterable[Json], wanted: Iterable[Json], now: str, own_types: frozenset[str] | None
+) -> list[Json]:
+    """Return conditions in their present order, then the new ones; at most 8.
+
+    `own_types`: what is of another type stays; None takes every type as ours.
+    """
+    before = list(present)
+    new = {one["type"]: one for one in wanted}
+    is_foreign: Callable[[Json], bool] = lambda one: (  # noqa: E731
+        own_types is not None and one.get("type") not in own_types and one.get("type") not in new
+    )
+    room = MAX_CONDITIONS - sum(map(is_foreign, before))
+    new = dict(list(new.items())[: max(0, room)])
+    merged: list[Json] = []
+    for one in before:
+        if is_foreign(one):
+            merged.append(one)
+        elif (mine := new.pop(str(one.get("type")), None)) is not None:
+            merged.append(_date(mine, one, now))
+    merged += (_date(one, {}, now) for one in new.values())
+    return merged
+
+
+def _date(wanted: Mapping[str, object], before: Json, now: str) -> Json:
+    kept = before.get("lastTransitionTime") if before.get("status") == wanted["status"] else None
+    return {**wanted, "lastTransitionTime": kept or now}

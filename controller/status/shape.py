@@ -1,0 +1,83 @@
+"""Shape: how the status of each kind is built, as far as joining it with what others wrote needs.
+
+In: a kind. Out: its `Shape`: where its conditions and entries are, how many of each the API takes and
+which condition types are this controller's to write. Source: the CRDs of the Gateway API (maxItems of
+`status`), translate/reasons.py (the types). Must never: know a value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.translate.reasons import REASONS
+
+#: A plain JSON object.
+Json = dict[str, Any]
+
+#: Condition types of which True is bad news; of all others True is good news.
+BAD_WHEN_TRUE = frozenset(
+    {
+        "Conflicted",
+        "OverlappingTLSConfig",
+        "PartiallyInvalid",
+        "RouteRulesOverlap",
+        "RouteRulesShadowed",
+        "InsecureFrontendValidationMode",
+    }
+)
+MAX_CONDITIONS = 8
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind: `entries` names a list whose items carry `controllerName` and are of their writers."""
+
+    group: str = GATEWAY_GROUP
+    version: str = "v1"
+    entries: str = ""  # "parents", "ancestors"; "": conditions stand at the root
+    entry_ref: str = ""  # "parentRef", "ancestorRef"
+    max_entries: int = 0
+    own_types: frozenset[str] = frozenset()  # of root conditions
+    own_listener_types: frozenset[str] = frozenset()  # of conditions of listeners
+    lists: tuple[tuple[str, int], ...] = ()  # other lists that are ours as a whole, with maxItems
+    counts: tuple[str, ...] = ()  # numbers that are ours; 0 and none say the same
+
+
+def _types(kind: str) -> frozenset[str]:
+    return frozenset(one.type for one in REASONS[kind])
+
+
+SHAPES: dict[str, Shape] = {
+    "GatewayClass": Shape(
+        own_types=_types("GatewayClass"),
+        lists=(("supportedFeatures", 64),),
+    ),
+    "Gateway": Shape(
+        own_types=_types("Gateway"),
+        own_listener_types=_types("Listener"),
+        lists=(("addresses", 16),),
+        counts=("attachedListenerSets",),
+    ),
+    "ListenerSet": Shape(own_types=_types("ListenerSet"), own_listener_types=_types("Listener")),
+    "HTTPRoute": Shape(entries="parents", entry_ref="parentRef", max_entries=32),
+    "BackendTLSPolicy": Shape(entries="ancestors", entry_ref="ancestorRef", max_entries=16),
+}
+
+
+def is_bad(condition: Json) -> bool:
+    """Tell whether a condition is news that somebody must act on."""
+    return (condition.get("status") == "True") == (condition.get("type") in BAD_WHEN_TRUE)
+
+
+def reference_key(reference: Json, namespace: str) -> tuple[object, ...]:
+    """Return what makes two parentRefs or ancestorRefs of an object in `namespace` one (CRD defaults filled in)."""
+    return (
+        reference.get("group", GATEWAY_GROUP),
+        reference.get("kind", "Gateway"),
+        reference.get("namespace") or namespace,
+        reference.get("name"),
+        reference.get("sectionName"),
+        reference.get("port"),
+    )

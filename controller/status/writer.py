@@ -1,0 +1,249 @@
+"""Writer: statuses to the API server, each object by itself, only what differs, only while leading.
+
+In: a Board (what may be said), present statuses as the watches saw them, a way to patch. Out: JSON merge patches of
+`status` that carry the resourceVersion they were made from; after a conflict the object is read again and merged anew.
+At most WRITES are under way, and an object that keeps changing is written ever more seldom, so that a thousand
+routes do not cost a thousand writes of their Gateway. Must never: write before the Board says so, or while another leads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import msgspec
+
+from controller.status.board import Board, Ref
+from controller.status.shape import Json
+from controller.status.spacing import Spacing
+
+__all__ = ["Clock", "Conflict", "Gone", "Present", "StatusApi", "Writer"]
+
+log = logging.getLogger(__name__)
+
+WRITES = 8  # under way at once
+_TRIES = 5  # of one object after conflicts, before it waits like any failure
+_PAUSE = 1.0  # seconds after a failure; they double
+_PAUSE_MAX = 30.0
+_SLICE = 20  # objects judged before others get a turn of the loop
+
+
+class Present(msgspec.Struct, frozen=True):
+    """An object's status as last seen: raw JSON, b"" when there is none."""
+
+    resource_version: str
+    status: bytes = b""
+
+
+class Conflict(Exception):
+    """Somebody else has written the object meanwhile."""
+
+
+class Gone(Exception):
+    """There is no such object any more."""
+
+
+class StatusApi(Protocol):
+    """What the writer needs of the API server and of the watches."""
+
+    def present(self, ref: Ref) -> Present | None:
+        """Return the object as the watches last saw it, None when it is not there."""
+
+    async def read(self, ref: Ref) -> Present:
+        """Read the object itself; raises Gone."""
+
+    async def write(self, ref: Ref, resource_version: str, fields: Json) -> Present:
+        """Write fields of the status; raises Conflict, Gone, or anything else to be tried again."""
+
+
+class Clock(Protocol):
+    """Time, twice."""
+
+    def monotonic(self) -> float:
+        """Return seconds that only grow."""
+
+    def stamp(self) -> str:
+        """Return the time as RFC 3339 text with seconds."""
+
+
+class Writer:
+    """See the module's text; `run` is a task of the process."""
+
+    def __init__(
+        self,
+        board: Board,
+        api: StatusApi,
+        clock: Clock,
+        leading: Callable[[], bool],
+        on_written: Callable[[Ref, Json, Json], None] = lambda ref, before, fields: None,
+        on_failed: Callable[[str], None] = lambda reason: None,
+    ) -> None:
+        """`on_written` gets the status before and the fields written, `on_failed` a word for the metric."""
+        self.board = board
+        self._api = api
+        self._clock = clock
+        self._leading = leading
+        self._on_written = on_written
+        self._on_failed = on_failed
+        self._dirty: dict[Ref, None] = {}  # in order
+        self._later: dict[Ref, float] = {}
+        self._busy: set[Ref] = set()
+        self._again: set[Ref] = set()  # marked while busy
+        self._wake = asyncio.Event()
+        self._spacing = Spacing()
+        self._pauses: dict[Ref, float] = {}
+        #: What our own write made of an object, until the watch shows something newer than it was before.
+        self._echo: dict[Ref, tuple[str, Present]] = {}
+        self.writes = 0
+        self.conflicts = 0
+
+    def mark(self, refs: Iterable[Ref]) -> None:
+        """Have objects looked at."""
+        self._dirty.update(dict.fromkeys(refs))
+        if self._dirty:
+            self._wake.set()
+
+    def mark_all(self) -> None:
+        """Have every object looked at: this process leads from now on."""
+        self._later.clear()
+        self.mark(self.board.refs())
+
+    @property
+    def idle(self) -> bool:
+        """True when nothing is to be looked at now."""
+        return not self._dirty and not self._busy
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        free = asyncio.Semaphore(WRITES)
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                await self._wait()
+                judged = 0
+                while self._dirty and self._leading():
+                    ref = next(iter(self._dirty))
+                    del self._dirty[ref]
+                    judged += 1
+                    if judged % _SLICE == 0:
+                        await asyncio.sleep(0)
+                    try:
+                        work = self._take(ref)
+                    except Exception:  # a bug, or a status that no CRD allows: the others go on
+                        log.exception("status of %s %s/%s cannot be judged", *ref)
+                        work = None
+                    if work is not None:
+                        await free.acquire()
+                        task = tasks.create_task(self._write(ref, *work))
+                        task.add_done_callback(lambda _: free.release())
+                if not self._leading():
+                    self._dirty.clear()  # the next leader looks at everything; so do we if it is us
+
+    async def _wait(self) -> None:
+        now = self._clock.monotonic()
+        self._collect(now)
+        if self._dirty:
+            return
+        self._wake.clear()
+        ends = [*self._later.values()]
+        if (soon := self.board.next_look(now)) > 0:
+            ends.append(now + soon)
+        wait = max(0.0, min(ends) - now) + 0.001 if ends else None
+        try:
+            async with asyncio.timeout(wait):
+                await self._wake.wait()
+        except TimeoutError:
+            self.mark(self.board.look(self._clock.monotonic()))
+
+    def _collect(self, now: float) -> None:
+        """Move what has waited long enough to what is to be looked at."""
+        due = [ref for ref, at in self._later.items() if at <= now]
+        for ref in due:
+            del self._later[ref]
+            self._dirty[ref] = None
+
+    def _take(self, ref: Ref) -> tuple[Present, Json] | None:
+        """Judge one object; return what it is and the fields to write, if any and if now."""
+        if ref in self._busy:
+            self._again.add(ref)
+            return None
+        if not self.board.is_ours(ref):
+            return None
+        present = self._see(ref)
+        if present is None:
+            self.board.forget(ref)  # gone, or not seen yet: the watch will tell
+            return None
+        now = self._clock.monotonic()
+        fields = self._judge(ref, present, now)
+        if fields is None:
+            return None
+        if (wait := self._spacing.wait(ref, now)) > 0:
+            self._later[ref] = min(self._later.get(ref, now + wait), now + wait)
+            return None
+        self._busy.add(ref)
+        return present, fields
+
+    def _judge(self, ref: Ref, present: Present, now: float) -> Json | None:
+        status: Json = msgspec.json.decode(present.status) if present.status else {}
+        verdict = self.board.judge(ref, status, now, self._clock.stamp())
+        if verdict.again > 0:
+            self._later[ref] = now + verdict.again
+        elif verdict.fields is None:
+            self.board.forget(ref)  # taken away, if that is what was wanted
+        return verdict.fields
+
+    def _see(self, ref: Ref) -> Present | None:
+        """Return the object as the watches show it, or as we have just written it."""
+        seen = self._api.present(ref)
+        echo = self._echo.get(ref)
+        if echo is None:
+            return seen
+        if seen is not None and seen.resource_version == echo[0]:
+            return echo[1]
+        del self._echo[ref]
+        return seen
+
+    async def _write(self, ref: Ref, present: Present, fields: Json) -> None:
+        try:
+            await self._try(ref, present, fields)
+            self._pauses.pop(ref, None)
+        except Gone:
+            self.board.forget(ref)
+        except Exception as error:
+            self._on_failed(type(error).__name__)
+            pause = self._pauses.get(ref, _PAUSE)
+            self._pauses[ref] = min(pause * 2, _PAUSE_MAX)
+            log.warning("status of %s %s/%s cannot be written: %s", *ref, error)
+            self._later[ref] = self._clock.monotonic() + pause * random.uniform(0.5, 1.0)
+        finally:
+            self._busy.discard(ref)
+            if ref in self._again:
+                self._again.discard(ref)
+                self.mark((ref,))
+
+    async def _try(self, ref: Ref, present: Present, fields: Json) -> None:
+        for _ in range(_TRIES):
+            if not self._leading():
+                return
+            seen = self._api.present(ref)
+            try:
+                written = await self._api.write(ref, present.resource_version, fields)
+            except Conflict:
+                self.conflicts += 1
+                self._on_failed("conflict")
+                present = await self._api.read(ref)
+                again = self._judge(ref, present, self._clock.monotonic())
+                if again is None:
+                    return
+                fields = again
+                continue
+            self.writes += 1
+            self._spacing.note(ref, self._clock.monotonic())
+            if seen is not None:
+                self._echo[ref] = (seen.resource_version, written)
+            before: Json = msgspec.json.decode(present.status) if present.status else {}
+            self._on_written(ref, before, fields)
+            return
+        raise Conflict(f"written by others {_TRIES} times meanwhile")

@@ -1,0 +1,63 @@
+"""`edgefast diff`: what changes for requests from one set of files to another; made to guard a merge request.
+
+In: two files or folders. Out: changes as text, JSON or YAML on standard output, a summary on standard error. Exit status 0
+(no request changes), 1 (some do), 2 (wrong usage), 3 (requests that had a backend have none). It must change nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from edgefast.cli.inputs import read_inputs
+from edgefast.cli.options import Format, config_option, output_option
+from edgefast.cli.output import has_colour, write_value
+from edgefast.translate.pipeline import translate
+from edgefast.translate.translation import Translation
+from edgefast.why import Difference, diff_translations
+from edgefast.why.render_diff import render_difference, summarise_difference
+
+_PATH = click.Path(exists=True, allow_dash=True, path_type=Path)
+
+
+@click.command("diff")
+@click.argument("old", type=_PATH)
+@click.argument("new", type=_PATH)
+@config_option
+@click.option(
+    "--cluster",
+    is_flag=True,
+    help="As a controller would: one fleet per Gateway or per merged class.",
+)
+@output_option("table")
+@click.pass_context
+def diff_command(
+    ctx: click.Context, old: Path, new: Path, config: Path | None, cluster: bool, output: Format
+) -> None:
+    """Show what changes for requests: exit 0 nothing, 1 something, 3 something breaks."""
+    before, after = (_translate(path, config, cluster=cluster) for path in (old, new))
+    found = diff_translations(before, after)
+    if output == "table":
+        _write(found)
+    else:
+        write_value(msgspec.to_builtins(found), output)
+    click.echo(summarise_difference(found), err=True)
+    ctx.exit(3 if found.breaks else 1 if found.changes else 0)
+
+
+def _translate(path: Path, config: Path | None, *, cluster: bool) -> Translation:
+    inputs = read_inputs([path], config, standalone=not cluster)
+    errors = sum(problem.severity == "error" for problem in inputs.problems)
+    if errors:
+        what = "object or file is" if errors == 1 else "objects or files are"
+        said = f"{path}: {errors} {what} left out with mistakes; `edgefast check` lists them"
+        click.echo(said, err=True)
+    return translate(inputs.reading.snapshot, inputs.settings)
+
+
+def _write(found: Difference) -> None:
+    for line in render_difference(found):
+        colour = has_colour() and line.startswith("breaks")
+        click.echo(click.style(line, fg="red") if colour else line)

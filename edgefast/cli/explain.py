@@ -1,0 +1,128 @@
+"""`edgefast explain`: why a request gets the answer it gets, from files or from a running proxy.
+
+In: a request in curl's words; files, or an admin address. Out: the explanation as text, JSON or YAML on standard output;
+problems of the files go to standard error. Exit status 0 when a backend, a redirect or a filter answers, 1 when the proxy
+itself refuses (404, 429, 500, ...), 2 for wrong usage. It must not send the request.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from edgefast.cli.ask import ask_admin
+from edgefast.cli.check import collect_problems
+from edgefast.cli.inputs import read_inputs
+from edgefast.cli.options import Format, config_option, output_option
+from edgefast.cli.output import has_colour, write_value
+from edgefast.why import AskError, Explanation, Served, explain, read_ask, read_dump
+from edgefast.why.render import render_explanation
+
+
+@click.command("explain")
+@click.option(
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    metavar="FILE|DIR",
+    type=click.Path(exists=True, allow_dash=True, path_type=Path),
+    help="YAML or JSON file, or a folder of them; may be repeated. - is standard input.",
+)
+@click.option("--admin", metavar="ADDRESS", help="Ask a running proxy at its admin address.")
+@config_option
+@click.option(
+    "-H", "--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="As of curl."
+)
+@click.option(
+    "--source",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Where the connection comes from.",
+)
+@click.option("--tls-sni", metavar="NAME", help="TLS server name; default: the URL's, for https.")
+@click.option(
+    "--most",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="How many rules that lost to show.",
+)
+@output_option("table")
+@click.argument("method")
+@click.argument("url")
+@click.pass_context
+def explain_command(
+    ctx: click.Context,
+    method: str,
+    url: str,
+    files: tuple[Path, ...],
+    admin: str | None,
+    config: Path | None,
+    headers: tuple[str, ...],
+    source: str,
+    tls_sni: str | None,
+    most: int,
+    output: Format,
+) -> None:
+    """Show why a request gets the answer it gets."""
+    if bool(files) == bool(admin):
+        raise click.UsageError("give either -f FILE|DIR or --admin ADDRESS")
+    try:
+        ask = read_ask(method, url, headers, source, tls_sni)
+    except AskError as error:
+        raise click.UsageError(str(error)) from None
+    served = _ask_proxy(admin) if admin else _read_files(files, config)
+    found = explain(served, ask, most=most)
+    if output == "table":
+        _write(found)
+    else:
+        write_value(msgspec.to_builtins(found), output)
+    ctx.exit(0 if all(_is_served(one.kind, one.check) for one in found.answers) else 1)
+
+
+def _is_served(kind: str, check: str) -> bool:
+    return kind in ("backend", "redirect") or check == "cors"
+
+
+def _read_files(files: tuple[Path, ...], config: Path | None) -> Served:
+    from edgefast.translate.pipeline import translate
+    from edgefast.why import serve_translation
+
+    inputs = read_inputs(files, config)
+    translation = translate(inputs.reading.snapshot, inputs.settings)
+    found = collect_problems(inputs, translation)
+    errors = sum(problem.severity == "error" for problem in found)
+    if errors:
+        what = "problem" if errors == 1 else "problems"
+        click.echo(f"{errors} {what} in the files; `edgefast check` lists them", err=True)
+    return serve_translation(translation, problems=inputs.problems)
+
+
+def _ask_proxy(admin: str) -> Served:
+    dump = ask_admin(admin, "/dump")
+    limits: Any
+    try:
+        limits = (
+            ask_admin(admin, "/limits")
+            if dump["limit_stores"]
+            else {"counters": [], "complete": True}
+        )
+    except click.ClickException as error:  # its store may be away: the rest is known
+        limits = error.message
+    try:
+        return read_dump(dump, limits)
+    except (msgspec.ValidationError, KeyError, TypeError) as error:
+        raise click.ClickException(f"{admin} is a proxy of another release: {error}") from None
+
+
+def _write(found: Explanation) -> None:
+    lines = render_explanation(found)
+    if has_colour():
+        lines[0] = click.style(lines[0], bold=True)
+    for line in lines:
+        click.echo(line)

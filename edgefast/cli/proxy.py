@@ -1,0 +1,136 @@
+"""`edgefast proxy`: serves the tables that a controller sends, and goes on serving them when it is gone.
+
+In: the controller's address and this proxy's credentials, addresses. Out: traffic; the access log on standard output,
+everything else on standard error. Exit status 0 after a drain, 2 wrong usage, 128 + signal after a forced end.
+It holds no logic of its own. gRPC is imported when it runs: help and every other command do without.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+import uvloop
+
+from edgefast.cli.serving import leave, make_settings, serving_options
+from edgefast.daemon.address import Address
+from edgefast.daemon.logs import start_logging
+from edgefast.proxy.agent import Agent
+from edgefast.proxy.servers import ServerTaken, bind_servers, make_servers
+from edgefast.proxy.settings import ProxySettings
+from edgefast.xds.credentials import CredentialFiles
+from edgefast.xds.limits import IDENTITY_LIMIT
+from edgefast.xds.target import make_target
+
+if TYPE_CHECKING:
+    from edgefast.proxy.managed import StreamSettings
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option(
+    "--xds",
+    "server",
+    required=True,
+    metavar="HOST:PORT",
+    help="The controller that sends tables; of several addresses of HOST one that answers.",
+)
+@click.option(
+    "--ca",
+    required=True,
+    type=_FILE,
+    metavar="FILE",
+    help="Authorities that the controller's certificate is checked against, PEM.",
+)
+@click.option("--cert", type=_FILE, metavar="FILE", help="This proxy's certificate chain, PEM.")
+@click.option("--key", type=_FILE, metavar="FILE", help="Its private key, PEM.")
+@click.option(
+    "--token",
+    type=_FILE,
+    metavar="FILE",
+    help="ServiceAccount token to send instead of, or beside, a certificate.",
+)
+@click.option(
+    "--server-name",
+    metavar="NAME",
+    default="",
+    help="Name that the controller's certificate must have.  [default: HOST]",
+)
+@click.option("--node", required=True, metavar="NAME", help="Name of this proxy: that of its pod.")
+@serving_options
+def proxy(
+    server: str,
+    ca: Path,
+    cert: Path | None,
+    key: Path | None,
+    token: Path | None,
+    server_name: str,
+    node: str,
+    binds: tuple[str, ...],
+    workers: int | None,
+    admin: Address | None,
+    ready: Address | None,
+    metrics: Address | None,
+    log_level: str,
+    state_dir: Path | None,
+    drain_timeout: float,
+    min_drain: float,
+) -> None:
+    """Serve what a controller sends.
+
+    Files of credentials are read again for every connection, so they may be replaced at any time.
+    """
+    if (cert is None) != (key is None):
+        raise click.UsageError("--cert and --key go together")
+    if cert is None and token is None:
+        raise click.UsageError("give --cert and --key, or --token: the controller asks for either")
+    if not 0 < len(node) <= IDENTITY_LIMIT:
+        raise click.BadParameter(f"1 to {IDENTITY_LIMIT} characters", param_hint="--node")
+    try:
+        target = make_target(server)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--xds") from None
+    # What gRPC's own threads have to say is said better by the client.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    try:
+        from edgefast.proxy.managed import StreamSettings
+    except ModuleNotFoundError as error:
+        raise click.ClickException(
+            f"{error.name} is not installed: pip install 'edgefast[xds]'"
+        ) from None
+    start_logging(log_level)
+    stream = StreamSettings(
+        server=target,
+        node=node,
+        files=CredentialFiles(ca, cert, key, token),
+        server_name=server_name,
+    )
+    settings = make_settings(
+        binds=binds,
+        workers=workers,
+        admin=admin,
+        ready=ready,
+        metrics=metrics,
+        log_level=log_level,
+        state_dir=state_dir,
+        drain_timeout=drain_timeout,
+        min_drain=min_drain,
+        ready_when_empty=True,
+    )
+    try:
+        uvloop.run(_serve(stream, settings))
+    except* ServerTaken as group:
+        raise click.ClickException("; ".join(str(one) for one in group.exceptions)) from None
+
+
+async def _serve(stream: StreamSettings, settings: ProxySettings) -> NoReturn:
+    from edgefast.proxy.managed import Managed
+
+    bound = bind_servers(settings)
+    agent = Agent(settings)
+    servers = make_servers(agent, bound)
+    managed = Managed(agent, stream)
+    leave(await agent.run(managed.run, *(one.run for one in servers.values())))

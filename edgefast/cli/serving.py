@@ -1,0 +1,147 @@
+"""What `edgefast run` and `edgefast proxy` have in common: the options of a serving process, and its end.
+
+In: a command's function. Out: the same with options; ProxySettings of their values. It must not know where tables come from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from edgefast.daemon.address import check_ip, parse_address
+from edgefast.daemon.logs import LEVELS
+from edgefast.proxy.cpus import allowed_cpus
+from edgefast.proxy.settings import ProxySettings
+
+__all__ = ["WILDCARDS", "leave", "make_settings", "say", "serving_options", "through"]
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Addresses that are all of a family.
+WILDCARDS = ("0.0.0.0", "::")
+
+
+def through(
+    parse: Callable[[str], T],
+) -> Callable[[click.Context, click.Parameter, object], object]:
+    """Make an option callback of a function that raises ValueError for what it cannot parse."""
+
+    def convert(_: click.Context, __: click.Parameter, value: object) -> object:
+        try:
+            return tuple(map(parse, value)) if isinstance(value, tuple) else parse(str(value))
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return convert
+
+
+_OPTIONS = (
+    click.option(
+        "--bind",
+        "binds",
+        multiple=True,
+        metavar="IP",
+        callback=through(check_ip),
+        help="Address to listen on; may be repeated.  [default: 0.0.0.0 and ::]",
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(1, 256),
+        help="Worker processes.  [default: the CPUs this process may use]",
+    ),
+    click.option(
+        "--admin",
+        default="127.0.0.1:19000",
+        show_default=True,
+        metavar="ADDRESS",
+        callback=through(parse_address),
+        help="Dump, drain, log level; off switches it off.",
+    ),
+    click.option(
+        "--ready",
+        default=":19003",
+        show_default=True,
+        metavar="ADDRESS",
+        callback=through(parse_address),
+        help="GET /ready.",
+    ),
+    click.option(
+        "--metrics",
+        default=":19001",
+        show_default=True,
+        metavar="ADDRESS",
+        callback=through(parse_address),
+        help="GET /metrics, for Prometheus.",
+    ),
+    click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True),
+    click.option(
+        "--state-dir",
+        metavar="DIR",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Keep the last good table here (it holds private keys), for a start without its source.",
+    ),
+    click.option(
+        "--drain-timeout",
+        type=click.FloatRange(0, 86_400),
+        default=60.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="After SIGTERM, abort what is left at the latest then.",
+    ),
+    click.option(
+        "--min-drain",
+        type=click.FloatRange(0, 86_400),
+        default=10.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="After SIGTERM, go on accepting for at least this long.",
+    ),
+)
+
+
+def serving_options(command: F) -> F:
+    """Add the options of a serving process."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def make_settings(
+    *,
+    binds: tuple[str, ...],
+    workers: int | None,
+    **others: Any,
+) -> ProxySettings:
+    """Fill in settings from the values of `serving_options`."""
+    return ProxySettings(
+        binds=tuple(dict.fromkeys(binds)) or WILDCARDS,
+        binds_required=bool(binds),
+        workers=workers or allowed_cpus(),
+        **others,
+    )
+
+
+def say(line: str) -> None:
+    """Write a line to standard error."""
+    # A disk that is full or a reader that is gone must not end the service.
+    with contextlib.suppress(OSError):
+        click.echo(line, err=True)
+
+
+def leave(status: int) -> NoReturn:
+    """End the process now that all workers are reaped and the last table is kept.
+
+    The interpreter's own end waits for every thread, and one may hang for as long as it likes: in a
+    read of standard input or of a network file system.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(status)

@@ -1,0 +1,130 @@
+"""`edgefast shutdown` and `edgefast shutdown-manager`: a container's end waits for its proxy (proxy/shutdown.py).
+
+In: addresses, timings, the file between the two. Out: exit status 0 when the proxy is drained or gone, 1 when the time
+was up before, 2 wrong usage. It holds no logic of its own. The first is a preStop hook: it imports little.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import click
+
+from edgefast.cli.options import DEFAULT_ADMIN
+from edgefast.cli.serving import say, through
+from edgefast.daemon.address import Address, parse_address
+from edgefast.daemon.httpserver import bind_server
+from edgefast.daemon.logs import start_logging
+from edgefast.proxy.shutdown import READY_FILE, Holder, drain_proxy, write_ready
+
+_DAY = 86_400
+
+_ready_file = click.option(
+    "--ready-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=READY_FILE,
+    show_default=True,
+    metavar="FILE",
+    help="What says that the proxy is drained; of both commands the same.",
+)
+
+
+@click.command()
+@click.option(
+    "--admin",
+    default=DEFAULT_ADMIN,
+    show_default=True,
+    metavar="ADDRESS",
+    callback=through(parse_address),
+    help="Admin address of the proxy.",
+)
+@click.option(
+    "--min-drain",
+    type=click.FloatRange(0, _DAY),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait for at least this long: load balancers have to notice.",
+)
+@click.option(
+    "--drain-timeout",
+    type=click.FloatRange(0, _DAY),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait for at most this long.",
+)
+@click.option(
+    "--exit-at-connections",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Connections of clients that are few enough.",
+)
+@_ready_file
+@click.pass_context
+def shutdown(
+    ctx: click.Context,
+    admin: Address | None,
+    min_drain: float,
+    drain_timeout: float,
+    exit_at_connections: int,
+    ready_file: Path,
+) -> None:
+    """Drain a proxy and wait until it is done: the preStop hook of shutdown-manager."""
+    if admin is None:
+        raise click.BadParameter("without the admin server nothing can be ordered", ctx)
+    try:
+        done = drain_proxy(
+            admin,
+            min_drain=min_drain,
+            drain_timeout=drain_timeout,
+            exit_at_connections=exit_at_connections,
+            say=say,
+        )
+    finally:
+        # Whatever happened: nobody may wait for this in vain.
+        try:
+            write_ready(ready_file)
+        except OSError as error:
+            say(f"{ready_file}: {error.strerror}; whoever waits for it waits in vain")
+    ctx.exit(0 if done else 1)
+
+
+@click.command("shutdown-manager")
+@click.option(
+    "--listen",
+    default=":19002",
+    show_default=True,
+    metavar="ADDRESS",
+    callback=through(parse_address),
+    help="GET /healthz, GET /shutdown/ready.",
+)
+@click.option(
+    "--ready-timeout",
+    type=click.FloatRange(0, _DAY),
+    default=610.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Hold a hook up for at most this long.",
+)
+@_ready_file
+def shutdown_manager(listen: Address | None, ready_timeout: float, ready_file: Path) -> None:
+    """Hold a container's end up until its proxy is drained."""
+    start_logging("info")
+    if listen is None:
+        raise click.UsageError("--listen off leaves nothing to do")
+    try:
+        sock = bind_server(listen)
+    except OSError as error:
+        raise click.ClickException(
+            f"--listen {listen}: {os.strerror(error.errno or 0)}; choose another address"
+        ) from None
+
+    async def hold() -> None:
+        await Holder(sock, ready_file, ready_timeout).run()
+
+    asyncio.run(hold())

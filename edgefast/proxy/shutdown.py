@@ -1,0 +1,193 @@
+"""Shutdown: how a container's end waits for its proxy to drain (spec 2, gateway-api B1: the preStop contract).
+
+In: the proxy's admin address, timings. Out: a file that says "ready to end", and a server that holds a hook up until it
+is there. Two processes of one container: `Holder` is its service, `drain_proxy` runs in its preStop hook; the proxy's own
+preStop hook asks `GET /shutdown/ready`, so SIGTERM reaches the proxy when it has nothing left to do.
+Must never hold an end up for good: every wait is bounded, and a proxy that cannot be asked is one that is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from edgefast.daemon.address import Address
+from edgefast.daemon.httpserver import HttpServer, Reply, Request
+
+__all__ = ["READY_FILE", "Holder", "drain_proxy", "write_ready"]
+
+log = logging.getLogger(__name__)
+
+READY_FILE = Path("/tmp/shutdown-ready")
+#: Seconds between two looks at the connections, and at the file.
+POLL = 1.0
+_LOOK = 0.1
+#: Seconds for one question to the admin server.
+_ASK_DEADLINE = 5.0
+#: Seconds between SIGTERM and the end of the holder: those who wait are answered first.
+_LAST_WORDS = 2.0
+_SENDING = 0.2
+
+
+class _Connections(msgspec.Struct):
+    active: int
+
+
+class _Gone(Exception):
+    """Nobody listens where the admin server was."""
+
+
+def drain_proxy(
+    admin: Address,
+    *,
+    min_drain: float,
+    drain_timeout: float,
+    exit_at_connections: int,
+    say: Callable[[str], None],
+    poll: float = POLL,
+) -> bool:
+    """Order a drain and wait: for `min_drain` s, then until few connections are left, at most `drain_timeout` s.
+
+    Returns whether no more than `exit_at_connections` are left, as far as is known. A proxy that ends itself
+    meanwhile is one that has drained.
+    """
+    start = time.monotonic()
+    end = start + max(min_drain, drain_timeout)
+    try:
+        _order(admin, end)
+        say("the proxy drains")
+        while True:
+            left = _count(admin)
+            now = time.monotonic()
+            if left is not None and left <= exit_at_connections and now >= start + min_drain:
+                say(f"drained: {left} connections are left after {now - start:.1f} s")
+                return True
+            if now >= end:
+                many = "an unknown number of" if left is None else left
+                say(f"not drained: {many} connections are left after {now - start:.1f} s")
+                return False
+            time.sleep(max(0.0, min(poll, end - now)))
+    except _Gone:
+        say(f"the proxy is gone after {time.monotonic() - start:.1f} s")
+        return True
+
+
+def write_ready(path: Path) -> None:
+    """Say that the proxy may end. Raises OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    os.close(os.open(path, flags, 0o600))
+
+
+def _order(admin: Address, end: float) -> None:
+    """Begin the drain; a server that is too busy to answer is asked again."""
+    while True:
+        status, _ = _ask(admin, "POST", "/healthcheck/fail")
+        if status in (200, 202) or time.monotonic() >= end:
+            return
+        time.sleep(_LOOK)
+
+
+def _count(admin: Address) -> int | None:
+    """Return how many connections of clients are open; None when the server does not say."""
+    status, body = _ask(admin, "GET", "/connections")
+    if status != 200:
+        return None
+    try:
+        return msgspec.json.decode(body, type=_Connections).active
+    except msgspec.MsgspecError:
+        return None
+
+
+def _ask(admin: Address, method: str, path: str) -> tuple[int, bytes]:
+    """Return the answer's status and body, 0 for none in time; raises _Gone."""
+    connection = http.client.HTTPConnection(admin.host, admin.port, timeout=_ASK_DEADLINE)
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    except ConnectionRefusedError:
+        raise _Gone from None
+    except (OSError, http.client.HTTPException):
+        return 0, b""
+    finally:
+        connection.close()
+
+
+class Holder:
+    """Serves `GET /healthz` and `GET /shutdown/ready` on a bound socket until SIGTERM or SIGINT."""
+
+    def __init__(self, sock: socket.socket, path: Path, ready_timeout: float) -> None:
+        """`path`: the file that `write_ready` writes; one from a life before is removed."""
+        self._path = path
+        self._ready_timeout = ready_timeout
+        self._waiting = 0
+        self._answered = asyncio.Event()  # nobody waits
+        self._answered.set()
+        self._released = asyncio.Event()  # nobody needs to wait: the file is there, or the end is
+        self._ending = asyncio.Event()
+        routes = {
+            ("GET", "/healthz"): self._on_healthz,
+            ("GET", "/shutdown/ready"): self._on_shutdown_ready,
+        }
+        self._server = HttpServer(sock, routes, any_host=True)
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+
+    @property
+    def address(self) -> Address:
+        """Where it listens."""
+        return self._server.address
+
+    async def run(self) -> None:
+        """Serve until a signal; then answer those who wait."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._ending.set)
+        async with asyncio.TaskGroup() as tasks:
+            parts = [tasks.create_task(self._server.run()), tasks.create_task(self._look())]
+            await self._ending.wait()
+            self._released.set()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_WORDS):
+                    await self._answered.wait()
+            # The last answers are on their way.
+            await asyncio.sleep(_SENDING)
+            for part in parts:
+                part.cancel()
+
+    async def _look(self) -> None:
+        """Release those who wait when the file is there."""
+        while not self._released.is_set():
+            if self._path.exists():
+                self._released.set()
+            await asyncio.sleep(_LOOK)
+
+    async def _on_healthz(self, _: Request) -> Reply:
+        return Reply(200, b"ok\n")
+
+    async def _on_shutdown_ready(self, _: Request) -> Reply:
+        """Wait for the file. The hook that asks goes on whatever the answer is."""
+        self._waiting += 1
+        self._answered.clear()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._ready_timeout):
+                    await self._released.wait()
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._answered.set()
+        if self._path.exists():
+            return Reply(200, b"ready\n")
+        log.warning("a hook is let go before the proxy was said to be drained")
+        return Reply(503, b"not drained\n")

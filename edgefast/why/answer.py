@@ -1,0 +1,210 @@
+"""Answer: which check decides what a request gets, in the order of core/exchange.pyx (`begin`).
+
+In: the request as it was scanned, the listeners of its port, the rule that the matcher found. Out: `Answer`s, one for each
+share of the rule's traffic that is answered otherwise. Each has the check's name, what it found and what would change it.
+Must never: know more than the proxy knows at that moment; the matcher chose the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from edgefast import ir
+from edgefast._csrc import lib
+from edgefast.why.explanation import Answer, LimitPart
+from edgefast.why.forwarded import replace_path
+from edgefast.why.head import Head, Refusal
+from edgefast.why.served import Served
+
+_FIXES = {
+    "head": "send a request that docs/http1.md allows",
+    "path": "send a path without it",
+    "escaped_slashes": "escape nothing in the path, or set escapedSlashes of EdgeProxy spec.http.path",
+}
+
+
+def answer_refusal(refusal: Refusal) -> Answer:
+    """Answer a head that is not sound."""
+    return Answer(
+        kind="redirect" if refusal.location else "status",
+        check=refusal.check,
+        status=refusal.status,
+        why=refusal.why,
+        fix=_FIXES[refusal.check],
+        location=refusal.location,
+    )
+
+
+def answer_closed_port(served: Served, port: int) -> Answer:
+    """Nothing listens there."""
+    ports = sorted({one.port for one in served.fleet.listeners})
+    listed = " or ".join(map(str, ports))
+    return Answer(
+        kind="closed",
+        check="port",
+        why=f"nothing listens on port {port}",
+        fix=f"ask port {listed}" if ports else "no Gateway has a listener that is served",
+    )
+
+
+def answer_protocol(scheme: str, port: int, protocol: str) -> Answer:
+    """The client's protocol is not the port's."""
+    return Answer(
+        kind="closed",
+        check="protocol",
+        why=f"port {port} speaks {protocol}, not {scheme.upper()}",
+        fix=f"ask with {protocol.lower()}://",
+    )
+
+
+def answer_misdirected(sni: str, named: ir.Listener, host: str, owner: ir.Listener) -> Answer:
+    """The connection was made for a host of another listener."""
+    return Answer(
+        kind="status",
+        check="sni",
+        status=421,
+        why=f"the TLS name {sni} is of listener {named.name}, host {host} of {owner.name}",
+        fix="use a connection whose TLS name is the host",
+    )
+
+
+def answer_no_listener(host: str, listeners: Sequence[ir.Listener]) -> Answer:
+    """No listener of the port has the host."""
+    names = ", ".join(dict.fromkeys(one.hostname for one in listeners))
+    return Answer(
+        kind="status",
+        check="listener",
+        status=404,
+        why=f"no listener of port {listeners[0].port} has {host} (they have {names})",
+        fix="add a listener with the hostname, or ask for one of theirs",
+    )
+
+
+def answer_no_rule(nearest: str) -> Answer:
+    """No rule takes it."""
+    return Answer(
+        kind="status",
+        check="rule",
+        status=404,
+        why="no rule takes the request",
+        fix=f"the nearest is {nearest}" if nearest else "attach a route with the hostname and path",
+    )
+
+
+def answer_rule(
+    served: Served,
+    listener: ir.Listener,
+    head: Head,
+    rule: ir.Rule,
+    prefix_len: int,
+    limits: Sequence[LimitPart],
+) -> tuple[Answer, ...]:
+    """Return what the rule's shares answer, the most frequent first."""
+    if rule.status:
+        why = rule.reason or "the rule is not valid"
+        fix = (
+            f"correct HTTPRoute {rule.route} spec.rules[{rule.index}]; `edgefast check` says where"
+        )
+        return (Answer(kind="status", check="rule_invalid", status=rule.status, why=why, fix=fix),)
+    if listener.http.body_size and head.content_length > listener.http.body_size:
+        why = f"{head.content_length} bytes of body, at most {listener.http.body_size}"
+        fix = "send less, or raise bodySize of EdgeProxy spec.http"
+        return (Answer(kind="status", check="body_size", status=413, why=why, fix=fix),)
+    total = sum(one.weight for one in rule.backends)
+    shares: list[tuple[ir.BackendRef | None, float]] = [
+        (one, 100.0 * one.weight / total) for one in rule.backends if one.weight
+    ]
+    found: dict[Answer, float] = {}
+    limited = _answer_limits(served, limits)
+    for share, percent in shares if rule.backends else [(None, 100.0)]:
+        one = _answer_share(served, listener, head, rule, share, prefix_len, limited)
+        found[one] = found.get(one, 0.0) + percent
+    if not found:
+        why = "the weights of all backendRefs are 0"
+        return (Answer(kind="status", check="rule_invalid", status=500, why=why),)
+    answers = [msgspec.structs.replace(one, share=round(found[one], 2)) for one in found]
+    return tuple(sorted(answers, key=lambda one: -one.share))
+
+
+def _answer_share(
+    served: Served,
+    listener: ir.Listener,
+    head: Head,
+    rule: ir.Rule,
+    share: ir.BackendRef | None,
+    prefix_len: int,
+    limited: Answer | None,
+) -> Answer:
+    cors = (share.cors if share else None) or rule.cors
+    if cors is not None and is_preflight(head):
+        return Answer(
+            kind="status", check="cors", status=204, why="the CORS filter answers preflights"
+        )
+    if limited is not None:
+        return limited
+    redirect = (share.redirect if share else None) or rule.redirect
+    if redirect is not None:
+        return Answer(
+            kind="redirect",
+            check="redirect",
+            status=redirect.status,
+            why="a RequestRedirect filter",
+            location=write_location(redirect, listener, head, prefix_len),
+        )
+    if share is None or not share.cluster:
+        status, reason = (share.status, share.reason) if share else (500, "")
+        why = reason or "the backendRef is not valid"
+        fix = "correct the backendRef; `edgefast check` says where"
+        return Answer(kind="status", check="backend_invalid", status=status, why=why, fix=fix)
+    endpoints, _ = served.endpoints(share.cluster)
+    if not endpoints:
+        why = f"{share.cluster} has no endpoints"
+        fix = "let the backend have ready endpoints (EndpointSlices, or the Backend's endpoints)"
+        return Answer(kind="status", check="endpoints", status=503, why=why, fix=fix)
+    return Answer(kind="backend", check="forwarded", backend=share.cluster)
+
+
+def _answer_limits(served: Served, limits: Iterable[LimitPart]) -> Answer | None:
+    """Return the answer of a limit that is at its end; None: they let the request pass, as far as is known."""
+    counting = [one for one in limits if one.counts]
+    full = next((one for one in counting if one.remaining == 0 and not one.shadow), None)
+    if full is not None:
+        until = f", for {full.reset} s more" if full.reset is not None else ""
+        why = f"limit {full.name} is at its end ({full.requests} in {full.unit} s{until})"
+        fix = (
+            "wait, or raise limit.requests"
+            if full.requests
+            else "its limit.requests is 0: nothing passes"
+        )
+        return Answer(kind="status", check="limit", status=429, why=why, fix=fix)
+    if counting and served.live is not None and served.live.refusing:
+        why = "the store of counters does not answer, and rateLimit.failClosed is set"
+        fix = "bring the store back; `edgefast dump` has its state"
+        return Answer(kind="status", check="limit_store", status=500, why=why, fix=fix)
+    return None
+
+
+def is_preflight(head: Head) -> bool:
+    """Tell whether a CORS filter would take the request for a preflight (Fetch standard)."""
+    ids = {one.id for one in head.lines}
+    asked = {lib.EF_H_ORIGIN, lib.EF_H_ACCESS_CONTROL_REQUEST_METHOD}
+    return head.is_options and asked <= ids
+
+
+def write_location(
+    redirect: ir.Redirect, listener: ir.Listener, head: Head, prefix_len: int
+) -> str:
+    """Return the Location of a redirect (HTTPRequestRedirectFilter), as core/rule.pyx writes it."""
+    scheme = redirect.scheme or ("https" if listener.protocol == "HTTPS" else "http")
+    defaults = {"http": 80, "https": 443}
+    port = redirect.port or defaults.get(redirect.scheme) or listener.port
+    name = redirect.hostname.encode() or head.host_sent
+    if defaults.get(scheme) != port:
+        name += b":%d" % port
+    path = head.path if head.path.startswith(b"/") else b"/"
+    if redirect.path is not None:
+        path = replace_path(path, prefix_len, redirect.path)
+    query = b"?" + head.query if head.query else b""
+    return b"".join((scheme.encode(), b"://", name, path, query)).decode("utf-8", "surrogateescape")

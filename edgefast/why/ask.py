@@ -1,0 +1,102 @@
+"""Ask: a request as somebody writes it down - method, URL, header lines, client address, SNI.
+
+In: the words of a command line or of a form. Out: `Ask`, with the bytes that a plain client (curl) would send for it.
+The Host line follows from the URL unless one is given; the port of the URL is the listener's, the SNI is the URL's
+name for https. Must never: normalise what was written; the proxy does that, and may refuse it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+_URL = re.compile(r"(?:(https?)://)?([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.I | re.S)
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:@\[\]]+)(?::([0-9]{1,5}))?")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class AskError(ValueError):
+    """What was written is no request; the message says what is wrong with it."""
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """One request to one port."""
+
+    method: str = "GET"
+    scheme: str = "http"
+    port: int = 80  # the listener's
+    host: str  # the value of Host, as sent
+    target: str = "/"  # path and query, as sent
+    headers: tuple[tuple[str, str], ...] = ()  # in order, without Host
+    source: str = "127.0.0.1"  # address of the connection's other end
+    sni: str = ""  # "": none; https only
+
+    def url(self) -> str:
+        """Return the URL that asks for it."""
+        target = "" if self.target == "*" else self.target
+        return f"{self.scheme}://{self.host}{target}"
+
+    def head(self) -> bytes:
+        """Return the request head."""
+        lines = [f"{self.method} {self.target} HTTP/1.1", f"Host: {self.host}"]
+        lines += [f"{name}: {value}" for name, value in self.headers]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")
+
+
+def read_ask(
+    method: str,
+    url: str,
+    headers: Sequence[str] = (),
+    source: str = "127.0.0.1",
+    sni: str | None = None,
+) -> Ask:
+    """Read a request; headers are "name: value", `sni` None is what a client would send. Raises AskError."""
+    found = _URL.fullmatch(url)
+    assert found is not None  # every text is one
+    scheme = (found[1] or "http").lower()
+    authority = _AUTHORITY.fullmatch(found[2])
+    if authority is None:
+        raise AskError(f'"{url}" is no URL such as http://www.example.com/shop')
+    name, port = authority[1], int(authority[2] or _DEFAULT_PORTS[scheme])
+    if not 0 < port < 65536:
+        raise AskError(f'"{url}": port {port} is not between 1 and 65535')
+    host = name if port == _DEFAULT_PORTS[scheme] else f"{name}:{port}"
+    lines = [_read_header(line) for line in headers]
+    named = [value for header, value in lines if header.lower() == "host"]
+    if len(named) > 1:
+        raise AskError("Host is given twice")
+    try:
+        ipaddress.ip_address(source)
+    except ValueError:
+        raise AskError(f'"{source}" is no IP address') from None
+    if sni is None:
+        sni = name if scheme == "https" and not _is_address(name) else ""
+    target = "*" if method == "OPTIONS" and found[3] == "*" else found[3] or "/"
+    return Ask(
+        method=method,
+        scheme=scheme,
+        port=port,
+        host=named[0] if named else host,
+        target=target + (found[4] or ""),
+        headers=tuple((header, value) for header, value in lines if header.lower() != "host"),
+        source=source,
+        sni=sni.lower(),
+    )
+
+
+def _read_header(line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon or not name.strip():
+        raise AskError(f'"{line}" is no header such as "x-user: one"')
+    return name.strip(), value.strip()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,119 @@
+"""Counted: which of a rule's limits a request counts in, and where their counters stand.
+
+In: the rule's limits, the request, the client, rows of counters as the admin server lists them (or none). Out:
+`LimitPart`s. Conditions are those of core/limit.pyx, values are read by the matcher's functions.
+Must never: count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Any
+
+import re2  # type: ignore[import-untyped]  # the package ships no types
+
+from edgefast import ir
+from edgefast.table.match import Call
+from edgefast.why.client import Client, read_address
+from edgefast.why.explanation import LimitPart
+from edgefast.why.trial import cut
+
+#: As the list of counters calls the client's address.
+_SOURCE = "sourceCIDR"
+
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
+_OPTIONS.encoding = re2.Options.Encoding.LATIN1  # bytes: not all values are UTF-8
+
+
+def judge_limits(
+    rule: ir.Rule, call: Call, client: Client, rows: Iterable[Mapping[str, Any]] | None
+) -> tuple[LimitPart, ...]:
+    """Return every limit of a rule; `rows` None: nobody was asked for counters."""
+    return tuple(_judge(rule, limit, call, client, rows) for limit in rule.rate_limits)
+
+
+def _judge(
+    rule: ir.Rule,
+    limit: ir.RateLimit,
+    call: Call,
+    client: Client,
+    rows: Iterable[Mapping[str, Any]] | None,
+) -> LimitPart:
+    values: dict[str, str] = {}
+    why_not = _why_not(limit, call, client, values)
+    row = None
+    if rows is not None and not why_not:
+        row = next((one for one in rows if _is_row(one, rule, limit, values)), None)
+    full = limit.requests == 0 and not why_not
+    return LimitPart(
+        name=limit.name,
+        requests=limit.requests,
+        unit=limit.unit,
+        counts=not why_not,
+        why_not=why_not,
+        values=values if not why_not else {},
+        shadow=limit.shadow,
+        used=row["used"] if row else 0 if rows is not None and not why_not else None,
+        remaining=0 if full else row["remaining"] if row else None,
+        reset=row["reset"] if row else None,
+    )
+
+
+def _why_not(limit: ir.RateLimit, call: Call, client: Client, values: dict[str, str]) -> str:
+    """Return the condition that does not hold, "" when all do; distinct values are put into `values`."""
+    for one in limit.headers:
+        value = call.header(one.name)
+        if value is None:
+            return f"header {one.name} is not there"
+        shown = cut(value.decode("utf-8", "replace"))
+        if one.regex:
+            if _compile(one.value).fullmatch(value) is None:
+                return f"header {one.name}: {shown} does not match {cut(one.value)}"
+        elif value != one.value.encode():
+            return f"header {one.name}: {shown} != {cut(one.value)}"
+    if limit.sources or limit.distinct_source:
+        address = read_address(client.address)
+        if address is None:
+            return f"the client's address {client.address} is none"
+        mapped = getattr(address, "ipv4_mapped", None) or address
+        for source in limit.sources:
+            network = _read_network(source)
+            if mapped.version != network.version or mapped not in network:
+                return f"client {mapped} is not in {source}"
+    for name in limit.distinct_headers:
+        value = call.header(name)
+        if value is None:
+            return f"header {name} is not there"
+        values[name] = value.decode("utf-8", "backslashreplace")
+    if limit.distinct_source:
+        values[_SOURCE] = str(mapped)
+    return ""
+
+
+def _read_network(text: str) -> IPv4Network | IPv6Network:
+    """Return a range; one of mapped addresses is of IPv4."""
+    network = ip_network(text, strict=False)
+    mapped = getattr(network.network_address, "ipv4_mapped", None)
+    if mapped is not None and network.prefixlen >= 96:
+        return IPv4Network((mapped, network.prefixlen - 96))
+    return network
+
+
+def _is_row(
+    row: Mapping[str, Any], rule: ir.Rule, limit: ir.RateLimit, values: dict[str, str]
+) -> bool:
+    return (
+        row["route"] == rule.route
+        and row["rule"] == (rule.name or str(rule.index))
+        and row["limit"] == limit.name
+        and not row["cut"]
+        and row["values"] == values
+    )
+
+
+@lru_cache(maxsize=1024)
+def _compile(pattern: str) -> Any:
+    return re2.compile(pattern.encode(), _OPTIONS)

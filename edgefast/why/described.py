@@ -1,0 +1,72 @@
+"""Described: rules, filters and circumstances in words.
+
+In: the IR. Out: parts of an explanation that need no request. Must never: print key material.
+"""
+
+from __future__ import annotations
+
+from edgefast import ir
+from edgefast.table import Hit
+from edgefast.why.explanation import RulePart
+from edgefast.why.origin import Origin
+from edgefast.why.served import Served
+from edgefast.why.trial import describe_match
+
+
+def describe_rule(origin: Origin, hit: Hit) -> RulePart:
+    """Return the rule of a hit."""
+    return RulePart(
+        route=hit.rule.route,
+        index=hit.rule.index,
+        name=hit.rule.name,
+        virtual_host=hit.virtual_host.rpartition("/")[2],
+        match=describe_match(hit.match),
+        place=origin.match(hit.rule, hit.match),
+    )
+
+
+def list_filters(rule: ir.Rule) -> tuple[str, ...]:
+    """Return what a rule's filters do; those of its backendRefs are in the heads."""
+    found: list[str] = []
+    for name, ops in (("request", rule.request_headers), ("response", rule.response_headers)):
+        found += _list_ops(f"{name} header", ops)
+    if rule.redirect is not None:
+        found.append(f"redirect with {rule.redirect.status}")
+    if rule.rewrite is not None:
+        found += [f"rewrite host to {rule.rewrite.hostname}"] if rule.rewrite.hostname else []
+        if rule.rewrite.path is not None:
+            what = "path" if rule.rewrite.path.kind == "full" else "prefix"
+            found.append(f"rewrite {what} to {rule.rewrite.path.value or '/'}")
+    if rule.cors is not None:
+        found.append(f"CORS for {', '.join(rule.cors.allow_origins) or 'no origin'}")
+    return tuple(found)
+
+
+def _list_ops(what: str, ops: ir.HeaderOps | None) -> list[str]:
+    if ops is None:
+        return []
+    return [
+        *(f"remove {what} {name}" for name in ops.remove),
+        *(f"set {what} {name}: {value}" for name, value in ops.set),
+        *(f"add {what} {name}: {value}" for name, value in ops.add),
+    ]
+
+
+def list_notes(served: Served, listener: ir.Listener, rule: ir.Rule | None) -> tuple[str, ...]:
+    """Return what else may decide: client certificates, the PROXY protocol, counters that are not known."""
+    notes = []
+    if listener.tls is not None and listener.tls.client_ca:
+        less = "should" if listener.tls.client_insecure_fallback else "must"
+        notes.append(f"clients {less} show a certificate of {listener.tls.client_ca}")
+    if listener.http.client_address.proxy_protocol == "required":
+        notes.append("connections must begin with a PROXY protocol header")
+    if rule is not None and rule.rate_limits:
+        if served.live is None:
+            notes.append("counters of limits are known to a running proxy only (--admin)")
+        elif served.live.rows is None:
+            notes.append(f"counters are not known: {served.live.why_no_rows}")
+        elif served.live.more_rows:
+            notes.append("the proxy has more counters than it listed")
+    left_out = [one for one in served.shards.problems if rule is None or rule.route in one.text()]
+    notes += [one.text() for one in left_out[:3]]
+    return tuple(notes)

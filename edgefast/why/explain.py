@@ -1,0 +1,214 @@
+"""explain(): why a request gets the answer it gets.
+
+In: what is served, a request. Out: an `Explanation`: the checks in the order of the proxy, up to the one that decides.
+The head is scanned, the path normalised and the rule found by the code that serves (csrc through `table.Matcher`); what
+is only told - heads after filters, limits, reasons of losers - is held against an engine by tests.
+Must never: do I/O, or be asked while requests are served by the same thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from edgefast import ir
+from edgefast.table import Hit
+from edgefast.table.match import Call, find_listener, order_hostnames
+from edgefast.why import answer as answers
+from edgefast.why.ask import Ask
+from edgefast.why.candidates import find_candidates
+from edgefast.why.client import Client, find_client
+from edgefast.why.counted import judge_limits
+from edgefast.why.described import describe_rule, list_filters, list_notes
+from edgefast.why.explanation import (
+    Answer,
+    Asked,
+    BackendPart,
+    Candidate,
+    Explanation,
+    ListenerPart,
+    RetryPart,
+    TimeoutPart,
+)
+from edgefast.why.forwarded import write_head
+from edgefast.why.head import Head, Refusal, scan_head
+from edgefast.why.served import Served
+
+MOST = 10  # candidates
+_HITS = 1000  # rules that match one request
+
+
+def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
+    """Explain a request; `most` is how many candidates are told."""
+    listeners = served.listeners(ask.port)
+    if not listeners:
+        return _stop(served, ask, answers.answer_closed_port(served, ask.port))
+    tls = listeners[0].protocol == "HTTPS"
+    if tls != (ask.scheme == "https"):
+        wrong = answers.answer_protocol(ask.scheme, ask.port, listeners[0].protocol)
+        return _stop(served, ask, wrong)
+    head = scan_head(ask.head(), listeners[0].http, tls=tls)
+    if isinstance(head, Refusal):
+        return _stop(served, ask, answers.answer_refusal(head))
+    listener = find_listener(listeners, ask.port, head.host)
+    named = find_listener(listeners, ask.port, ask.sni) if tls and ask.sni else None
+    if named is not None and listener is not None and named is not listener:
+        refused = answers.answer_misdirected(ask.sni, named, head.host, listener)
+        return _stop(served, ask, refused, head, listener)
+    if listener is None:
+        return _stop(served, ask, answers.answer_no_listener(head.host, listeners), head)
+    client = find_client(head, ask.source, listener.http.client_address)
+    request = head.request()
+    hits = list(islice(served.matcher.matches(listener.name, head.host, request), _HITS))
+    near, more = find_candidates(served, listener, head.host, request, hits, most)
+    if hits:
+        return _explain_rule(served, ask, head, listener, client, hits, near, more)
+    nearest = _name(near[0]) if near else ""
+    return Explanation(
+        request=_asked(ask, head, client),
+        answers=(answers.answer_no_rule(nearest),),
+        listener=_listener(served, listener),
+        virtual_hosts=_tried(served, listener, head.host, None),
+        candidates=near,
+        more_candidates=more,
+        notes=list_notes(served, listener, None),
+        table=served.version,
+    )
+
+
+def _explain_rule(
+    served: Served,
+    ask: Ask,
+    head: Head,
+    listener: ir.Listener,
+    client: Client,
+    hits: Sequence[Hit],
+    near: tuple[Candidate, ...],
+    more: int,
+) -> Explanation:
+    hit = hits[0]
+    rule, http = hit.rule, listener.http
+    rows = served.live.rows if served.live else None
+    limits = judge_limits(rule, Call(head.request()), client, rows)
+    hostname = hit.virtual_host.rpartition("/")[2]
+    return Explanation(
+        request=_asked(ask, head, client),
+        answers=answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits),
+        listener=_listener(served, listener),
+        virtual_hosts=_tried(served, listener, head.host, hostname),
+        rule=describe_rule(served.origin, hit),
+        backends=() if rule.status else _backends(served, head, listener, client, hit),
+        mirrors=tuple(
+            f"{one.cluster} ({one.numerator} of {one.denominator})" for one in rule.mirrors
+        ),
+        filters=list_filters(rule),
+        limits=limits,
+        timeouts=None if rule.status else _timeouts(rule, http),
+        retry=None
+        if rule.retry is None
+        else RetryPart(
+            attempts=rule.retry.attempts, codes=rule.retry.codes, backoff=rule.retry.backoff
+        ),
+        candidates=near,
+        more_candidates=more,
+        notes=list_notes(served, listener, rule),
+        table=served.version,
+    )
+
+
+def _backends(
+    served: Served, head: Head, listener: ir.Listener, client: Client, hit: Hit
+) -> tuple[BackendPart, ...]:
+    rule, parts = hit.rule, []
+    total = sum(one.weight for one in rule.backends) or 1
+    tls = listener.protocol == "HTTPS"
+    for at, share in enumerate(rule.backends):
+        cluster = served.clusters.get(share.cluster)
+        endpoints, fallback = served.endpoints(share.cluster) if share.cluster else ((), False)
+        sent = share.cluster and not (share.redirect or rule.redirect)
+        parts.append(
+            BackendPart(
+                name=share.cluster,
+                weight=share.weight,
+                share=round(100.0 * share.weight / total, 2),
+                status=0 if share.cluster else share.status,
+                reason=share.reason,
+                fallback=fallback,
+                tls=cluster.tls.sni if cluster is not None and cluster.tls is not None else "",
+                endpoints=endpoints,
+                head=write_head(head, rule, share, hit.prefix_len, client, listener.http, tls=tls)
+                if sent
+                else (),
+                place=served.origin.backend(rule, at),
+            )
+        )
+    return tuple(parts)
+
+
+def _timeouts(rule: ir.Rule, http: ir.HttpSettings) -> TimeoutPart:
+    own = rule.timeouts.request if rule.timeouts is not None else None
+    single = rule.timeouts.backend_request if rule.timeouts is not None else None
+    return TimeoutPart(
+        request=http.route_timeout if own is None else own,
+        backend_request=single or 0,
+        connect=http.connect_timeout,
+        stream_idle=http.stream_idle_timeout,
+        default=own is None,
+    )
+
+
+def _stop(
+    served: Served,
+    ask: Ask,
+    found: Answer,
+    head: Head | None = None,
+    listener: ir.Listener | None = None,
+) -> Explanation:
+    """Explain a request that meets no rule."""
+    return Explanation(
+        request=_asked(ask, head, None),
+        answers=(found,),
+        listener=_listener(served, listener) if listener is not None else None,
+        table=served.version,
+    )
+
+
+def _asked(ask: Ask, head: Head | None, client: Client | None) -> Asked:
+    return Asked(
+        method=ask.method,
+        url=ask.url(),
+        port=ask.port,
+        host=head.host if head is not None else ask.host,
+        path=head.path.decode() if head is not None else ask.target.partition("?")[0],
+        headers=ask.headers,
+        source=ask.source,
+        client=client.address if client is not None else "",
+        sni=ask.sni,
+    )
+
+
+def _listener(served: Served, listener: ir.Listener) -> ListenerPart:
+    return ListenerPart(
+        name=listener.name,
+        port=listener.port,
+        protocol=listener.protocol,
+        hostname=listener.hostname,
+        place=served.origin.listener(listener.name),
+    )
+
+
+def _tried(served: Served, listener: ir.Listener, host: str, last: str | None) -> tuple[str, ...]:
+    """Return the hostnames that the request has met, in order, up to the one that took it."""
+    there = served.hosts.get(listener.name, {})
+    found = []
+    for name in order_hostnames(host):
+        if name in there:
+            found.append(name)
+        if name == last:
+            break
+    return tuple(found)
+
+
+def _name(one: Candidate) -> str:
+    rule = "" if one.rule is None else f" rule {one.name or one.rule}"
+    return f"{one.route}{rule}: {one.reason}"

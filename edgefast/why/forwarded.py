@@ -1,0 +1,148 @@
+"""Forwarded: the request head as a backend would see it, after filters.
+
+In: the head that came, the rule and the share that it goes to, the client. Out: the lines of the head, the request id as a
+placeholder where the proxy draws one. The twin of core/heads.pyx (`write_request_head`) and core/headers.pyx, which write
+bytes; a test sends requests through an engine and compares every byte.
+Must never: leave out a line that is sent, or show one that is not.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast import ir
+from edgefast._csrc import lib
+from edgefast.why.client import Client
+from edgefast.why.head import Head
+
+RANDOM_ID = "<random UUID>"
+
+_OWN = (
+    lib.EF_H_HOST,
+    lib.EF_H_EXPECT,
+    lib.EF_H_X_EDGE,
+    lib.EF_H_X_FORWARDED_FOR,
+    lib.EF_H_X_FORWARDED_PROTO,
+    lib.EF_H_X_REQUEST_ID,
+)
+#: Framing and connection headers belong to the proxy, whatever a filter asks for.
+_FRAMING = frozenset(
+    ("connection", "content-length", "transfer-encoding", "keep-alive", "proxy-connection")
+    + ("te", "trailer", "upgrade")
+)
+_MOST_ID = 64  # bytes of a request id that is taken over
+
+
+class Ops(msgspec.Struct, frozen=True):
+    """Header operations of a rule and a backendRef in one."""
+
+    drop: frozenset[str]
+    lines: tuple[tuple[str, str], ...]
+    host: str | None
+
+
+def write_head(
+    head: Head,
+    rule: ir.Rule,
+    share: ir.BackendRef | None,
+    prefix_len: int,
+    client: Client,
+    http: ir.HttpSettings,
+    *,
+    tls: bool,
+) -> tuple[str, ...]:
+    """Return the lines of the request head; `share` None: the rule's own filters alone."""
+    ops = merge_ops(rule.request_headers, share.request_headers if share else None)
+    rewrite = merge_rewrites(rule.rewrite, share.rewrite if share else None)
+    path = head.path
+    if rewrite is not None and rewrite.path is not None and path.startswith(b"/"):
+        path = replace_path(path, prefix_len, rewrite.path)
+    target = path if head.query is None else path + b"?" + head.query
+    host = (rewrite.hostname if rewrite else "") or ops.host
+    lines = [
+        f"{head.method.decode()} {_text(target)} HTTP/1.1",
+        f"host: {_text(head.authority) if host is None else host}",
+    ]
+    lines += _kept(head, ops, http)
+    lines += _added(head, rule, ops, client, http, tls=tls)
+    lines += [f"{name}: {value}" for name, value in ops.lines]
+    if head.chunked:
+        lines.append("transfer-encoding: chunked")
+    upgrade = [one.value for one in head.lines if one.id == lib.EF_H_UPGRADE]
+    if head.upgrade and upgrade:
+        lines += ["connection: upgrade", f"upgrade: {_text(upgrade[-1])}"]
+    return tuple(lines)
+
+
+def _kept(head: Head, ops: Ops, http: ir.HttpSettings) -> list[str]:
+    gone = lib.EF_SPAN_HOP | lib.EF_SPAN_NOMINATED
+    if http.underscores == "Drop":
+        gone |= lib.EF_SPAN_UNDERSCORE
+    return [
+        _text(one.raw.removesuffix(b"\r\n"))
+        for one in head.lines
+        if not one.flags & gone and one.id not in _OWN and _text(one.name).lower() not in ops.drop
+    ]
+
+
+def _added(
+    head: Head, rule: ir.Rule, ops: Ops, client: Client, http: ir.HttpSettings, *, tls: bool
+) -> list[str]:
+    forwarded = f"{client.received},{client.peer}" if client.received else client.peer
+    added = [("x-forwarded-for", forwarded), ("x-forwarded-proto", "https" if tls else "http")]
+    if client.internal:
+        added.append(("x-edge-internal", "true"))
+    else:
+        added.append(("x-edge-external-address", client.address))
+    ids = [one.value for one in head.lines if one.id == lib.EF_H_X_REQUEST_ID]
+    trusted = client.internal and ids and 0 < len(ids[-1]) <= _MOST_ID
+    added.append(("x-request-id", _text(ids[-1]) if trusted else RANDOM_ID))
+    expected = rule.timeouts.request if rule.timeouts is not None else None
+    expected = http.route_timeout if expected is None else expected
+    if expected:
+        added.append(("x-edge-expected-rq-timeout-ms", str(expected)))
+    if http.via:
+        added.append(("via", f"1.1 {http.via}"))
+    return [f"{name}: {value}" for name, value in added if name not in ops.drop]
+
+
+def replace_path(path: bytes, prefix_len: int, wanted: ir.PathRewrite) -> bytes:
+    """Return a path after HTTPPathModifier: ReplaceFullPath, or ReplacePrefixMatch on whole segments."""
+    value = wanted.value.encode()
+    if wanted.kind == "full":
+        return value if value.startswith(b"/") else b"/" + value
+    rest = path[prefix_len:]
+    if rest and not rest.startswith(b"/"):
+        rest = b"/" + rest
+    return (value.rstrip(b"/") + rest) or b"/"
+
+
+def merge_ops(*filters: ir.HeaderOps | None) -> Ops:
+    """Return the operations of a rule, then of a backendRef, as one."""
+    drop: set[str] = set()
+    lines: list[tuple[str, str, str]] = []  # folded name, name, value
+    for ops in filters:
+        if ops is None:
+            continue
+        gone = {name.lower() for name in ops.remove} | {name.lower() for name, _ in ops.set}
+        lines = [line for line in lines if line[0] not in gone]
+        drop |= gone
+        lines += [(name.lower(), name, value) for name, value in (*ops.set, *ops.add)]
+    hosts = [value for folded, _, value in lines if folded == "host"]
+    reserved = _FRAMING | {"host"}
+    return Ops(
+        drop=frozenset(drop - reserved),
+        lines=tuple((name, value) for folded, name, value in lines if folded not in reserved),
+        host=hosts[-1] if hosts else None,
+    )
+
+
+def merge_rewrites(outer: ir.Rewrite | None, inner: ir.Rewrite | None) -> ir.Rewrite | None:
+    """Return the rule's URLRewrite and the backendRef's in addition: what both say, the backendRef decides."""
+    if outer is None or inner is None:
+        return inner or outer
+    return ir.Rewrite(hostname=inner.hostname or outer.hostname, path=inner.path or outer.path)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,119 @@
+"""Origin: where in somebody's files a listener, rule, match or backend was written.
+
+In: a translation with its snapshot (files, or a cluster's objects), or nothing (the table of a running proxy).
+Out: `Place`s. Of a table only the rule is known: its number, and the file or generation that it carries.
+Must never: guess; a place that is not known is left empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import ObjectRef, Problem
+from edgefast.resources.gateway import Gateway
+from edgefast.resources.httproute import HTTPRoute
+from edgefast.resources.listenerset import ListenerSet
+from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.translate.precedence import Age, age_order
+from edgefast.translate.route import RouteOutcome
+from edgefast.translate.translation import Translation
+from edgefast.why.explanation import Place
+
+
+class Origin:
+    """See the module's text."""
+
+    def __init__(
+        self, translation: Translation | None = None, problems: Iterable[Problem] = ()
+    ) -> None:
+        """`problems` are those of decoding: of objects that the translation has never seen."""
+        self._translation = translation
+        self.problems = tuple(problems)
+        self._snapshot = translation.memo.world.snapshot if translation else Snapshot()
+
+    @property
+    def translation(self) -> Translation | None:
+        """What is known beside the table."""
+        return self._translation
+
+    def listener(self, name: str) -> Place:
+        """Return the place of a listener: "namespace/gateway/listener", or with a ListenerSet's between the last two."""
+        namespace, gateway, *of_set, section = name.split("/")
+        ref = ObjectRef("Gateway", namespace, gateway, GATEWAY_GROUP)
+        if len(of_set) == 2:
+            ref = ObjectRef("ListenerSet", of_set[0], of_set[1], GATEWAY_GROUP)
+        found = self._snapshot.get(ref)
+        path = ""
+        if isinstance(found, Gateway | ListenerSet):
+            named = (at for at, one in enumerate(found.spec.listeners) if one.name == section)
+            path = f"spec.listeners[{next(named, 0)}]"
+        return self._place(ref, path)
+
+    def rule(self, rule: ir.Rule) -> Place:
+        """Return the place of a rule."""
+        return self._route_place(rule, f"spec.rules[{rule.index}]")
+
+    def match(self, rule: ir.Rule, match: ir.Match) -> Place:
+        """Return the place of one of a rule's matches; of the rule when the match cannot be told."""
+        path = f"spec.rules[{rule.index}]"
+        outcome = self._outcome(rule.route)
+        for _, _, part in outcome.hosts if outcome else ():
+            for _, index, at, one in part.candidates:
+                if index == rule.index and one == match:
+                    return self._route_place(rule, f"{path}.matches[{at}]")
+        return self._route_place(rule, path)
+
+    def backend(self, rule: ir.Rule, share: int) -> Place:
+        """Return the place of a rule's share: backendRefs without weight have none."""
+        path = f"spec.rules[{rule.index}].backendRefs"
+        route = self.route(rule.route)
+        if route is None:
+            return self._route_place(rule, path)
+        refs = route.spec.rules[rule.index].backend_refs
+        weighty = [at for at, one in enumerate(refs) if one.weight > 0]
+        return self._route_place(
+            rule, f"{path}[{weighty[share]}]" if share < len(weighty) else path
+        )
+
+    def route(self, name: str) -> HTTPRoute | None:
+        """Return the object of a route, "namespace/name"."""
+        return self._snapshot.http_routes.get(_key(name))
+
+    def route_place(self, name: str, path: str = "") -> Place:
+        """Return the place of a field of a route."""
+        return self._place(ObjectRef("HTTPRoute", *_key(name), GATEWAY_GROUP), path)
+
+    def is_refused(self, ref: ObjectRef) -> bool:
+        """Tell whether mistakes keep an object of a file out."""
+        return (ref.kind, ref.namespace, ref.name) in self._snapshot.refused
+
+    def age(self, name: str) -> Age | None:
+        """Return a route's place in the order of ages, None when it is not known."""
+        route = self.route(name)
+        return age_order(route.metadata) if route is not None else None
+
+    def _outcome(self, name: str) -> RouteOutcome | None:
+        return self._translation.memo.routes.get(_key(name)) if self._translation else None
+
+    def _route_place(self, rule: ir.Rule, path: str) -> Place:
+        place = self._place(ObjectRef("HTTPRoute", *_key(rule.route), GATEWAY_GROUP), path)
+        return place if place.source else msgspec.structs.replace(place, source=rule.source)
+
+    def _place(self, ref: ObjectRef, path: str) -> Place:
+        source = self._snapshot.source_of(ref, path)
+        if source is None:
+            found = self._snapshot.get(ref)
+            generation = found.metadata.generation if found is not None else 0
+            return Place(
+                object=str(ref), path=path, source=f"generation {generation}" if generation else ""
+            )
+        return Place(object=str(ref), path=path, source=str(source))
+
+
+def _key(name: str) -> Key:
+    namespace, _, plain = name.partition("/")
+    return namespace, plain

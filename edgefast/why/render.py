@@ -1,0 +1,199 @@
+"""Render: an explanation as text for a terminal.
+
+In: an `Explanation`. Out: lines without colour and without control characters. What is shown is what the JSON has.
+Must never: add a fact of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgefast.why.explanation import (
+    Answer,
+    Asked,
+    BackendPart,
+    Candidate,
+    Explanation,
+    LimitPart,
+    Place,
+)
+
+_INDENT = 14
+_REASONS = {
+    200: "OK", 204: "No Content", 301: "Moved Permanently", 302: "Found", 303: "See Other",
+    307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 404: "Not Found",
+    405: "Method Not Allowed", 408: "Request Timeout", 413: "Content Too Large",
+    414: "URI Too Long", 417: "Expectation Failed", 421: "Misdirected Request",
+    426: "Upgrade Required", 429: "Too Many Requests", 431: "Request Header Fields Too Large",
+    500: "Internal Server Error", 501: "Not Implemented", 503: "Service Unavailable",
+    505: "HTTP Version Not Supported",
+}  # fmt: skip
+_UNITS = ((3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms"))
+
+
+def render_explanation(one: Explanation) -> list[str]:
+    """Return the lines."""
+    return [escape_text(line).rstrip() for line in _lines(one)]
+
+
+def _lines(one: Explanation) -> Iterator[str]:
+    asked = one.request
+    yield f"{asked.method} {asked.url}"
+    for name, value in asked.headers:
+        yield f"  {name}: {value}"
+    yield ""
+    for answer in one.answers:
+        yield from _answer(answer, alone=len(one.answers) == 1)
+    yield ""
+    if asked.source:
+        client = f", client {asked.client}" if asked.client not in ("", asked.source) else ""
+        sni = f", TLS name {asked.sni}" if asked.sni else ""
+        yield _row("from", f"{asked.source}{client}{sni}")
+    if one.listener is not None and not _is_plain(asked):
+        yield _row("matched as", f"host {asked.host}, path {asked.path}")
+    if one.listener is not None:
+        host = "any host" if one.listener.hostname == "*" else one.listener.hostname
+        yield _row(
+            "listener",
+            f"{one.listener.name} (port {one.listener.port}, {one.listener.protocol}, {host})",
+        )
+        yield from _place(one.listener.place)
+    if one.virtual_hosts:
+        yield _row("hostnames", ", then ".join(one.virtual_hosts))
+    if one.rule is not None:
+        numbered = f"{one.rule.route} rule {one.rule.name or one.rule.index}"
+        yield _row("rule", f"{numbered}: {one.rule.match}")
+        yield from _place(one.rule.place)
+    yield from _rows("filters", one.filters)
+    for at, backend in enumerate(one.backends):
+        seen = {other.head for other in one.backends[:at]}
+        yield from _backend(backend, again=backend.head in seen)
+    yield from _rows("mirrors", one.mirrors)
+    yield from _rows("limits", tuple(map(_limit, one.limits)))
+    yield from _times(one)
+    for at, candidate in enumerate(one.candidates):
+        yield from _candidate("not" if at == 0 else "", candidate)
+    if one.more_candidates:
+        yield _row("", f"and {one.more_candidates} more (--most)")
+    yield from _rows("note", one.notes)
+    if one.table:
+        yield _row("table", one.table)
+
+
+def _is_plain(asked: Asked) -> bool:
+    """Tell whether host and path are matched as they stand in the URL."""
+    authority, slash, rest = asked.url.partition("://")[2].partition("/")
+    path = slash + rest.partition("?")[0]
+    return authority.partition(":")[0] == asked.host and (path or "/") == asked.path
+
+
+def _answer(one: Answer, *, alone: bool) -> Iterator[str]:
+    share = "" if alone else f"{one.share:g} %: "
+    match one.kind:
+        case "backend":
+            yield f"{share}goes to {one.backend}"
+        case "closed":
+            yield f"{share}no answer: {one.why}"
+        case _:
+            reason = _REASONS.get(one.status, "")
+            yield f"{share}{one.status}{f' {reason}' if reason else ''}: {one.why} ({one.check})"
+    if one.location:
+        yield f"  location: {one.location}"
+    if one.fix:
+        yield f"  {one.fix}"
+
+
+def _backend(one: BackendPart, *, again: bool) -> Iterator[str]:
+    name = one.name or f"answered with {one.status}: {one.reason}"
+    yield _row("backend", f"{one.share:g} % {name} (weight {one.weight})")
+    yield from _place(one.place)
+    endpoints = []
+    for endpoint in one.endpoints:
+        state = {None: "", True: " healthy", False: f" ejected: {endpoint.workers}"}[
+            endpoint.healthy
+        ]
+        active = f", {endpoint.active} active" if endpoint.active else ""
+        endpoints.append(f"{endpoint.address}{state}{active}")
+    kind = "terminating endpoints" if one.fallback else "endpoints"
+    if one.name:
+        yield _row("", f"{kind} {', '.join(endpoints) or 'none'}")
+    if one.tls:
+        yield _row("", f"TLS, for {one.tls}")
+    yield from _rows("  sees", ("the same",) if again and one.head else one.head)
+
+
+def _limit(one: LimitPart) -> str:
+    values = "".join(f" {name}={value}" for name, value in one.values.items())
+    said = f"{one.name}: {one.requests} in {_time(one.unit * 1000)}{values}"
+    if not one.counts:
+        return f"{said}, not counted: {one.why_not}"
+    if one.shadow:
+        said += ", shadow"
+    if one.used is not None:
+        left = "" if one.remaining is None else f", {one.remaining} left"
+        reset = "" if one.reset is None else f" for {one.reset} s"
+        said += f", {one.used} used{left}{reset}"
+    elif one.remaining == 0:
+        said += ", nothing passes"
+    return said
+
+
+def _times(one: Explanation) -> Iterator[str]:
+    times = one.timeouts
+    if times is not None:
+        default = " to the head of the answer (default)" if times.default else ""
+        said = f"request {_time(times.request)}{default}"
+        if times.backend_request:
+            said += f", each try {_time(times.backend_request)}"
+        yield _row(
+            "timeouts", f"{said}, connect {_time(times.connect)}, idle {_time(times.stream_idle)}"
+        )
+    if one.retry is not None:
+        codes = f" on {', '.join(map(str, one.retry.codes))}" if one.retry.codes else ""
+        yield _row("retries", f"{one.retry.attempts}{codes}, backoff {_time(one.retry.backoff)}")
+
+
+def _candidate(label: str, one: Candidate) -> Iterator[str]:
+    rule = "" if one.rule is None else f" rule {one.name or one.rule}"
+    match = f" ({one.match})" if one.match else ""
+    yield _row(label, f"{one.route}{rule}{match}: {one.reason}")
+    yield from _place(one.place)
+
+
+def _place(place: Place) -> Iterator[str]:
+    said = " ".join(part for part in (place.source, place.object, place.path) if part)
+    if said:
+        yield _row("", f"  {said}")
+
+
+def _rows(label: str, values: tuple[str, ...]) -> Iterator[str]:
+    for at, value in enumerate(values):
+        yield _row(label if at == 0 else "", value)
+
+
+def _row(label: str, value: str) -> str:
+    return f"{label:<{_INDENT}}{value}"
+
+
+def _time(milliseconds: int) -> str:
+    if milliseconds == 0:
+        return "none"
+    for size, name in _UNITS:
+        if milliseconds % size == 0:
+            return f"{milliseconds // size} {name}"
+    raise AssertionError
+
+
+def escape_text(text: str) -> str:
+    """Escape what would steer a terminal; names and values come from others."""
+    if text.isprintable():
+        return text
+    return "".join(
+        one
+        if one.isprintable()
+        else one.encode("utf-8", "surrogateescape")
+        .decode("latin-1")
+        .encode("unicode_escape")
+        .decode()
+        for one in text
+    )

@@ -1,0 +1,53 @@
+"""Render: a difference as text for a terminal.
+
+In: a `Difference`. Out: lines without control characters, what breaks first. Must never: add a fact of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgefast.why.changes import Change, Difference, Example, Side
+from edgefast.why.render import escape_text
+
+
+def render_difference(one: Difference) -> list[str]:
+    """Return the lines; none when nothing changes."""
+    lines = [line for change in one.changes for line in _change(change)]
+    return [escape_text(line) for line in lines]
+
+
+def _change(one: Change) -> Iterator[str]:
+    mark = "breaks" if one.breaks else one.kind.replace("_", " ")
+    yield f"{mark:<17} {one.text}"
+    if one.example is not None:
+        more = f" (and {one.requests - 1} more)" if one.requests > 1 else ""
+        yield f"{'':<19} {_example(one.example)}{more}"
+    for sign, side in (("-", one.before), ("+", one.after)):
+        if side is not None:
+            yield f"{'':<19} {sign} {_side(side)}"
+
+
+def _example(one: Example) -> str:
+    headers = "".join(f" -H '{name}: {value}'" for name, value in one.headers)
+    return f"{one.method} {one.url}{headers}"
+
+
+def _side(one: Side) -> str:
+    said = f"{one.rule}: {one.answer}" if one.rule else one.answer
+    return f"{said} ({one.source})" if one.source else said
+
+
+def summarise_difference(one: Difference) -> str:
+    """Return the last line."""
+    if not one.changes:
+        return f"no request changes ({_count(one.examples, 'example')})"
+    breaks = sum(change.breaks for change in one.changes)
+    said = _count(len(one.changes), "change")
+    if breaks:
+        said += f", {breaks} of them {'breaks' if breaks == 1 else 'break'} requests"
+    return f"{said} ({_count(one.examples, 'example')})"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

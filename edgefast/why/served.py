@@ -1,0 +1,89 @@
+"""Served: one fleet with everything that an explanation looks at.
+
+In: a fleet of the IR and its compiled table; where its objects were written, if that is known; what a running proxy says of
+endpoints and counters, if one was asked. Out: look-ups. Must never: be changed; one serves any number of explanations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import Problem
+from edgefast.table import Matcher, Shards, compile_fleet
+from edgefast.translate.translation import Translation
+from edgefast.why.explanation import EndpointPart
+from edgefast.why.origin import Origin
+
+
+class Live(msgspec.Struct, frozen=True):
+    """What a running proxy says."""
+
+    endpoints: Mapping[str, tuple[EndpointPart, ...]]  # by cluster
+    rows: tuple[Mapping[str, Any], ...] | None = None  # counters; None: it could not list them
+    why_no_rows: str = ""
+    more_rows: bool = False  # there are more than it told
+    refusing: bool = False  # its store of counters does not answer, and requests get 500 then
+
+
+class Served:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        fleet: ir.Fleet,
+        shards: Shards | None = None,
+        origin: Origin | None = None,
+        live: Live | None = None,
+        version: str = "",
+    ) -> None:
+        self.fleet = fleet
+        self.shards = shards or compile_fleet(fleet)
+        self.origin = origin or Origin()
+        self.live = live
+        self.version = version
+        self.matcher = Matcher(self.shards.resources)
+        self.clusters = {one.name: one for one in fleet.clusters}
+        self.hosts: dict[str, dict[str, ir.VirtualHost]] = {}  # by listener, by hostname
+        for host in fleet.virtual_hosts:
+            self.hosts.setdefault(host.listener, {})[host.hostname] = host
+
+    def listeners(self, port: int) -> list[ir.Listener]:
+        """Return the listeners of a port."""
+        return [one for one in self.fleet.listeners if one.port == port]
+
+    def endpoints(self, cluster: str) -> tuple[tuple[EndpointPart, ...], bool]:
+        """Return the endpoints that get requests, and whether they are the terminating ones."""
+        found = self.clusters.get(cluster)
+        fallback = found is not None and not found.endpoints and bool(found.fallback)
+        if self.live is not None and cluster in self.live.endpoints:
+            return self.live.endpoints[cluster], fallback
+        known = (found.endpoints or found.fallback) if found is not None else ()
+        return tuple(EndpointPart(address=render_endpoint(one)) for one in known), fallback
+
+
+def serve_translation(
+    translation: Translation,
+    fleet: str = "",
+    shards: Shards | None = None,
+    problems: Iterable[Problem] = (),
+) -> Served:
+    """Return what a translation serves; `fleet` "" is its only one, or an empty one when there is none.
+
+    `shards` are of that fleet, if they are made already; `problems` are those of decoding.
+    """
+    fleets = translation.ir.fleets
+    found = [one for one in fleets if one.name == fleet or not fleet]
+    one = found[0] if found else ir.Fleet(name=fleet)
+    return Served(one, shards, Origin(translation, problems))
+
+
+def render_endpoint(one: ir.Endpoint) -> str:
+    """Return an endpoint's address as the proxy writes it."""
+    host = one.hostname or one.address
+    if one.port == 0:
+        return f"unix:{host}"
+    return f"[{host}]:{one.port}" if ":" in host else f"{host}:{one.port}"

@@ -1,0 +1,165 @@
+"""Told: what two translations say of their objects - shadows, conflicts, conditions - and where they differ.
+
+In: two translations. Out: `Change`s with an example request where one can be made of the object. Must never: repeat what
+example requests show already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from edgefast.problem import Problem
+from edgefast.resources.gateway import Gateway
+from edgefast.resources.listenerset import ListenerSet
+from edgefast.resources.snapshot import Key
+from edgefast.translate.condition import Condition
+from edgefast.translate.hostname import narrower
+from edgefast.translate.translation import Translation
+from edgefast.why.ask import Ask
+from edgefast.why.changes import Change, Kind
+from edgefast.why.compare import make_example, make_host
+from edgefast.why.witness import Witness, make_witnesses
+
+_SHADOWS = ("Shadowed",)
+_CONFLICTS = ("HostnameConflict", "ProtocolConflict", "RouteRulesOverlap", "PortUnavailable")
+#: Conditions that other kinds of change tell.
+_TOLD = ("RouteRulesOverlap", "RouteRulesShadowed", "Conflicted")
+#: Of a new object only what is wrong with it is news.
+_GOOD = ("Accepted", "Programmed", "ResolvedRefs")
+
+_Told = dict[tuple[str, str, str], Condition]  # object, parent or listener, type
+
+
+def compare_told(old: Translation, new: Translation) -> Iterator[Change]:
+    """Give what problems and statuses say otherwise."""
+    for reasons, gone, come in (
+        (_SHADOWS, "unshadowed", "shadowed"),
+        (_CONFLICTS, "conflict_gone", "conflict"),
+    ):
+        before, after = _problems(old, reasons), _problems(new, reasons)
+        yield from _news(come, new, after, before)  # type: ignore[arg-type]
+        yield from _news(gone, old, before, after)  # type: ignore[arg-type]
+    yield from _compare_conditions(_conditions(old), _conditions(new))
+
+
+def _compare_conditions(before: _Told, after: _Told) -> Iterator[Change]:
+    objects = {key[0] for key in after}
+    for key, now in after.items():
+        was = before.get(key)
+        if was is None and not _is_bad(now):
+            continue
+        if was is None or (was.status, was.reason) != (now.status, now.reason):
+            yield _write(key, was, now)
+    for key, was in before.items():
+        if key not in after and key[0] in objects and _is_bad(was):
+            named, where, type_ = key
+            at = f" at {where}" if where else ""
+            said = f"{named}{at}: {type_} was {was.status} ({was.reason}), it is not there any more"
+            yield Change(kind="condition", text=said)
+
+
+def _problems(translation: Translation, reasons: Iterable[str]) -> dict[str, Problem]:
+    wanted = {*reasons}
+    return {one.text(): one for one in translation.problems if one.reason in wanted}
+
+
+def _news(
+    kind: Kind, of: Translation, ours: dict[str, Problem], theirs: dict[str, Problem]
+) -> Iterator[Change]:
+    for text, problem in ours.items():
+        if text not in theirs:
+            ask = find_example(of, problem)
+            yield Change(kind=kind, text=text, example=make_example(ask) if ask else None)
+
+
+def _conditions(translation: Translation) -> _Told:
+    told: _Told = {}
+    for ref, status in translation.statuses.items():
+        raw = msgspec.structs.asdict(status)
+        parts = [("", raw.get("conditions", ()))]
+        for one in (*raw.get("parents", ()), *raw.get("ancestors", ())):
+            parent = getattr(one, "parent_ref", None) or one.ancestor_ref
+            section = f"/{parent.section_name}" if parent.section_name else ""
+            parts.append((f"{parent.name}{section}", one.conditions))
+        parts += [(one.name, one.conditions) for one in raw.get("listeners", ())]
+        for where, conditions in parts:
+            told.update(
+                ((str(ref), where, one.type), one) for one in conditions if one.type not in _TOLD
+            )
+    return told
+
+
+def _is_bad(one: Condition) -> bool:
+    return (one.status == "False") == (one.type in _GOOD)
+
+
+def _write(key: tuple[str, str, str], was: Condition | None, now: Condition) -> Change:
+    named, where, type_ = key
+    at = f" at {where}" if where else ""
+    before = f"{was.status} ({was.reason})" if was is not None else "not there"
+    text = f"{named}{at}: {type_} is {now.status} ({now.reason}), it was {before}"
+    return Change(kind="condition", text=f"{text}: {now.message}" if _is_bad(now) else text)
+
+
+def find_example(translation: Translation, problem: Problem) -> Ask | None:
+    """Return a request that a problem is about: of the match, rule or listener that its path names."""
+    ref = problem.object
+    if ref is None:
+        return None
+    if ref.kind in ("Gateway", "ListenerSet"):
+        gateway = translation.memo.world.snapshot.get(ref)
+        at = _number(problem.path, "listeners")
+        if (
+            not isinstance(gateway, Gateway | ListenerSet)
+            or at is None
+            or at >= len(gateway.spec.listeners)
+        ):
+            return None
+        listener = gateway.spec.listeners[at]
+        return _ask(
+            listener.port, listener.protocol, listener.hostname or "*", Witness("GET", "/", ())
+        )
+    return _find_route_example(translation, (ref.namespace, ref.name), problem)
+
+
+def _find_route_example(translation: Translation, key: Key, problem: Problem) -> Ask | None:
+    outcome, path = translation.memo.routes.get(key), problem.path
+    listeners = {one.name: one for fleet in translation.ir.fleets for one in fleet.listeners}
+    rule, match = _number(path, "rules"), _number(path, "matches")
+    for listener, hostname, part in outcome.hosts if outcome else ():
+        found = listeners.get(listener)
+        matches = [
+            one
+            for _, index, at, one in part.candidates
+            if rule in (None, index) and match in (None, at)
+        ]
+        told = path != "spec.hostnames" or f"requests to {hostname} " in problem.message
+        if found is None or not matches or not told:
+            continue
+        witnesses, _ = make_witnesses(matches[:1])
+        if witnesses:
+            name = narrower(found.hostname, hostname)
+            return _ask(found.port, found.protocol, name, witnesses[0])
+    return None
+
+
+def _ask(port: int, protocol: str, name: str, witness: Witness) -> Ask:
+    scheme = "https" if protocol == "HTTPS" else "http"
+    host = make_host(name, ())
+    default = port == (443 if scheme == "https" else 80)
+    return Ask(
+        method=witness.method,
+        scheme=scheme,
+        port=port,
+        host=host if default else f"{host}:{port}",
+        target=witness.target,
+        headers=witness.headers,
+    )
+
+
+def _number(path: str, field: str) -> int | None:
+    _, found, rest = path.partition(f"{field}[")
+    digits = rest.partition("]")[0]
+    return int(digits) if found and digits.isdigit() else None

@@ -1,0 +1,93 @@
+"""Unaccepted: routes that would have been near a request, but that no listener has taken, or that have mistakes.
+
+In: the origin's translation (none for a running proxy's table), the host and path of a request. Out: a `Candidate` for
+each route with the reason of its status. Their matches are not compiled, so the path is compared with what was written.
+Must never: be asked while requests are served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgefast.problem import ObjectRef, Problem
+from edgefast.resources.httproute import HTTPPathMatch, HTTPRoute
+from edgefast.table.match import Call, order_hostnames
+from edgefast.translate.path import check_path, normalize_path
+from edgefast.translate.route import RouteOutcome
+from edgefast.why.explanation import Candidate, Place
+from edgefast.why.origin import Origin
+
+
+def find_unaccepted(origin: Origin, host: str, call: Call) -> Iterator[Candidate]:
+    """Give routes for the host and path that are on no listener."""
+    translation = origin.translation
+    if translation is None:
+        return
+    names = {*order_hostnames(host)}
+    for (namespace, name), outcome in translation.memo.routes.items():
+        route = outcome.route
+        if outcome.hosts or not names & {one.lower() for one in route.spec.hostnames or ("*",)}:
+            continue
+        if not _may_match(route, call.path.decode("utf-8", "replace")):
+            continue
+        reason, said = _reason(outcome)
+        problem = next(iter(outcome.problems), None)
+        yield Candidate(
+            route=f"{namespace}/{name}",
+            reason=f"route not accepted: {reason}" + (f", {said}" if said else ""),
+            code="not_accepted",
+            place=origin.route_place(f"{namespace}/{name}", problem.path if problem else ""),
+        )
+
+
+def find_refused(origin: Origin) -> Iterator[Candidate]:
+    """Give HTTPRoutes of files that mistakes keep out: their hostnames are not known, so it may be any."""
+    first: dict[ObjectRef, Problem] = {}
+    for problem in origin.problems:
+        if problem.object is not None and problem.object.kind == "HTTPRoute":
+            if problem.severity == "error" and origin.is_refused(problem.object):
+                first.setdefault(problem.object, problem)
+    for ref, problem in first.items():
+        said = " ".join((problem.path, problem.reason, problem.message))
+        yield Candidate(
+            route=f"{ref.namespace}/{ref.name}",
+            reason=f"route left out for a mistake: {said}",
+            code="refused",
+            place=Place(
+                object=str(ref),
+                path=problem.path,
+                source=str(problem.source) if problem.source else "",
+            ),
+        )
+
+
+def _reason(outcome: RouteOutcome) -> tuple[str, str]:
+    """Return the condition's reason and what it says; of the first parent that has refused the route."""
+    for parent in outcome.status.parents:
+        for one in parent.conditions:
+            if one.type == "Accepted" and one.status == "False":
+                said = one.message.partition(": ")[2] or one.message
+                return one.reason, said.removeprefix(f"{one.reason} ")
+    if not outcome.status.parents:
+        said = next((one.text().partition(": ")[2] for one in outcome.problems), "")
+        return "NoMatchingParent", said.removeprefix("NoMatchingParent ")
+    return "no listener serves it", "its listeners are not programmed"
+
+
+def _may_match(route: HTTPRoute, path: str) -> bool:
+    return not route.spec.rules or any(
+        not rule.matches or any(_may_take(one.path, path) for one in rule.matches)
+        for rule in route.spec.rules
+    )
+
+
+def _may_take(match: HTTPPathMatch, path: str) -> bool:
+    if match.type == "RegularExpression":
+        return True
+    if check_path(match.value):
+        return False
+    want = normalize_path(match.value)
+    if match.type == "Exact":
+        return path == want
+    want = want.rstrip("/")
+    return path == want or path.startswith(f"{want}/")

@@ -1,0 +1,130 @@
+"""Mirror and Batch: the proxy's side of the stream without any I/O: what is held, and what is on its way.
+
+In: decoded responses. Out: `Shards` of the whole table when a batch closes, the digest checked; answers by nonce.
+Must never let half a batch out, nor hold more than the limits (TABLE_BYTES, TABLE_RESOURCES): ProtocolError then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from edgefast.table.shards import TYPES, Key, Resource, Shards, digest_resource, make_resource
+from edgefast.xds.limits import TABLE_BYTES, TABLE_RESOURCES
+from edgefast.xds.messages import ProtocolError, Request, Response
+from edgefast.xds.refusals import COMMIT, Refused
+
+__all__ = ["Batch", "DigestMismatch", "Mirror"]
+
+_MODULUS = 2**128
+
+
+class DigestMismatch(Exception):
+    """The table that came of a batch is not the one that the server means."""
+
+
+class Mirror:
+    """The table as the server last sent it whole, with its digest and size kept up to date."""
+
+    def __init__(self, shards: Shards | None = None) -> None:
+        """`shards`: a table from elsewhere (the last good one); its version is computed afresh."""
+        resources: Mapping[Key, Resource] = shards.resources if shards is not None else {}
+        self.digest = sum(map(digest_resource, resources.values())) % _MODULUS
+        self.size = sum(len(one.data) for one in resources.values())
+        self.shards = shards if shards is not None else Shards({}, render_version(0))
+
+    @property
+    def version(self) -> str:
+        """The version of the whole."""
+        return render_version(self.digest)
+
+    def held(self, without: Iterable[Key]) -> dict[Key, str]:
+        """List versions by key, but for those that are not in force."""
+        refused = set(without)
+        resources = self.shards.resources
+        return {key: one.version for key, one in resources.items() if key not in refused}
+
+
+class Batch:
+    """What has come since the last commit. Feed it every response; `close` it with the commit."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+        self._puts: dict[Key, Resource] = {}
+        self._removed: set[Key] = set()
+        self._bytes = 0
+        self._names = 0
+        self._parts: list[tuple[str, str, frozenset[str]]] = []  # type, nonce, names put
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def add(self, response: Response) -> int:
+        """Take in one response that is no commit; returns the bytes of its resources. Raises ProtocolError."""
+        type_ = response.type
+        if type_ not in TYPES or not (response.puts or response.removed):
+            raise ProtocolError(f"a response of {type_} brings nothing")
+        size = sum(len(one.data) for one in response.puts)
+        self._bytes += size
+        self._names += len(response.puts) + len(response.removed)
+        if self._bytes > TABLE_BYTES or self._names > TABLE_RESOURCES:
+            raise ProtocolError(
+                f"a batch is over its limit ({TABLE_BYTES} bytes, {TABLE_RESOURCES} resources)"
+            )
+        for one in response.puts:
+            if make_resource(type_, one.name, one.data).version != one.version:
+                raise ProtocolError(f"the version of {type_} {one.name} is not its digest")
+            self._puts[type_, one.name] = one
+            self._removed.discard((type_, one.name))
+        for name in response.removed:
+            self._puts.pop((type_, name), None)
+            self._removed.add((type_, name))
+        names = frozenset(one.name for one in response.puts)
+        self._parts.append((type_, response.nonce, names))
+        return size
+
+    def close(self, version: str) -> Mirror:
+        """Return the table that the commit with `version` completes; raises DigestMismatch, ProtocolError."""
+        before = self._mirror
+        resources = dict(before.shards.resources)
+        digest, size = before.digest, before.size
+        for key in (*self._puts, *self._removed):
+            old = resources.pop(key, None)
+            if old is not None:
+                digest -= digest_resource(old)
+                size -= len(old.data)
+        for key, one in self._puts.items():
+            resources[key] = one
+            digest += digest_resource(one)
+            size += len(one.data)
+        if render_version(digest) != version:
+            raise DigestMismatch
+        if size > TABLE_BYTES or len(resources) > TABLE_RESOURCES:
+            raise ProtocolError(
+                f"a table is over its limit ({TABLE_BYTES} bytes, {TABLE_RESOURCES} resources)"
+            )
+        after = Mirror()
+        after.digest, after.size = digest % _MODULUS, size
+        after.shards = Shards(
+            resources,
+            version,
+            base=before.shards.identity,
+            touched=frozenset((*self._puts, *self._removed)),
+        )
+        return after
+
+    def answers(self, refused: Sequence[Refused]) -> Iterator[Request]:
+        """Yield the answer to every response but the commit."""
+        by_key = {(one.type, one.name): one for one in refused}
+        for type_, nonce, names in self._parts:
+            bad = tuple(by_key[type_, name] for name in names if (type_, name) in by_key)
+            yield Request(type=type_, nonce=nonce, refused=bad)
+
+
+def answer_commit(nonce: str, refused: Sequence[Refused]) -> Request:
+    """Return the answer to a commit: all that is not in force, or an ACK."""
+    return Request(type=COMMIT, nonce=nonce, refused=tuple(refused))
+
+
+def render_version(digest: int) -> str:
+    """Write a digest as `Shards.version` does."""
+    return f"{digest % _MODULUS:032x}"

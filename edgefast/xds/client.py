@@ -1,0 +1,308 @@
+"""XdsClient: keeps a stream to the controller and brings its tables in, for as long as the process lives.
+
+In: an address, credentials, a callback that takes a table in and says what it refuses. Out: tables, in order, each whole;
+answers to the server. The end of a stream is never more than that: the table stays, and the next stream is opened
+with jittered backoff on a new channel, so that certificates and tokens are read afresh, and asks only for what differs.
+Must never show what is in a resource or a credential, and must end only when it is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+import grpc  # type: ignore[import-untyped]
+import grpc.aio  # type: ignore[import-untyped]
+
+from edgefast.table import Shards
+from edgefast.xds.batch import Batch, DigestMismatch, Mirror, answer_commit
+from edgefast.xds.credentials import Credentials, CredentialsError
+from edgefast.xds.facts import StreamFacts
+from edgefast.xds.limits import KEEPALIVE_TIME, KEEPALIVE_TIMEOUT, MESSAGE_LIMIT
+from edgefast.xds.messages import (
+    METHOD,
+    WELCOME,
+    Node,
+    ProtocolError,
+    Request,
+    Response,
+    decode_response,
+    encode_opening,
+    encode_request,
+)
+from edgefast.xds.refusals import COMMIT, MISMATCH, TABLE, Refused
+
+__all__ = ["XdsClient"]
+
+log = logging.getLogger(__name__)
+
+#: Seconds before the next stream; they double, and start again once a table has come.
+_BACKOFF_FIRST = 0.2
+_BACKOFF_MAX = 15.0
+#: Seconds for the connection, its TLS handshake and the stream's head.
+_CONNECT_DEADLINE = 10.0
+_WRITE_DEADLINE = 30.0
+#: Seconds that a server which says nothing is waited for before it is spoken to, and one that says hello only.
+_WELCOME_DEADLINE = 0.3
+_REFUSAL_DEADLINE = 0.2
+#: Seconds for the server to end a stream that it was told to end.
+_LAST_WORD = 2.0
+#: Seconds between two messages of one batch; between batches there may be any silence.
+_BATCH_DEADLINE = 60.0
+#: Seconds between two answers to the same commit.
+_RESTATE_EVERY = 0.5
+#: Seconds after which the same failure is logged again, and another one.
+_TELL_AGAIN = 60.0
+_TELL_OTHER = 5.0
+#: Every connection tries the addresses of a name in an order of its own; nothing else is asked than the server.
+_SERVICE_CONFIG = json.dumps(
+    {"loadBalancingConfig": [{"pick_first": {"shuffleAddressList": True}}]}
+)
+
+
+class _StreamEnded(Exception):
+    """The stream is over; the text says why."""
+
+
+class XdsClient:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        target: str,
+        credentials: Callable[[], Credentials],
+        node: Node,
+        on_table: Callable[[Shards], Awaitable[Sequence[Refused]]],
+        *,
+        held: Shards | None = None,
+        server_name: str = "",
+    ) -> None:
+        """`credentials` may block and is called in a thread, once per connection; raises CredentialsError.
+
+        `on_table` is awaited before the next table is asked for; it returns what is not in force. `held`: what this
+        process has already. `server_name`: the name that the server's certificate must have, if not the target's.
+        """
+        self.facts = StreamFacts(server=target)
+        self._target = target
+        self._credentials = credentials
+        self._node = node
+        self._on_table = on_table
+        self._server_name = server_name
+        self._mirror = Mirror(held)
+        # What is not in force of what is held; before any table nothing has been tried.
+        self._refused: tuple[Refused, ...] = ()
+        self._news = asyncio.Event()  # `_refused` is not what the server was told
+        self._commit_nonce = ""  # of the commit that may be answered again
+        self._writing = asyncio.Lock()
+        self._delay = _BACKOFF_FIRST
+        self._told = ("", 0.0)  # the last failure that was logged, and when
+
+    def restate(self, refused: Sequence[Refused]) -> None:
+        """Tell the server that something else than before is not in force of the last table."""
+        if tuple(refused) != self._refused:
+            self._refused = tuple(refused)
+            self._news.set()
+
+    async def run(self) -> None:
+        """Keep the stream, until cancelled."""
+        # Each stream has a task of its own: gRPC raises CancelledError for a stream that the server cancelled, and
+        # another error where a cancelled task was meant; neither may be taken for the other.
+        async with asyncio.TaskGroup() as streams:
+            while True:
+                stream = streams.create_task(self._try())
+                await asyncio.wait((stream,))
+                ended = "the server cancelled it" if stream.cancelled() else stream.result()
+                self._note_end(ended)
+                await asyncio.sleep(self._delay * random.uniform(0.5, 1.0))
+                self._delay = min(self._delay * 2, _BACKOFF_MAX)
+
+    async def _try(self) -> str:
+        """Go through one stream; returns why it ended."""
+        try:
+            await self._talk()
+        except Exception as error:
+            return "; ".join(dict.fromkeys(map(_explain, _leaves(error))))
+        return "the server ended it"
+
+    def _note_end(self, why: str) -> None:
+        facts = self.facts
+        facts.connected = False
+        facts.failures += 1
+        facts.failed = why
+        said, at = self._told
+        now = time.monotonic()
+        if not said or now - at > (_TELL_AGAIN if why == said else _TELL_OTHER):
+            self._told = (why, now)
+            log.warning("no stream from %s: %s; the table stays", self._target, why)
+
+    # --- one stream -----------------------------------------------------------------------------
+
+    async def _talk(self) -> None:
+        credentials = await asyncio.to_thread(self._credentials)
+        metadata = [("authorization", f"Bearer {credentials.token}")] if credentials.token else []
+        async with grpc.aio.secure_channel(
+            self._target, _channel_credentials(credentials), self._options()
+        ) as channel:
+            call = channel.stream_stream(METHOD)(metadata=metadata)
+            try:
+                async with asyncio.timeout(_CONNECT_DEADLINE):
+                    await call.wait_for_connection()
+                await _until_let_in(call)
+                self.facts.streams += 1
+                await self._open(call)
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(self._restate(call))
+                    await self._listen(call)
+            finally:
+                self._commit_nonce = ""
+                call.cancel()
+
+    def _options(self) -> list[tuple[str, Any]]:
+        named = [("grpc.ssl_target_name_override", self._server_name)] if self._server_name else []
+        return [
+            ("grpc.max_send_message_length", MESSAGE_LIMIT),
+            ("grpc.max_receive_message_length", MESSAGE_LIMIT),
+            ("grpc.keepalive_time_ms", int(KEEPALIVE_TIME * 1000)),
+            ("grpc.keepalive_timeout_ms", int(KEEPALIVE_TIMEOUT * 1000)),
+            # Pings of another kind hold a keepalive ping up: they must not take longer than that one.
+            ("grpc.http2.ping_timeout_ms", int(KEEPALIVE_TIMEOUT * 1000)),
+            ("grpc.http2.max_pings_without_data", 0),
+            # A new channel is a new connection: nothing is shared with the one before.
+            ("grpc.use_local_subchannel_pool", 1),
+            ("grpc.service_config", _SERVICE_CONFIG),
+            ("grpc.enable_retries", 0),
+            ("grpc.enable_http_proxy", 0),
+            *named,
+        ]
+
+    async def _open(self, call: Any) -> None:
+        refused = [(one.type, one.name) for one in self._refused]
+        version = self._mirror.version if not refused and self._mirror.shards.resources else ""
+        for part in encode_opening(self._node, self._mirror.held(refused), version):
+            await self._write(call, part)
+
+    async def _listen(self, call: Any) -> None:
+        """Take in batch after batch; ends by raising."""
+        while True:
+            batch = Batch(self._mirror)
+            while (response := await self._read(call, batch)).type != COMMIT:
+                self.facts.received += batch.add(response)
+            self._commit_nonce = ""
+            try:
+                self._mirror = batch.close(response.version)
+            except DigestMismatch:
+                await self._refuse_all(call, response)
+            await self._take(call, batch, response.nonce)
+
+    async def _read(self, call: Any, batch: Batch) -> Response:
+        async with asyncio.timeout(_BATCH_DEADLINE if batch else None):
+            data = await call.read()
+        if data is grpc.aio.EOF:
+            code, details = await call.code(), await call.details()
+            raise _StreamEnded(_describe(code, details))
+        if not self.facts.connected:
+            self.facts.connected, self.facts.failed = True, ""
+            log.info("tables come from %s", self._target)
+        return decode_response(data)
+
+    async def _take(self, call: Any, batch: Batch, nonce: str) -> None:
+        """Bring the table in, then answer."""
+        refused = tuple(await self._on_table(self._mirror.shards))
+        self.facts.commits += 1
+        self.facts.committed_at = time.time()
+        self._delay = _BACKOFF_FIRST
+        self._told = ("", 0.0)
+        self._refused = refused
+        for answer in batch.answers(refused):
+            await self._answer(call, answer)
+        self._news.clear()
+        self._commit_nonce = nonce
+        await self._answer(call, answer_commit(nonce, self._refused))
+
+    async def _refuse_all(self, call: Any, response: Response) -> None:
+        """The digest is another one: say so, and begin again with nothing held."""
+        self.facts.mismatches += 1
+        self._mirror = Mirror()
+        self._refused = ()
+        await self._answer(call, answer_commit(response.nonce, (Refused(COMMIT, TABLE, MISMATCH),)))
+        # It is to arrive before the stream's end does.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORD):
+                await call.done_writing()
+                await call.code()
+        raise _StreamEnded(
+            f"the table's digest is not {response.version}: all of it is asked for again"
+        )
+
+    async def _restate(self, call: Any) -> None:
+        """Answer the last commit again whenever something else is in force."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if nonce := self._commit_nonce:
+                await self._answer(call, answer_commit(nonce, self._refused))
+            await asyncio.sleep(_RESTATE_EVERY)
+
+    async def _answer(self, call: Any, answer: Request) -> None:
+        if answer.refused:
+            self.facts.nacks += 1
+        await self._write(call, encode_request(answer))
+
+    async def _write(self, call: Any, data: bytes) -> None:
+        # gRPC takes one message at a time.
+        async with asyncio.timeout(_WRITE_DEADLINE), self._writing:
+            try:
+                await call.write(data)
+            except asyncio.InvalidStateError:
+                raise _StreamEnded(_describe(await call.code(), await call.details())) from None
+
+
+async def _until_let_in(call: Any) -> None:
+    """Wait for the server's first word, so that a refusal is read and not written over."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_WELCOME_DEADLINE):
+            if WELCOME in tuple(await call.initial_metadata() or ()):
+                return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_REFUSAL_DEADLINE):
+            raise _StreamEnded(_describe(await call.code(), await call.details()))
+
+
+def _channel_credentials(credentials: Credentials) -> Any:
+    return grpc.ssl_channel_credentials(
+        root_certificates=credentials.ca,
+        private_key=credentials.key or None,
+        certificate_chain=credentials.certificate or None,
+    )
+
+
+def _leaves(error: Exception) -> Iterator[Exception]:
+    if isinstance(error, ExceptionGroup):
+        for one in error.exceptions:
+            yield from _leaves(one)
+    else:
+        yield error
+
+
+def _explain(error: Exception) -> str:
+    """Say what ended a stream; what nobody expects is logged with its traceback."""
+    if isinstance(error, grpc.aio.AioRpcError):
+        return _describe(error.code(), error.details())
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, (_StreamEnded, CredentialsError, ProtocolError, OSError)):
+        return str(error)
+    log.error("the stream failed", exc_info=error)
+    return f"an error of this program ({type(error).__name__})"
+
+
+def _describe(code: Any, details: str | None) -> str:
+    if code is grpc.StatusCode.OK:
+        return "the server ended it"
+    return f"{code.name}: {details}" if details else str(code.name)

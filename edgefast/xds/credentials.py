@@ -1,0 +1,66 @@
+"""Credentials: the files that a proxy shows and believes, read afresh for every connection.
+
+In: paths. Out: bytes, or CredentialsError that names the file and what is wrong with it. Mounted Secrets and tokens are
+replaced under a running proxy (kubelet swaps a symlink), so nothing is kept. Must never log or show their content.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+__all__ = ["CredentialFiles", "Credentials", "CredentialsError"]
+
+_PEM_LIMIT = 1024 * 1024
+_TOKEN_LIMIT = 64 * 1024
+
+
+class CredentialsError(Exception):
+    """A file cannot be read or is empty."""
+
+
+class Credentials(msgspec.Struct, frozen=True):
+    """PEM bytes, and a bearer token; the pair or the token, or both."""
+
+    ca: bytes
+    certificate: bytes = b""
+    key: bytes = b""
+    token: str = ""
+
+    def __repr__(self) -> str:
+        return "Credentials(<redacted>)"
+
+
+class CredentialFiles(msgspec.Struct, frozen=True):
+    """Where they are."""
+
+    ca: Path
+    certificate: Path | None = None
+    key: Path | None = None
+    token: Path | None = None
+
+    def read(self) -> Credentials:
+        """Read all of them; blocks. Raises CredentialsError."""
+        token = _read(self.token, _TOKEN_LIMIT).strip()
+        if not token.isascii() or any(byte <= 0x20 for byte in token):
+            raise CredentialsError(f"{self.token} is not a token: it has spaces or no ASCII")
+        return Credentials(
+            ca=_read(self.ca, _PEM_LIMIT),
+            certificate=_read(self.certificate, _PEM_LIMIT),
+            key=_read(self.key, _PEM_LIMIT),
+            token=token.decode("ascii"),
+        )
+
+
+def _read(path: Path | None, limit: int) -> bytes:
+    if path is None:
+        return b""
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise CredentialsError(f"{path}: {error.strerror}") from None
+    if not data or len(data) > limit:
+        raise CredentialsError(f"{path} is empty or larger than {limit} bytes")
+    return data

@@ -1,0 +1,43 @@
+"""Limits of the config stream: every size and time that both ends must agree on, with its reason.
+
+In: nothing. Out: constants; bytes, seconds or counts as each one says. Must never hold what only one end knows.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "IDENTITY_LIMIT",
+    "KEEPALIVE_MINIMUM",
+    "KEEPALIVE_TIME",
+    "KEEPALIVE_TIMEOUT",
+    "MESSAGE_FILL",
+    "MESSAGE_LIMIT",
+    "REASON_LIMIT",
+    "REFUSALS_LIMIT",
+    "TABLE_BYTES",
+    "TABLE_RESOURCES",
+    "TEXT_LIMIT",
+]
+
+MIB = 1024 * 1024
+#: A message is filled up to this; one resource that is larger has a message of its own. A proxy that reads nothing holds one
+#: message in the controller: a thousand such proxies hold 128 MiB, not 1 GiB.
+MESSAGE_FILL = 128 * 1024
+#: What gRPC takes at either end: a resource of table.shards.RESOURCE_LIMIT and its envelope fit easily.
+MESSAGE_LIMIT = 4 * MIB
+#: Bytes of all resources of one table: what a proxy is ready to hold, far above 10,000 routes (some 30 MiB).
+TABLE_BYTES = 256 * MIB
+#: Resources of one table, and names that either end lists in one exchange.
+TABLE_RESOURCES = 250_000
+#: Bytes of a name, version, nonce or node id; Kubernetes names add up to less.
+TEXT_LIMIT = 4096
+#: Bytes of a node's id: a pod's name has at most 253.
+IDENTITY_LIMIT = 253
+#: Refusals that one answer tells, and characters of one reason: enough to act on, small enough to store.
+REFUSALS_LIMIT = 100
+REASON_LIMIT = 400
+#: Seconds of silence after which the proxy pings, and until a missing answer ends the connection.
+KEEPALIVE_TIME = 20
+KEEPALIVE_TIMEOUT = 10
+#: Seconds between pings that the server must put up with (grpc.http2.min_recv_ping_interval_without_data_ms).
+KEEPALIVE_MINIMUM = 10

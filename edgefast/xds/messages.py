@@ -1,0 +1,334 @@
+"""Messages of the config stream, and its manual: delta xDS with resource types of our own (architecture D6).
+
+In: resources, names, versions. Out: wire bytes, and plain values of wire bytes; ProtocolError for bytes that are none.
+Must never encode a resource twice: `encode_item` makes its bytes once, every stream's message is put together of them
+(joined encodings of protobuf messages are the encoding of the merged message). No I/O; protobuf is known to this file
+only. Both ends hand bytes to gRPC and take bytes from it: method METHOD, bidirectional, at most MESSAGE_LIMIT a message.
+
+Opening. The proxy sends a request of each type in the order of `shards.TYPES`, then one of type COMMIT; `node` in the
+first; subscribe ["*"]. `held` is what it has (name: version), for COMMIT {"table": version of the whole, or nothing}.
+A type whose names need more than one message has several: what they hold adds up (`encode_opening`).
+A server that lets the proxy in says so at once with initial metadata WELCOME, before it reads; the proxy waits a moment
+for that (gRPC hides the status of a stream that ends while it is written to). What it refuses of what an opening says, such
+as the table formats, it refuses when the opening is over, for the same reason.
+
+Batch. After the opening, and whenever the fleet's table is another one, the server sends
+  puts in the order of TYPES, then removals in the reverse order (`encode_response`, cut by `cut_items`, `cut_names`),
+  each with a nonce of its own, then the commit (`encode_commit`) with the table's `Shards.version`.
+After an opening the batch is what differs from what is held: the commit alone when nothing does. A version of "" or one
+that the server does not know differs. Only one batch is under way: the next one is sent when the commit is answered,
+and holds all that has changed since.
+
+Answers. The proxy buffers up to the commit; every resource's version must be the digest of its bytes, and the table's
+version that of all resources. Then it takes the table in, and then answers every response by its nonce, the commit last.
+`refused` (the error_detail of xDS) is empty for an ACK. A response that held refused resources is answered with those,
+the commit with all of them. The rest of the batch is in force nevertheless. Refusals of type COMMIT and name TABLE speak
+of the whole (`Request.whole`): the version before is served (or some worker still serves it). A commit may be answered
+again with its nonce when something has changed (a worker that was late has it now, a refused resource is taken after
+all): the newest answer counts. Until another commit is sent, that is.
+
+Mismatch. When the digest is another one, the commit is refused with MISMATCH as the reason and the proxy ends the stream
+and opens the next one holding nothing.
+
+Ends. Either side may end the stream at any time; nothing of it touches the service. Status UNAUTHENTICATED and
+PERMISSION_DENIED: credentials; FAILED_PRECONDITION: the proxy's table formats are none that the server writes;
+INVALID_ARGUMENT: a message that breaks these rules; anything else: try again. The proxy pings (KEEPALIVE_TIME); the
+server must allow it (KEEPALIVE_MINIMUM). Silence of any length is allowed between batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from envoy.config.core.v3 import base_pb2  # type: ignore[import-untyped]
+from envoy.service.discovery.v3 import discovery_pb2  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError
+from google.rpc import status_pb2  # type: ignore[import-untyped]
+
+from edgefast.table.shards import TYPES, Resource
+from edgefast.xds.limits import IDENTITY_LIMIT, MESSAGE_FILL, TEXT_LIMIT
+from edgefast.xds.refusals import COMMIT, TABLE, Refused, decode_refusals, encode_refusals
+
+__all__ = [
+    "COMMIT",
+    "METHOD",
+    "TABLE",
+    "TYPE_URLS",
+    "WELCOME",
+    "Node",
+    "ProtocolError",
+    "Request",
+    "Response",
+    "cut_items",
+    "cut_names",
+    "decode_request",
+    "decode_response",
+    "encode_commit",
+    "encode_item",
+    "encode_opening",
+    "encode_request",
+    "encode_response",
+]
+
+SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
+METHOD = f"/{SERVICE}/DeltaAggregatedResources"
+
+#: Initial metadata of a server that lets a proxy in.
+WELCOME = ("edge-welcome", "1")
+
+#: Type of a resource (and COMMIT) -> its type URL.
+TYPE_URLS: Mapping[str, str] = {
+    type_: "type.googleapis.com/edge.v1." + type_.title().replace("_", "")
+    for type_ in (*TYPES, COMMIT)
+}
+T = TypeVar("T")
+_TYPES = {url: type_ for type_, url in TYPE_URLS.items()}
+#: How a node names a table format among the features of xDS.
+_FORMAT = "edgefast.table/"
+#: Features that are looked at, of a node that lists more.
+_FEATURES = 64
+#: Characters of a product's version, and workers, that are believed.
+_VERSION = 64
+_WORKERS = 10_000
+#: What protobuf adds to a string in a list or a pair in a map, at most.
+_ENVELOPE = 16
+#: gRPC's code for a request that was refused (google.rpc.Code INVALID_ARGUMENT).
+_INVALID_ARGUMENT = 3
+
+
+class ProtocolError(ValueError):
+    """Bytes that are no message of this protocol; the text holds nothing of their content but names."""
+
+
+class Node(msgspec.Struct, frozen=True):
+    """Who opens the stream. What it says of itself is checked against its credential, never believed."""
+
+    id: str  # the pod's name
+    formats: tuple[str, ...] = ()  # of tables that it reads (edgefast.table.format)
+    version: str = ""  # of the product
+    workers: int = 0
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a proxy says: an opening (no nonce) or an answer (the nonce of a response)."""
+
+    type: str
+    node: Node | None = None
+    subscribe: tuple[str, ...] = ()
+    held: Mapping[str, str] = {}  # name -> version
+    nonce: str = ""
+    refused: tuple[Refused, ...] = ()
+
+    @property
+    def whole(self) -> str:
+        """Why the table as a whole is not in force; "" when it is, resources in `refused` aside."""
+        for one in self.refused:
+            if one.type == COMMIT and one.name == TABLE:
+                return one.reason
+        return ""
+
+
+class Response(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server says. A commit has neither puts nor removals; its version is the table's."""
+
+    type: str
+    puts: tuple[Resource, ...] = ()
+    removed: tuple[str, ...] = ()
+    nonce: str = ""
+    version: str = ""
+
+
+# --- server to proxy --------------------------------------------------------------------------------
+
+
+def encode_item(resource: Resource) -> bytes:
+    """Return the bytes of one `resources` field of a response: to be made once and shared by all streams."""
+    return _pack(resource.type, resource.name, resource.version, resource.data)
+
+
+def encode_response(
+    type_: str, items: Iterable[bytes], removed: Iterable[str], nonce: str, version: str
+) -> bytes:
+    """Return a response of `items` (of `encode_item`) and names; `version` is the table's that is coming."""
+    head = discovery_pb2.DeltaDiscoveryResponse(
+        type_url=TYPE_URLS[type_],
+        removed_resources=removed,
+        nonce=nonce,
+        system_version_info=version,
+    )
+    return b"".join((head.SerializeToString(), *items))
+
+
+def encode_commit(version: str, nonce: str) -> bytes:
+    """Return the response that closes a batch."""
+    return encode_response(COMMIT, (_pack(COMMIT, TABLE, version, b""),), (), nonce, version)
+
+
+def cut_items(items: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Cut items into lists that fill a message of MESSAGE_FILL; a larger one is alone in its own."""
+    return _cut(items, len)
+
+
+def cut_names(names: Iterable[str]) -> Iterator[list[str]]:
+    """Cut names of removed resources into lists that fill a message."""
+    return _cut(names, lambda name: len(name.encode()) + _ENVELOPE)
+
+
+def decode_response(data: bytes) -> Response:
+    """Read a response; raises ProtocolError."""
+    told = discovery_pb2.DeltaDiscoveryResponse()
+    _parse(told, data)
+    type_ = _type_of(told.type_url)
+    puts = []
+    for one in told.resources:
+        if one.resource.type_url != told.type_url:
+            raise ProtocolError(f"a response of {type_} holds a resource of another type")
+        _bound(one.name, one.version)
+        puts.append(Resource(type_, one.name, one.version, one.resource.value))
+    _bound(told.nonce, told.system_version_info, *told.removed_resources)
+    if not told.nonce:
+        raise ProtocolError(f"a response of {type_} has no nonce")
+    removed = tuple(told.removed_resources)
+    if type_ != COMMIT:
+        version = told.system_version_info
+        return Response(
+            type=type_, puts=tuple(puts), removed=removed, nonce=told.nonce, version=version
+        )
+    if removed or len(puts) != 1 or puts[0].name != TABLE or puts[0].data:
+        raise ProtocolError(f"a commit holds something else than one {TABLE}")
+    return Response(type=COMMIT, nonce=told.nonce, version=puts[0].version)
+
+
+# --- proxy to server --------------------------------------------------------------------------------
+
+
+def encode_opening(
+    node: Node, held: Mapping[tuple[str, str], str], version: str
+) -> Iterator[bytes]:
+    """Return the requests that open a stream.
+
+    `held`: versions by (type, name); `version`: of the whole table, "" when it is not in force as it was sent.
+    """
+    by_type: dict[str, dict[str, str]] = {type_: {} for type_ in TYPES}
+    for (type_, name), one in held.items():
+        by_type[type_][name] = one
+    by_type[COMMIT] = {TABLE: version} if version else {}
+    who: Node | None = node
+    for type_, versions in by_type.items():
+        parts = _cut(versions.items(), _pair_size) if versions else ((),)
+        for part in parts:
+            request = Request(type=type_, node=who, subscribe=("*",), held=dict(part))
+            yield encode_request(request)
+            who = None
+
+
+def encode_request(request: Request) -> bytes:
+    """Return the bytes of one request."""
+    told = discovery_pb2.DeltaDiscoveryRequest(
+        type_url=TYPE_URLS[request.type],
+        resource_names_subscribe=request.subscribe,
+        initial_resource_versions=request.held,
+        response_nonce=request.nonce,
+    )
+    if request.node is not None:
+        told.node.CopyFrom(_encode_node(request.node))
+    if request.refused:
+        message = encode_refusals(request.refused)
+        told.error_detail.CopyFrom(status_pb2.Status(code=_INVALID_ARGUMENT, message=message))
+    data: bytes = told.SerializeToString()
+    return data
+
+
+def decode_request(data: bytes) -> Request:
+    """Read a request; raises ProtocolError. Bound the sum of `held` over an opening yourself (TABLE_RESOURCES)."""
+    told = discovery_pb2.DeltaDiscoveryRequest()
+    _parse(told, data)
+    type_ = _type_of(told.type_url)
+    held = dict(told.initial_resource_versions)
+    _bound(told.response_nonce, *told.resource_names_subscribe, *held, *held.values())
+    refused: tuple[Refused, ...] = ()
+    if told.HasField("error_detail"):
+        # An answer that refuses is never read as one that accepts, whatever its text is.
+        text = told.error_detail.message
+        refused = decode_refusals(text) or (Refused(type_, TABLE if type_ == COMMIT else "", text),)
+    return Request(
+        type=type_,
+        node=_decode_node(told.node) if told.HasField("node") else None,
+        subscribe=tuple(told.resource_names_subscribe),
+        held=held,
+        nonce=told.response_nonce,
+        refused=refused,
+    )
+
+
+# --- parts ------------------------------------------------------------------------------------------
+
+
+def _pack(type_: str, name: str, version: str, data: bytes) -> bytes:
+    """Return the bytes of a response that has this resource and nothing else: one field."""
+    told = discovery_pb2.DeltaDiscoveryResponse()
+    one = told.resources.add(name=name, version=version)
+    one.resource.type_url = TYPE_URLS[type_]
+    one.resource.value = data
+    packed: bytes = told.SerializeToString()
+    return packed
+
+
+def _parse(told: Any, data: bytes) -> None:
+    try:
+        told.ParseFromString(data)
+    except DecodeError:
+        raise ProtocolError("not a message of this protocol") from None
+
+
+def _type_of(url: str) -> str:
+    try:
+        return _TYPES[url]
+    except KeyError:
+        raise ProtocolError(f"unknown type URL {url[:100]!r}") from None
+
+
+def _bound(*texts: str) -> None:
+    for one in texts:
+        if len(one) > TEXT_LIMIT:
+            raise ProtocolError(f"a name or version is longer than {TEXT_LIMIT} characters")
+
+
+def _cut(things: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    part: list[T] = []
+    filled = 0
+    for one in things:
+        more = size(one)
+        if part and filled + more > MESSAGE_FILL:
+            yield part
+            part, filled = [], 0
+        part.append(one)
+        filled += more
+    if part:
+        yield part
+
+
+def _pair_size(pair: tuple[str, str]) -> int:
+    return len(pair[0].encode()) + len(pair[1]) + _ENVELOPE
+
+
+def _encode_node(node: Node) -> Any:
+    told = base_pb2.Node(id=node.id, user_agent_name="edgefast", user_agent_version=node.version)
+    told.client_features.extend(_FORMAT + one for one in node.formats)
+    told.metadata.update({"workers": node.workers})
+    return told
+
+
+def _decode_node(told: Any) -> Node:
+    if not told.id or len(told.id) > IDENTITY_LIMIT:
+        raise ProtocolError(f"a node's id has 1 to {IDENTITY_LIMIT} characters")
+    features = tuple(told.client_features)[:_FEATURES]
+    workers = told.metadata.fields["workers"].number_value
+    return Node(
+        id=told.id,
+        formats=tuple(one.removeprefix(_FORMAT) for one in features if one.startswith(_FORMAT)),
+        version=told.user_agent_version[:_VERSION],
+        workers=int(workers) if 0 <= workers < _WORKERS else 0,
+    )

@@ -1,0 +1,69 @@
+"""Refusals: what a proxy would not take and why, as the text of an xDS error, one line each.
+
+In: `Refused` values. Out: "type name: reason" lines, at most REFUSALS_LIMIT of them, and values of such lines.
+Must never lose that something was refused: what does not fit is counted in a last line, and the whole table's
+refusal comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from edgefast.xds.limits import REASON_LIMIT, REFUSALS_LIMIT, TEXT_LIMIT
+
+__all__ = [
+    "COMMIT",
+    "LATE",
+    "MISMATCH",
+    "MORE",
+    "TABLE",
+    "Refused",
+    "decode_refusals",
+    "encode_refusals",
+]
+
+#: Type of the response that closes a batch, and the name of its one resource.
+COMMIT = "commit"
+TABLE = "table"
+#: Name (of type COMMIT) of the line that counts what did not fit.
+MORE = "more"
+#: Reasons that are known by their first word: the digest is another one; not every worker has swapped yet.
+MISMATCH = "mismatch"
+LATE = "late"
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A resource that is not in force, and why. Type COMMIT and name TABLE: the table as a whole."""
+
+    type: str
+    name: str
+    reason: str
+
+
+def encode_refusals(refused: Iterable[Refused]) -> str:
+    """Return the lines; "" for none."""
+    ordered = sorted(refused, key=lambda one: (one.type != COMMIT, one.type, one.name))
+    lines = [_line(one) for one in ordered[:REFUSALS_LIMIT]]
+    if left := len(ordered) - len(lines):
+        lines.append(_line(Refused(COMMIT, MORE, f"{left} more are refused")))
+    return "\n".join(lines)
+
+
+def decode_refusals(text: str) -> tuple[Refused, ...]:
+    """Read lines back; one that is not of this form is left out."""
+    found = []
+    for line in text[: (REFUSALS_LIMIT + 1) * (TEXT_LIMIT + REASON_LIMIT)].split("\n"):
+        what, separator, reason = line.partition(": ")
+        type_, space, name = what.partition(" ")
+        if separator and space and type_:
+            found.append(Refused(type_, name, reason[:REASON_LIMIT]))
+    return tuple(found[: REFUSALS_LIMIT + 1])
+
+
+def _line(one: Refused) -> str:
+    reason = " ".join(one.reason.split())
+    if len(reason) > REASON_LIMIT:
+        reason = reason[: REASON_LIMIT - 3] + "..."
+    return f"{one.type} {one.name}: {reason or 'no reason given'}"

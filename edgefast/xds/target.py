@@ -1,0 +1,29 @@
+"""Targets: how a controller's address is written for gRPC.
+
+In: HOST:PORT as users write it. Out: gRPC's name of it, or ValueError. It must not resolve names: that is done anew for
+every connection.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+
+__all__ = ["make_target"]
+
+
+def make_target(text: str) -> str:
+    """Return `dns:///HOST:PORT`, `ipv4:...` or `ipv6:...`; ValueError says what is allowed."""
+    host, separator, port = text.rpartition(":")
+    if not separator or not host or not port.isascii() or not port.isdigit():
+        raise ValueError(f'"{text}" is no HOST:PORT')
+    if not 0 < int(port) <= 65535:
+        raise ValueError(f'"{text}": port must be 1-65535')
+    if ":" in host and not (host.startswith("[") and host.endswith("]")):
+        raise ValueError(f'"{text}": write an IPv6 address as [ADDRESS]:PORT')
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        if not all(c.isalnum() or c in "-._" for c in host):
+            raise ValueError(f'"{text}": {host} is neither a name nor an address') from None
+        return f"dns:///{host}:{port}"
+    return f"ipv{address.version}:{text}"

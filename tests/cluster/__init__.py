@@ -1,0 +1,1 @@
+"""Tests against a real Kubernetes control plane; `make test-cluster` runs them, nothing else does."""

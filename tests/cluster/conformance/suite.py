@@ -1,0 +1,78 @@
+"""One run of the suite: the program, started outside the node, where clients are.
+
+In: a world with the product installed, flags. Out: its whole output in a file, and the verdict.
+Must never: end the suite's children by name, or leave it running.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster.conformance.judge import Verdict, judge
+from cluster.conformance.modes import CLASS, Mode
+from cluster.tools.missing import built
+from cluster.tools.versions import GATEWAY_API_HOME
+from cluster.world import addresses as at
+from cluster.world import netns
+from cluster.world.world import World
+
+PROGRAM = GATEWAY_API_HOME / "conformance.test"
+PROFILE = "GATEWAY-HTTP"
+_MINUTES = 60
+#: The load balancer's last address, and one that is nobody's (RFC 5737).
+_USABLE, _UNUSABLE = at.LB_POOL[-1], "192.0.2.1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What the suite writes about itself when all of it was run."""
+
+    path: Path
+    version: str
+
+    def flags(self, mode: Mode) -> list[str]:
+        """Return the flags for it; the suite wants all of them or none."""
+        return [
+            f"--report-output={self.path}",
+            "--organization=edgefast",
+            "--project=edgefast",
+            "--url=https://github.com/edgefast/edgefast",
+            f"--version={self.version}",
+            "--contact=https://github.com/edgefast/edgefast/issues",
+            f"--mode={mode.name}",
+        ]
+
+
+def run_suite(
+    world: World, mode: Mode, log: Path, flags: Sequence[str] = (), report: Report | None = None
+) -> Verdict:
+    """Run the suite to its end; what it says is in `log`."""
+    command = [
+        *netns.prefix(world.network.client),
+        built(PROGRAM),
+        "-test.v",
+        f"-test.timeout={_MINUTES}m",
+        f"--gateway-class={CLASS}",
+        f"--conformance-profiles={PROFILE}",
+        f"--usable-address={_USABLE}",
+        f"--unusable-address={_UNUSABLE}",
+        *(report.flags(mode) if report is not None else ()),
+        *([f"--exempt-features={','.join(mode.exempt)}"] if mode.exempt else ()),
+        *flags,
+    ]
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as out:
+        status = subprocess.run(
+            command,
+            env={**os.environ, "KUBECONFIG": str(world.kubeconfig)},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            timeout=_MINUTES * 60 + 60,
+        ).returncode
+    with log.open(errors="replace") as text:
+        return judge(text, status)

@@ -1,0 +1,63 @@
+"""Fixtures of the cluster tests, and the marker that keeps them out of `make test`.
+
+`apiserver`: etcd and kube-apiserver with all CRDs, one per session. `world`: the whole cluster, one per session.
+Must never: skip when a tool is missing; the fixture fails and says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cluster.world.apiserver import ApiServer
+from cluster.world.world import World
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test below this folder is a cluster test."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.cluster)
+
+
+@pytest.fixture(scope="session")
+def apiserver(request: pytest.FixtureRequest) -> Iterator[ApiServer]:
+    """A real API server with all CRDs, shared by the session: work in namespaces of your own."""
+    failed = request.session.testsfailed
+    server = ApiServer()
+    started = False
+    try:
+        server.start()
+        started = True
+        yield server
+    finally:
+        server.stop(keep_logs=not started or request.session.testsfailed > failed)
+
+
+@pytest.fixture(scope="session")
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """A whole cluster with all CRDs, shared by the session: work in namespaces of your own."""
+    failed = request.session.testsfailed
+    made = World.make()
+    started = False
+    try:
+        made.start()
+        started = True
+        yield made
+    finally:
+        kept = made.stop(keep_logs=not started or request.session.testsfailed > failed)
+        if kept is not None:
+            request.config.get_terminal_writer().line(f"logs of the world: {kept}")
+
+
+@pytest.fixture
+def namespace(world: World) -> str:
+    """A namespace of the world, with its default ServiceAccount, so that pods can be made in it."""
+    name = world.namespace()
+    world.admin.wait(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
+    return name

@@ -1,0 +1,116 @@
+"""Mistakes: what a case of an invalid object is, and what there must be for all of them.
+
+In: the namespaces that they are in, a sound certificate. Out: `Case`, and the objects that cases refer to, sound ones and others. The
+cases are in invalid_routes.py and invalid_gateways.py.
+Must never: hold an object that schema or CEL of a kind refuses; those are in test_chart_crds.py and the Gateway API's own tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cluster.installed import EDGE, Manifest
+
+
+@dataclass(frozen=True)
+class Case:
+    """One mistake. `kind` is the plural of what has the condition, the last of `wrong`; `host` is "" where nothing is routed."""
+
+    name: str
+    wrong: tuple[Manifest, ...]
+    right: tuple[Manifest, ...]
+    kind: str
+    type: str
+    status: str
+    reason: str
+    host: str = ""
+    answers: int = 0  # while it is wrong; 0 is not asked
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What there is already: all in `namespace` but `other`, a namespace with a Service `echo`."""
+
+    namespace: str
+    other: str
+    gateway: str  # takes routes of its namespace on listener "http", port 80; `closed` takes none
+    merged: str  # a merged class
+    controller: str
+    certificate: Mapping[str, str]  # tls.crt, tls.key, ca.crt: a sound pair and its authority
+
+
+def ground_objects(ground: Ground) -> list[Manifest]:
+    """Return what the cases refer to: Services of all kinds, Backends, Secrets and ConfigMaps, sound and not."""
+    meta = {"namespace": ground.namespace}
+    endpoint = {"fqdn": {"hostname": "origin.example", "port": 443}}
+
+    def service(name: str, **spec: Any) -> Manifest:
+        return {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {**meta, "name": name},
+            "spec": spec,
+        }
+
+    def backend(name: str, **tls: Any) -> Manifest:
+        spec = {"endpoints": [endpoint], **({"tls": tls} if tls else {})}
+        return {
+            "apiVersion": EDGE,
+            "kind": "Backend",
+            "metadata": {**meta, "name": name},
+            "spec": spec,
+        }
+
+    def authority(kind: str, name: str) -> Manifest:
+        return {"caCertificateRefs": [{"group": "", "kind": kind, "name": name}]}
+
+    pair, text = ground.certificate, {"apiVersion": "v1", "metadata": meta}
+    secrets = {
+        "sound": {"tls.crt": pair["tls.crt"], "tls.key": pair["tls.key"]},
+        "broken-crt": {"tls.crt": "not PEM", "tls.key": pair["tls.key"]},
+        "broken-key": {"tls.crt": pair["tls.crt"], "tls.key": "not PEM"},
+        "other-key": {"tls.crt": pair["ca.crt"], "tls.key": pair["tls.key"]},
+        "swapped": {"tls.crt": pair["tls.key"], "tls.key": pair["tls.crt"]},
+    }
+    return [
+        service("outside", type="ExternalName", externalName="example.com"),
+        service("datagrams", ports=[{"port": 53, "protocol": "UDP"}]),
+        service("speaks-h2c", ports=[{"port": 80, "appProtocol": "kubernetes.io/h2c"}]),
+        service("speaks-tls", ports=[{"port": 443, "appProtocol": "https"}]),
+        backend("plain"),
+        backend("no-authority", **authority("ConfigMap", "missing")),
+        backend("authority-kind", **authority("Service", "echo")),
+        backend("authority-broken", **authority("ConfigMap", "broken")),
+        backend("authority-empty", **authority("ConfigMap", "empty")),
+        backend(
+            "no-certificate",
+            **authority("ConfigMap", "sound"),
+            clientCertificateRef={"group": "", "kind": "Secret", "name": "missing"},
+        ),
+        *(
+            {**text, "kind": "ConfigMap", "metadata": {**meta, "name": name}, "data": data}
+            for name, data in (
+                ("sound", {"ca.crt": pair["ca.crt"]}),
+                ("broken", {"ca.crt": "not PEM"}),
+                ("empty", {"other": "x"}),
+            )
+        ),
+        *(
+            {
+                **text,
+                "kind": "Secret",
+                "type": "kubernetes.io/tls",
+                "metadata": {**meta, "name": name},
+                "stringData": data,
+            }
+            for name, data in secrets.items()
+        ),
+        {
+            **text,
+            "kind": "Secret",
+            "metadata": {**meta, "name": "opaque"},
+            "stringData": {"password": "x"},
+        },
+    ]

@@ -1,0 +1,213 @@
+"""Our CRDs at a real API server: applied again and again, shown by kubectl, and each of their rules kept.
+
+In: documents of every part that has a rule (those of tests/resources/test_cel.py), put into an object that is sound
+otherwise. The API server must accept and refuse exactly what our own decoder does, and say the rule's message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cluster.world.api import ApiError
+from cluster.world.apiserver import ApiServer
+from controller.manifests.crds import LOOKS, render_crds
+from edgefast.resources.backend import (
+    BackendEndpoint,
+    BackendSpec,
+    BackendTLS,
+    FQDNEndpoint,
+    IPEndpoint,
+)
+from edgefast.resources.decode import decode_documents
+from edgefast.resources.edgeproxy import ProxyAccessLog, ProxyClientAddress
+from edgefast.resources.edgeproxy_fleet import (
+    FleetDeployment,
+    FleetHPA,
+    FleetPDB,
+    FleetService,
+    FleetShutdown,
+)
+from edgefast.resources.kinds import EDGE_GROUP, KINDS
+from edgefast.resources.ratelimitfilter import (
+    RateLimitFilterSpec,
+    RateLimitHeaderMatch,
+    RateLimitSelector,
+    RateLimitSourceCIDR,
+)
+from edgefast.resources.rules_edge import BOOK
+from resources.test_cel import DOCUMENTS
+
+Document = dict[str, Any]
+Wrap = Callable[[Document], tuple[str, Document]]
+
+_FQDN = {"fqdn": {"hostname": "a.example", "port": 1}}
+
+
+def _proxy(field: str) -> Wrap:
+    return lambda part: ("EdgeProxy", {field: part})
+
+
+def _backend(**spec: Any) -> tuple[str, Document]:
+    return "Backend", {"endpoints": [_FQDN], **spec}
+
+
+def _selector(part: Document) -> tuple[str, Document]:
+    rule = {"clientSelectors": [part], "limit": {"requests": 1, "unit": "Hour"}}
+    return "RateLimitFilter", {"type": "Global", "global": {"rules": [rule]}}
+
+
+#: Part -> an object around it.
+WRAPS: dict[type, Wrap] = {
+    FleetDeployment: _proxy("deployment"),
+    FleetHPA: _proxy("hpa"),
+    FleetPDB: _proxy("pdb"),
+    FleetService: _proxy("service"),
+    FleetShutdown: _proxy("shutdown"),
+    ProxyClientAddress: _proxy("clientAddress"),
+    ProxyAccessLog: _proxy("accessLog"),
+    BackendEndpoint: lambda part: _backend(endpoints=[part]),
+    IPEndpoint: lambda part: _backend(endpoints=[{"ip": part}]),
+    FQDNEndpoint: lambda part: _backend(endpoints=[{"fqdn": part}]),
+    BackendTLS: lambda part: _backend(tls=part),
+    BackendSpec: lambda part: ("Backend", part),
+    RateLimitFilterSpec: lambda part: ("RateLimitFilter", part),
+    RateLimitHeaderMatch: lambda part: _selector({"headers": [part]}),
+    RateLimitSelector: _selector,
+    RateLimitSourceCIDR: lambda part: _selector({"sourceCIDR": part}),
+}
+
+
+def _object(struct: type, part: Document) -> Document:
+    kind, spec = WRAPS[struct](part)
+    return {
+        "apiVersion": f"{EDGE_GROUP}/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": "one", "namespace": "default"},
+        "spec": spec,
+    }
+
+
+def _refusal(apiserver: ApiServer, manifest: Document) -> str:
+    """What the API server says against an object, "" when it would take it; nothing is stored."""
+    path = apiserver.admin.path_of(manifest, collection=True)
+    try:
+        apiserver.admin.post(f"{path}?dryRun=All&fieldValidation=Strict", manifest)
+    except ApiError as error:
+        assert error.status in (400, 422), error
+        return error.message
+    return ""
+
+
+def test_every_part_with_a_rule_is_asked_about() -> None:
+    assert set(WRAPS) == {rule.struct for rule in BOOK.rules}
+
+
+@pytest.mark.parametrize("struct", WRAPS, ids=lambda struct: struct.__name__)
+def test_the_api_server_refuses_what_the_decoder_refuses(
+    apiserver: ApiServer, struct: type
+) -> None:
+    rules = [rule for rule in BOOK.rules if rule.struct is struct]
+    said: dict[str, int] = {rule.message: 0 for rule in rules}
+    accepted = 0
+    for part in DOCUMENTS[struct]:
+        manifest = _object(struct, part)
+        refusal = _refusal(apiserver, manifest)
+        decoded = decode_documents(json.dumps(manifest).encode(), "one.json")
+        assert bool(decoded.problems) == bool(refusal), (part, refusal, decoded.problems)
+        accepted += not refusal
+        for message in said:
+            said[message] += message in refusal
+    assert accepted, "every document is refused"
+    assert all(said.values()), said
+
+
+@pytest.mark.parametrize(
+    ("struct", "part", "words"),
+    [
+        (RateLimitHeaderMatch, {"name": "a", "value": "x", "typ": "Exact"}, "unknown field"),
+        (RateLimitHeaderMatch, {"name": "a b", "value": "x"}, "should match"),
+        (FleetDeployment, {"replicas": -1}, "should be greater than or equal to 0"),
+        (FleetDeployment, {"kind": "StatefulSet"}, "Unsupported value"),
+        (BackendSpec, {"endpoints": []}, "should have at least 1 items"),
+        (IPEndpoint, {"address": "10.0.0.1"}, "Required value"),
+        (FleetShutdown, {"drainTimeout": "soon"}, "should match"),
+    ],
+)
+def test_limits_of_single_fields_are_the_schema_s(
+    apiserver: ApiServer, struct: type, part: Document, words: str
+) -> None:
+    manifest = _object(struct, part)
+    assert words in _refusal(apiserver, manifest)
+    assert decode_documents(json.dumps(manifest).encode(), "one.json").problems
+
+
+def test_defaults_are_filled_in(apiserver: ApiServer) -> None:
+    namespace = apiserver.namespace("defaults")
+    manifest = _object(RateLimitSelector, {"headers": [{"name": "a", "value": "x"}]})
+    manifest["metadata"]["namespace"] = namespace
+    (made,) = apiserver.admin.apply(manifest)
+    rule = made["spec"]["global"]["rules"][0]
+    assert rule["clientSelectors"][0]["headers"] == [{"name": "a", "type": "Exact", "value": "x"}]
+    assert (rule["algorithm"], rule["shadow"]) == ("FixedWindow", False)
+
+
+def test_applied_again_they_do_not_change(apiserver: ApiServer) -> None:
+    first = apiserver.admin.apply(*render_crds(), manager="edgefast")
+    again = apiserver.admin.apply(*render_crds(), manager="edgefast")
+    assert [one["metadata"]["generation"] for one in again] == [
+        one["metadata"]["generation"] for one in first
+    ]
+    for one in again:
+        conditions = {c["type"]: c["status"] for c in one["status"]["conditions"]}
+        assert conditions["NamesAccepted"] == conditions["Established"] == "True"
+        assert "NonStructuralSchema" not in conditions
+
+
+def test_names_for_people(apiserver: ApiServer) -> None:
+    group = f"/apis/{EDGE_GROUP}/v1alpha1"
+    served = {one["kind"]: one for one in apiserver.admin.get(group)["resources"]}
+    for kind, looks in LOOKS.items():
+        one = served[kind]
+        assert one["name"] == KINDS[EDGE_GROUP, kind].plural
+        assert one["singularName"] == looks.singular
+        assert one["shortNames"] == list(looks.short)
+        assert one["categories"] == ["edge"]
+    short = [name for looks in LOOKS.values() for name in looks.short]
+    core = {
+        name
+        for one in apiserver.admin.get("/api/v1")["resources"]
+        for name in (*one.get("shortNames", ()), one["name"])
+    }
+    assert not core & set(short) and len(short) == len(set(short))
+
+
+def test_columns_show_what_there_is(apiserver: ApiServer) -> None:
+    namespace = apiserver.namespace("columns")
+    filled = [
+        ("EdgeProxy", {"mergeGateways": True, "deployment": {"replicas": 2}}, ["true", "2", ""]),
+        ("RateLimitFilter", _selector({"sourceCIDR": {"value": "10.0.0.0/8"}})[1], None),
+        ("Backend", {"endpoints": [_FQDN]}, ["a.example", "", ""]),
+    ]
+    for kind, spec, wanted in filled:
+        manifest = {
+            "apiVersion": f"{EDGE_GROUP}/v1alpha1",
+            "kind": kind,
+            "metadata": {"name": "one", "namespace": namespace},
+            "spec": spec,
+        }
+        apiserver.admin.apply(manifest)
+        connection = apiserver.admin._connect(10.0)
+        headers = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+        try:
+            connection.request("GET", apiserver.admin.path_of(manifest), headers=headers)
+            table = json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
+        titles = [one["name"] for one in table["columnDefinitions"]]
+        assert titles == ["Name", *(title for title, _, _ in LOOKS[kind].columns), "Age"]
+        cells = [str(cell or "").lower() for cell in table["rows"][0]["cells"][1:-1]]
+        assert cells == (wanted if wanted is not None else ["global", "1", "hour"])

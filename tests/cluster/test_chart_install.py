@@ -1,0 +1,327 @@
+"""An installation at a real API server: by helm, by `edgefast install`, upgraded, changed in mode, removed; and what it may do.
+
+In: the chart and its values. The API server accepts every object of every set of values; the controller's account may do what spec
+section 5 lists, where it says, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cluster.chart_hands import Hands
+from cluster.test_chart_template import VALUES
+from cluster.tools.missing import built
+from cluster.tools.versions import HELM_HOME
+from cluster.world.api import ApiError
+from cluster.world.apiserver import ApiServer
+from controller.manifests.generate import FOLDER
+from controller.manifests.load import load_install
+from controller.manifests.naming import Release
+from controller.manifests.rbac import CLUSTER, GROUPS, INFRA, OWN, TOKENS, WATCH, Group
+from controller.manifests.render import render_install
+
+SYSTEM = "edge-gateway-system"
+OWN_NAMESPACE = "config.edgeGateway.provider.orchestrator.deploy.type=GatewayNamespace"
+PROJECT = Path(__file__).parents[2]
+
+
+class Installer:
+    """helm and edgefast towards one API server."""
+
+    def __init__(self, apiserver: ApiServer, folder: Path) -> None:
+        self.apiserver = apiserver
+        self._folder = folder
+
+    def helm(self, *arguments: str, wrong: bool = False) -> str:
+        """Run helm; what it said."""
+        home = {
+            f"HELM_{name}_HOME": str(self._folder / name) for name in ("CACHE", "CONFIG", "DATA")
+        }
+        command = [built(HELM_HOME / "helm"), *arguments]
+        return self._run(command, {**home, "KUBECONFIG": str(self.apiserver.kubeconfig)}, wrong)
+
+    def edgefast(self, *arguments: str, wrong: bool = False, config: Path | None = None) -> str:
+        """Run `edgefast install|uninstall`; what it said."""
+        code = f"from controller.cli.{arguments[0]} import {arguments[0]} as main; main()"
+        command = [sys.executable, "-c", code, *arguments[1:]]
+        command += ["--kubeconfig", str(config or self.apiserver.kubeconfig)]
+        return self._run(command, dict(os.environ), wrong)
+
+    def _run(self, command: list[str], environment: dict[str, str], wrong: bool) -> str:
+        done = subprocess.run(
+            command,
+            env=environment,
+            cwd=PROJECT,
+            capture_output=True,
+            text=True,
+            timeout=90,
+            stdin=subprocess.DEVNULL,
+        )
+        assert (done.returncode != 0) == wrong, done.stdout + done.stderr
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.stdout + done.stderr
+
+    def release_objects(self, release: str, namespace: str) -> set[tuple[str, str]]:
+        """(kind, name) of everything labelled as a release's."""
+        selector = (
+            f"app.kubernetes.io/instance={release},gateway.edge.io/release-namespace={namespace}"
+        )
+        found = set()
+        for path in (
+            "/apis/apps/v1/deployments",
+            "/apis/batch/v1/jobs",
+            "/api/v1/services",
+            "/api/v1/configmaps",
+            "/api/v1/serviceaccounts",
+            "/apis/autoscaling/v2/horizontalpodautoscalers",
+            *(
+                f"/apis/rbac.authorization.k8s.io/v1/{kind}{what}"
+                for kind in ("", "cluster")
+                for what in ("roles", "rolebindings")
+            ),
+        ):
+            for one in self.apiserver.admin.items(path, labelSelector=selector):
+                found.add((path.rpartition("/")[2], one["metadata"]["name"]))
+        return found
+
+
+@pytest.fixture
+def installer(apiserver: ApiServer, tmp_path: Path) -> Iterator[Installer]:
+    """Tools of one test; the default release's namespace is there, and nothing of the release is left."""
+    made = Installer(apiserver, tmp_path)
+    if apiserver.admin.find(f"/api/v1/namespaces/{SYSTEM}") is None:
+        meta = {"name": SYSTEM}
+        apiserver.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    yield made
+    if f"edge-gateway\t{SYSTEM}" in made.helm("list", "-A").replace(" ", ""):
+        made.helm("uninstall", "edge-gateway", "-n", SYSTEM)
+    made.edgefast("uninstall")
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_api_server_takes_every_object(apiserver: ApiServer, name: str) -> None:
+    namespace = apiserver.namespace("chart")
+    for listed in ("team-a", "team-b"):
+        if apiserver.admin.find(f"/api/v1/namespaces/{listed}") is None:
+            meta = {"name": listed}
+            apiserver.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    values = yaml.safe_dump(VALUES[name]).encode()
+    made, problems = load_install(Release("one", namespace), [("values.yaml", values)])
+    assert made is not None, problems
+    for manifest in render_install(made, crds=False):
+        path = apiserver.admin.path_of(manifest, collection=True)
+        apiserver.admin.post(f"{path}?dryRun=All&fieldValidation=Strict", manifest)
+
+
+def test_helm_installs_upgrades_and_uninstalls(installer: Installer) -> None:
+    api = installer.apiserver.admin
+    common = ("edge-gateway", str(FOLDER), "-n", SYSTEM, "--timeout", "60s")
+    with Hands(installer.apiserver, SYSTEM) as hands:
+        installer.helm("install", *common)
+        assert hands.jobs == 1
+        names = installer.release_objects("edge-gateway", SYSTEM)
+        assert {
+            ("deployments", "edge-gateway"),
+            ("services", "edge-gateway"),
+            ("services", "edge-gateway-metrics-service"),
+            ("configmaps", "edge-gateway-config"),
+            ("serviceaccounts", "edge-gateway"),
+        } <= names
+        assert not [one for one in names if "certgen" in one[1]], "hooks that succeeded are removed"
+        assert ("clusterroles", "gateway-chart-cluster-infra-manager") not in names
+        installer.helm("upgrade", *common, "--set", OWN_NAMESPACE)
+        assert hands.jobs == 2
+    role = api.get(
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles/gateway-chart-cluster-infra-manager"
+    )
+    assert role["metadata"]["annotations"]["meta.helm.sh/release-name"] == "edge-gateway"
+    text = api.get(f"/api/v1/namespaces/{SYSTEM}/configmaps/edge-gateway-config")["data"]
+    config = yaml.safe_load(text["edge-gateway.yaml"])
+    assert config["provider"]["orchestrator"]["deploy"]["type"] == "GatewayNamespace"
+    with Hands(installer.apiserver, SYSTEM):
+        assert "managed by helm" in installer.edgefast("install", wrong=True)
+        assert "managed by helm" in installer.edgefast("uninstall", wrong=True)
+    installer.helm("uninstall", "edge-gateway", "-n", SYSTEM)
+    assert not installer.release_objects("edge-gateway", SYSTEM)
+
+
+def test_two_releases_of_helm_side_by_side(installer: Installer) -> None:
+    tenant = installer.apiserver.namespace("tenant")
+    with Hands(installer.apiserver, SYSTEM), Hands(installer.apiserver, tenant):
+        installer.helm("install", "edge-gateway", str(FOLDER), "-n", SYSTEM, "--set", OWN_NAMESPACE)
+        installer.helm("install", "marketing", str(FOLDER), "-n", tenant, "--set", OWN_NAMESPACE)
+        installer.helm("install", "edge-gateway", str(FOLDER), "-n", tenant)
+    names = installer.release_objects("marketing", tenant)
+    assert ("deployments", "marketing-edge-gateway") in names
+    assert ("clusterroles", f"{tenant}-marketing-gateway-chart-cluster-infra-manager") in names
+    installer.helm("uninstall", "marketing", "-n", tenant)
+    installer.helm("uninstall", "edge-gateway", "-n", tenant)
+    assert ("deployments", "edge-gateway") in installer.release_objects("edge-gateway", SYSTEM)
+
+
+def test_edgefast_installs_upgrades_changes_mode_and_uninstalls(
+    installer: Installer, tmp_path: Path
+) -> None:
+    with Hands(installer.apiserver, SYSTEM) as hands:
+        said = installer.edgefast("install", "--set", OWN_NAMESPACE)
+        assert "ready: GatewayClasses with spec.controllerName gateway.edge.io/" in said
+        first = installer.release_objects("edge-gateway", SYSTEM)
+        assert ("clusterroles", "gateway-chart-cluster-infra-manager") in first
+        assert not [one for one in first if "certgen" in one[1]]
+        (tmp_path / "v.yaml").write_text("hpa: {enabled: true}\n")
+        installer.edgefast("install", "-f", str(tmp_path / "v.yaml"))
+        assert hands.jobs == 2
+    second = installer.release_objects("edge-gateway", SYSTEM)
+    assert ("clusterroles", "gateway-chart-cluster-infra-manager") not in second
+    assert ("horizontalpodautoscalers", "edge-gateway") in second
+    foreign = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "mine", "namespace": SYSTEM},
+    }
+    installer.apiserver.admin.apply(foreign)
+    assert "removed: " in installer.edgefast("uninstall")
+    assert not installer.release_objects("edge-gateway", SYSTEM)
+    assert installer.apiserver.admin.find(f"/api/v1/namespaces/{SYSTEM}/configmaps/mine")
+    kinds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/edgeproxies.gateway.edge.io"
+    assert installer.apiserver.admin.find(kinds), "kinds stay: objects would go with them"
+
+
+def test_a_job_that_fails_stops_the_installation(installer: Installer) -> None:
+    with Hands(installer.apiserver, SYSTEM, fail_jobs=True):
+        said = installer.edgefast("install", wrong=True)
+    assert "the Job edge-gateway-certgen failed" in said
+    assert ("deployments", "edge-gateway") not in installer.release_objects("edge-gateway", SYSTEM)
+
+
+def test_who_may_not_install_is_told(installer: Installer) -> None:
+    namespace = installer.apiserver.namespace("nobody")
+    config = installer.apiserver.kubeconfig_for(f"{namespace}/nobody")
+    said = installer.edgefast("install", "-n", namespace, wrong=True, config=config)
+    assert "edgefast install: 403 Forbidden" in said
+
+
+# --- what the controller may do
+
+
+def _may(apiserver: ApiServer, account: str, namespace: str, what: dict[str, str]) -> bool:
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "metadata": {},
+        "spec": {
+            "user": f"system:serviceaccount:{account.replace('/', ':')}",
+            "resourceAttributes": {"namespace": namespace, **what},
+        },
+    }
+    return bool(apiserver.admin.create(review)["status"]["allowed"])
+
+
+def _asked(group: Group) -> Iterator[dict[str, str]]:
+    for grant in group.grants:
+        for name in grant.groups:
+            for full in grant.resources:
+                resource, _, part = full.partition("/")
+                for verb in grant.verbs:
+                    asked = {"group": name, "resource": resource, "verb": verb}
+                    if part:
+                        asked["subresource"] = part
+                    for named in (*grant.names, *(f"edge-gateway{s}" for s in grant.own_names)):
+                        asked["name"] = named
+                    yield asked
+
+
+@pytest.mark.parametrize(
+    ("mode", "inside", "elsewhere", "nowhere"),
+    [
+        ("defaults", (WATCH, OWN, INFRA, CLUSTER), (WATCH, CLUSTER), (TOKENS,)),
+        ("gateway-namespace", (WATCH, OWN, INFRA, TOKENS), (WATCH, INFRA), ()),
+        ("listed", (WATCH, OWN, INFRA, CLUSTER), (CLUSTER,), (TOKENS,)),
+        ("listed-gateway-namespace", (WATCH, OWN, INFRA, TOKENS), (TOKENS, CLUSTER), ()),
+        ("labelled-gateway-namespace", (WATCH, OWN, INFRA, TOKENS), (WATCH, INFRA), ()),
+    ],
+)
+def test_what_the_account_may_do_and_where(
+    apiserver: ApiServer,
+    mode: str,
+    inside: tuple[Group, ...],
+    elsewhere: tuple[Group, ...],
+    nowhere: tuple[Group, ...],
+) -> None:
+    """`inside` the controller's namespace, `elsewhere` in one that is not listed."""
+    namespace, other = apiserver.namespace("own"), apiserver.namespace("other")
+    values = yaml.safe_dump(VALUES[mode]).encode()
+    made, problems = load_install(Release("edge-gateway", namespace), [("values.yaml", values)])
+    assert made is not None, problems
+    roles = [one for one in render_install(made, crds=False) if "rbac" in one["apiVersion"]]
+    for listed in {one["metadata"].get("namespace", namespace) for one in roles}:
+        if apiserver.admin.find(f"/api/v1/namespaces/{listed}") is None:
+            meta = {"name": listed}
+            apiserver.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    apiserver.admin.apply(*roles)
+    account = f"{namespace}/edge-gateway"
+    lease = {"group": "coordination.k8s.io", "resource": "leases", "verb": "create"}
+    deadline = time.monotonic() + 15
+    # The authorizer learns of bindings through watches of its own.
+    while not all(
+        _may(apiserver, account, namespace, asked) for group in inside for asked in _asked(group)
+    ):
+        assert time.monotonic() < deadline, mode
+        time.sleep(0.05)
+    for group in elsewhere:
+        for asked in _asked(group):
+            assert _may(apiserver, account, other, asked), (group.name, asked)
+    for group in nowhere:
+        for asked in _asked(group):
+            assert not _may(apiserver, account, namespace, asked), (group.name, asked)
+    granted = {json.dumps(asked) for group in elsewhere for asked in _asked(group)}
+    for group in GROUPS:
+        for asked in _asked(group):
+            if json.dumps(asked) not in granted and "name" not in asked:
+                allowed = _may(apiserver, account, other, asked)
+                assert allowed == (
+                    group in (CLUSTER, TOKENS) and asked["verb"] in _cluster_wide(mode, group)
+                ), (group.name, asked)
+    assert not _may(apiserver, account, other, lease)
+    for asked in (
+        {"group": "", "resource": "secrets", "verb": "create"},
+        {"group": "", "resource": "pods", "subresource": "exec", "verb": "create"},
+        {"group": "rbac.authorization.k8s.io", "resource": "roles", "verb": "create"},
+        {"group": "gateway.networking.k8s.io", "resource": "httproutes", "verb": "patch"},
+        {"group": "", "resource": "serviceaccounts", "subresource": "token", "verb": "create"},
+    ):
+        assert not _may(apiserver, account, other, asked), asked
+
+
+def _cluster_wide(mode: str, group: Group) -> set[str]:
+    if group is TOKENS and "gateway-namespace" not in mode:
+        return set()
+    return {verb for grant in group.grants for verb in grant.verbs}
+
+
+def test_an_account_of_another_release_may_nothing_here(apiserver: ApiServer) -> None:
+    first, second = apiserver.namespace("first"), apiserver.namespace("second")
+    for namespace in (first, second):
+        made, _ = load_install(Release("edge-gateway", namespace))
+        assert made is not None
+        apiserver.admin.apply(
+            *(one for one in render_install(made, crds=False) if "rbac" in one["apiVersion"])
+        )
+    secrets = {"group": "", "resource": "secrets", "verb": "patch"}
+    deadline = time.monotonic() + 15
+    while not _may(apiserver, f"{first}/edge-gateway", first, secrets):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not _may(apiserver, f"{first}/edge-gateway", second, secrets)
+    assert not _may(apiserver, f"{first}/default", first, secrets)
+    with pytest.raises(ApiError):
+        apiserver.accounts.api_for(f"{second}/edge-gateway").get(f"/api/v1/namespaces/{first}/pods")

@@ -1,0 +1,101 @@
+"""The commands for a cluster in README.md and docs/kubernetes.md are run, in order, in a real cluster; outputs are compared.
+
+In: blocks marked `sh cluster`. Variables live on from block to block. helm, kubectl and curl are what a reader has; curl runs outside the node,
+where clients are. The kinds of the Gateway API come from the module of the same version instead of the network: nothing else changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cluster.tools.crds import gateway_api_crds
+from cluster.tools.missing import MissingTool, built
+from cluster.tools.versions import GATEWAY_API, HELM_HOME
+from cluster.world.world import World
+from project.test_readme import ROOT, Block, expect, read_blocks
+
+pytestmark = pytest.mark.timeout(300)
+
+RELEASES = "https://github.com/kubernetes-sigs/gateway-api/releases/download"
+SYSTEM = "edge-gateway-system"
+#: What is left when a block has failed.
+_TIDY = f"""
+kubectl delete --ignore-not-found --wait=false -f examples/kubernetes/quickstart.yaml
+helm uninstall --ignore-not-found edge-gateway --namespace {SYSTEM}
+kubectl delete --ignore-not-found --wait=false namespace {SYSTEM}
+"""
+
+
+class Reader:
+    """A shell that somebody types the blocks of a page into."""
+
+    def __init__(self, world: World, folder: Path) -> None:
+        crds = folder / "gateway-api.json"
+        # The channel that the world has: it cannot be changed in place.
+        found = gateway_api_crds("experimental")
+        items = [one for one in found if one["kind"] == "CustomResourceDefinition"]
+        crds.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+        self._files = {f"{RELEASES}/{GATEWAY_API}/standard-install.yaml": str(crds)}
+        self._state = folder / "variables"
+        self._state.write_text("")
+        if shutil.which("kubectl") is None:
+            raise MissingTool("kubectl", "run the commands of the README")
+        home = {f"HELM_{name}_HOME": str(folder / name) for name in ("CACHE", "CONFIG", "DATA")}
+        path = f"{HELM_HOME}{os.pathsep}{os.environ['PATH']}"
+        built(HELM_HOME / "helm")
+        self._environment = {
+            "PATH": path,
+            "HOME": str(folder),
+            "KUBECONFIG": str(world.kubeconfig),
+            **home,
+        }
+        self._curl = (
+            f'curl() {{ nsenter --net=/run/netns/{world.network.client} curl --max-time 10 "$@"; }}'
+        )
+
+    def type(self, block: Block) -> None:
+        """Run a block; it must succeed and print what the page shows."""
+        script = block.script
+        for there, here in self._files.items():
+            script = script.replace(there, here)
+        whole = f"source {self._state}\n{self._curl}\n{script}\ndeclare -p address > {self._state} 2>/dev/null || true\n"
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", whole],
+            cwd=ROOT,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=200,
+        )
+        shown = f"{script}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert done.returncode == 0, shown
+        if block.output is not None:
+            assert expect(block.output).fullmatch(done.stdout), shown
+
+
+@pytest.fixture
+def reader(world: World, tmp_path: Path) -> Iterator[Reader]:
+    """A reader in a cluster without our namespace, which is gone again afterwards."""
+    world.admin.wait_gone(f"/api/v1/namespaces/{SYSTEM}", 60)
+    made = Reader(world, tmp_path)
+    try:
+        yield made
+    finally:
+        made.type(Block(_TIDY, None))
+        world.admin.wait_gone(f"/api/v1/namespaces/{SYSTEM}", 60)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/kubernetes.md"])
+def test_commands_for_a_cluster_do_what_they_show(reader: Reader, page: str) -> None:
+    blocks = read_blocks((ROOT / page).read_text(), "cluster")
+    assert len(blocks) >= 2
+    for block in blocks:
+        reader.type(block)

@@ -1,0 +1,160 @@
+"""Restarts, leaders and signals: one replica writes, nothing is written twice, proxies notice nothing."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from cluster.controllerbench import Bench, wait_for
+from cluster.world.apiserver import ApiServer
+from wire.harness.ports import free_port
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture
+def bench(apiserver: ApiServer) -> Iterator[Bench]:
+    quick = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
+    with Bench(apiserver, leaderElection=quick) as made:
+        made.add_class()
+        made.port, made.fleet_name = made.bring_up()
+        made.add_backend("web", made.add_origin("one").port)
+        made.add_route("r", host="a.example.com")
+        made.expect(made.port, (200, "one"), host="a.example.com")
+        made.expect_condition("HTTPRoute", "r", "Accepted", "True")
+        made.expect_condition("Gateway", "gw", "Programmed", "True")
+        yield made
+
+
+def versions(bench: Bench) -> list[str]:
+    found = [("HTTPRoute", "r"), ("Gateway", "gw"), ("GatewayClass", bench.gateway_class)]
+    return [bench.get(*one)["metadata"]["resourceVersion"] for one in found]
+
+
+def settle(bench: Bench) -> list[str]:
+    """Return the resource versions once nothing has been written for a while."""
+    seen, since = versions(bench), time.monotonic()
+    while time.monotonic() - since < 5:
+        time.sleep(0.1)
+        now = versions(bench)
+        if now != seen:
+            seen, since = now, time.monotonic()
+    return seen
+
+
+def lease(bench: Bench) -> str:
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{bench.namespace}/leases"
+    (found,) = bench.api.items(path)
+    holder: str = found["spec"].get("holderIdentity") or ""
+    return holder
+
+
+def test_a_restart_writes_nothing_and_proxies_go_on(bench: Bench) -> None:
+    before = settle(bench)
+    address = bench.controller.find(r"serving xds=(\S+)")
+    assert bench.controller.stop() == 0
+    assert lease(bench) == ""  # given back: nobody has to wait for it
+    text = bench.controller.text()
+    assert "stopping" in text and "ended" in text and "Traceback" not in text
+    assert bench.request(bench.port, host="a.example.com") == (200, "one")
+    bench.controller = bench.start_controller("controller-0", xds=address)
+    wait_for("it leads", lambda: bench.metric("leader") == 1)
+    # The proxy is back, with what it has: nothing is sent but the end of the batch.
+    wait_for("the proxy is back", lambda: bench.metric("acks_total") >= 1)
+    assert bench.metric("pushed_resources_total") == 0
+    assert settle(bench) == before
+    assert bench.metric("status_writes_total") == 0
+    assert bench.metric("infra_deleted_total") == 0
+    bench.add_route("r2", host="b.example.com")
+    bench.expect(bench.port, (200, "one"), host="b.example.com")
+    bench.expect_condition("HTTPRoute", "r2", "Accepted", "True")
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP])
+def test_another_replica_takes_over(bench: Bench, how: signal.Signals) -> None:
+    second = bench.start_controller("controller-1")
+    first = bench.controller
+    assert bench.metric("leader", controller=second) == 0
+    settle(bench)
+    writes = bench.metric("status_writes_total")
+    assert bench.metric("status_writes_total", controller=second) == 0
+    assert writes > 0
+    if how == signal.SIGSTOP:
+        first.process.send_signal(how)
+    else:
+        first.stop(how)
+    try:
+        wait_for("the other one leads", lambda: bench.metric("leader", controller=second) == 1)
+        bench.controller = second
+        bench.add_route("bad", backend="nothing")
+        bench.expect_condition("HTTPRoute", "bad", "ResolvedRefs", "False")
+        assert lease(bench).startswith("controller-1_")
+    finally:
+        if how == signal.SIGSTOP:
+            first.process.send_signal(signal.SIGCONT)
+    if how == signal.SIGSTOP:
+        # It has slept through the end of its lease: it writes nothing any more.
+        wait_for("it knows", lambda: bench.metric("leader", controller=first) == 0)
+        assert bench.metric("status_writes_total", controller=first) == writes
+
+
+def test_followers_watch_serve_and_relay(bench: Bench) -> None:
+    """A proxy of a follower counts for the statuses that the leader writes."""
+    port = free_port()
+    bench.controller.stop()
+    bench.controller = bench.start_controller("controller-1", relay=f"127.0.0.1:{port}")
+    wait_for("it leads", lambda: bench.metric("leader") == 1)
+    second = bench.start_controller("controller-2", "127.0.0.2", relay=f"127.0.0.2:{port}")
+    gateway, fleet = bench.add_gateway("far"), bench.fleet("far")
+    bench.give_address(fleet)
+    bench.set_pods(fleet, f"{fleet}-0")
+    bench.expect_condition("Gateway", "far", "Programmed", "False", "Pending")
+    bench.start_proxy(fleet, server=second.find(r"serving xds=(\S+)"))
+    bench.expect_condition("Gateway", "far", "Programmed", "True")
+    bench.add_route("far", host="far.example.com", gateway="far")
+    bench.expect_condition("HTTPRoute", "far", "Accepted", "True")
+    assert bench.request(gateway, host="far.example.com") == (200, "one")
+    assert bench.metric("status_writes_total", controller=second) == 0
+    _, fleets = bench.ask(bench.controller, "admin", "/fleets")
+    (seen,) = [one for one in fleets if one["fleet"].endswith(fleet)]
+    assert [one["via"] for one in seen["nodes"]] == ["controller-2_127.0.0.2"]
+
+
+def test_a_configuration_is_followed_and_a_bad_one_refused(bench: Bench) -> None:
+    bench.config.write_text("kind: EdgeGateway\ngateway: {controllerNam: x}\n")
+    bench.controller.find(r"configuration refused.*(edge-gateway\.yaml:\d+)")
+    bench.add_route("r4", host="d.example.com")
+    bench.expect(bench.port, (200, "one"), host="d.example.com")
+    assert bench.metric("config_problems") > 0
+    name = f"{bench.controller_name}-new"
+    bench.write_config(gateway={"controllerName": name})
+    bench.controller.find(r"(all rooms begin anew)")
+    other = bench.gateway_class
+    # The class is another controller's now; under its new name ours is served again.
+    bench.api.delete(bench.path("GatewayClass", other))
+    bench.controller_name = name
+    bench.add_class()
+    bench.expect_condition("GatewayClass", other, "Accepted", "True")
+    bench.expect_condition("HTTPRoute", "r4", "Accepted", "True")
+
+
+def test_no_secret_is_logged_or_dumped(bench: Bench) -> None:
+    keys = []
+    for name in ("edge-gateway", "edge-gateway-ca", f"{bench.fleet_name}-xds"):
+        folder = bench.folder / name
+        folder.mkdir()
+        bench.save_secret(name, folder)
+        keys.append((folder / "tls.key").read_text().splitlines()[1])
+    bench.ask(bench.controller, "admin", "/log-level?level=debug", "POST")
+    bench.add_route("r5", host="e.example.com")
+    bench.expect(bench.port, (200, "one"), host="e.example.com")
+    key = f"{bench.namespace}/{bench.fleet_name}"
+    seen = [
+        str(bench.ask(bench.controller, "admin", path))
+        for path in ("/dump", f"/dump?fleet={key}", "/fleets")
+    ]
+    seen += [one.text() for one in bench.processes]
+    assert all(key not in text and "PRIVATE KEY" not in text for key in keys for text in seen)

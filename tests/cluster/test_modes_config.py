@@ -1,0 +1,158 @@
+"""The configuration in a cluster: edits of the ConfigMap, sound ones and others; restarts; another mode by helm.
+
+A sound edit counts without a restart. One with a mistake is refused with file and line, and the one before it stays, for
+the process that runs; the next process would not start with it, so a rollout stops there and the old pod serves on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from cluster.installed import (
+    Installed,
+    application,
+    backend_of,
+    edge_proxy,
+    fleet_of,
+    gateway,
+    installed,
+    route,
+)
+from cluster.world.waiting import wait_until
+from cluster.world.world import World
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def release(world: World) -> Iterator[Installed]:
+    """A release with a class named as its namespace."""
+    with installed(world) as made:
+        made.admin.apply(
+            edge_proxy(made.namespace, "edge"),
+            made.gateway_class(made.namespace, (made.namespace, "edge")),
+        )
+        yield made
+
+
+@pytest.fixture(scope="module")
+def app(world: World) -> str:
+    """A namespace with a backend."""
+    return application(world)
+
+
+def test_edits_of_the_configuration(release: Installed, app: str) -> None:
+    """Valid: picked up. Wrong: refused with its line, told in an Event. Restarted: applied."""
+    api, name = release.admin, release.namespace
+    api.apply(gateway(app, "eg", name), route(app, "web", "eg"))
+    address = release.address(app, "eg")
+    release.wait_status(address, "any.example")
+    pod = release.controller_pod()["metadata"]
+    config = yaml.safe_load(_text(release))
+
+    with release.world.client.load(f"http://{address}", ["any.example"], rate=20) as answers:
+        # Sound: the namespace of the Gateway is watched no more, while the controller runs on.
+        selector = {"matchLabels": {"edge.example/config": "yes"}}
+        watch = {"type": "NamespaceSelector", "namespaceSelector": selector}
+        provider = {"type": "Orchestrator", "orchestrator": {"watch": watch}}
+        labelled = {"metadata": {"labels": {"edge.example/config": "yes"}}}
+        api.patch(f"/api/v1/namespaces/{app}", labelled)
+        other = application(release.world, "other")
+        release.edit_config(yaml.safe_dump({**config, "provider": provider}))
+        wait_until(lambda: "configuration changed" in release.controller_log(), 60)
+        api.apply(gateway(other, "eg", name))
+        api.apply(route(app, "more", "eg", ["more.example"], path="/more"))
+        release.wait_route(app, "more")
+        assert release.wait_status(address, "more.example", path="/more")
+        path = f"/apis/gateway.networking.k8s.io/v1/namespaces/{other}/gateways/eg"
+        assert not api.get(path)["status"].get("addresses")
+
+        # Wrong in line 3: said so, and what was before stays.
+        first = {name: config.pop(name) for name in ("apiVersion", "kind")}
+        rest = {**config, "provider": provider}
+        wrong = f"{yaml.safe_dump(first)}loging: {{level: debug}}\n{yaml.safe_dump(rest)}"
+        release.edit_config(wrong)
+        wait_until(lambda: "configuration refused" in release.controller_log(), 60)
+        (said,) = [
+            one for one in release.controller_log().splitlines() if "configuration refused" in one
+        ]
+        assert "/etc/edge-gateway/edge-gateway.yaml:3" in said
+        assert '"loging"' in said or "loging" in said
+        event = _event(release)
+        assert ":3" in event["note"]
+        api.apply(route(app, "later", "eg", ["later.example"], path="/later"))
+        release.wait_status(address, "later.example", path="/later")
+        assert not api.get(path)["status"].get("addresses")
+
+        # A new process does not start with it; the rollout waits and the old one goes on.
+        release.world.workloads.restart(release.namespace, release.release.base)
+        wait_until(lambda: _crashed(release), 90)
+        api.apply(route(app, "still", "eg", ["still.example"], path="/still"))
+        release.wait_status(address, "still.example", path="/still")
+
+        # Sound again, and as at the start: the restart that waits applies it, other namespaces count again.
+        release.edit_config(yaml.safe_dump({**first, **config}))
+        release.world.workloads.wait_rollout(release.namespace, release.release.base, 150)
+        assert release.controller_pod()["metadata"]["name"] != pod["name"]
+        assert release.address(other, "eg") != address
+        answers.wait_more(20)
+    assert not answers.unexpected(200)
+
+
+def test_the_name_of_the_controller_changes_without_helm(release: Installed, app: str) -> None:
+    """What decides which classes are served is taken in by a new start inside the pod."""
+    api = release.admin
+    config = yaml.safe_load(_text(release))
+    before = release.controller
+    renamed = f"{before}-two"
+    config["gateway"]["controllerName"] = renamed
+    spec = {**release.gateway_class("x")["spec"], "controllerName": renamed}
+    second = {**release.gateway_class(f"{release.namespace}-two"), "spec": spec}
+    api.apply(second, gateway(app, "two", f"{release.namespace}-two"), route(app, "two", "two"))
+    release.edit_config(yaml.safe_dump(config))
+    try:
+        release.world.workloads.wait_rollout(release.namespace, release.release.base)
+        address = release.address(app, "two")
+        assert backend_of(release.wait_status(address, "any.example")) == app
+    finally:
+        api.remove(gateway(app, "two", ""))
+        path = f"/api/v1/namespaces/{release.namespace}/services/{fleet_of(f'{app}/two')}"
+        api.wait_gone(path, 60)
+        api.remove(second)
+        release.edit_config(_replace(config, before))
+        api.apply(gateway(app, "again", release.namespace))
+        release.address(app, "again")
+
+
+def _replace(config: dict[str, object], name: str) -> str:
+    return yaml.safe_dump({**config, "gateway": {"controllerName": name}})
+
+
+def _text(release: Installed) -> str:
+    path = f"/api/v1/namespaces/{release.namespace}/configmaps/{release.release.config}"
+    return str(release.admin.get(path)["data"]["edge-gateway.yaml"])
+
+
+def _event(release: Installed) -> dict[str, str]:
+    path = f"/apis/events.k8s.io/v1/namespaces/{release.namespace}/events"
+    found: list[dict[str, str]] = []
+
+    def is_told() -> bool:
+        found[:] = [
+            one for one in release.admin.items(path) if one["reason"] == "ConfigurationRefused"
+        ]
+        return bool(found)
+
+    wait_until(is_told, 30)
+    return found[0]
+
+
+def _crashed(release: Installed) -> bool:
+    """Whether the newest pod of the controller has ended and said where the mistake is."""
+    pod = release.controller_pod()
+    statuses = pod["status"].get("containerStatuses") or []
+    named = "/etc/edge-gateway/edge-gateway.yaml:3" in release.controller_log()
+    return named and any("terminated" in {**one["state"], **one["lastState"]} for one in statuses)

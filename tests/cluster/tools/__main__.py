@@ -1,0 +1,36 @@
+"""`python -m cluster.tools [NAME...]`: build and fetch what the cluster tests need and what is not there yet.
+
+In: names of programs, none for all but the conformance suite. Out: nothing when all is there; progress otherwise.
+Must never: need the network, or Go, once everything is there.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from cluster.tools.build import PROGRAMS, build
+from cluster.tools.crds import gateway_api_crds
+from cluster.tools.missing import MissingTool
+from cluster.world.box import build_box
+
+_LATER = ("conformance",)
+
+
+@click.command()
+@click.argument("names", nargs=-1, type=click.Choice([*PROGRAMS]))
+def main(names: tuple[str, ...]) -> None:
+    """Build NAMES, or all that every test needs."""
+    try:
+        build(names or [name for name in PROGRAMS if name not in _LATER], click.echo)
+        for channel in ("experimental", "standard"):
+            gateway_api_crds(channel)
+        build_box()
+    except (MissingTool, RuntimeError) as error:
+        click.echo(f"cluster tools: {error}", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

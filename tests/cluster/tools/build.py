@@ -1,0 +1,115 @@
+"""Building the Go programs that the cluster tests run: `python -m cluster.tools [NAME...]`.
+
+In: names of PROGRAMS; none means those every test needs. Out: programs in the cache folder, built once per version from the
+go.mod files beside this one, whose go.sum files pin every module. Needs Go 1.26 or newer, and minutes the first time.
+Must never: build what is there, or leave half a program: it is moved into place when it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster.tools.missing import MissingTool
+from cluster.tools.versions import (
+    GATEWAY_API_HOME,
+    HELM_HOME,
+    KUBERNETES,
+    KUBERNETES_HOME,
+)
+
+MODULES = Path(__file__).parent / "gomod"
+GO_VERSION = (1, 26)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """One program: where it comes from, where it goes."""
+
+    module: str  # folder of MODULES
+    package: str
+    target: Path
+    test: bool = False  # `go test -c` instead of `go build`
+    flags: str = "-s -w"  # of the linker
+
+
+def _kubernetes(name: str) -> Program:
+    # Without the version a server calls itself v0.0.0-master.
+    version = f"-X k8s.io/component-base/version.gitVersion={KUBERNETES}"
+    return Program(
+        module="kubernetes",
+        package=f"k8s.io/kubernetes/cmd/{name}",
+        target=KUBERNETES_HOME / name,
+        flags=f"-s -w {version}",
+    )
+
+
+#: Every program; the order lets later ones use what earlier ones have compiled.
+PROGRAMS: dict[str, Program] = {
+    **{
+        name: _kubernetes(name)
+        for name in ("kube-apiserver", "kube-controller-manager", "kube-proxy")
+    },
+    "echo-basic": Program(
+        module="conformance",
+        package="sigs.k8s.io/gateway-api/conformance/echo-basic",
+        target=GATEWAY_API_HOME / "echo-basic",
+    ),
+    "helm": Program(module="helm", package="helm.sh/helm/v4/cmd/helm", target=HELM_HOME / "helm"),
+    "conformance": Program(
+        module="conformance", package=".", target=GATEWAY_API_HOME / "conformance.test", test=True
+    ),
+}
+
+
+def build(names: Iterable[str], say: Say) -> None:
+    """Build what is not there yet; MissingTool without Go, RuntimeError with its output when a build fails."""
+    for name in names:
+        program = PROGRAMS[name]
+        if program.target.exists():
+            continue
+        go = find_go(f"build {name}")
+        say(f"{name}: building {program.target} (minutes, once per version)")
+        began = time.monotonic()
+        _build(go, program)
+        say(f"{name}: built in {time.monotonic() - began:.0f} s")
+
+
+def find_go(purpose: str) -> str:
+    """Return the path of a Go that is new enough."""
+    wanted = ".".join(map(str, GO_VERSION))
+    go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
+    if go is None:
+        raise MissingTool(f"go ({wanted} or newer, https://go.dev/dl)", purpose)
+    said = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True).stdout
+    found = re.match(r"go(\d+)\.(\d+)", said)
+    if found is None or (int(found[1]), int(found[2])) < GO_VERSION:
+        raise MissingTool(f"go {wanted} or newer (here is {said.strip()})", purpose)
+    return go
+
+
+def _build(go: str, program: Program) -> None:
+    program.target.parent.mkdir(parents=True, exist_ok=True)
+    part = program.target.with_suffix(f".{os.getpid()}")
+    verb = ["test", "-c"] if program.test else ["build"]
+    command = [go, *verb, "-trimpath", "-ldflags", program.flags, "-o", str(part), program.package]
+    done = subprocess.run(
+        ["nice", "-n", "10", *command],
+        cwd=MODULES / program.module,
+        env={**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode:
+        part.unlink(missing_ok=True)
+        raise RuntimeError(f"{' '.join(command)}:\n{done.stdout}")
+    part.replace(program.target)

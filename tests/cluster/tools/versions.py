@@ -1,0 +1,23 @@
+"""Versions of everything the cluster tests build, and where each build is kept.
+
+In: nothing but EDGEFAST_CLUSTER_CACHE, a folder to use instead of ~/.cache/edgefast-cluster.
+Out: one folder per version, so that a new version never meets an old build.
+Must never: name a version in two places; the go.mod files beside this one are checked against it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+KUBERNETES = "v1.36.3"
+GATEWAY_API = "v1.6.3"
+HELM = "v4.3.1"
+
+CACHE = Path(
+    os.environ.get("EDGEFAST_CLUSTER_CACHE") or Path.home() / ".cache" / "edgefast-cluster"
+)
+
+KUBERNETES_HOME = CACHE / f"kubernetes-{KUBERNETES}"
+GATEWAY_API_HOME = CACHE / f"gateway-api-{GATEWAY_API}"
+HELM_HOME = CACHE / f"helm-{HELM}"

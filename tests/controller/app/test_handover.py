@@ -1,0 +1,187 @@
+"""Handover: tables first, then fleets, then statuses; what proxies answer reaches statuses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from controller.handover import Handover
+from controller.pipeline import Outcome, Pipeline
+from controller.push.fleets import Ack, Fleets
+from controller.status.board import Board
+from controller.status.writer import Writer
+from edgefast import ir
+from edgefast.problem import ObjectRef
+from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.snapshot import Snapshot
+from edgefast.translate.settings import FleetState, Settings
+from edgefast.xds.refusals import Refused
+from tests.controller.status.said import OURS
+from tests.translate import world
+
+pytestmark = pytest.mark.pure
+
+ROUTE, GATEWAY = ("HTTPRoute", "default", "r0"), ("Gateway", "default", "gw")
+
+
+class Infra:
+    """Takes what is wanted; sees the pods it is told to."""
+
+    def __init__(self) -> None:
+        self.wanted: Mapping[str, Any] = {}
+        self.pods: tuple[str, ...] = ()
+        self.fleet = ""
+        self.keep: set[str] = set()
+
+    def render(self, fleets: Iterable[ir.Infra]) -> Mapping[str, Sequence[Any]]:
+        return {f"{one.namespace}/{one.name}": () for one in fleets}
+
+    def want(self, fleets: Mapping[str, Sequence[Any]], keep: Iterable[str]) -> None:
+        self.wanted = fleets
+
+    def states(self) -> Sequence[FleetState]:
+        return (FleetState(name=self.fleet, ready=self.pods, addresses=("192.0.2.1",)),)
+
+    def kept(self, outcome: Outcome) -> set[str]:
+        return self.keep
+
+
+class Room:
+    """Handover with the real push and status rooms, and the API server's answers in `server`."""
+
+    def __init__(self) -> None:
+        self.fleets, self.infra, self.board = Fleets("me"), Infra(), Board(OURS)
+        self.nacks: list[str] = []
+        self.marked: set[Any] = set()
+        self.writer = Writer(self.board, None, None, lambda: False)  # type: ignore[arg-type]
+        self.writer.mark = self.marked.update  # type: ignore[method-assign]
+        self.handover = Handover(
+            self.fleets, self.infra, self.board, self.writer, self.nacks.append
+        )
+        self.objects = Snapshot.of(
+            [world.gateway_class(), world.gateway(), world.service("web"), world.route(0)]
+        )
+        self.pipeline = Pipeline(self, self.settings, self.handover)
+
+    async def ready(self) -> None:
+        """Everything is read."""
+
+    def snapshot(self) -> Snapshot:
+        return self.objects
+
+    def settings(self) -> Settings:
+        return Settings(standalone=False, fleets=tuple(self.infra.states()))
+
+    async def run(self) -> str:
+        """Run the pipeline once; returns the key of the fleet."""
+        await self.pipeline._run_once()
+        return next(iter(self.fleets.names()), "")
+
+    def verdict(self, ref: Any) -> dict[str, str]:
+        """Return the conditions that could be written now."""
+        fields = self.board.judge(ref, {}, 1e9, "2026-01-01T00:00:00Z").fields or {}
+        entries = fields.get("parents") or [fields]
+        return {one["type"]: one["status"] for one in entries[0].get("conditions", ())}
+
+
+def run(scenario: Callable[[Room], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(20):
+            await scenario(Room())
+
+    asyncio.run(main())
+
+
+async def answer(room: Room, key: str, node: str, version: str, *refused: Refused) -> None:
+    """A proxy says what it serves; waits until that has been gathered."""
+    room.fleets.tell(room.fleets.find(key), node, version, refused)
+    await asyncio.sleep(0.01)
+
+
+def test_tables_fleets_and_statuses() -> None:
+    async def scenario(room: Room) -> None:
+        key = await room.run()
+        assert key == f"edge-gateway-system/{key.partition('/')[2]}"
+        assert set(room.infra.wanted) == {key}
+        assert {ROUTE, GATEWAY} <= room.marked
+        assert room.handover.first.is_set()
+        assert room.verdict(ROUTE)["Accepted"] == "True"  # no proxies: nothing to wait for
+
+    run(scenario)
+
+
+def test_good_news_waits_for_the_answer() -> None:
+    async def scenario(room: Room) -> None:
+        key = await room.run()
+        room.infra.fleet, room.infra.pods = key.partition("/")[2], ("pod",)
+        room.objects = room.objects.replace([world.route(1)])
+        await room.run()
+        route = ("HTTPRoute", "default", "r1")
+        assert "Accepted" not in room.verdict(route)
+        assert room.verdict(GATEWAY)["Programmed"] == "False"
+        room.marked.clear()
+        await answer(room, key, "pod", room.fleets.version(key))
+        assert {route, GATEWAY} <= room.marked
+        assert room.verdict(route)["Accepted"] == "True"
+        assert room.verdict(GATEWAY)["Programmed"] == "True"
+
+    run(scenario)
+
+
+def test_what_a_proxy_refuses_is_told_to_whom_it_concerns() -> None:
+    async def scenario(room: Room) -> None:
+        key = await room.run()
+        room.infra.fleet, room.infra.pods = key.partition("/")[2], ("pod",)
+        name = "default/gw/http/h0.example.com"
+        version = room.fleets.version(key)
+        refused = Refused("virtual_host", name, "no memory")
+        await answer(room, key, "pod", version, refused)
+        assert room.nacks == ["virtual_host"]
+        assert room.verdict(ROUTE)["Programmed"] == "False"
+        await answer(room, key, "pod", version, refused)
+        assert room.nacks == ["virtual_host"]  # once, not with every answer
+        await answer(room, key, "pod", version)
+        assert "Programmed" not in room.verdict(ROUTE)
+
+    run(scenario)
+
+
+def test_a_fleet_that_is_gone_is_removed_unless_it_is_kept() -> None:
+    async def scenario(room: Room) -> None:
+        key = await room.run()
+        gateway = ObjectRef("Gateway", "default", "gw", GATEWAY_GROUP)
+        room.objects = room.objects.replace(removed=[gateway])
+        room.infra.keep = {key}
+        await room.run()
+        assert room.fleets.names() == (key,)
+        assert room.infra.wanted == {}
+        room.infra.keep = set()
+        await room.run()
+        assert room.fleets.names() == ()
+
+    run(scenario)
+
+
+def test_many_answers_are_gathered() -> None:
+    async def scenario(room: Room) -> None:
+        key = await room.run()
+        looks = 0
+        look_at = room.handover.look_at
+
+        def count(keys: Iterable[str]) -> None:
+            nonlocal looks
+            looks += 1
+            look_at(keys)
+
+        room.handover.look_at = count  # type: ignore[method-assign]
+        fleet = room.fleets.find(key)
+        for index in range(1000):
+            room.fleets.tell(fleet, f"pod-{index}", "v", ())
+        await asyncio.sleep(0.05)
+        assert looks == 1
+        assert room.fleets.acks(key)["pod-999"] == Ack("v", (), True, "me")
+
+    run(scenario)

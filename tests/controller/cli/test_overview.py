@@ -1,0 +1,92 @@
+"""make_overview: what statuses say, each bad condition once, nothing of what nobody has said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.cli.overview import Problem, make_overview
+
+pytestmark = pytest.mark.pure
+
+
+def condition(type_: str, status: str, reason: str = "R", message: str = "m") -> dict[str, Any]:
+    return {"type": type_, "status": status, "reason": reason, "message": message}
+
+
+GATEWAY: dict[str, Any] = {
+    "metadata": {"name": "gw", "namespace": "shop"},
+    "spec": {
+        "gatewayClassName": "edge",
+        "listeners": [
+            {"name": "http", "port": 80, "protocol": "HTTP"},
+            {"name": "tls", "port": 443, "protocol": "HTTPS", "hostname": "a.example.com"},
+        ],
+    },
+    "status": {
+        "addresses": [{"type": "IPAddress", "value": "192.0.2.1"}],
+        "conditions": [condition("Accepted", "True"), condition("Programmed", "False", "Invalid")],
+        "listeners": [
+            {"name": "http", "attachedRoutes": 3, "conditions": [condition("Programmed", "True")]},
+            {
+                "name": "tls",
+                "attachedRoutes": 0,
+                "conditions": [condition("Conflicted", "True", "HostnameConflict", "taken")],
+            },
+        ],
+    },
+}
+
+
+def test_rows() -> None:
+    made = make_overview([], [GATEWAY], [])
+    assert made.gateways == (("shop/gw", "edge", "192.0.2.1", "True", "False"),)
+    assert made.listeners == (
+        ("shop/gw", "http", "80", "HTTP", "*", "3", "True"),
+        ("shop/gw", "tls", "443", "HTTPS", "a.example.com", "0", "-"),
+    )
+    assert made.problems == (
+        Problem("Gateway shop/gw", "Programmed", "Invalid", "m"),
+        Problem("Gateway shop/gw listener tls", "Conflicted", "HostnameConflict", "taken"),
+    )
+
+
+def test_routes_have_a_row_for_each_parent() -> None:
+    route = {
+        "metadata": {"name": "r", "namespace": "shop"},
+        "spec": {"hostnames": ["a.example.com", "b.example.com"]},
+        "status": {
+            "parents": [
+                {
+                    "parentRef": {"name": "gw", "namespace": "infra", "sectionName": "http"},
+                    "conditions": [condition("Accepted", "True")],
+                },
+                {
+                    "parentRef": {"name": "other", "port": 81},
+                    "conditions": [condition("Accepted", "False", "NoMatchingParent", "no")],
+                },
+            ]
+        },
+    }
+    made = make_overview([], [], [route])
+    hosts = "a.example.com,b.example.com"
+    assert made.routes == (
+        ("shop/r", hosts, "infra/gw#http", "True", "-"),
+        ("shop/r", hosts, "other:81", "False", "-"),
+    )
+    assert [one.object for one in made.problems] == ["HTTPRoute shop/r at other:81"]
+
+
+def test_what_nobody_has_looked_at_is_no_verdict() -> None:
+    pending = condition("Accepted", "Unknown", "Pending", "Waiting for controller")
+    gateway_class = {
+        "metadata": {"name": "edge"},
+        "spec": {"controllerName": "example.com/x"},
+        "status": {"conditions": [pending]},
+    }
+    bare = {"metadata": {"name": "r", "namespace": "shop"}, "spec": {}}
+    made = make_overview([gateway_class], [], [bare])
+    assert made.classes == (("edge", "example.com/x", "-"),)
+    assert made.routes == (("shop/r", "*", "-", "-", "-"),)
+    assert [one.reason for one in made.problems] == ["Pending"]

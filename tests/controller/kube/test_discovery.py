@@ -1,0 +1,160 @@
+"""Discovery: versions, kinds that are missing for a moment, and an annotation that may not be shown."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from aiohttp import web
+
+from controller.kube.discovery import Discovery
+from controller.kube.errors import ApiError
+from controller.kube.pace import Pace
+from edgefast.resources.kinds import EDGE_GROUP, KINDS
+from edgefast.resources.reference import GATEWAY_GROUP
+
+from .script import failure, run, scripted
+
+QUICK = Pace(absent_after=0.02, gone_after=0.05)
+ALL = {
+    (info.group, version): {one.plural for one in KINDS.values() if version in one.versions}
+    for info in KINDS.values()
+    for version in info.versions
+    if info.group in (GATEWAY_GROUP, EDGE_GROUP)
+}
+
+
+class Server:
+    def __init__(self) -> None:
+        self.served = {key: set(plurals) for key, plurals in ALL.items()}
+        self.ready = 200
+        self.crd = 200
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        parts = request.path.strip("/").split("/")
+        if parts == ["readyz"]:
+            return web.Response(status=self.ready, text="ok")
+        if "customresourcedefinitions" in parts:
+            if self.crd != 200:
+                return failure(self.crd, "No")
+            assert "PartialObjectMetadata" in request.headers["Accept"]
+            notes = {"gateway.networking.k8s.io/bundle-version": "v1.6.3"}
+            return web.json_response({"metadata": {"annotations": notes}})
+        if len(parts) == 2:
+            versions = [version for group, version in self.served if group == parts[1]]
+            if not versions:
+                return failure(404, "NotFound")
+            return web.json_response({"versions": [{"version": one} for one in versions]})
+        plurals = self.served.get((parts[1], parts[2]))
+        if plurals is None:
+            return failure(404, "NotFound")
+        listed = [{"name": one} for one in plurals] + [{"name": f"{one}/status"} for one in plurals]
+        return web.json_response({"resources": listed})
+
+    def without(self, plural: str) -> None:
+        for plurals in self.served.values():
+            plurals.discard(plural)
+
+
+def test_the_newest_version_is_taken() -> None:
+    server = Server()
+
+    async def test() -> None:
+        async with scripted(server.serve) as kube:
+            found = await Discovery(kube, QUICK).look()
+            assert found.apis["HTTPRoute"].version == "v1" and not found.missing
+            assert found.apis["EdgeProxy"].version == "v1alpha1"
+            assert found.bundle_version == "v1.6.3"
+            del server.served[GATEWAY_GROUP, "v1"]
+            discovery = Discovery(kube, QUICK)
+            await discovery.look()
+            await asyncio.sleep(QUICK.absent_after)
+            found = await discovery.look()
+            assert found.apis["HTTPRoute"].version == "v1beta1"
+            assert found.apis["BackendTLSPolicy"].version == "v1alpha3"
+            assert found.missing == {"ListenerSet"}
+
+    run(test())
+
+
+def test_a_kind_never_seen_is_missing_when_two_looks_agree() -> None:
+    server = Server()
+    server.without("backends")
+
+    async def test() -> None:
+        async with scripted(server.serve) as kube:
+            discovery = Discovery(kube, QUICK)
+            first = await discovery.look()
+            assert first.undecided == {"Backend"} and not first.missing
+            await asyncio.sleep(QUICK.absent_after)
+            second = await discovery.look()
+            assert second.missing == {"Backend"} and not second.undecided
+            server.served[EDGE_GROUP, "v1alpha1"].add("backends")
+            third = await discovery.look()
+            assert "Backend" in third.apis and not third.missing
+
+    run(test())
+
+
+def test_a_server_that_is_starting_is_not_believed() -> None:
+    server = Server()
+    server.served.clear()
+    server.ready = 500
+
+    async def test() -> None:
+        async with scripted(server.serve) as kube:
+            discovery = Discovery(kube, QUICK)
+            for _ in range(3):
+                found = await discovery.look()
+                assert "Gateway" in found.undecided and not found.missing
+                await asyncio.sleep(QUICK.absent_after)
+            server.ready = 403  # it does not tell: then two looks have to do
+            await discovery.look()
+            await asyncio.sleep(QUICK.absent_after)
+            assert "Gateway" in (await discovery.look()).missing
+
+    run(test())
+
+
+def test_a_kind_once_seen_is_gone_after_a_while_only() -> None:
+    server = Server()
+
+    async def test() -> None:
+        async with scripted(server.serve) as kube:
+            discovery = Discovery(kube, QUICK)
+            await discovery.look()
+            server.without("gateways")
+            found = await discovery.look()
+            assert "Gateway" in found.apis and not found.missing
+            await asyncio.sleep(QUICK.gone_after)
+            found = await discovery.look()
+            assert found.missing == {"Gateway"} and "Gateway" not in found.apis
+
+    run(test())
+
+
+def test_the_release_is_unknown_without_permission_and_stays_in_an_outage() -> None:
+    server = Server()
+
+    async def test() -> None:
+        async with scripted(server.serve) as kube:
+            discovery = Discovery(kube, QUICK)
+            assert (await discovery.look()).bundle_version == "v1.6.3"
+            server.crd = 500
+            assert (await discovery.look()).bundle_version == "v1.6.3"
+            server.crd = 403
+            assert (await discovery.look()).bundle_version == ""
+
+    run(test())
+
+
+def test_no_answer_is_no_discovery() -> None:
+    async def serve(request: web.Request) -> web.StreamResponse:
+        return failure(503, "ServiceUnavailable")
+
+    async def test() -> None:
+        async with scripted(serve) as kube:
+            with pytest.raises(ApiError):
+                await Discovery(kube, QUICK).look()
+
+    run(test())

@@ -1,0 +1,164 @@
+"""Store: identity, objects that cannot be read, changes that are held back. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from controller.kube.reflector import Item
+from controller.kube.store import Source, Store
+from edgefast.problem import ObjectRef
+from edgefast.resources.reference import GATEWAY_GROUP
+
+
+class Told:
+    def __init__(self) -> None:
+        self.changes = 0
+        self.statuses: list[str] = []
+        self.store = Store(self.on_change, lambda ref: self.statuses.append(ref.name))
+        self.source = Source(released=True)
+
+    def on_change(self) -> None:
+        self.changes += 1
+
+    def put(self, kind: str, raw: Any, source: Source | None = None) -> None:
+        text = raw if isinstance(raw, bytes) else json.dumps(raw).encode()
+        meta = json.loads(text)["metadata"]
+        item = Item(
+            meta.get("namespace", ""), meta["name"], meta["resourceVersion"], msgspec.Raw(text)
+        )
+        self.store.put(source or self.source, kind, item)
+
+
+def route(name: str = "r", version: int = 1, **more: Any) -> dict[str, Any]:
+    meta = {"name": name, "namespace": "ns", "resourceVersion": str(version), "uid": "u"}
+    return {
+        "apiVersion": f"{GATEWAY_GROUP}/v1",
+        "kind": "HTTPRoute",
+        "metadata": {**meta, "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"parentRefs": [{"name": "g"}], "rules": [{}]},
+        **more,
+    }
+
+
+REF = ObjectRef("HTTPRoute", "ns", "r", GATEWAY_GROUP)
+
+
+def test_what_nobody_reads_changes_nothing() -> None:
+    told = Told()
+    told.put("HTTPRoute", route())
+    before = told.store.snapshot()
+    assert told.changes == 1 and told.statuses == ["r"]
+    new = route(version=2, status={"parents": []})
+    new["metadata"]["managedFields"] = [{"manager": "x"}]
+    new["metadata"]["annotations"] = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+    told.put("HTTPRoute", new)
+    assert told.changes == 1 and told.statuses == ["r", "r"]
+    assert told.store.snapshot() is before
+    present = told.store.present(REF)
+    assert present is not None
+    assert (present.resource_version, present.generation, present.uid) == ("2", 1, "u")
+    assert json.loads(present.status) == {"parents": []}
+    told.put("HTTPRoute", {**new, "metadata": {**new["metadata"], "resourceVersion": "3"}})
+    assert told.statuses == ["r", "r"]  # the same status
+    assert told.store.counts["HTTPRoute"] == 1
+
+
+def test_a_change_back_before_the_next_snapshot_is_a_change_of_nothing() -> None:
+    told = Told()
+    told.put("HTTPRoute", route())
+    before = told.store.snapshot()
+    told.put("HTTPRoute", route(version=2, spec={"hostnames": ["a.example.com"]}))
+    told.put("HTTPRoute", route(version=3))
+    assert told.store.snapshot() is before
+    told.store.delete(told.source, "HTTPRoute", "ns", "r")
+    assert told.store.present(REF) is None
+    told.put("HTTPRoute", route(version=4))
+    assert told.store.snapshot().http_routes["ns", "r"] is before.http_routes["ns", "r"]
+    assert told.store.counts["HTTPRoute"] == 1
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"rules": 7},
+        {"rules": [{"matches": [{"path": {"value": []}}]}]},
+        {"parentRefs": [{}]},
+        "text",
+        None,
+    ],
+    ids=str,
+)
+def test_a_bad_object_leaves_its_last_good_version_and_the_others(spec: Any) -> None:
+    told = Told()
+    told.put("HTTPRoute", route())
+    good = told.store.snapshot().http_routes["ns", "r"]
+    told.put("HTTPRoute", route(version=2, spec=spec))
+    told.put("HTTPRoute", route("never", 3, spec=spec))
+    told.put("HTTPRoute", route("other", 4))
+    snapshot = told.store.snapshot()
+    assert snapshot.http_routes.keys() == {("ns", "r"), ("ns", "other")}
+    assert snapshot.http_routes["ns", "r"] is good
+    assert told.store.problems.keys() == {("HTTPRoute", "ns", "r"), ("HTTPRoute", "ns", "never")}
+    assert told.store.refused["HTTPRoute"] == 2
+    told.put("HTTPRoute", route("never", 5))
+    told.store.delete(told.source, "HTTPRoute", "ns", "r")
+    assert not told.store.problems
+    assert told.store.snapshot().http_routes.keys() == {("ns", "never"), ("ns", "other")}
+
+
+def test_fields_of_a_newer_api_are_passed_over() -> None:
+    told = Told()
+    spec = {"parentRefs": [{"name": "g", "new": 1}], "newer": {"x": 1}, "rules": [{"newest": [1]}]}
+    told.put("HTTPRoute", route(spec=spec))
+    found = told.store.snapshot().http_routes["ns", "r"]
+    assert found.spec.parent_refs[0].name == "g" and not told.store.problems
+
+
+def test_a_secret_that_cannot_be_read_shows_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    told = Told()
+    meta = {"name": "s", "namespace": "ns", "resourceVersion": "1"}
+    told.put("Secret", {"metadata": meta, "data": {"password": "hunter2!"}})
+    told.put("Secret", {"metadata": {**meta, "name": "t"}, "data": {"password": 31337}})
+    assert len(told.store.problems) == 2
+    shown = caplog.text + "".join(told.store.problems.values())
+    assert "hunter2" not in shown and "31337" not in shown
+
+
+def test_a_source_joins_as_a_whole() -> None:
+    told = Told()
+    joining = Source()
+    told.put("HTTPRoute", route("a"), joining)
+    told.put("HTTPRoute", route("b", 2), joining)
+    told.store.delete(joining, "HTTPRoute", "ns", "b")
+    assert not told.changes and not told.store.snapshot().http_routes
+    told.store.release(joining)
+    assert told.changes == 1
+    assert told.store.snapshot().http_routes.keys() == {("ns", "a")}
+    told.put("HTTPRoute", route("c", 3), joining)
+    assert told.changes == 2 and ("ns", "c") in told.store.snapshot().http_routes
+
+
+def test_a_namespace_that_was_only_implied_is_counted_when_it_comes() -> None:
+    told = Told()
+    told.put("HTTPRoute", route())
+    assert ("", "ns") in told.store.snapshot().namespaces
+    meta = {"name": "ns", "uid": "u", "resourceVersion": "1"}
+    told.put("Namespace", {"metadata": meta})
+    told.put("Namespace", {"metadata": {**meta, "resourceVersion": "2"}})
+    assert told.store.counts["Namespace"] == 1 and told.changes == 2
+    told.put("Namespace", {"metadata": {**meta, "labels": {"a": "b"}}})
+    assert told.store.snapshot().namespaces["", "ns"].metadata.labels["a"] == "b"
+    told.store.delete(told.source, "Namespace", "", "ns")
+    assert "a" not in told.store.snapshot().namespaces["", "ns"].metadata.labels
+    assert told.store.counts["Namespace"] == 0
+
+
+def test_twenty_thousand_objects() -> None:
+    told = Told()
+    for at in range(20_000):
+        told.put("HTTPRoute", route(f"r{at}", at + 1))
+    assert len(told.store.snapshot().http_routes) == told.store.counts["HTTPRoute"] == 20_000

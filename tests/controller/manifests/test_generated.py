@@ -1,0 +1,84 @@
+"""Generated files are what the models make today, and the chart's values are those of the models."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from controller.manifests.crds import LOOKS, render_crds
+from controller.manifests.defaults import default_values
+from controller.manifests.generate import FOLDER, generated, main
+from controller.manifests.values import ChartValues
+from edgefast import __version__
+from edgefast.resources.schema import OWN_KINDS, json_schema
+from edgefast.resources.shape import Shape, shape_of
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize("path", generated(), ids=lambda path: path.name)
+def test_committed_is_generated(path: Path) -> None:
+    assert path.read_text() == generated()[path], "python -m controller.manifests.generate --write"
+
+
+def test_nothing_is_left_over() -> None:
+    assert {path.name for path in (FOLDER / "crds").iterdir()} == {
+        path.name for path in generated() if path.parent.name == "crds"
+    }
+
+
+def test_a_stale_file_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert not capsys.readouterr().err
+
+
+def test_every_kind_of_ours_has_a_crd_with_its_schema() -> None:
+    crds = {one["spec"]["names"]["kind"]: one["spec"] for one in render_crds()}
+    assert set(crds) == set(LOOKS) == set(OWN_KINDS) - {"EdgeGateway"}
+    for kind, spec in crds.items():
+        (version,) = spec["versions"]
+        assert version["schema"]["openAPIV3Schema"] == json_schema(kind)
+        assert spec["names"]["categories"] == ["edge"]
+
+
+def test_values_yaml_says_the_defaults() -> None:
+    text = (FOLDER / "values.yaml").read_text()
+    assert yaml.safe_load(text) == default_values()
+    names = set(_names(shape_of(ChartValues)))
+    assert names <= set(re.findall(r"^\s*(?:# )?(\w+):", text, re.M))
+
+
+def _names(shape: Shape) -> list[str]:
+    found = []
+    for field in shape.fields:
+        found.append(field.name)
+        if field.shape.kind == "struct" and field.name != "edgeGateway":
+            found += _names(field.shape)
+    return found
+
+
+def test_the_schema_is_closed() -> None:
+    schema = json.loads((FOLDER / "values.schema.json").read_text())
+
+    def visit(node: object, path: str) -> int:
+        count = 0
+        if isinstance(node, dict):
+            if "properties" in node:
+                assert node["additionalProperties"] is False, path
+                count += 1
+            count += sum(visit(value, f"{path}/{key}") for key, value in node.items())
+        return count
+
+    assert visit(schema, "") > 20
+    config = schema["properties"]["config"]["properties"]["edgeGateway"]
+    assert set(config["properties"]) == set(json_schema("EdgeGateway")["properties"])
+
+
+def test_one_version_everywhere() -> None:
+    chart = yaml.safe_load((FOLDER / "Chart.yaml").read_text())
+    assert chart["name"] == "gateway-chart"
+    assert chart["version"] == chart["appVersion"] == __version__

@@ -1,0 +1,135 @@
+"""Acks: one of each node, the best one, and never more than there is room for."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.push.ack import Ack, Acks, merge
+from controller.push.fleets import Fleets
+from controller.push.limits import GONE_NODES, NODES
+from controller.push.refusal import Refused
+from tests.controller.push.loopback import FLEET, shards_of
+
+pytestmark = pytest.mark.pure
+
+
+def test_what_is_known_is_no_news() -> None:
+    acks = Acks()
+    assert acks.put("a", Ack("1"))
+    assert not acks.put("a", Ack("1"))
+    assert acks.put("a", Ack("2"))
+    assert acks.get("a") == Ack("2") and acks.get("b") is None
+
+
+def test_of_those_that_are_gone_the_oldest_are_forgotten() -> None:
+    acks = Acks()
+    acks.put("here", Ack("1"))
+    for i in range(GONE_NODES + 10):
+        acks.put(f"n{i}", Ack("1"))
+        acks.put(f"n{i}", Ack("1", connected=False))
+    nodes = dict(acks.items())
+    assert len(nodes) == GONE_NODES + 1
+    assert "here" in nodes and "n9" not in nodes and "n10" in nodes
+    # Coming back makes room again.
+    acks.put("n10", Ack("1"))
+    acks.put("n-new", Ack("1", connected=False))
+    assert "n11" in dict(acks.items())
+
+
+def test_nodes_are_bounded() -> None:
+    acks = Acks()
+    for i in range(NODES + 5):
+        acks.put(str(i), Ack("1"))
+    assert len(dict(acks.items())) == NODES
+    assert acks.put("0", Ack("2"))
+
+
+def test_the_best_of_several_controllers() -> None:
+    one, two = Acks(), Acks()
+    one.put("moved", Ack("old", connected=False, via="one"))
+    two.put("moved", Ack("", via="two"))
+    one.put("both", Ack("old", via="one"))
+    two.put("both", Ack("now", via="two"))
+    one.put("same", Ack("now", via="one"))
+    two.put("same", Ack("now", via="two"))
+    one.put("mine", Ack("now", via="one"))
+    merged = merge((one, two), "now")
+    assert {node: ack.via for node, ack in merged.items()} == {
+        "moved": "two",
+        "both": "two",
+        "same": "one",
+        "mine": "one",
+    }
+
+
+class Stream:
+    """A follower that remembers."""
+
+    def __init__(self) -> None:
+        self.woken = 0
+        self.ended: list[Refused] = []
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    def end(self, refused: Refused) -> None:
+        self.ended.append(refused)
+
+
+def test_streams_are_woken_when_the_table_is_another_one() -> None:
+    fleets = Fleets("me")
+    assert fleets.publish(FLEET, shards_of({"a": "1"}))
+    fleet, stream = fleets.find(FLEET), Stream()
+    fleets.follow(fleet, "n", stream)
+    assert not fleets.publish(FLEET, shards_of({"a": "1"}))
+    assert stream.woken == 0
+    fleets.publish(FLEET, shards_of({"a": "2"}))
+    assert stream.woken == 1
+    assert fleets.version(FLEET) == shards_of({"a": "2"}).version
+    assert fleets.names() == (FLEET,)
+
+
+def test_a_fleet_of_the_same_name_is_another_fleet() -> None:
+    fleets = Fleets("me")
+    fleets.publish(FLEET, shards_of({"a": "1"}))
+    fleet, stream = fleets.find(FLEET), Stream()
+    fleets.follow(fleet, "n", stream)
+    fleets.tell(fleet, "n", "v", ())
+    fleets.remove(FLEET)
+    assert [one.cause for one in stream.ended] == ["removed"]
+    fleets.publish(FLEET, shards_of({"a": "1"}))
+    heard: list[str] = []
+    fleets.on_ack = heard.append
+    fleets.tell(fleet, "n", "w", ())
+    fleets.leave(fleet, "n", stream)
+    assert fleets.acks(FLEET) == {} and heard == []
+    with pytest.raises(Refused, match="removed"):
+        fleets.follow(fleet, "n", stream)
+
+
+def test_a_fleet_is_known_by_namespace_and_name() -> None:
+    with pytest.raises(ValueError, match="NAMESPACE/NAME"):
+        Fleets().publish("edge-a", shards_of({}))
+    with pytest.raises(Refused) as error:
+        Fleets().find(FLEET)
+    assert error.value.status == "PERMISSION_DENIED"
+    Fleets().remove(FLEET)
+
+
+def test_reports_of_other_controllers() -> None:
+    fleets = Fleets("me")
+    heard: list[str] = []
+    fleets.on_ack = heard.append
+    first = fleets.open_report("other")
+    fleets.hear(first, FLEET, "n", Ack("1", via="other"))
+    assert fleets.acks(FLEET) == {}  # the table is not here yet
+    fleets.publish(FLEET, shards_of({"a": "1"}))
+    assert fleets.acks(FLEET)["n"].via == "other"
+    again = fleets.open_report("other")
+    assert fleets.acks(FLEET) == {}
+    fleets.hear(again, FLEET, "n", Ack("2", via="other"))
+    fleets.close_report("other", first)  # the older call ends late
+    assert fleets.acks(FLEET)["n"].version == "2"
+    fleets.close_report("other", again)
+    assert fleets.acks(FLEET) == {}
+    assert heard == [FLEET] * 4

@@ -1,0 +1,186 @@
+"""hold_status: good news waits for the data plane, bad news does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.status.hold import OPEN, Gate, hold_conditions, hold_status
+from controller.status.progress import Reach
+from tests.controller.status.said import OURS, condition, entry
+
+pytestmark = pytest.mark.pure
+
+SHUT = Gate(open=False, reach=Reach(2))
+
+
+def good(type_: str = "Accepted", generation: int = 2) -> dict[str, Any]:
+    return condition(type_, "True", observedGeneration=generation)
+
+
+def bad(type_: str = "ResolvedRefs", generation: int = 2) -> dict[str, Any]:
+    return condition(type_, "False", observedGeneration=generation)
+
+
+@pytest.mark.parametrize(
+    ("present", "wanted", "said"),
+    [
+        ([], [good()], []),
+        ([good(generation=1)], [good()], [good(generation=1)]),
+        ([good(generation=1)], [bad("Accepted")], [bad("Accepted")]),
+        ([bad("Accepted", 1)], [good()], [bad("Accepted", 1)]),
+        ([], [good(), bad()], [bad()]),
+        ([good(generation=1)], [good(), bad()], [good(generation=1), bad()]),
+        # A bad condition that is over goes when the tables that end it are there.
+        ([bad("BackendsAvailable", 1)], [good()], [bad("BackendsAvailable", 1)]),
+        # Types of which True is bad.
+        ([], [condition("PartiallyInvalid")], [condition("PartiallyInvalid")]),
+        # A good condition that is no longer said goes at once.
+        ([good("Other", 1)], [bad("Accepted")], [bad("Accepted")]),
+    ],
+)
+def test_while_the_tables_are_on_their_way(present: Any, wanted: Any, said: Any) -> None:
+    assert hold_conditions(present, wanted, open_=False) == said
+    assert hold_conditions(present, wanted, open_=True) == wanted
+
+
+def hold_route(gates: Any, present: Any, *parents: Any) -> Any:
+    return hold_status(
+        "HTTPRoute", "default", "r", {"parents": present}, {"parents": list(parents)}, gates, OURS
+    )["parents"]
+
+
+def test_each_parent_waits_for_its_own_fleet() -> None:
+    gates = lambda kind, namespace, name: SHUT if name == "slow" else OPEN  # noqa: E731
+    slow, fast = hold_route(gates, [], entry("slow"), entry("fast"))
+    assert (slow["conditions"], fast["conditions"]) == ([], [condition("Accepted")])
+
+
+def test_a_listener_set_is_a_parent_of_its_own() -> None:
+    gates = lambda kind, namespace, name: SHUT if kind == "ListenerSet" else OPEN  # noqa: E731
+    held = hold_route(gates, [], entry("one", kind="ListenerSet"), entry("one"))
+    assert [one["conditions"] for one in held] == [[], [condition("Accepted")]]
+
+
+def test_what_another_controller_said_of_a_parent_is_not_taken_for_ours() -> None:
+    present = [entry("gw", "other/one")]
+    (held,) = hold_route(lambda *_: SHUT, present, entry("gw", OURS, good()))
+    assert held["conditions"] == []
+
+
+def test_what_proxies_refuse_is_told_on_the_route() -> None:
+    gate = Gate(refused=("pod-a: virtual_host x: bad regex",))
+    (held,) = hold_route(lambda *_: gate, [], entry("gw", OURS, good()))
+    assert held["conditions"][0] == good()
+    told = held["conditions"][1]
+    assert (told["type"], told["status"], told["reason"]) == (
+        "Programmed",
+        "False",
+        "RefusedByProxies",
+    )
+    assert "pod-a" in told["message"] and told["observedGeneration"] == 2
+
+
+def hold_gateway(gate: Gate, present: Any = (), wanted: Any = None, listener: Any = ()) -> Any:
+    wanted = wanted or good("Programmed")
+    return hold_status(
+        "Gateway",
+        "default",
+        "gw",
+        {"conditions": list(present), "listeners": list(listener)},
+        {
+            "conditions": [good(), wanted],
+            "listeners": [
+                {"name": "http", "attachedRoutes": 0, "conditions": [good("Programmed")]}
+            ],
+        },
+        lambda *_: gate,
+        OURS,
+    )
+
+
+def test_a_gateway_is_accepted_at_once_and_programmed_when_its_proxies_have_it() -> None:
+    held = hold_gateway(SHUT)
+    assert held["conditions"][0] == good()
+    for one in (held["conditions"][1], held["listeners"][0]["conditions"][0]):
+        assert (one["status"], one["reason"]) == ("False", "Pending")
+    held = hold_gateway(Gate(reach=Reach(3)))
+    assert held["conditions"][1]["status"] == "True"
+    assert held["conditions"][1]["message"].endswith("3/3 proxies at version 2")
+    assert held["listeners"][0]["conditions"] == [good("Programmed")]
+
+
+def test_programmed_does_not_flip_back_for_a_new_generation() -> None:
+    before = good("Programmed", 1)
+    held = hold_gateway(SHUT, [before], listener=[{"name": "http", "conditions": [before]}])
+    assert held["conditions"][1] == before
+    assert held["listeners"][0]["conditions"] == [before]
+
+
+def test_a_straggler_is_named() -> None:
+    held = hold_gateway(Gate(reach=Reach(3, ("pod-x",))))
+    assert held["conditions"][1]["status"] == "True"
+    assert held["conditions"][1]["message"].endswith("2/3 proxies at version 2, behind: pod-x")
+
+
+def test_many_stragglers_are_counted() -> None:
+    names = tuple(f"p{i}" for i in range(9))
+    said = hold_gateway(Gate(reach=Reach(10, names)))["conditions"][1]["message"]
+    assert said.endswith("1/10 proxies at version 2, behind: p0, p1, p2, p3, p4 and 4 more")
+
+
+def test_what_translate_calls_false_stays_false() -> None:
+    wanted = bad("Programmed")
+    assert hold_gateway(OPEN, wanted=wanted)["conditions"][1] == wanted
+    assert hold_gateway(SHUT, wanted=wanted)["conditions"][1] == wanted
+
+
+def test_a_refused_listener_is_not_programmed() -> None:
+    held = hold_gateway(Gate(refused=("listener http: pod-a: listener d/gw/http: no",)))
+    assert "refused by proxies" in held["conditions"][1]["message"]
+    assert held["listeners"][0]["conditions"][0]["reason"] == "Invalid"
+    held = hold_gateway(Gate(refused=("listener other: pod-a: no",)))
+    assert held["listeners"][0]["conditions"][0]["status"] == "True"
+
+
+def hold_set(gate: Gate, present: Any = None) -> Any:
+    return hold_status(
+        "ListenerSet",
+        "team",
+        "more",
+        present or {},
+        {
+            "conditions": [good(), good("Programmed")],
+            "listeners": [
+                {"name": "http", "attachedRoutes": 0, "conditions": [good("Programmed")]}
+            ],
+        },
+        lambda *_: gate,
+        OURS,
+    )
+
+
+def test_a_listener_set_waits_as_its_gateway_does() -> None:
+    held = hold_set(SHUT)
+    assert held["conditions"][0] == good()
+    for one in (held["conditions"][1], held["listeners"][0]["conditions"][0]):
+        assert (one["status"], one["reason"]) == ("False", "Pending")
+    held = hold_set(OPEN)
+    assert held["conditions"] == [good(), good("Programmed")]
+    assert held["listeners"][0]["conditions"] == [good("Programmed")]
+    before = good("Programmed", 1)
+    listener = {"name": "http", "conditions": [before]}
+    held = hold_set(SHUT, {"conditions": [before], "listeners": [listener]})
+    assert held["conditions"][1] == before
+    assert held["listeners"][0]["conditions"] == [before]
+
+
+def test_a_refused_listener_of_a_set_is_told_from_others_of_its_name() -> None:
+    refused = hold_set(Gate(refused=("listener team/more/http: pod-a: no",)))
+    assert refused["listeners"][0]["conditions"][0]["reason"] == "Invalid"
+    for other in ("http", "team/else/http"):
+        held = hold_set(Gate(refused=(f"listener {other}: pod-a: no",)))
+        assert held["listeners"][0]["conditions"] == [good("Programmed")]
+    held = hold_gateway(Gate(refused=("listener team/more/http: pod-a: no",)))
+    assert held["listeners"][0]["conditions"][0]["status"] == "True"

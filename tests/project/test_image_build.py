@@ -1,0 +1,127 @@
+"""Both images are built from the Dockerfile as `make image` does it, and start: as their user, with what each alone needs.
+
+In: a base made by debootstrap and given as a build argument; buildah in place of a container engine. Needs root and a network.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgefast import __version__
+from examples.ports import Ports
+from examples.running import get
+
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(2400)]
+
+ROOT = Path(__file__).parents[2]
+STORE = ROOT / "build" / "image"
+BUILDAH = ["buildah", "--storage-driver", "vfs", "--root", f"{STORE}/storage"]
+BUILDAH += ["--runroot", f"{STORE}/run"]
+
+
+def _buildah(*arguments: str, wrong: bool = False) -> str:
+    done = subprocess.run([*BUILDAH, *arguments], capture_output=True, text=True, timeout=300)
+    assert (done.returncode != 0) == wrong, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def images() -> dict[str, dict[str, Any]]:
+    """The configuration of each image, by name."""
+    done = subprocess.run(
+        [".ci/image"], cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {}
+    for name in ("edgefast", "edgefast-controller"):
+        with tarfile.open(STORE / f"{name}.tar") as archive:
+            (manifest,) = json.load(archive.extractfile("manifest.json"))  # type: ignore[arg-type]
+            assert manifest["RepoTags"] == [f"localhost/{name}:{__version__}"]
+            found[name] = json.load(archive.extractfile(manifest["Config"]))["config"]  # type: ignore[arg-type]
+    return found
+
+
+@pytest.fixture(params=["edgefast", "edgefast-controller"])
+def container(images: dict[str, Any], request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
+    """(image, container) of each image in turn."""
+    made = _buildah("from", request.param).strip()
+    yield request.param, made
+    _buildah("rm", made)
+
+
+def _run(container: str, *command: str, wrong: bool = False, options: tuple[str, ...] = ()) -> str:
+    where = ("--isolation", "chroot", "--network", "host", *options)
+    return _buildah("run", *where, container, "--", *command, wrong=wrong)
+
+
+def test_configuration(images: dict[str, dict[str, Any]]) -> None:
+    for name, config in images.items():
+        assert config["User"] == "65532:65532"
+        assert config["Entrypoint"] == [name]
+        assert not [one for one in config["Env"] if "PIP" in one or "http" in one.lower()]
+
+
+def test_what_is_inside(container: tuple[str, str]) -> None:
+    """The version, the modules that a target needs, no installer and none of the builder's settings."""
+    image, made = container
+    assert f"{image} {__version__}" in _run(made, image, "version")
+    assert _run(made, "id", "-u").strip() == "65532"
+    assert "grpc" in _run(made, "python3", "-c", "import grpc; print(grpc.__name__)")
+    _run(made, "python3", "-c", "import kubernetes_asyncio", wrong=image == "edgefast")
+    _run(made, "python3", "-m", "pip", "--version", wrong=True)
+    _run(made, "sh", "-c", "test -e /etc/pip.conf -o -e /wheels -o -e /src", wrong=True)
+    _run(made, "gcc", "--version", wrong=True)
+
+
+def test_the_proxy_serves(images: dict[str, Any], tmp_path: Path) -> None:
+    """As the command of the image does, on ports that are free here."""
+    ports = Ports()
+    (tmp_path / "objects").mkdir()
+    text = ports.replace((ROOT / "examples" / "quickstart.yaml").read_text())
+    (tmp_path / "objects" / "quickstart.yaml").write_text(text)
+    tmp_path.chmod(0o755)
+    made = _buildah("from", "edgefast").strip()
+    addresses = {"admin": 19000, "metrics": 19001, "ready": 19003}
+    command = [*BUILDAH, "run", "--isolation", "chroot", "--network", "host"]
+    command += ["--volume", f"{tmp_path}/objects:/etc/edgefast:ro", made, "--"]
+    command += ["edgefast", "run", "-f", "/etc/edgefast", "--min-drain", "0"]
+    for name, port in addresses.items():
+        command += [f"--{name}", f"127.0.0.1:{ports[port]}"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        deadline = time.monotonic() + 60
+        while not _is_ready(ports[19003]):
+            assert process.poll() is None, process.communicate()[0]
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert get(ports[8080], "/")[0] == 503  # nothing listens behind it
+    finally:
+        process.terminate()
+        process.wait(30)
+        _buildah("rm", made)
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        return get(port, "/ready")[0] == 200
+    except OSError:
+        return False
+
+
+def test_the_controller_starts_and_says_what_it_lacks(images: dict[str, Any]) -> None:
+    """Without a cluster it cannot go on; with one it is what the cluster tests run."""
+    made = _buildah("from", "edgefast-controller").strip()
+    try:
+        said = _run(made, "edgefast-controller", "run", wrong=True)
+        assert "Traceback" not in said
+        assert "kube" in said.lower()
+    finally:
+        _buildah("rm", made)

@@ -1,0 +1,423 @@
+"""The client against a real server: gRPC, TLS, loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import grpc
+import pytest
+
+from edgefast.table import Shards
+from edgefast.table.shards import TYPES, make_resource
+from edgefast.xds import client as clients
+from edgefast.xds.batch import Mirror
+from edgefast.xds.messages import COMMIT, TABLE, encode_commit, encode_item, encode_response
+from edgefast.xds.refusals import MISMATCH, Refused
+from proxy.pki import Authority
+from stream.living import NODE, Taker, hasten, play, running, until, write_files
+from stream.plain import PlainServer, client_pair
+from stream.wire import Wire
+
+pytestmark = pytest.mark.wire
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority()
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    hasten(monkeypatch)
+
+
+def table(**clusters: str) -> Shards:
+    """Shards with a resource of every type, and these."""
+    made = [make_resource(type_, "one", b"1") for type_ in TYPES]
+    made += [make_resource("cluster", name, data.encode()) for name, data in clusters.items()]
+    resources = {(one.type, one.name): one for one in made}
+    return Shards(resources, Mirror(Shards(resources, "")).version)
+
+
+def test_tables_come_in_whole_in_order_and_are_answered(
+    tmp_path: Path, authority: Authority
+) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        async with PlainServer(authority, mutual=True) as server:
+            server.publish(table(a="1"))
+            async with running(server.target, write_files(tmp_path, authority), taker) as client:
+                await until(lambda: server.streams and server.last.commits, "an answer")
+                first = server.last
+                assert [one.type for one in first.opening] == [*TYPES, COMMIT]
+                assert first.opening[0].node == NODE
+                assert [type_ for type_, _ in first.sent] == [*TYPES, COMMIT]
+                assert taker.tables[0].resources == table(a="1").resources
+                assert [one.type for one in first.answers] == [*TYPES, COMMIT]
+                assert not any(one.refused for one in first.answers)
+                # Only what differs, removals last and backwards.
+                server.publish(table(a="2", b="1"))
+                await until(lambda: len(first.commits) == 2, "the second answer")
+                server.publish(table(b="1"))
+                await until(lambda: len(first.commits) == 3, "the third answer")
+                assert [t for t, _ in first.sent[7:]] == ["cluster", COMMIT, "cluster", COMMIT]
+                assert [one.version for one in taker.tables] == [
+                    table(a="1").version,
+                    table(a="2", b="1").version,
+                    table(b="1").version,
+                ]
+                assert taker.tables[2].touched == {("cluster", "a")}
+                facts = client.facts
+                assert (facts.connected, facts.streams, facts.commits) == (True, 1, 3)
+                assert (facts.nacks, facts.mismatches, facts.failures) == (0, 0, 0)
+                assert facts.received > 0 and facts.committed_at > 0
+            await until(lambda: first.ended, "the stream's end")
+
+    play(talk())
+
+
+def test_nothing_that_is_held_is_sent_again(tmp_path: Path, authority: Authority) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        files = write_files(tmp_path, authority)
+        server = PlainServer(authority)
+        async with server:
+            server.publish(table(a="1", b="1"))
+            async with running(server.target, files, taker) as client:
+                await until(lambda: client.facts.commits == 1, "a table")
+                await server.stop()
+                await until(lambda: not client.facts.connected, "the end of the stream")
+                assert "UNAVAILABLE" in client.facts.failed or client.facts.failed
+                async with PlainServer(authority, port=server.port) as again:
+                    again.publish(table(a="1", b="2"))
+                    await until(lambda: client.facts.commits == 2, "a table of the next stream")
+                    assert again.last.held == {
+                        **{key: one.version for key, one in taker.tables[0].resources.items()},
+                        (COMMIT, TABLE): taker.tables[0].version,
+                    }
+                    assert [type_ for type_, _ in again.last.sent] == ["cluster", COMMIT]
+                    assert taker.tables[1].resources == table(a="1", b="2").resources
+
+    play(talk())
+
+
+def test_a_start_with_the_last_good_table_asks_for_the_difference(
+    tmp_path: Path, authority: Authority
+) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        files = write_files(tmp_path, authority)
+        async with PlainServer(authority) as server:
+            server.publish(table(a="1"))
+            async with running(server.target, files, taker, held=table(a="1")) as client:
+                await until(lambda: client.facts.commits == 1, "a table")
+                assert [type_ for type_, _ in server.last.sent] == [COMMIT]
+                assert taker.version == table(a="1").version
+
+    play(talk())
+
+
+def test_only_what_is_refused_is_refused(tmp_path: Path, authority: Authority) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        bad = Refused("cluster", "a", "no such address: 1")
+        taker.refuses = lambda shards: (bad,) if ("cluster", "a") in shards.resources else ()
+        files = write_files(tmp_path, authority)
+        server = PlainServer(authority)
+        async with server:
+            server.publish(table(a="1"))
+            async with running(server.target, files, taker) as client:
+                await until(lambda: server.streams and server.last.commits, "an answer")
+                refused = {one.type: one.refused for one in server.last.answers if one.refused}
+                assert refused == {"cluster": (bad,), COMMIT: (bad,)}
+                assert not server.last.commits[0].whole
+                assert client.facts.nacks == 2
+                # It is told again when something has changed, by the same nonce; and once.
+                client.restate((bad,))
+                client.restate(())
+                await until(lambda: len(server.last.commits) == 2, "the second answer")
+                assert server.last.commits[1].nonce == server.last.commits[0].nonce
+                assert not server.last.commits[1].refused
+                # After another table the word before is of no account.
+                server.publish(table(a="1", b="1"))
+                await until(lambda: len(server.last.commits) == 3, "the third answer")
+                assert server.last.commits[2].refused == (bad,)
+                await server.stop()
+                async with PlainServer(authority, port=server.port) as again:
+                    again.publish(table(a="1", b="1"))
+                    await until(lambda: client.facts.commits == 3, "the next stream's table")
+                    # What is not in force is asked for, so that whoever serves now hears of it.
+                    assert ("cluster", "a") not in again.last.held
+                    assert (COMMIT, TABLE) not in again.last.held
+                    assert [type_ for type_, _ in again.last.sent] == ["cluster", COMMIT]
+                    await until(lambda: again.last.commits, "its answer")
+                    assert again.last.commits[0].refused == (bad,)
+
+    play(talk())
+
+
+def test_changes_meanwhile_are_one_batch(tmp_path: Path, authority: Authority) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        async with PlainServer(authority) as server:
+            server.publish(table(a="0"))
+            async with running(server.target, write_files(tmp_path, authority), taker):
+                await until(lambda: taker.tables, "a table")
+                taker.free.clear()
+                for number in range(1, 21):
+                    server.publish(table(a=str(number)))
+                    await asyncio.sleep(0)
+                await until(lambda: server.last.sent[-1][0] == COMMIT, "a batch")
+                taker.free.set()
+                await until(lambda: taker.version == table(a="20").version, "the newest table")
+                assert len(taker.tables) <= 3
+
+    play(talk())
+
+
+def test_another_digest_is_told_and_all_is_asked_for_again(
+    tmp_path: Path, authority: Authority
+) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        async with PlainServer(authority) as server:
+            server.lies = ["0" * 32]
+            server.publish(table(a="1"))
+            files = write_files(tmp_path, authority)
+            async with running(server.target, files, taker, held=table(z="1")) as client:
+                await until(lambda: server.streams and taker.tables, "a table after all")
+                first, second = server.streams[0], server.streams[-1]
+                assert first is not second
+                assert first.commits[0].whole == MISMATCH
+                assert second.held == {}
+                assert taker.version == table(a="1").version
+                assert len(taker.tables) == 1
+                assert client.facts.mismatches == 1
+
+    play(talk())
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"\xff\xff",
+        encode_response("cluster", [], [], "1", ""),
+        encode_response("cluster", [], ["x"], "", ""),
+        encode_commit("", ""),
+    ],
+)
+def test_nonsense_ends_the_stream_and_nothing_else(
+    tmp_path: Path, authority: Authority, nonsense: bytes
+) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        async with PlainServer(authority) as server:
+            server.publish(table(a="1"))
+            async with running(server.target, write_files(tmp_path, authority), taker) as client:
+                await until(lambda: taker.tables, "a table")
+                server.spoil = lambda type_, data: nonsense
+                server.publish(table(a="2"))
+                await until(lambda: client.facts.failures > 2, "several streams")
+                assert taker.version == table(a="1").version
+                server.spoil = lambda type_, data: data
+                await until(lambda: taker.version == table(a="2").version, "the next table")
+
+    play(talk())
+
+
+def test_half_a_batch_has_a_deadline(
+    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "_BATCH_DEADLINE", 0.2)
+
+    async def talk() -> None:
+        taker = Taker()
+        async with PlainServer(authority) as server:
+            item = encode_item(make_resource("cluster", "a", b"2"))
+            part = encode_response("cluster", [item], [], "1", "")
+            server.publish(table(a="1"))
+            async with running(server.target, write_files(tmp_path, authority), taker) as client:
+                await until(lambda: taker.tables, "a table")
+                # Silence between batches ends nothing.
+                await asyncio.sleep(0.4)
+                assert client.facts.connected and len(server.streams) == 1
+                await server.last.context.write(part)
+                await until(lambda: len(server.streams) > 1, "another stream")
+                await until(lambda: len(taker.tables) > 1, "another table")
+                assert {one.version for one in taker.tables} == {table(a="1").version}
+
+    play(talk())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        grpc.StatusCode.UNAUTHENTICATED,
+        grpc.StatusCode.PERMISSION_DENIED,
+        grpc.StatusCode.FAILED_PRECONDITION,
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+    ],
+)
+def test_a_refused_stream_is_tried_again(
+    tmp_path: Path, authority: Authority, code: grpc.StatusCode
+) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        async with PlainServer(authority) as server:
+            server.refuse = (code, "not you")
+            server.publish(table(a="1"))
+            async with running(server.target, write_files(tmp_path, authority), taker) as client:
+                await until(lambda: len(server.streams) > 2, "several tries")
+                assert not client.facts.connected
+                await until(lambda: client.facts.failed, "a reason")
+                if code is not grpc.StatusCode.CANCELLED:
+                    assert f"{code.name}: not you" in client.facts.failed
+                server.refuse = None
+                await until(lambda: taker.tables, "a table")
+                assert client.facts.connected and not client.facts.failed
+
+    play(talk())
+
+
+def test_an_error_in_taking_a_table_in_ends_the_stream_only(
+    tmp_path: Path, authority: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        broken = [1]
+
+        def refuses(_: Shards) -> tuple[Refused, ...]:
+            if broken:
+                raise ZeroDivisionError
+            return ()
+
+        taker.refuses = refuses
+        async with PlainServer(authority) as server:
+            server.publish(table(a="1"))
+            async with running(server.target, write_files(tmp_path, authority), taker) as client:
+                await until(lambda: client.facts.failures > 1, "two failures")
+                broken.clear()
+                await until(lambda: client.facts.commits, "a table")
+
+    play(talk())
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_server_that_is_there_no_more_without_a_word_is_given_up(
+    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "KEEPALIVE_TIME", 0.3)
+    monkeypatch.setattr(clients, "KEEPALIVE_TIMEOUT", 0.3)
+
+    async def talk() -> None:
+        taker = Taker()
+        files = write_files(tmp_path, authority)
+        async with PlainServer(authority) as server, Wire(server.port) as wire:
+            server.publish(table(a="1"))
+            async with running(f"ipv4:127.0.0.1:{wire.port}", files, taker) as client:
+                await until(lambda: server.streams and server.last.commits, "an answer")
+                wire.cut.set()  # nothing comes through any more, and nobody says so
+                await until(lambda: not client.facts.connected, "the end of the stream")
+                wire.cut.clear()
+                await until(lambda: client.facts.connected, "another stream")
+
+    play(talk())
+
+
+# --- credentials ------------------------------------------------------------------------------------
+
+
+def test_credentials_are_read_for_every_connection(tmp_path: Path, authority: Authority) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        stranger = Authority("another CA")
+        # Wrong at first: an authority that did not sign the server, nor is known to it.
+        files = write_files(tmp_path, stranger, token="first")
+        async with PlainServer(authority, mutual=True) as server:
+            server.publish(table(a="1"))
+            async with running(server.target, files, taker) as client:
+                await until(lambda: client.facts.failures > 1, "refused handshakes")
+                assert not server.streams
+                write_files(tmp_path, authority, token="second")
+                await until(lambda: taker.tables, "a table")
+                first = server.last
+                assert first.metadata["authorization"] == "Bearer second"
+                before = first.peer["x509_pem_cert"][0]
+                write_files(tmp_path, authority, client_pair(authority), token="third\n")
+                first.leave.set()
+                await until(lambda: len(server.streams) == 2, "the next stream")
+                assert server.last.metadata["authorization"] == "Bearer third"
+                assert server.last.peer["x509_pem_cert"][0] != before
+
+    play(talk())
+
+
+def test_a_missing_file_is_named_and_waited_for(tmp_path: Path, authority: Authority) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        files = write_files(tmp_path, authority)
+        (tmp_path / "tls.key").rename(tmp_path / "away")
+        async with PlainServer(authority, mutual=True) as server:
+            server.publish(table(a="1"))
+            async with running(server.target, files, taker) as client:
+                await until(lambda: client.facts.failures > 1, "failures")
+                assert f"{tmp_path / 'tls.key'}: No such file" in client.facts.failed
+                (tmp_path / "away").rename(tmp_path / "tls.key")
+                await until(lambda: taker.tables, "a table")
+
+    play(talk())
+
+
+@pytest.mark.parametrize("name", ["other.test", "localhost"])
+def test_the_server_is_who_it_should_be(tmp_path: Path, authority: Authority, name: str) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        files = write_files(tmp_path, authority)
+        async with PlainServer(authority, name="localhost") as server:
+            server.publish(table(a="1"))
+            async with running(server.target, files, taker, server_name=name) as client:
+                if name == "localhost":
+                    await until(lambda: taker.tables, "a table")
+                else:
+                    await until(lambda: client.facts.failures > 1, "refusals")
+                    assert not server.streams
+
+    play(talk())
+
+
+def test_a_server_without_our_certificate_is_refused(tmp_path: Path, authority: Authority) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        stranger = Authority("stranger")
+        async with PlainServer(stranger) as server:
+            server.publish(table(a="1"))
+            files = write_files(tmp_path, authority)
+            async with running(server.target, files, taker) as client:
+                await until(lambda: client.facts.failures > 1, "refusals")
+                assert not server.streams and not taker.tables
+
+    play(talk())
+
+
+def test_of_several_addresses_one_that_answers(tmp_path: Path, authority: Authority) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        files = write_files(tmp_path, authority)
+        gone = PlainServer(authority)
+        async with gone:
+            pass
+        async with PlainServer(authority) as server:
+            server.publish(table(a="1"))
+            target = f"ipv4:127.0.0.1:{gone.port},127.0.0.1:{server.port}"
+            async with running(target, files, taker, server_name="localhost") as client:
+                await until(lambda: taker.tables, "a table")
+                assert client.facts.connected
+
+    play(talk())
+
+
+def test_credentials_never_show(tmp_path: Path, authority: Authority) -> None:
+    shown = repr(write_files(tmp_path, authority, token="s3cret").read())
+    assert "s3cret" not in shown and "PRIVATE" not in shown

@@ -1,0 +1,260 @@
+"""Random fleets and requests for the tests that hold an explanation against a real engine.
+
+In: a seed. Out: a fleet that an engine can serve (all clusters are one loopback port, one has no endpoints), and requests
+that often meet: few hosts, paths, names and values, so that everything collides. The same seed gives the same.
+Must never: make what the engine answers by chance, such as shares of equal weight with different statuses.
+"""
+
+from __future__ import annotations
+
+import random
+
+from edgefast import ir
+from edgefast.why import Ask
+from tests.table.reference import precedence
+
+PORTS = (8080, 8081)
+HOSTS = ("www.example.com", "api.example.com", "example.com", "a.b.example.com", "other.org")
+HOSTNAMES = ("*", "*.example.com", "www.example.com", "api.example.com", "*.b.example.com", "*.com")
+SEGMENTS = ("a", "b", "ab", "~x", "%C3%A4", "x.y")
+METHODS = ("GET", "POST", "HEAD", "OPTIONS", "DELETE")
+NAMES = ("x-a", "x-b", "accept", "x-user")
+VALUES = ("1", "2", "1,2", "a b", "ab", "")
+PATTERNS = (".*", "[0-9]+", "(a|b).*", "1", "[^,]*")
+PATHS = ("/.*", "/a.*", "/(a|b)(/.*)?", "/[a-z]+/b", "/a/b.*", ".*")
+PARAMETERS = ("q", "r", "x-a")
+CLUSTERS = ("service/ns/one/80", "service/ns/two/80", "backend/ns/three")
+EMPTY = "service/ns/empty/80"
+
+
+class Tables:
+    """One random fleet and its requests."""
+
+    def __init__(self, seed: int, backend: int) -> None:
+        self._random = random.Random(seed)
+        self._backend = backend
+
+    def fleet(self) -> ir.Fleet:
+        """Return a fleet."""
+        listeners = self._listeners()
+        hosts = [host for one in listeners for host in self._hosts(one)]
+        endpoint = ir.Endpoint(address="127.0.0.1", port=self._backend)
+        clusters = [ir.Cluster(name=name, endpoints=(endpoint,)) for name in CLUSTERS]
+        return ir.Fleet(
+            name="standalone",
+            listeners=tuple(listeners),
+            virtual_hosts=tuple(hosts),
+            clusters=(*clusters, ir.Cluster(name=EMPTY)),
+        )
+
+    def asks(self, count: int) -> list[Ask]:
+        """Return requests."""
+        return [self._ask() for _ in range(count)]
+
+    def _pick(self, *choices: object) -> object:
+        return self._random.choice(choices)
+
+    def _chance(self, percent: int) -> bool:
+        return self._random.randrange(100) < percent
+
+    def _listeners(self) -> list[ir.Listener]:
+        names = self._random.sample(
+            [(p, h) for p in PORTS for h in HOSTNAMES], self._random.randint(1, 4)
+        )
+        http = {port: self._settings() for port in PORTS}
+        return [
+            ir.Listener(
+                name=f"ns/gw/l{at}",
+                port=port,
+                bind_port=port,
+                protocol="HTTP",
+                hostname=hostname,
+                http=http[port],
+            )
+            for at, (port, hostname) in enumerate(names)
+        ]
+
+    def _settings(self) -> ir.HttpSettings:
+        pick = self._random.choice
+        return ir.HttpSettings(
+            escaped_slashes=pick(["UnescapeAndRedirect", "KeepUnchanged", "Reject"]),
+            underscores=pick(["Reject", "Allow", "Drop"]),
+            via=pick(["", "", "edge"]),
+            route_timeout=pick([15_000, 0, 500]),
+            client_address=ir.ClientAddress(
+                trusted_hops=pick([0, 0, 1, 2]),
+                trusted_cidrs=pick([(), (), ("127.0.0.0/8", "10.0.0.0/8"), ("192.0.2.0/24",)]),
+            ),
+        )
+
+    def _hosts(self, listener: ir.Listener) -> list[ir.VirtualHost]:
+        names = self._random.sample(HOSTNAMES, self._random.randint(0, 4))
+        return [self._host(listener.name, name) for name in names]
+
+    def _host(self, listener: str, hostname: str) -> ir.VirtualHost:
+        rules, pairs = [], []
+        for number in range(self._random.randint(1, 6)):
+            rules.append(
+                self._rule(f"ns/{hostname.strip('*.').replace('.', '-') or 'any'}-{number}", number)
+            )
+            pairs += [(self._match(), number) for _ in range(self._random.randint(1, 3))]
+        order = sorted(range(len(pairs)), key=lambda age: precedence(pairs[age][0], age))
+        entries = tuple(ir.Entry(match=pairs[age][0], rule=pairs[age][1]) for age in order)
+        return ir.VirtualHost(
+            listener=listener, hostname=hostname, rules=tuple(rules), entries=entries
+        )
+
+    def _path(self) -> str:
+        return "".join(
+            f"/{self._random.choice(SEGMENTS)}" for _ in range(self._random.randint(0, 3))
+        )
+
+    def _match(self) -> ir.Match:
+        kind = self._random.choice(["exact", "prefix", "prefix", "prefix", "regex"])
+        path = self._random.choice(PATHS) if kind == "regex" else self._path()
+        return ir.Match(
+            kind=kind,
+            path=path or "/" if kind == "exact" else path,
+            method=self._random.choice(["", "", "", *METHODS[:3]]),
+            headers=self._predicates(NAMES) if self._chance(30) else (),
+            query=self._predicates(PARAMETERS) if self._chance(20) else (),
+        )
+
+    def _predicates(self, names: tuple[str, ...]) -> tuple[ir.ValueMatch, ...]:
+        chosen = self._random.sample(names, self._random.randint(1, 2))
+        made = []
+        for name in chosen:
+            regex = self._chance(40)
+            value = self._random.choice(PATTERNS if regex else VALUES)
+            made.append(ir.ValueMatch(name=name, value=value, regex=regex))
+        return tuple(made)
+
+    def _rule(self, route: str, index: int) -> ir.Rule:
+        pick = self._random.choice
+        if self._chance(8):
+            return ir.Rule(route=route, index=index, status=500, reason="broken")
+        share = self._share()
+        shares = (
+            (share, ir.BackendRef(cluster=pick(CLUSTERS), weight=3))
+            if share.cluster in CLUSTERS and self._chance(20)
+            else (share,)
+        )
+        return ir.Rule(
+            route=route,
+            index=index,
+            name=pick(["", "", "named"]),
+            backends=shares,
+            request_headers=self._ops() if self._chance(30) else None,
+            rewrite=self._rewrite() if self._chance(20) else None,
+            redirect=self._redirect() if self._chance(8) else None,
+            cors=ir.Cors(allow_origins=("*",)) if self._chance(10) else None,
+            timeouts=ir.Timeouts(request=pick([None, 0, 2000])) if self._chance(30) else None,
+            rate_limits=self._limits() if self._chance(15) else (),
+        )
+
+    def _share(self) -> ir.BackendRef:
+        pick = self._random.choice
+        if self._chance(6):
+            return ir.BackendRef(status=pick([500, 503]), reason="no such Service")
+        return ir.BackendRef(
+            cluster=EMPTY if self._chance(6) else pick(CLUSTERS),
+            request_headers=self._ops() if self._chance(15) else None,
+            rewrite=self._rewrite() if self._chance(10) else None,
+        )
+
+    def _ops(self) -> ir.HeaderOps:
+        names = [
+            "x-a",
+            "x-new",
+            "Host",
+            "x-request-id",
+            "x-forwarded-for",
+            "X-Edge-Internal",
+            "via",
+            "te",
+        ]
+        pick = self._random.choice
+        return ir.HeaderOps(
+            set=((pick(names), pick(["s1", "s2"])),) if self._chance(60) else (),
+            add=((pick(names), pick(["a1", "a2"])),) if self._chance(50) else (),
+            remove=(pick(names).lower(),) if self._chance(40) else (),
+        )
+
+    def _rewrite(self) -> ir.Rewrite:
+        pick = self._random.choice
+        path = ir.PathRewrite(
+            kind=pick(["full", "prefix"]), value=pick(["/new", "", "/n/w", "/x/"])
+        )
+        return ir.Rewrite(
+            hostname=pick(["", "inside.test"]), path=path if self._chance(70) else None
+        )
+
+    def _redirect(self) -> ir.Redirect:
+        pick = self._random.choice
+        path = ir.PathRewrite(kind=pick(["full", "prefix"]), value=pick(["/new", "", "/n/w"]))
+        return ir.Redirect(
+            status=pick([301, 302, 307, 308]),
+            scheme=pick(["", "http", "https"]),
+            hostname=pick(["", "else.test"]),
+            port=pick([0, 0, 80, 443, 8443]),
+            path=path if self._chance(50) else None,
+        )
+
+    def _limits(self) -> tuple[ir.RateLimit, ...]:
+        """A limit that is at its end from the beginning, or one that no test comes near."""
+        pick = self._random.choice
+        return tuple(
+            ir.RateLimit(
+                name=f"ns/f#{at}",
+                counter=f"c{at}",
+                requests=pick([0, 1_000_000]),
+                unit=3600,
+                headers=self._predicates(("x-a", "x-user")) if self._chance(50) else (),
+                distinct_headers=("x-user",) if self._chance(30) else (),
+                sources=(pick(["127.0.0.0/8", "10.0.0.0/8", "2001:db8::/32"]),)
+                if self._chance(40)
+                else (),
+                distinct_source=self._chance(20),
+                shadow=self._chance(20),
+            )
+            for at in range(self._random.randint(1, 2))
+        )
+
+    def _ask(self) -> Ask:
+        pick = self._random.choice
+        path = self._path() + pick(["", "", "/", "/a/b", "//a", "/../a", "/%61", "/a%2Fb"]) or "/"
+        query = "&".join(
+            f"{pick(PARAMETERS)}={pick(['1', '2', 'a+b', '%31', ''])}"
+            for _ in range(pick([0, 0, 1, 2]))
+        )
+        method = pick(METHODS + ("GET", "GET"))
+        if method == "OPTIONS" and self._chance(10):
+            path, query = "*", ""
+        port = pick(PORTS)
+        host = pick(HOSTS)
+        return Ask(
+            method=method,
+            port=port,
+            host=pick([host, host.upper(), f"{host}:{port}"]),
+            target=path + (f"?{query}" if query or self._chance(5) else ""),
+            headers=tuple(self._header() for _ in range(pick([0, 1, 1, 2, 3]))),
+        )
+
+    def _header(self) -> tuple[str, str]:
+        pick = self._random.choice
+        if self._chance(70):
+            return pick(NAMES + ("X-A", "X-User")), pick(VALUES)
+        return pick(
+            [
+                ("x_y", "1"),
+                ("X-Forwarded-For", pick(["10.0.0.7", "192.0.2.9, 10.0.0.1", "nobody", ""])),
+                ("X-Request-Id", pick(["given", "x" * 80])),
+                ("X-Edge-Internal", "true"),
+                ("Connection", "x-b"),
+                ("TE", "trailers"),
+                ("Origin", "https://a.test"),
+                ("Access-Control-Request-Method", "PUT"),
+                ("Via", "1.0 someone"),
+                ("Content-Length", "0"),
+            ]
+        )

@@ -1,0 +1,210 @@
+"""`edgefast explain --admin` against a running proxy: its table, the endpoints' health, the counters of now."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+
+from cli.admin_server import AdminServer
+from cli.calling import call
+from proxy.command import Process, Start, gateway, gateway_class, save, start
+from wire.harness.ports import free_port
+
+pytestmark = pytest.mark.wire
+
+__all__ = ["start"]
+
+
+def objects(port: int, backend: int) -> list[dict[str, Any]]:
+    """A limited rule, a large host that is cut into fragments, a Service with one endpoint."""
+    many = [
+        {
+            "matches": [{"path": {"value": f"/p{number}/{'x' * 400}"}}],
+            "backendRefs": [{"name": "web", "port": 80}],
+        }
+        for number in range(15)
+    ]
+    limited = {
+        "name": "limited",
+        "matches": [{"path": {"value": "/limited"}}],
+        "filters": [
+            {
+                "type": "ExtensionRef",
+                "extensionRef": {
+                    "group": "gateway.edge.io",
+                    "kind": "RateLimitFilter",
+                    "name": "two",
+                },
+            }
+        ],
+        "backendRefs": [{"name": "web", "port": 80}],
+    }
+    header = {"name": "x-user", "type": "Distinct"}
+    text = f"""
+apiVersion: gateway.edge.io/v1alpha1
+kind: RateLimitFilter
+metadata: {{name: two, namespace: default}}
+spec:
+  type: Global
+  global:
+    rules:
+    - clientSelectors: [{{headers: [{orjson.dumps(header).decode()}]}}]
+      limit: {{requests: 2, unit: Year}}
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: web, namespace: default}}
+spec: {{ports: [{{port: 80}}]}}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {{name: web-1, namespace: default, labels: {{kubernetes.io/service-name: web}}}}
+addressType: IPv4
+ports: [{{port: {backend}}}]
+endpoints: [{{addresses: [127.0.0.1]}}]
+"""
+    routes = [
+        {
+            "apiVersion": "gateway.networking.k8s.io/v1",
+            "kind": "HTTPRoute",
+            "metadata": {"name": f"r{number}", "namespace": "default"},
+            "spec": {"parentRefs": [{"name": "edge"}], "rules": rules},
+        }
+        for number, rules in enumerate(
+            (
+                [limited],
+                *([dict(one, matches=_moved(one, number)) for one in many] for number in range(20)),
+            )
+        )
+    ]
+    return [gateway_class(), gateway(port), *routes, *yaml.safe_load_all(text)]
+
+
+def _moved(rule: dict[str, Any], number: int) -> list[dict[str, Any]]:
+    return [{"path": {"value": f"/r{number}{rule['matches'][0]['path']['value']}"}}]
+
+
+def ask(run: Process, port: int, path: str, *headers: str) -> tuple[int, dict[str, Any]]:
+    words = [word for header in headers for word in ("-H", header)]
+    outcome = call(
+        "explain",
+        "--admin",
+        f"127.0.0.1:{run.admin}",
+        "-o",
+        "json",
+        "GET",
+        f"http://a.test:{port}{path}",
+        *words,
+    )
+    return outcome.status, orjson.loads(outcome.out)
+
+
+def test_what_a_proxy_does_now(start: Start, tmp_path: Path) -> None:
+    port, backend = free_port(), free_port()
+    save(tmp_path / "a.yaml", *objects(port, backend))
+    with socket.create_server(("127.0.0.1", backend)):
+        run = start("-f", str(tmp_path / "a.yaml"), "--workers", "1")
+        run.wait_ready()
+        dump = run.dump()
+        assert any(one["type"] == "fragment" for one in dump["virtual_hosts"])
+
+        status, told = ask(run, port, "/limited", "x-user: ann")
+        assert status == 0
+        assert told["table"] == dump["table"]["version"]
+        assert (told["rule"]["route"], told["rule"]["name"]) == ("default/r0", "limited")
+        (limit,) = told["limits"]
+        assert (limit["counts"], limit["values"], limit["used"]) == (True, {"x-user": "ann"}, 0)
+
+        for name in ("ann", "ann", "ann", "bob"):
+            send(port, name)
+        status, told = ask(run, port, "/limited", "x-user: ann")
+        assert status == 1
+        (answer,) = told["answers"]
+        assert (answer["status"], answer["check"]) == (429, "limit")
+        (limit,) = told["limits"]
+        assert (limit["used"], limit["remaining"]) == (2, 0)
+        assert limit["reset"] > 0
+        status, told = ask(run, port, "/limited", "x-user: bob")
+        assert (status, told["limits"][0]["remaining"]) == (0, 1)
+        (endpoint,) = told["backends"][0]["endpoints"]
+        assert endpoint == {"address": f"127.0.0.1:{backend}", "healthy": True, "active": 3}
+
+        status, told = ask(run, port, "/r7/p3/" + "x" * 400 + "/below")
+        assert (status, told["rule"]["route"], told["rule"]["index"]) == (0, "default/r8", 3)
+        assert ask(run, port, "/r7/p3/" + "x" * 399)[1]["answers"][0]["status"] == 404
+
+
+def send(port: int, name: str) -> None:
+    """Send a request and leave its answer open: the backend never gives one."""
+    sock = socket.create_connection(("127.0.0.1", port), timeout=20)
+    _OPEN.append(sock)
+    sock.sendall(f"GET /limited HTTP/1.1\r\nHost: a.test\r\nx-user: {name}\r\n\r\n".encode())
+    sock.settimeout(0.2)
+    try:
+        assert b" 429 " in sock.recv(4096)
+    except TimeoutError:
+        pass
+
+
+_OPEN: list[socket.socket] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Any:
+    yield
+    while _OPEN:
+        _OPEN.pop().close()
+
+
+DUMP: dict[str, Any] = {
+    "agent": {},
+    "workers": [{"worker": 0, "error": "no answer in time"}],
+    "problems": [],
+    "table": {"version": "abc"},
+    "listeners": [{"name": "ns/gw/l", "port": 80, "bind_port": 80, "protocol": "HTTP"}],
+    "virtual_hosts": [
+        {
+            "name": "ns/gw/l/*",
+            "type": "virtual_host",
+            "rules": [
+                {
+                    "route": "ns/web",
+                    "index": 0,
+                    "source": "generation 7",
+                    "backends": [{"cluster": "service/ns/web/80"}],
+                    "rate_limits": [{"name": "ns/f#0", "counter": "c", "requests": 5, "unit": 60}],
+                }
+            ],
+            "entries": [{"match": {"kind": "prefix", "path": ""}, "rule": 0}],
+        }
+    ],
+    "clusters": [{"name": "service/ns/web/80", "endpoints": [{"address": "10.0.0.1", "port": 80}]}],
+    "secrets": [],
+    "limit_stores": [{"kind": "redis"}],
+}
+
+
+def test_a_worker_and_a_store_that_do_not_answer() -> None:
+    with AdminServer(
+        {"/dump": DUMP, "/limits": (503, b"the store does not answer: refused\n")}
+    ) as server:
+        outcome = call("explain", "--admin", server.address, "GET", "http://a.test/x")
+    assert outcome.status == 0
+    assert "goes to service/ns/web/80" in outcome.out
+    assert "endpoints 10.0.0.1:80" in outcome.out
+    assert "generation 7 HTTPRoute ns/web spec.rules[0]" in outcome.out
+    assert "counters are not known: " in outcome.out
+    assert "the store does not answer: refused" in outcome.out
+
+
+def test_a_dump_of_another_release() -> None:
+    wrong = {**DUMP, "listeners": [{"nam": "x"}]}
+    with AdminServer({"/dump": wrong, "/limits": {"counters": [], "complete": True}}) as server:
+        outcome = call("explain", "--admin", server.address, "GET", "http://a.test/x")
+    assert outcome.status == 1
+    assert "is a proxy of another release" in outcome.err

@@ -1,0 +1,153 @@
+"""An explanation against the engine: over random tables the winner, the answer, the redirect, the backend and every byte
+of the head that the backend got are the same.
+
+The heavy run is 1,000 tables with 100 requests each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import pytest
+
+from core.backend import Call, make_response
+from core.client import Client, Response
+from core.world import World
+from edgefast.why import Ask, Explanation, Served, explain
+from edgefast.why.forwarded import RANDOM_ID
+from tests.why.random_tables import PORTS, Tables
+
+DEADLINE = 240.0  # seconds for the tables of one world: only a hang comes near it
+PER_WORLD = 20  # tables: a world's arena is never cleaned up
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+class Bench:
+    """An engine with both ports, and a backend that keeps the last head."""
+
+    def __init__(self) -> None:
+        self.world = World(rows=4096)
+        self.heads: list[bytes] = []
+        self.clients: dict[int, Client] = {}
+        self.ports: dict[int, int] = {}
+        self.asked = 0
+
+    def _answer(self, call: Call) -> bytes:
+        self.heads.append(call.message.raw)
+        return make_response(b"", 200)
+
+    async def open(self) -> int:
+        backend = await self.world.backend(self._answer)
+        for port in PORTS:
+            self.ports[port] = await self.world.listen(port)
+        return backend.port
+
+    async def ask(self, ask: Ask) -> tuple[Response, list[bytes]]:
+        """Send a request; the response, and the heads that came to the backend."""
+        if ask.port not in self.clients:
+            self.clients[ask.port] = await self.world.client(self.ports[ask.port])
+        client = self.clients[ask.port]
+        self.heads.clear()
+        response = await client.ask(ask.head(), head=ask.method == "HEAD")
+        if response.value("connection") == "close" or response.status >= 400:
+            client.close()
+            del self.clients[ask.port]
+        return response, list(self.heads)
+
+    async def line(self) -> dict[str, Any]:
+        """The access log's line of the last request."""
+        self.asked += 1
+        await self.world.until(self._flushed, "a line of the access log")
+        line: dict[str, Any] = json.loads(self.world.batches[-1])
+        return line
+
+    def _flushed(self) -> bool:
+        self.world.engine.log_flush()
+        return len(self.world.batches) >= self.asked
+
+
+async def compare_tables(bench: Bench, seeds: range, requests: int) -> dict[str, int]:
+    """Explain and ask; how often each kind of answer came."""
+    port, seen = await bench.open(), dict.fromkeys(("backend", "redirect", "status"), 0)
+    for seed in seeds:
+        tables = Tables(seed, port)
+        fleet = tables.fleet()
+        bench.world.apply(fleet)
+        served = Served(fleet)
+        for ask in tables.asks(requests):
+            if not served.listeners(ask.port):
+                continue
+            said = explain(served, ask)
+            response, heads = await bench.ask(ask)
+            line = await bench.line()
+            about = f"seed {seed}: {ask.head()!r}\n{said}\n{response}\n{line}"
+            assert [line.get("route"), line.get("rule")] == _rule_of(said), about
+            assert said.request.client in ("", line["client"]), about
+            kind = _compare_answer(said, response, heads, line, about)
+            seen[kind] += 1
+    return seen
+
+
+def _rule_of(said: Explanation) -> list[str | int | None]:
+    return [said.rule.route, said.rule.name or said.rule.index] if said.rule else [None, None]
+
+
+def _compare_answer(
+    said: Explanation, response: Response, heads: list[bytes], line: dict[str, Any], about: str
+) -> str:
+    if heads:
+        assert len(heads) == 1, about
+        assert line["backend"] in {one.backend for one in said.answers if one.kind == "backend"}
+        wanted = [one.head for one in said.backends if one.name == line["backend"]]
+        assert any(_is_head(heads[0], one) for one in wanted), f"{about}\n{heads[0]!r}\n{wanted}"
+        return "backend"
+    own = [one for one in said.answers if one.kind != "backend"]
+    assert response.status in {one.status for one in own}, about
+    (kind,) = {one.kind for one in own if one.status == response.status}
+    if kind == "redirect":
+        assert response.value("location") in {one.location for one in own}, about
+    return kind
+
+
+def _is_head(raw: bytes, lines: tuple[str, ...]) -> bool:
+    """Compare every byte; a random id stands for itself."""
+    text = "\r\n".join((*lines, "", ""))
+    before, mark, after = text.partition(RANDOM_ID)
+    got = raw.decode("utf-8", "surrogateescape")
+    if not mark:
+        return got == text
+    middle = got[len(before) : len(got) - len(after)]
+    return got.startswith(before) and got.endswith(after) and _UUID.fullmatch(middle) is not None
+
+
+def run(seeds: range, requests: int) -> dict[str, int]:
+    """Compare in worlds of a few tables each."""
+    total = dict.fromkeys(("backend", "redirect", "status"), 0)
+    for start in range(seeds.start, seeds.stop, PER_WORLD):
+        bench = Bench()
+        part = range(start, min(start + PER_WORLD, seeds.stop))
+        try:
+            work = asyncio.wait_for(compare_tables(bench, part, requests), DEADLINE)
+            for kind, count in bench.world.loop.run_until_complete(work).items():
+                total[kind] += count
+        finally:
+            bench.world.close()
+    return total
+
+
+@pytest.mark.wire
+def test_an_engine_does_what_is_explained() -> None:
+    seen = run(range(40), 25)
+    assert all(count > 20 for count in seen.values()), seen
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("start", range(0, 1000, 100))
+def test_an_engine_does_what_is_explained_over_many_tables(start: int) -> None:
+    seen = run(range(1000 + start, 1100 + start), 100)
+    assert all(count > 200 for count in seen.values()), seen

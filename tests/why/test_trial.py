@@ -1,0 +1,101 @@
+"""Reasons against the matcher: a match has a reason why it does not hold exactly when the matcher passes it over."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgefast.table.match import Call, order_hostnames
+from edgefast.why import Served, explain, read_ask
+from edgefast.why.head import Head, scan_head
+from edgefast.why.sample import sample_pattern
+from edgefast.why.trial import compile_pattern, try_match
+from tests.why.random_tables import Tables
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize("start", range(0, 60, 10))
+def test_reasons_and_hits_agree(start: int) -> None:
+    assert sum(_compare(seed) for seed in range(start, start + 10)) > 50
+
+
+def _compare(seed: int) -> int:
+    """Compare one random table; how many hits there were."""
+    tables = Tables(seed, 1)
+    fleet = tables.fleet()
+    served = Served(fleet)
+    compared = 0
+    for ask in tables.asks(20):
+        for listener in served.listeners(ask.port):
+            head = scan_head(ask.head(), listener.http, tls=False)
+            if not isinstance(head, Head):
+                continue
+            request = head.request()
+            call = Call(request)
+            hits = list(served.matcher.matches(listener.name, head.host, request))
+            expected = []
+            for name in order_hostnames(head.host):
+                host = served.hosts.get(listener.name, {}).get(name)
+                for entry in host.entries if host else ():
+                    if try_match(entry.match, call, request.method) is None:
+                        expected.append((name, entry.match, host.rules[entry.rule]))  # type: ignore[union-attr]
+            found = [(hit.virtual_host.rpartition("/")[2], hit.match, hit.rule) for hit in hits]
+            assert sorted(map(repr, found)) == sorted(map(repr, expected))
+            compared += len(found)
+    return compared
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_candidates_are_whole(seed: int) -> None:
+    """Every rule that matches beside the winner is a candidate, and the winner is none."""
+    tables = Tables(seed, 1)
+    served = Served(tables.fleet())
+    for ask in tables.asks(15):
+        said = explain(served, ask, most=10_000)
+        if said.rule is None:
+            continue
+        assert said.more_candidates == 0
+        own = [one for one in said.candidates if one.virtual_host == said.rule.virtual_host]
+        own = [
+            one
+            for one in own
+            if (one.route, one.rule, one.match)
+            == (said.rule.route, said.rule.index, said.rule.match)
+        ]
+        assert all(one.code in ("listener", "hostname", "shadowed") for one in own), (said, own)
+        ranks = [one.code for one in said.candidates]
+        assert "shadowed" not in ranks[ranks.count("shadowed") :], "what matches comes first"
+
+
+PATTERNS = [
+    "/api/.*", "/(a|b)(/.*)?", "[0-9]+", "[^,]*", "(?i)abc", "/v[0-9]{1,3}/x", r"a\.b", r"\d{4}-\d\d",
+    "[[:alpha:]]+x", "[^a-z/]+", "(?P<x>foo|bar)baz", "^/x$", r"[\w-]+", "[]a]b", "/a+?", "x{2,}",
+    "(?:/.*)?", r"[\d]+z", r"[\]a]+b", r"a[^\]]b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_samples_match(pattern: str) -> None:
+    made = sample_pattern(pattern)
+    assert made is not None
+    assert compile_pattern(pattern).fullmatch(made) is not None
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\pN{3}x", "[[:cntrl:]]", "x" * 2000, r"[^\x00-\x7f]+", r"a\b\bb"]
+)
+def test_no_sample_is_no_lie(pattern: str) -> None:
+    made = sample_pattern(pattern)
+    assert made is None or compile_pattern(pattern).fullmatch(made) is not None
+
+
+def test_urls() -> None:
+    ask = read_ask("GET", "www.example.com/a?b#c", ["Host: other.test", "X-A:  1 "])
+    assert (ask.scheme, ask.port, ask.host, ask.target) == ("http", 80, "other.test", "/a?b")
+    assert ask.headers == (("X-A", "1"),)
+    ask = read_ask("GET", "https://www.Example.com:8443")
+    assert (ask.scheme, ask.port, ask.host, ask.target, ask.sni) == (
+        "https", 8443, "www.Example.com:8443", "/", "www.example.com",
+    )  # fmt: skip
+    assert read_ask("GET", "https://[::1]/").sni == ""
+    assert read_ask("OPTIONS", "http://a*").target == "/"
