@@ -28,7 +28,7 @@ CLUSTER_PACKAGES := curl etcd-server gcc iproute2 libc6-dev nftables redis-serve
 # Network namespaces are made by root alone.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
 
-.PHONY: help run test test-cluster test-conformance lint heavy debug bench fuzz wheel image clean
+.PHONY: help run test test-cluster test-conformance lint heavy debug bench bench-cluster fuzz wheel image clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -65,6 +65,10 @@ debug: $(VENV)/.dev build/.test-packages ## the suite on a build with bounds che
 
 bench: $(VENV)/.bench build/.native build/.bench-packages ## one alternating run beside the peers, printed as a table
 	@$(BIN)/python -m bench $(ARGS)
+
+bench-cluster: $(VENV)/.dev build/.native build/.cluster-packages ## propagation, memory and CPU of the controller in a cluster (root)
+	@PYTHONPATH=tests $(BIN)/python -m cluster.tools
+	@PYTHONPATH=tests $(AS_ROOT) $(BIN)/python -m bench.cluster $(ARGS)
 
 fuzz: build/.test-packages ## every fuzz target for SECONDS_PER_TARGET=60
 	@$(MAKE) -C csrc fuzz SECONDS_PER_TARGET=$(SECONDS_PER_TARGET)

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from controller.admin import Servers, View
+from controller.admin import Servers
 from controller.certs.certgen import CertgenError
 from controller.certs.rotate import Rotation
 from controller.config import ConfigFile
@@ -38,15 +38,6 @@ from controller.provision import Provision
 from controller.push.fleets import Fleets
 from controller.push.relay import Relay
 from controller.push.server import PushServer
-from controller.readings import (
-    read_config,
-    read_infra,
-    read_kube,
-    read_lease,
-    read_pipeline,
-    read_push,
-    read_writer,
-)
 from controller.source import ClusterSource
 from controller.status.api import KubeStatuses
 from controller.status.board import Board, Ref
@@ -54,7 +45,7 @@ from controller.status.clock import SystemClock
 from controller.status.news import find_news
 from controller.status.shape import SHAPES, Json
 from controller.status.writer import Writer
-from edgefast import ir
+from controller.views import enter_readings, make_view
 from edgefast.daemon.address import Address
 from edgefast.daemon.logs import set_level
 from edgefast.problem import ObjectRef
@@ -74,14 +65,14 @@ class App:
 
     def __init__(self, options: Options, kube: Kube, file: ConfigFile) -> None:
         """`file` is loaded. Raises KeysError."""
-        self._options = options
-        self._file = file
+        self.options = options
+        self.file = file
         config = file.config
         self._started_with = _structure(config)
         self._tasks: list[asyncio.Task[None]] = []
         self._stop = asyncio.Event()
         self._again = False
-        self._serving = False
+        self.serving = False  # the config stream, to proxies
         self._led = asyncio.Event()
 
         namespace, name = options.namespace, options.name
@@ -171,14 +162,14 @@ class App:
             lambda type_: self.metrics.nacks.labels(type_).inc(),
         )
         self.pipeline = Pipeline(self.source, self._settings, self.handover, self.metrics.observe)
-        self._enter_readings()
-        self._servers = Servers(self._view())
+        enter_readings(self)
+        self._servers = Servers(make_view(self))
 
     # --- life -----------------------------------------------------------------------------------
 
     def open(self) -> None:
         """Bind the servers of operators, kubelet and Prometheus. Raises OSError."""
-        options, admin = self._options, self._file.config.admin.address
+        options, admin = self.options, self.file.config.admin.address
         bound = {
             "admin": self._servers.open_admin(options.admin or Address(admin.host, admin.port))
         }
@@ -190,12 +181,12 @@ class App:
 
     async def run(self) -> bool:
         """Control until `stop`; True when the configuration asks for a new start in this process."""
-        self._file.on_change = self._on_config
+        self.file.on_change = self._on_config
         self.rotation.on_change = self.provision.render_again
         async with asyncio.TaskGroup() as tasks:
             self._start(tasks, "servers", self._servers.run())
             self._start(tasks, "lease", self.lease.run())
-            self._start(tasks, "config", self._file.run())
+            self._start(tasks, "config", self.file.run())
             self._start(tasks, "config-events", self._tell_config())
             self._start(tasks, "events", self.events.run())
             self._start(tasks, "cache", self.cache.run())
@@ -208,6 +199,11 @@ class App:
     def stop(self) -> None:
         """End in order; returns at once."""
         self._stop.set()
+
+    @property
+    def stopping(self) -> bool:
+        """Tell whether the end has begun."""
+        return self._stop.is_set()
 
     async def _main(self, tasks: asyncio.TaskGroup) -> None:
         """Start what needs what others have read first."""
@@ -224,7 +220,7 @@ class App:
         self._start(tasks, "relay", self.relay.run())
 
     async def _serve(self) -> None:
-        options = self._options
+        options = self.options
         bound: dict[str, Address] = {}
         if options.xds is not None:
             tokens = self._started_with[1] == "GatewayNamespace"
@@ -234,7 +230,7 @@ class App:
             bound["xds-token"] = await self.server.serve_tokens(options.xds_token)
         if options.relay is not None:
             bound["relay"] = await self.server.serve_replicas(options.relay)
-        self._serving = True
+        self.serving = True
         log.info("serving %s", " ".join(f"{name}={where}" for name, where in bound.items()))
 
     async def _load_authority(self) -> None:
@@ -257,7 +253,7 @@ class App:
     async def _end(self) -> None:
         """Stop writing, give the Lease back, let proxies go to another replica; then stop the rest."""
         log.info("stopping")
-        self._serving = False
+        self.serving = False
         for task in self._tasks:
             if task.get_name() != "servers":
                 task.cancel()
@@ -334,28 +330,28 @@ class App:
             self._again = True
             self.stop()
             return
-        self.cache.rescope(Scope.of(config, self._options.namespace))
+        self.cache.rescope(Scope.of(config, self.options.namespace))
         self.source.mark()
         self.pipeline.mark()
 
     async def _tell_config(self) -> None:
         """Tell of a configuration that was refused beside the ConfigMap that it is in."""
-        options = self._options
+        options = self.options
         about = About("v1", "ConfigMap", options.namespace, options.config_map)
-        seen = self._file.refusals
+        seen = self.file.refusals
         while True:
             await asyncio.sleep(_LOOK)
-            if self._file.refusals != seen:
-                seen = self._file.refusals
-                said = "; ".join(one.line() for one in self._file.problems)
+            if self.file.refusals != seen:
+                seen = self.file.refusals
+                said = "; ".join(one.line() for one in self.file.problems)
                 self.events.warn(about, "ConfigurationRefused", f"the one before stays: {said}")
 
     # --- what the rooms ask ---------------------------------------------------------------------
 
     def _settings(self) -> Settings:
-        config = self._file.config
+        config = self.file.config
         if self._base is None or self._base[0] is not config:
-            base = settings_from(config, standalone=False, namespace=self._options.namespace)
+            base = settings_from(config, standalone=False, namespace=self.options.namespace)
             self._base = (config, base)
         return msgspec.structs.replace(
             self._base[1],
@@ -365,7 +361,7 @@ class App:
         )
 
     def _place(self, authorities: str) -> Placement:
-        options = self._options
+        options = self.options
         return Placement(
             image=options.proxy_image,
             ca=authorities,
@@ -373,97 +369,11 @@ class App:
             name=options.name,
             domain=options.cluster_domain,
             gateway_namespace_mode=(
-                self._file.config.provider.cluster.deploy.type == "GatewayNamespace"
+                self.file.config.provider.cluster.deploy.type == "GatewayNamespace"
             ),
             pull_policy=options.proxy_pull_policy,
             pull_secrets=options.proxy_pull_secrets,
         )
-
-    # --- what operators ask ---------------------------------------------------------------------
-
-    def _view(self) -> View:
-        """Return what the admin server, the probes and Prometheus may see."""
-        return View(
-            dump=self._dump,
-            table=self._table,
-            fleets=self._list_fleets,
-            metrics=self.metrics.render,
-            healthy=lambda: "",
-            ready=self._why_not_ready,
-        )
-
-    def _why_not_ready(self) -> str:
-        if self._stop.is_set():
-            return "stopping"
-        if not self.cache.synced:
-            problems = "; ".join(f"{what}: {why}" for what, why in self.cache.problems.items())
-            waiting = ", ".join(self.cache.waiting) or "the kinds of the API server"
-            return f"not read yet: {waiting}" + (f" ({problems})" if problems else "")
-        if not self.holdings.synced:
-            return "the objects of fleets are not read yet"
-        if not self.handover.first.is_set():
-            return "nothing is published yet"
-        return "" if self._serving else "the config stream is not served yet"
-
-    def _table(self, key: str) -> ir.Fleet | None:
-        outcome = self.pipeline.outcome
-        name = key.rpartition("/")[2]
-        fleets = outcome.translation.ir.fleets if outcome is not None else ()
-        return next((one for one in fleets if one.name == name), None)
-
-    def _dump(self) -> dict[str, Any]:
-        outcome = self.pipeline.outcome
-        return {
-            "identity": self._options.identity,
-            "controllerName": self.board.controller,
-            "leader": self.lease.holder,
-            "leading": self.lease.leading,
-            "synced": self.cache.synced,
-            "objects": dict(self.cache.counts),
-            "undecodable": [
-                {"object": f"{kind} {namespace}/{name}", "problem": text}
-                for (kind, namespace, name), text in self.cache.refused.items()
-            ],
-            "watchProblems": dict(self.cache.problems),
-            "configProblems": [one.line() for one in self._file.problems],
-            "revision": outcome.revision if outcome is not None else 0,
-            "work": msgspec.to_builtins(self.pipeline.work),
-            "problems": [one.text() for one in outcome.problems()] if outcome is not None else [],
-            "fleets": self._list_fleets(),
-        }
-
-    def _list_fleets(self) -> list[dict[str, Any]]:
-        found = []
-        for row in self.board.explain():
-            key = row["fleet"]
-            proxies = [
-                {
-                    "name": node,
-                    "version": ack.version,
-                    "connected": ack.connected,
-                    "via": ack.via,
-                    "refused": [f"{one.type} {one.name}: {one.reason}" for one in ack.refused],
-                }
-                for node, ack in sorted(self.fleets.acks(key).items())
-            ]
-            found.append(
-                {
-                    **row,
-                    "version": self.fleets.version(key),
-                    "failure": self.applier.failure(key),
-                    "nodes": proxies,
-                }
-            )
-        return found
-
-    def _enter_readings(self) -> None:
-        read_kube(self.metrics, self.cache)
-        read_lease(self.metrics, self.lease)
-        read_config(self.metrics, self._file)
-        read_pipeline(self.metrics, self.pipeline)
-        read_writer(self.metrics, self.writer)
-        read_infra(self.metrics, self.applier)
-        read_push(self.metrics, self.server, self.fleets, self.board.explain)
 
 
 def _structure(config: EdgeGateway) -> tuple[object, ...]:

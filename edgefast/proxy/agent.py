@@ -25,7 +25,7 @@ from edgefast.proxy.keeper import Keeper
 from edgefast.proxy.lastgood import LastGood
 from edgefast.proxy.ledger import Key, Ledger, Refusal
 from edgefast.proxy.limitmemory import LimitMemory
-from edgefast.proxy.listeners import Listeners, Place
+from edgefast.proxy.listeners import Listeners, Place, place_listener
 from edgefast.proxy.oldrows import OldRows
 from edgefast.proxy.reserve import RESERVE
 from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE, ProxySettings
@@ -383,22 +383,13 @@ class _Ended(Exception):
 
 def _refusal_problem(one: Refusal) -> Problem:
     """Name the object behind a refused resource."""
-    parts = one.name.split("/")
     reference: ObjectRef | None = None
     path = ""
-    match one.type, parts:
-        case (("virtual_host" | "fragment"), [_, _, namespace, listener_set, listener, _]) | (
-            "listener",
-            [_, _, namespace, listener_set, listener],
-        ):
-            reference = ObjectRef("ListenerSet", namespace, listener_set)
-            path = f"spec.listeners[name={listener}]"
-        case "listener", [namespace, gateway, listener]:
-            reference = ObjectRef("Gateway", namespace, gateway)
-            path = f"spec.listeners[name={listener}]"
-        case (("virtual_host" | "fragment"), [namespace, gateway, listener, *_]):
-            reference = ObjectRef("Gateway", namespace, gateway)
-            path = f"spec.listeners[name={listener}]"
+    match one.type, one.name.split("/"):
+        case "listener", _:
+            reference, path = place_listener(one.name)
+        case (("virtual_host" | "fragment"), _):
+            reference, path = place_listener(one.name.rpartition("/")[0])
         case "secret", ["secret", namespace, name]:
             reference = ObjectRef("Secret", namespace, name)
     message = f"{one.type} {one.name} was refused by a worker: {one.error}"

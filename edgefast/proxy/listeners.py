@@ -153,7 +153,7 @@ def _socket(place: Place, *, shared: bool) -> socket.socket:
 def _problem(place: Place, names: Sequence[str], error: OSError, ours: bool) -> Problem:
     """Say which listener has no port, why, and what to do."""
     address = Address(*place)
-    namespace, gateway, listener = (*names[0].split("/"), "", "", "")[:3]
+    ref, path = place_listener(names[0])
     others = f" (and {len(names) - 1} more on this port)" if len(names) > 1 else ""
     match error.errno:
         case errno.EADDRINUSE if ours:
@@ -179,12 +179,23 @@ def _problem(place: Place, names: Sequence[str], error: OSError, ours: bool) -> 
             why = f"{address}: {os.strerror(error.errno or 0)}"
             fix = "check --bind"
     return Problem(
-        object=ObjectRef("Gateway", namespace, gateway),
-        path=f"spec.listeners[name={listener}].port",
+        object=ref,
+        path=f"{path}.port",
         reason="PortUnavailable",
         message=f"{why}{others}",
         hint=fix,
     )
+
+
+def place_listener(name: str) -> tuple[ObjectRef, str]:
+    """Return the object and the field path behind an ir.Listener's name: of a ListenerSet when it has five parts."""
+    match name.split("/"):
+        case [_, _, namespace, owner, listener]:
+            ref = ObjectRef("ListenerSet", namespace, owner)
+        case parts:
+            namespace, owner, listener = (*parts, "", "", "")[:3]
+            ref = ObjectRef("Gateway", namespace, owner)
+    return ref, f"spec.listeners[name={listener}]"
 
 
 def _first_unprivileged() -> int:

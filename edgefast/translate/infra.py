@@ -2,7 +2,7 @@
 
 In: the Gateways of one fleet, oldest first, with their merged EdgeProxy. Out: `ir.Infra`, in plain
 values; the controller renders manifests of it. Of a merged fleet the class's EdgeProxy decides and no
-Gateway's labels count, because the fleet belongs to none of them.
+Gateway's labels or addresses count, because the fleet belongs to none of them.
 Source: spec section 2 (generated data plane resources: labels); Gateway API GatewayInfrastructure,
 GatewaySpec.addresses.
 Must never: let a wished label take the place of one that selects pods.

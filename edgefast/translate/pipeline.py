@@ -41,7 +41,7 @@ from edgefast.translate.refused import check_references
 from edgefast.translate.routes import translate_routes
 from edgefast.translate.settings import Settings
 from edgefast.translate.shelf import Shelves
-from edgefast.translate.statuses import judge_all
+from edgefast.translate.statuses import follow_routes, judge_all
 from edgefast.translate.translation import Memo, Translation, Work
 from edgefast.translate.virtualhost import Hosts, translate_virtual_hosts
 
@@ -106,7 +106,17 @@ def translate(
     # What people are told: statuses, problems.
     unresolved = check_references(world, clusters.state)
     unreached = find_unreached(hosts, gateways, routes.outcomes)
-    statuses = judge_all(classes, gateways, routes.outcomes, hosts, unreached, policies, settings)
+    route_statuses = follow_routes(routes.changes, memo.route_statuses if memo else {})
+    statuses = judge_all(
+        classes,
+        gateways,
+        routes.outcomes,
+        route_statuses,
+        hosts,
+        unreached,
+        policies,
+        settings,
+    )
     found: list[Problem] = [
         *limit_store.problems,
         *find_lost_sets(world),
@@ -131,6 +141,7 @@ def translate(
             limit_store=limit_store,
             policies=policies,
             routes=routes.outcomes,
+            route_statuses=route_statuses,
             clusters=clusters.outcomes,
             cluster_uses=clusters.uses,
             hosts=hosts,

@@ -37,7 +37,7 @@ def translate_routes(
     before: World | None,
     changed: set[Fact],
 ) -> Routes:
-    """Translate what changed since `before`; the outcomes are sorted by namespace and name."""
+    """Translate what changed since `before`; the order of the outcomes says nothing."""
     outcomes = dict(previous)
     changes: list[Change] = []
     made = 0
@@ -60,8 +60,6 @@ def translate_routes(
         made += 1
         outcomes[key] = translate_route(route, source, Reader(world, clusters.state), old)
         changes.append((old, outcomes[key]))
-    if any(old is None for old, _ in changes):
-        outcomes = {key: outcomes[key] for key in sorted(outcomes)}
     return Routes(outcomes=outcomes, changes=tuple(changes), made=made)
 
 

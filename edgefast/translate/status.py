@@ -125,7 +125,7 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
     parents: dict[Key, Key] = {}
 
     def items(self) -> Iterator[tuple[ObjectRef, AnyStatus]]:
-        """Give every status with the object it belongs to, kind by kind."""
+        """Give every status with the object it belongs to, kind by kind and sorted by namespace and name."""
         tables: tuple[tuple[str, dict[Key, AnyStatus]], ...] = (
             ("GatewayClass", dict(self.gateway_classes)),
             ("Gateway", dict(self.gateways)),
@@ -134,5 +134,5 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
             ("BackendTLSPolicy", dict(self.backend_tls_policies)),
         )
         for kind, table in tables:
-            for (namespace, name), status in table.items():
-                yield ObjectRef(kind, namespace, name, GATEWAY_GROUP), status
+            for namespace, name in sorted(table):
+                yield ObjectRef(kind, namespace, name, GATEWAY_GROUP), table[namespace, name]

@@ -43,12 +43,13 @@ def judge_all(
     classes: Mapping[str, GatewayClassOutcome],
     gateways: Sequence[GatewayDraft],
     routes: Mapping[Key, RouteOutcome],
+    route_statuses: dict[Key, HTTPRouteStatus],
     hosts: Hosts,
     unreached: Unreached,
     policies: Policies,
     settings: Settings,
 ) -> Statuses:
-    """Return the status of every object of ours, each table by namespace and name."""
+    """Return the status of every object of ours; `route_statuses` are those that routes alone decide."""
     attached = Counter(chain.from_iterable(map(_COUNTED, routes.values())))
     overlaps = _overlaps_of(hosts)
     of_gateways = {
@@ -66,7 +67,7 @@ def judge_all(
             for one, draft in sets
         },
         parents={one.key: draft.key for one, draft in sets},
-        http_routes=_judge_routes(routes, overlaps, unreached),
+        http_routes=_judge_routes(routes, route_statuses, overlaps, unreached),
         backend_tls_policies=judge_policies(policies, _users_of(policies, routes), settings),
     )
 
@@ -75,11 +76,32 @@ def _judge_classes(classes: Mapping[str, GatewayClassOutcome]) -> dict[Key, Gate
     return {("", name): outcome.status for name, outcome in classes.items()}
 
 
-def _judge_routes(
-    routes: Mapping[Key, RouteOutcome], overlaps: _Overlaps, unreached: Unreached
+def follow_routes(
+    changes: Iterable[tuple[RouteOutcome | None, RouteOutcome | None]],
+    previous: Mapping[Key, HTTPRouteStatus],
 ) -> dict[Key, HTTPRouteStatus]:
-    found = {key: one.status for key, one in routes.items() if one.status.parents}
-    for key in overlaps.keys() | unreached.keys():
+    """Return the statuses that routes alone decide, after (old, new) pairs of outcomes; None means absent."""
+    found = dict(previous)
+    for old, new in changes:
+        one = new or old
+        assert one is not None
+        key = (one.route.metadata.namespace, one.route.metadata.name)
+        if new is not None and new.status.parents:
+            found[key] = new.status
+        else:
+            found.pop(key, None)
+    return found
+
+
+def _judge_routes(
+    routes: Mapping[Key, RouteOutcome],
+    statuses: dict[Key, HTTPRouteStatus],
+    overlaps: _Overlaps,
+    unreached: Unreached,
+) -> dict[Key, HTTPRouteStatus]:
+    told = overlaps.keys() | unreached.keys()
+    found = statuses.copy() if told else statuses
+    for key in told:
         if key in found:
             found[key] = _judge_route(routes[key], overlaps.get(key, ()), unreached.get(key, ()))
     return found

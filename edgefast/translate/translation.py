@@ -23,7 +23,7 @@ from edgefast.translate.limitstore import LimitStore
 from edgefast.translate.policy import Policies
 from edgefast.translate.route import RouteOutcome
 from edgefast.translate.shelf import Shelves
-from edgefast.translate.status import Statuses
+from edgefast.translate.status import HTTPRouteStatus, Statuses
 from edgefast.translate.virtualhost import Hosts
 
 
@@ -43,6 +43,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     limit_store: LimitStore
     policies: Policies
     routes: Mapping[Key, RouteOutcome]
+    route_statuses: Mapping[Key, HTTPRouteStatus]  # as far as each route alone decides
     clusters: Mapping[ClusterRef, ClusterOutcome]
     cluster_uses: Mapping[ClusterRef, int]
     hosts: Hosts

@@ -21,7 +21,7 @@ from edgefast.why.served import Served
 _FIXES = {
     "head": "send a request that docs/http1.md allows",
     "path": "send a path without it",
-    "escaped_slashes": "escape nothing in the path, or set escapedSlashes of EdgeProxy spec.http.path",
+    "escaped_slashes": "escape nothing in the path, or set escapedSlashes of EdgeProxy spec.http",
 }
 
 

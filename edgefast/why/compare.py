@@ -7,25 +7,21 @@ hostnames are not asked. Must never: tell apart what a client cannot, such as wh
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
 from edgefast import ir
-from edgefast.table.match import find_listener, order_hostnames
 from edgefast.translate.hostname import narrower
 from edgefast.why.ask import Ask
-from edgefast.why.changes import Change, Example, Kind
+from edgefast.why.changes import Change, Kind
 from edgefast.why.explanation import Answer
 from edgefast.why.outcome import Outcome, find_outcome
-from edgefast.why.served import Served, render_endpoint
+from edgefast.why.pair import ROOT, Pair, make_ask, make_example, make_host
+from edgefast.why.served import Served
 from edgefast.why.trial import describe_match
-from edgefast.why.witness import Witness, limit_match, make_witnesses, vary_witness
+from edgefast.why.witness import limit_match, make_witnesses, vary_witness
 
-#: Hosts for a wildcard or for any host: the first that no table names.
-_LABELS = ("any", "other", "example", "probe")
-_TLDS = ("example", "test", "invalid")
-_ROOT = Witness("GET", "/", ())
 _HOSTS_NAMED = 3
 _WORDS = {
     "backends": "backends",
@@ -40,51 +36,6 @@ _WORDS = {
     "rate_limits": "rate limits",
 }
 _RANK: dict[Kind, int] = {"lost": 0, "gained": 1, "owner": 2, "answer": 3, "rule": 4}
-
-
-class Pair:
-    """The same fleet before and after."""
-
-    def __init__(self, old: Served, new: Served) -> None:
-        self.old = old
-        self.new = new
-        self.examples = 0
-        self.by_cluster: dict[str, Ask] = {}  # an example that goes there, before or after
-        self._moved = {
-            name
-            for name in old.clusters.keys() | new.clusters.keys()
-            if old.clusters.get(name) != new.clusters.get(name)
-        }
-        self._same: dict[tuple[str, str], bool] = {}
-
-    def sides(self) -> tuple[Served, Served]:
-        """Return before and after."""
-        return self.old, self.new
-
-    def is_same(self, port: int, host: str) -> bool:
-        """Tell whether a host's requests meet equal tables."""
-        owners = [find_listener(side.fleet.listeners, port, host) for side in self.sides()]
-        if owners[0] is None or owners[1] is None or _facade(owners[0]) != _facade(owners[1]):
-            return owners[0] is owners[1]
-        return all(self._is_same_host(owners[0].name, name) for name in order_hostnames(host))
-
-    def _is_same_host(self, listener: str, hostname: str) -> bool:
-        key = (listener, hostname)
-        if key not in self._same:
-            old, new = (side.hosts.get(listener, {}).get(hostname) for side in self.sides())
-            self._same[key] = old == new and (old is None or not self._moved & _clusters(old))
-        return self._same[key]
-
-
-def _facade(one: ir.Listener) -> tuple[object, ...]:
-    return one.name, one.hostname, one.protocol, one.http
-
-
-def _clusters(host: ir.VirtualHost) -> set[str]:
-    return {share.cluster for rule in host.rules for share in rule.backends}
-
-
-# --- requests -----------------------------------------------------------------------------------------------------
 
 
 class _Group(msgspec.Struct):
@@ -107,7 +58,7 @@ def compare_requests(pair: Pair) -> Iterator[Change]:
         for ask in plan.asks(pair):
             groups.ask(plan, ask)
         for match, side in plan.expressions():
-            if not any([groups.ask(plan, ask) for ask in plan.asks_for(pair, match)]):
+            if not any(groups.ask(plan, ask) for ask in plan.asks_for(pair, match)):
                 said = f"{plan.name}: {describe_match(match)} is there {side} only"
                 said += "; no example shows a difference"
                 unknown.append(Change(kind="unknown", text=said))
@@ -169,13 +120,13 @@ class _Plan(msgspec.Struct):
     def asks(self, pair: Pair) -> Iterator[Ask]:
         """Give requests for all matches of both sides, and one that each changed match takes."""
         found, _ = make_witnesses(self._matches())
-        once = dict.fromkeys(_ask(pair, self.port, self.host, one) for one in found or [_ROOT])
+        once = dict.fromkeys(make_ask(pair, self.port, self.host, one) for one in found or [ROOT])
         yield from once
         for number, side in enumerate(pair.sides()):
             for match, rule in self.entries[number]:
                 if (match, rule) in self.entries[1 - number]:
                     continue
-                ways = (_ask(pair, self.port, self.host, one) for one in vary_witness(match))
+                ways = (make_ask(pair, self.port, self.host, one) for one in vary_witness(match))
                 taken = (one for one in ways if _takes(side, one, match, rule))
                 ask = next(taken, None)
                 if ask is not None and ask not in once:
@@ -199,7 +150,7 @@ class _Plan(msgspec.Struct):
 
     def asks_for(self, pair: Pair, match: ir.Match) -> Iterator[Ask]:
         """Give many requests for one match."""
-        return (_ask(pair, self.port, self.host, one) for one in vary_witness(match))
+        return (make_ask(pair, self.port, self.host, one) for one in vary_witness(match))
 
 
 def _takes(side: Served, ask: Ask, match: ir.Match, rule: ir.Rule) -> bool:
@@ -232,37 +183,6 @@ def _entries(hosts: list[ir.VirtualHost]) -> _Entries:
         rules = [msgspec.structs.replace(rule, index=0) for rule in host.rules]
         found.update(((entry.match, rules[entry.rule]), None) for entry in host.entries)
     return found
-
-
-def make_host(name: str, taken: Container[str]) -> str:
-    """Return a host that a hostname stands for, and no other of the names."""
-    if name == "*":
-        made = (f"{label}.{tld}" for label in _LABELS for tld in _TLDS)
-        free = (
-            one
-            for one in made
-            if not any(each in taken for each in order_hostnames(one) if each != "*")
-        )
-        return next(free, "any.example")
-    if name.startswith("*."):
-        labels = (f"{label}{name[1:]}" for label in _LABELS)
-        return next((one for one in labels if one not in taken), f"any{name[1:]}")
-    return name
-
-
-def _ask(pair: Pair, port: int, host: str, witness: Witness) -> Ask:
-    listeners = pair.old.listeners(port) or pair.new.listeners(port)
-    scheme = "https" if listeners[0].protocol == "HTTPS" else "http"
-    default = port == (443 if scheme == "https" else 80)
-    return Ask(
-        method=witness.method,
-        scheme=scheme,
-        port=port,
-        host=host if default else f"{host}:{port}",
-        target=witness.target,
-        headers=witness.headers,
-        sni=host if scheme == "https" else "",
-    )
 
 
 def classify(before: Outcome, after: Outcome) -> tuple[Kind, tuple[str, ...]] | None:
@@ -302,11 +222,6 @@ def _gist_of(one: Answer) -> tuple[object, ...]:
     return one.kind, one.status, one.share, one.backend
 
 
-def make_example(ask: Ask) -> Example:
-    """Return an example for people."""
-    return Example(method=ask.method, url=ask.url(), headers=ask.headers)
-
-
 def _write(pair: Pair, group: _Group) -> Change:
     before, after = group.before, group.after
     names = list(group.hosts)
@@ -334,84 +249,3 @@ def _write(pair: Pair, group: _Group) -> Change:
         after=after.side(pair.new),
         requests=group.requests,
     )
-
-
-# --- what else a table has ------------------------------------------------------------------------------------------
-
-
-def compare_endpoints(pair: Pair) -> Iterator[Change]:
-    """Give clusters whose endpoints differ, of those that both tables have."""
-    for name in sorted(pair.old.clusters.keys() & pair.new.clusters.keys()):
-        before, after = (_addresses(side.clusters[name]) for side in pair.sides())
-        if before == after:
-            continue
-        moves = [f"+{one}" for one in sorted(after - before)] + [
-            f"-{one}" for one in sorted(before - after)
-        ]
-        more = f" and {len(moves) - 8} more" if len(moves) > 8 else ""
-        ask = pair.by_cluster.get(name)
-        yield Change(
-            kind="endpoints",
-            text=f"{name} has other endpoints: {' '.join(moves[:8])}{more}",
-            example=make_example(ask) if ask is not None else None,
-        )
-
-
-def _addresses(one: ir.Cluster) -> set[str]:
-    return {render_endpoint(each) for each in one.endpoints or one.fallback}
-
-
-def compare_hosts(pair: Pair) -> Iterator[Change]:
-    """Give listeners and hostnames that appear, vanish or change."""
-    for kind, ours, theirs, word in (
-        ("listener_removed", pair.old, pair.new, "is gone"),
-        ("listener_added", pair.new, pair.old, "is new"),
-    ):
-        known = {one.name for one in theirs.fleet.listeners}
-        for one in ours.fleet.listeners:
-            if one.name not in known:
-                host = "any host" if one.hostname == "*" else one.hostname
-                said = f"listener {one.name} (port {one.port}, {one.protocol}, {host}) {word}"
-                ask = _ask(pair, one.port, make_host(one.hostname, ()), _ROOT)
-                yield Change(kind=kind, text=said, example=make_example(ask))  # type: ignore[arg-type]
-    yield from _compare_listeners(pair)
-    names = [_hostnames(side) for side in pair.sides()]
-    for kind, ours_, theirs_, word in (
-        ("host_removed", names[0], names[1], "is gone"),
-        ("host_added", names[1], names[0], "is new"),
-    ):
-        for port, name in sorted(ours_ - theirs_):
-            said = f"{'any host' if name == '*' else f'host {name}'} on port {port} {word}"
-            ask = _ask(pair, port, make_host(name, ()), _ROOT)
-            yield Change(kind=kind, text=said, example=make_example(ask))  # type: ignore[arg-type]
-
-
-def _compare_listeners(pair: Pair) -> Iterator[Change]:
-    before = {one.name: one for one in pair.old.fleet.listeners}
-    for after in pair.new.fleet.listeners:
-        old = before.get(after.name)
-        if old is None or old == after:
-            continue
-        fields = [
-            f"http.{field}"
-            for field in after.http.__struct_fields__
-            if getattr(after.http, field) != getattr(old.http, field)
-        ]
-        fields += [
-            field
-            for field in ("port", "protocol", "hostname", "tls", "access_log")
-            if getattr(after, field) != getattr(old, field)
-        ]
-        if not fields:  # the port to bind: of no interest to a client
-            continue
-        ask = _ask(pair, after.port, make_host(after.hostname, ()), _ROOT)
-        said = f"listener {after.name} has other {', '.join(fields)}"
-        yield Change(kind="listener", text=said, example=make_example(ask))
-
-
-def _hostnames(side: Served) -> set[tuple[int, str]]:
-    return {
-        (one.port, narrower(one.hostname, name))
-        for one in side.fleet.listeners
-        for name in side.hosts.get(one.name, {})
-    }

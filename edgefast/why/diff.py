@@ -1,7 +1,7 @@
 """diff(): what changes for requests from one set of objects to another.
 
 In: two translations. Out: a `Difference`: what example requests get otherwise (compare.py) and what the objects are told
-otherwise (told.py), what breaks first. Must never: do I/O.
+otherwise (surface.py, told.py), what breaks first. Must never: do I/O.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import msgspec
 from edgefast import ir
 from edgefast.translate.translation import Translation
 from edgefast.why.changes import Change, Difference
-from edgefast.why.compare import Pair, compare_endpoints, compare_hosts, compare_requests
+from edgefast.why.compare import compare_requests
 from edgefast.why.origin import Origin
+from edgefast.why.pair import Pair
 from edgefast.why.served import Served
+from edgefast.why.surface import compare_endpoints, compare_hosts
 from edgefast.why.told import compare_told
 
 

@@ -19,7 +19,7 @@ from edgefast.translate.hostname import narrower
 from edgefast.translate.translation import Translation
 from edgefast.why.ask import Ask
 from edgefast.why.changes import Change, Kind
-from edgefast.why.compare import make_example, make_host
+from edgefast.why.pair import make_example, make_host
 from edgefast.why.witness import Witness, make_witnesses
 
 _SHADOWS = ("Shadowed",)

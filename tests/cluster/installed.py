@@ -56,7 +56,7 @@ class Installed:
             *("--values", "-"),
             stdin=yaml.safe_dump(given),
         )
-        self.world.workloads.wait_rollout(self.namespace, self.release.base)
+        self.world.workloads.wait_rollout(self.namespace, self.release.base, 120)
 
     def uninstall(self) -> None:
         """Remove the release and its namespace."""
@@ -163,7 +163,7 @@ def installed(
     release: Release | None = None,
     values: Mapping[str, Any] | None = None,
 ) -> Iterator[Installed]:
-    """Install a release for a while; afterwards it, its namespace and the classes of its controller are gone.
+    """Install a release for a while; afterwards it, its namespace, its classes and their Gateways are gone.
 
     Without `release` the namespace is a fresh one, and without a controllerName it is one that no other has.
     """
@@ -183,9 +183,16 @@ def installed(
 
 def _remove(made: Installed) -> None:
     classes = f"/apis/{GATEWAY}/gatewayclasses"
-    for one in made.admin.items(classes):
-        if one["spec"]["controllerName"] == made.controller:
-            made.admin.delete(f"{classes}/{one['metadata']['name']}")
+    ours = {
+        one["metadata"]["name"]
+        for one in made.admin.items(classes)
+        if one["spec"]["controllerName"] == made.controller
+    }
+    for one in made.admin.items(f"/apis/{GATEWAY}/gateways"):
+        if one["spec"]["gatewayClassName"] in ours:
+            made.admin.remove({**one, "apiVersion": GATEWAY, "kind": "Gateway"})
+    for name in ours:
+        made.admin.delete(f"{classes}/{name}")
     made.uninstall()
     made.admin.delete(f"/api/v1/namespaces/{made.namespace}")
 
@@ -277,6 +284,17 @@ def application(world: World, name: str = "app", **labels: str) -> str:
     world.admin.wait(f"/api/v1/namespaces/{namespace}/serviceaccounts/default", bool)
     world.admin.apply(*echo(namespace))
     return namespace
+
+
+@contextmanager
+def applications(world: World, *names: str) -> Iterator[tuple[str, ...]]:
+    """Make such namespaces for a while."""
+    made = tuple(application(world, name) for name in names)
+    try:
+        yield made
+    finally:
+        for namespace in made:
+            world.admin.delete(f"/api/v1/namespaces/{namespace}")
 
 
 def fleet_of(key: str) -> str:

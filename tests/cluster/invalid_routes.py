@@ -99,7 +99,14 @@ def _expressions(ground: Ground) -> Iterator[Case]:
         yield _route(ground, f"regex-query-{what}", answers=0, matches=[{"queryParams": [named]}])
 
 
-_OWN: tuple[str, ...] = ("Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Connection")
+_OWN: tuple[str, ...] = (
+    "Connection",
+    "Content-Length",
+    "Expect",
+    "Host",
+    "Keep-Alive",
+    "Proxy-Connection",
+)
 _OWN += ("TE", "Trailer", "Transfer-Encoding", "Upgrade")
 
 

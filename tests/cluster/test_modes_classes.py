@@ -6,7 +6,9 @@ namespace of their controller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -15,13 +17,14 @@ from cluster.installed import (
     GATEWAY,
     PROXIES,
     Installed,
-    application,
+    applications,
     backend_of,
     condition,
     edge_proxy,
     fleet_of,
     gateway,
     installed,
+    is_programmed,
     listener,
     route,
 )
@@ -50,9 +53,10 @@ def default(world: World) -> Iterator[Installed]:
 
 
 @pytest.fixture(scope="module")
-def apps(world: World) -> tuple[str, str]:
+def apps(world: World) -> Iterator[tuple[str, ...]]:
     """Two namespaces with a backend in each."""
-    return application(world, "team-a"), application(world, "team-b")
+    with applications(world, "team-a", "team-b") as made:
+        yield made
 
 
 def test_the_default_release_has_the_names_of_the_specification(default: Installed) -> None:
@@ -77,7 +81,7 @@ def test_the_default_release_has_the_names_of_the_specification(default: Install
 
 
 def test_classes_of_one_controller_have_fleets_of_their_own(
-    default: Installed, apps: tuple[str, str]
+    default: Installed, apps: tuple[str, ...]
 ) -> None:
     """One class, and several: every Gateway has its own Deployment, Service and ServiceAccount."""
     first, second = apps
@@ -121,7 +125,7 @@ def test_classes_of_one_controller_have_fleets_of_their_own(
 
 
 def test_merged_gateways_share_one_fleet_beside_others(
-    default: Installed, apps: tuple[str, str]
+    default: Installed, apps: tuple[str, ...]
 ) -> None:
     """One Deployment, one Service, one address for all Gateways of the class; the others keep their own."""
     first, second = apps
@@ -167,7 +171,7 @@ def test_merged_gateways_share_one_fleet_beside_others(
 
 
 def test_a_tuple_that_two_merged_gateways_want_is_the_older_ones(
-    default: Installed, apps: tuple[str, str]
+    default: Installed, apps: tuple[str, ...]
 ) -> None:
     """The loser is Conflicted and not programmed; it takes over when the winner goes."""
     first, second = apps
@@ -227,7 +231,7 @@ def test_a_tuple_that_two_merged_gateways_want_is_the_older_ones(
 
 
 def test_separate_controllers_are_blind_to_each_other(
-    world: World, default: Installed, apps: tuple[str, str]
+    world: World, default: Installed, apps: tuple[str, ...]
 ) -> None:
     """A second release in the same namespace: names prefixed; neither touches a class of the other."""
     own = {"gateway": {"controllerName": "gateway.edge.io/marketing"}}
@@ -298,7 +302,83 @@ def test_separate_controllers_are_blind_to_each_other(
         marketing.uninstall()
 
 
-def test_an_edge_proxy_by_class_and_by_gateway(default: Installed, apps: tuple[str, str]) -> None:
+def test_a_class_begins_to_merge_and_stops(default: Installed, apps: tuple[str, ...]) -> None:
+    """Gateways move to the common fleet and back; what nobody owns any more goes."""
+    system = f"/apis/apps/v1/namespaces/{default.namespace}/deployments"
+    proxy = edge_proxy(default.namespace, "flips")
+    default.admin.apply(
+        proxy,
+        default.gateway_class("flips", (default.namespace, "flips")),
+        *(
+            made
+            for namespace in apps
+            for made in (
+                gateway(
+                    namespace, "flips", "flips", listener(hostname=f"{namespace}.flips.example")
+                ),
+                route(namespace, "flips", "flips"),
+            )
+        ),
+    )
+    fleets = [fleet_of(f"{namespace}/flips") for namespace in apps]
+    merged = fleet_of("flips")
+    before = [default.address(namespace, "flips") for namespace in apps]
+    assert len(set(before)) == 2
+
+    def is_at(addresses: Container[str], found: Any) -> bool:
+        has = (found or {}).get("status", {}).get("addresses") or [{"value": ""}]
+        return is_programmed(found) and all(one["value"] in addresses for one in has)
+
+    for merge in (True, False):
+        default.admin.apply({**proxy, "spec": {**proxy["spec"], "mergeGateways": merge}})
+        here, gone = ([merged], fleets) if merge else (fleets, [merged])
+        for name in gone:
+            default.admin.wait_gone(f"{system}/{name}", 60)
+        for name in here:
+            default.world.workloads.wait_rollout(default.namespace, name)
+        services = f"/api/v1/namespaces/{default.namespace}/services"
+        addresses = [default.world.workloads.address(default.namespace, name) for name in here]
+        for namespace in apps:
+            path = f"/apis/{GATEWAY}/namespaces/{namespace}/gateways/flips"
+            found = default.admin.wait(path, partial(is_at, addresses), 60)
+            (address,) = (one["value"] for one in found["status"]["addresses"])
+            assert (
+                backend_of(default.wait_status(address, f"{namespace}.flips.example")) == namespace
+            )
+            other = next(one for one in apps if one != namespace)
+            status = default.ask(address, f"{other}.flips.example").status
+            assert status == (200 if merge else 404)
+        assert all(default.admin.find(f"{services}/{name}") is None for name in gone)
+
+
+def test_a_gateway_moves_to_another_controller(default: Installed, apps: tuple[str, ...]) -> None:
+    """Its class is another one's: this controller takes its fleet away and says nothing more of it."""
+    namespace = apps[0]
+    foreign = default.gateway_class("elsewhere")
+    foreign["spec"]["controllerName"] = "example.com/another-controller"
+    moves = gateway(namespace, "moves", "eg")
+    default.admin.apply(foreign, moves, route(namespace, "moves", "moves", ["moves.example"]))
+    address = default.address(namespace, "moves")
+    default.wait_status(address, "moves.example")
+    moves["spec"]["gatewayClassName"] = "elsewhere"
+    try:
+        default.admin.apply(moves)
+        fleet = fleet_of(f"{namespace}/moves")
+        default.admin.wait_gone(f"/api/v1/namespaces/{default.namespace}/services/{fleet}", 60)
+        # Our entry in the route's status goes: no Gateway of ours is its parent.
+        default.admin.wait(
+            f"/apis/{GATEWAY}/namespaces/{namespace}/httproutes/moves",
+            lambda one: not (one["status"].get("parents") or []),
+        )
+        moves["spec"]["gatewayClassName"] = "eg"
+        default.admin.apply(moves)
+        again = default.address(namespace, "moves")
+        assert backend_of(default.wait_status(again, "moves.example")) == namespace
+    finally:
+        default.admin.remove(foreign)
+
+
+def test_an_edge_proxy_by_class_and_by_gateway(default: Installed, apps: tuple[str, ...]) -> None:
     """The Gateway's EdgeProxy wins field by field; what concerns no pod rolls none."""
     namespace = apps[0]
     of_class = edge_proxy(

@@ -13,7 +13,7 @@ import yaml
 
 from cluster.installed import (
     Installed,
-    application,
+    applications,
     backend_of,
     edge_proxy,
     fleet_of,
@@ -39,9 +39,10 @@ def release(world: World) -> Iterator[Installed]:
 
 
 @pytest.fixture(scope="module")
-def app(world: World) -> str:
+def app(world: World) -> Iterator[str]:
     """A namespace with a backend."""
-    return application(world)
+    with applications(world, "app") as (made,):
+        yield made
 
 
 def test_edits_of_the_configuration(release: Installed, app: str) -> None:
@@ -60,7 +61,7 @@ def test_edits_of_the_configuration(release: Installed, app: str) -> None:
         provider = {"type": "Orchestrator", "orchestrator": {"watch": watch}}
         labelled = {"metadata": {"labels": {"edge.example/config": "yes"}}}
         api.patch(f"/api/v1/namespaces/{app}", labelled)
-        other = application(release.world, "other")
+        other = release.world.namespace("other")
         release.edit_config(yaml.safe_dump({**config, "provider": provider}))
         wait_until(lambda: "configuration changed" in release.controller_log(), 60)
         api.apply(gateway(other, "eg", name))

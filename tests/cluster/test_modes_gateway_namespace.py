@@ -14,7 +14,7 @@ import pytest
 from cluster.installed import (
     PROXIES,
     Installed,
-    application,
+    applications,
     backend_of,
     condition,
     edge_proxy,
@@ -47,13 +47,14 @@ def release(world: World) -> Iterator[Installed]:
 
 
 @pytest.fixture(scope="module")
-def apps(world: World) -> tuple[str, str]:
+def apps(world: World) -> Iterator[tuple[str, ...]]:
     """Two namespaces with a backend in each."""
-    return application(world, "team-a"), application(world, "team-b")
+    with applications(world, "team-a", "team-b") as made:
+        yield made
 
 
 def test_fleets_are_in_the_namespace_of_their_gateway(
-    release: Installed, apps: tuple[str, str]
+    release: Installed, apps: tuple[str, ...]
 ) -> None:
     """Tokens bound to the pod and meant for this controller; only the authority is mounted, no key is there."""
     first, _ = apps
@@ -94,7 +95,7 @@ def test_fleets_are_in_the_namespace_of_their_gateway(
 
 
 def test_merged_inside_the_mode_is_one_fleet_per_class_and_namespace(
-    release: Installed, apps: tuple[str, str]
+    release: Installed, apps: tuple[str, ...]
 ) -> None:
     """The tuple is unique in a namespace; another namespace may have the same one, with its own address."""
     first, second = apps
@@ -143,7 +144,7 @@ def test_merged_inside_the_mode_is_one_fleet_per_class_and_namespace(
 
 
 def test_a_fleet_goes_with_its_gateway_and_what_is_not_ours_stays(
-    release: Installed, apps: tuple[str, str]
+    release: Installed, apps: tuple[str, ...]
 ) -> None:
     """Objects of users in the same namespace are left alone, whatever they are called."""
     _, second = apps
@@ -168,7 +169,7 @@ def test_a_fleet_goes_with_its_gateway_and_what_is_not_ours_stays(
 
 
 def test_the_account_of_the_controller_makes_no_pods_and_no_secrets(
-    release: Installed, apps: tuple[str, str]
+    release: Installed, apps: tuple[str, ...]
 ) -> None:
     """Cluster-wide it may do what spec section 5 lists."""
     account = release.world.accounts.api_for(f"{release.namespace}/edge-gateway")

@@ -5,6 +5,7 @@ What is not watched is not served and has no status of ours; what was served and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from cluster.installed import (
     GATEWAY,
     Installed,
-    application,
+    applications,
     backend_of,
     edge_proxy,
     fleet_of,
@@ -41,18 +42,18 @@ def _make_class(made: Installed) -> str:
 
 
 @pytest.fixture(scope="module")
-def apps(world: World) -> tuple[str, str, str]:
+def apps(world: World) -> Iterator[tuple[str, ...]]:
     """Three namespaces with a backend in each."""
-    return application(world, "team-a"), application(world, "team-b"), application(world, "team-c")
+    with applications(world, "team-a", "team-b", "team-c") as made:
+        yield made
 
 
 @pytest.mark.parametrize("deploy", ["ControllerNamespace", "GatewayNamespace"])
-def test_only_listed_namespaces_count(
-    world: World, apps: tuple[str, str, str], deploy: str
-) -> None:
+def test_only_listed_namespaces_count(world: World, apps: tuple[str, ...], deploy: str) -> None:
     """Permissions are per listed namespace; a namespace more is one edit of the values."""
     listed, added, other = apps
-    config = _config(deploy, type="Namespaces", namespaces=[listed])
+    gone = world.namespace("gone")
+    config = _config(deploy, type="Namespaces", namespaces=[listed, gone])
     with installed(world, config) as made:
         name = _make_class(made)
         for namespace in apps:
@@ -77,6 +78,14 @@ def test_only_listed_namespaces_count(
                 account.get(path)
             assert told.value.status == 403
 
+        # One of the listed ones is deleted, with the permissions there: a new controller goes without it.
+        world.admin.delete(f"/api/v1/namespaces/{gone}")
+        world.admin.wait_gone(f"/api/v1/namespaces/{gone}", 60)
+        world.workloads.restart(made.namespace, made.release.base)
+        world.workloads.wait_rollout(made.namespace, made.release.base)
+        world.admin.apply(route(listed, "after", name, ["after.example"]))
+        made.wait_status(address, "after.example")
+
         watch = made.config["provider"]["orchestrator"]["watch"]
         watch["namespaces"] = [listed, added]
         with world.client.load(f"http://{address}", [f"{listed}.example"], rate=20) as answers:
@@ -90,7 +99,7 @@ def test_only_listed_namespaces_count(
             world.admin.remove(gateway(namespace, name, name), route(namespace, name, name))
 
 
-def test_labels_of_namespaces_decide_at_run_time(world: World, apps: tuple[str, str, str]) -> None:
+def test_labels_of_namespaces_decide_at_run_time(world: World, apps: tuple[str, ...]) -> None:
     """A label added brings a namespace in, a label removed takes it out, without a restart."""
     first, second, third = apps
     selector = {"matchLabels": {"edge.example/tenant": "yes"}}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from cluster.installed import route
-from cluster.underload import STEADY, UnderLoad, under_load
+from cluster.underload import PATIENT, STEADY, UnderLoad, under_load
 from cluster.world.waiting import wait_until
 from cluster.world.world import World
 
@@ -22,7 +22,7 @@ ROUTES = 30
 @pytest.fixture(scope="module")
 def site(world: World) -> Iterator[UnderLoad]:
     """Two controllers; each test leaves two, and the Gateway as it was."""
-    with under_load(world, controllers=2) as made:
+    with under_load(world, controllers=2, shutdown=PATIENT) as made:
         for number in range(ROUTES):
             made.admin.apply(
                 route(made.app, f"fixed-{number}", "eg", [f"fixed-{number}.example"], service="two")
@@ -117,12 +117,15 @@ def test_proxies_of_followers_count_for_the_leader(site: UnderLoad) -> None:
         # Whoever has proxies is ended until the leader has none: they go where they are not refused.
         for _ in range(6):
             leader = site.leader()
+            wait_until(lambda: sum(streams(site, one) for one in site.controllers()) >= 2, 60)
             if leader and not streams(site, leader):
                 break
             os.kill(site.pid(leader, "edge-gateway"), signal.SIGKILL)
             wait_until(lambda leader=leader: site.leader() not in ("", leader), 40)  # type: ignore[misc]
-        wait_until(lambda: sum(streams(site, one) for one in site.controllers()) >= 2, 60)
+        else:
+            raise AssertionError("the leader always had a proxy")
         changes_are_taken(site, "relayed")
+        assert not streams(site, site.leader())
         found = site.made.gateway_of(site.app, "eg")
         said = next(
             one["message"] for one in found["status"]["conditions"] if one["type"] == "Programmed"

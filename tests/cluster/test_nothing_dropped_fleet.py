@@ -95,7 +95,9 @@ def test_the_fleet_is_rolled_twice(site: UnderLoad) -> None:
 
 def test_certificates_of_listeners_are_rotated(site: UnderLoad, tmp_path: Path) -> None:
     pki = Pki(tmp_path)
-    site.admin.apply(secret(site.app, pki, 0), route(site.app, "secure", "eg", [SECURE], service="one"))
+    site.admin.apply(
+        secret(site.app, pki, 0), route(site.app, "secure", "eg", [SECURE], service="one")
+    )
     https: Manifest = listener("https", 443, SECURE)
     https |= {"protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "secure"}]}}
     site.admin.patch(site.path("gateways", "eg"), listeners_of(https))
@@ -133,8 +135,10 @@ def test_the_authority_of_the_stream_is_rotated(site: UnderLoad) -> None:
             # Whoever begins to lead looks after certificates first.
             site.restart_controllers()
             wait_until(
-                lambda before=before: site.admin.get(secret_path)["data"]["tls.crt"] != before["tls.crt"]  # type: ignore[misc]
-                or len(certificates(bundle(site))) < 2,
+                lambda before=before: (
+                    site.admin.get(secret_path)["data"]["tls.crt"] != before["tls.crt"]  # type: ignore[misc]
+                    or len(certificates(bundle(site))) < 2
+                ),
                 60,
             )
             assert len(certificates(bundle(site))) == trusted

@@ -77,7 +77,8 @@ def test_a_route_changes_its_backend_a_thousand_times(site: UnderLoad) -> None:
 
 def test_a_backend_of_twenty_pods_is_rolled(site: UnderLoad) -> None:
     site.admin.apply(
-        *echo(site.app, "many", replicas=20), route(site.app, "rolled", "eg", ["rolled.example"], service="many")
+        *echo(site.app, "many", replicas=20),
+        route(site.app, "rolled", "eg", ["rolled.example"], service="many"),
     )
     site.world.workloads.wait_rollout(site.app, "many", 90)
     site.made.wait_route(site.app, "rolled")
@@ -103,7 +104,9 @@ def test_a_backend_of_twenty_pods_is_rolled(site: UnderLoad) -> None:
 
 def test_listeners_come_and_go(site: UnderLoad) -> None:
     gateway = site.path("gateways", "eg")
-    site.admin.apply(route(site.app, "wild", "eg", ["a.wild.example", "b.other.example"], service="two"))
+    site.admin.apply(
+        route(site.app, "wild", "eg", ["a.wild.example", "b.other.example"], service="two")
+    )
     site.made.wait_route(site.app, "wild")
     hosts = [STEADY, "a.wild.example", "b.other.example"]
     with site.load(hosts, rate=200):

@@ -1,6 +1,6 @@
 """200 kinds of invalid object at once: every other route keeps its 200s, each bad one is told what is wrong, and heals.
 
-All are in one merged fleet with the sound ones, under a steady load of these; see invalid_routes.py and invalid_gateways.py for the mistakes.
+All are in one merged fleet with the sound ones, under a steady load of these; see invalid_*.py for the mistakes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 from cluster.installed import (
     GATEWAY,
     Installed,
-    application,
+    applications,
     backend_of,
     conditions_of,
     edge_proxy,
@@ -50,9 +50,16 @@ def release(world: World) -> Iterator[Installed]:
         yield made
 
 
-def test_two_hundred_mistakes_harm_nobody_else(release: Installed) -> None:
+@pytest.fixture
+def apps(world: World) -> Iterator[tuple[str, ...]]:
+    """Two namespaces with a backend in each."""
+    with applications(world, "bad", "other") as made:
+        yield made
+
+
+def test_two_hundred_mistakes_harm_nobody_else(release: Installed, apps: tuple[str, ...]) -> None:
     world, merged = release.world, release.namespace
-    namespace, other = application(world, "bad"), application(world, "other")
+    namespace, other = apps
     pki = world.plane.site.pki
     certificate = {
         "tls.crt": (pki / "apiserver.crt").read_text(),

@@ -16,7 +16,7 @@ import pytest
 from cluster.installed import (
     GATEWAY,
     Installed,
-    application,
+    applications,
     backend_of,
     edge_proxy,
     gateway,
@@ -76,7 +76,7 @@ def tenants(world: World) -> Iterator[list[Tenant]]:
     with ExitStack() as stack:
         made = []
         for deploy in ("ControllerNamespace", "ControllerNamespace", "GatewayNamespace"):
-            namespace = application(world, "tenant")
+            (namespace,) = stack.enter_context(applications(world, "tenant"))
             watch = {"type": "Namespaces", "namespaces": [namespace]}
             config = {"provider": {"orchestrator": {"deploy": {"type": deploy}, "watch": watch}}}
             release = stack.enter_context(installed(world, config))

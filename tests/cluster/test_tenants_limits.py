@@ -19,7 +19,7 @@ from cluster.installed import (
     EDGE,
     PROXIES,
     Installed,
-    application,
+    applications,
     edge_proxy,
     fleet_of,
     gateway,
@@ -93,6 +93,13 @@ def release(world: World, request: pytest.FixtureRequest) -> Iterator[Installed]
     world.admin.delete(f"/api/v1/namespaces/{store}")
 
 
+@pytest.fixture
+def namespace(world: World) -> Iterator[str]:
+    """A namespace with a backend."""
+    with applications(world, "app") as (made,):
+        yield made
+
+
 def _filter(namespace: str, name: str, *rules: dict[str, Any]) -> dict[str, Any]:
     limit = {"limit": {"requests": LIMIT, "unit": "Hour"}}
     return {
@@ -116,10 +123,9 @@ def _limited(namespace: str, name: str) -> dict[str, Any]:
     )
 
 
-def test_counts_are_exact_over_two_proxies(release: Installed) -> None:
+def test_counts_are_exact_over_two_proxies(release: Installed, namespace: str) -> None:
     """N pass and all others are 429, whichever proxy is asked; one counter per value with Distinct."""
     world, system = release.world, release.namespace
-    namespace = application(world)
     header = {"name": "x-user", "type": "Exact", "value": "one"}
     distinct = {"name": "x-user", "type": "Distinct"}
     release.admin.apply(
@@ -226,9 +232,8 @@ def _is_not_shown(release: Installed, namespace: str, pods: list[str]) -> None:
     assert not [one for one in texts if PASSWORD in one]
 
 
-def test_without_a_store_the_filter_is_refused(release: Installed) -> None:
+def test_without_a_store_the_filter_is_refused(release: Installed, namespace: str) -> None:
     """Spec section 8.6: the limit needs the store; what was to be limited is 500, and heals with the store."""
-    namespace = application(release.world)
     release.admin.apply(
         gateway(namespace, "eg", release.namespace),
         route(namespace, "free", "eg", ["free.example"]),

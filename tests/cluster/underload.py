@@ -37,6 +37,8 @@ from cluster.world.world import World
 
 #: Long enough that every node has heard that a pod goes.
 SHUTDOWN = {"drainTimeout": "8s", "minDrainDuration": "3s"}
+#: Long enough for a container alone, which nobody has told to go: its readiness is asked for every 5 s.
+PATIENT = {"drainTimeout": "20s", "minDrainDuration": "9s"}
 STEADY = "steady.example"
 _WRITERS = 3
 
@@ -44,11 +46,12 @@ _WRITERS = 3
 class UnderLoad:
     """One Gateway "eg" with routes to the backends "one" and "two", all in the namespace `app`."""
 
-    def __init__(self, made: Installed, app: str) -> None:
+    def __init__(self, made: Installed, app: str, shutdown: Mapping[str, str] = SHUTDOWN) -> None:
         self.made, self.world, self.admin, self.app = made, made.world, made.admin, app
         self.namespace = made.namespace
         self.fleet = fleet_of(f"{app}/eg")
         self.address = ""
+        self._shutdown = dict(shutdown)
         self.class_name = f"{made.namespace}-class"
         self._node = Client(made.world.network.node)
 
@@ -71,7 +74,7 @@ class UnderLoad:
 
     def shape(self, **deployment: Any) -> None:
         """Say what the fleet's workload is like."""
-        spec = {"deployment": {"replicas": 2, **deployment}, "shutdown": SHUTDOWN}
+        spec = {"deployment": {"replicas": 2, **deployment}, "shutdown": self._shutdown}
         self.admin.apply(edge_proxy(self.namespace, "edge", **spec))
 
     # --- requests -------------------------------------------------------------------------------
@@ -140,7 +143,9 @@ class UnderLoad:
         """Return the names of the controllers' pods."""
         selector = f"control-plane=edge-gateway,app.kubernetes.io/instance={self.made.release.name}"
         pods = self.world.workloads.pods(self.namespace, selector)
-        return [one["metadata"]["name"] for one in pods if "deletionTimestamp" not in one["metadata"]]
+        return [
+            one["metadata"]["name"] for one in pods if "deletionTimestamp" not in one["metadata"]
+        ]
 
     def leader(self) -> str:
         """Return the name of the leader's pod as the Lease has it, "" when nobody leads."""
@@ -227,7 +232,12 @@ class TableSizes:
 
 @contextmanager
 def under_load(
-    world: World, *, controllers: int = 1, values: Mapping[str, Any] | None = None
+    world: World,
+    *,
+    controllers: int = 1,
+    proxies: int = 2,
+    shutdown: Mapping[str, str] = SHUTDOWN,
+    values: Mapping[str, Any] | None = None,
 ) -> Iterator[UnderLoad]:
     """Install a release with a Gateway for a while."""
     # As short as a Lease may be: what is tested is the change of leaders, not the wait for it.
@@ -238,8 +248,8 @@ def under_load(
     with installed(
         world, {"leaderElection": quick}, values={"deployment": deployment, **(values or {})}
     ) as made:
-        site = UnderLoad(made, app)
-        site.bring_up()
+        site = UnderLoad(made, app, shutdown)
+        site.bring_up(proxies)
         yield site
     world.admin.delete(f"/api/v1/namespaces/{app}")
 

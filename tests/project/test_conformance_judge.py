@@ -1,10 +1,17 @@
-"""How a run of the official suite is judged: by its exit status and its lines of outcome, never by less."""
+"""How a run of the official suite is judged: by its exit status and its lines of outcome, never by less.
+
+And the reports that are kept are of the release that is run, and of all that is claimed.
+"""
 
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from cluster.conformance.judge import judge
+from cluster.tools.versions import GATEWAY_API
+from cluster.world.folder import PROJECT
+from edgefast.translate.features import supported_features
 
 GOOD = """\
 === RUN   TestConformance/HTTPRouteWeight
@@ -47,3 +54,17 @@ def test_what_failed_is_named_with_its_steps() -> None:
 )
 def test_no_other_run_is_good(text: str, status: int) -> None:
     assert not judge(text.splitlines(), status).good
+
+
+@pytest.mark.parametrize("mode", ["controller-namespace", "gateway-namespace"])
+def test_reports_are_of_all_that_is_claimed(mode: str) -> None:
+    text = (PROJECT / "docs" / "conformance" / f"{mode}.yaml").read_text()
+    report = yaml.safe_load(text)
+    assert (report["gatewayAPIVersion"], report["mode"]) == (GATEWAY_API, mode)
+    (profile,) = report["profiles"]
+    for part in (profile["core"], profile["extended"]):
+        assert part["result"] == "success"
+        assert part["statistics"]["Failed"] == part["statistics"]["Skipped"] == 0
+    core = {"Gateway", "HTTPRoute", "ReferenceGrant"}
+    claimed = set(supported_features(in_gateway_namespace=mode == "gateway-namespace"))
+    assert set(profile["extended"]["supportedFeatures"]) == claimed - core

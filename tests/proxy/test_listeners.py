@@ -13,7 +13,7 @@ import pytest
 
 from edgefast import ir
 from edgefast.proxy import listeners as module
-from edgefast.proxy.listeners import Listeners
+from edgefast.proxy.listeners import Listeners, place_listener
 from wire.harness.ports import free_port
 
 
@@ -200,3 +200,15 @@ def test_a_machine_without_ipv6(
     made.reconcile([listener(port)])
     assert made.places == (("0.0.0.0", port),)
     assert bool(made.problems) is required
+
+
+@pytest.mark.parametrize(
+    ("name", "ref"),
+    [
+        ("default/gateway/http", "Gateway default/gateway"),
+        ("default/gateway/team/more/http", "ListenerSet team/more"),
+    ],
+)
+def test_listeners_are_placed_in_the_object_they_are_of(name: str, ref: str) -> None:
+    found, path = place_listener(name)
+    assert (str(found), path) == (ref, "spec.listeners[name=http]")

@@ -11,8 +11,8 @@ from edgefast.table import Matcher, compile_fleet
 from edgefast.translate.precedence import match_order
 from edgefast.translate.shadow import HostEntry, find_shadows
 from edgefast.why import Ask
-from edgefast.why.compare import make_host
 from edgefast.why.head import Head, scan_head
+from edgefast.why.pair import make_host
 from edgefast.why.witness import make_witnesses
 from tests.why.random_tables import Tables
 

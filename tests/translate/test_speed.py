@@ -50,3 +50,14 @@ def test_one_route_more_is_a_fraction_of_a_thousand() -> None:
     again = count_calls(lambda: translate(changed, Settings(), translation))
     assert again < whole / 10
     assert translate(changed, Settings(), translation).work.routes == 1
+
+
+def test_one_route_more_costs_the_same_among_few_and_among_many() -> None:
+    def calls(there: int) -> int:
+        snapshot = world.many(there)
+        before = translate(snapshot, Settings())
+        changed = snapshot.replace([world.route(there + 1)])
+        return count_calls(lambda: translate(changed, Settings(), before))
+
+    few, many = calls(50), calls(1000)
+    assert many < 1.3 * few

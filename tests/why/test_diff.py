@@ -12,8 +12,9 @@ import pytest
 from cli.calling import call
 from edgefast import ir
 from edgefast.why import Served
-from edgefast.why.compare import Pair, classify, compare_requests
+from edgefast.why.compare import classify, compare_requests
 from edgefast.why.outcome import find_outcome
+from edgefast.why.pair import Pair
 from tests.why.random_tables import Tables
 
 pytestmark = pytest.mark.pure

@@ -58,6 +58,12 @@ class Bench:
             del self.clients[ask.port]
         return response, list(self.heads)
 
+    def hang_up(self) -> None:
+        """Begin with new connections."""
+        for client in self.clients.values():
+            client.close()
+        self.clients.clear()
+
     async def line(self) -> dict[str, Any]:
         """The access log's line of the last request."""
         self.asked += 1
@@ -77,6 +83,7 @@ async def compare_tables(bench: Bench, seeds: range, requests: int) -> dict[str,
         tables = Tables(seed, port)
         fleet = tables.fleet()
         bench.world.apply(fleet)
+        bench.hang_up()  # a port may be gone, and its connections with it in a moment
         served = Served(fleet)
         for ask in tables.asks(requests):
             if not served.listeners(ask.port):

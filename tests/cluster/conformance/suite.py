@@ -40,9 +40,9 @@ class Report:
             f"--report-output={self.path}",
             "--organization=edgefast",
             "--project=edgefast",
-            "--url=https://github.com/edgefast/edgefast",
+            "--url=https://gateway.edge.io",
             f"--version={self.version}",
-            "--contact=https://github.com/edgefast/edgefast/issues",
+            "--contact=https://gateway.edge.io",
             f"--mode={mode.name}",
         ]
 

@@ -168,7 +168,9 @@ def test_a_count_is_ours_and_none_is_zero() -> None:
 
 
 def test_what_the_server_fills_in_for_a_listener_set_is_ours() -> None:
-    pending = [condition(type_, "Unknown", reason="Pending") for type_ in ("Accepted", "Programmed")]
+    pending = [
+        condition(type_, "Unknown", reason="Pending") for type_ in ("Accepted", "Programmed")
+    ]
     wanted = {"conditions": [condition("Accepted"), condition("Programmed")]}
     made = merge("ListenerSet", {"conditions": pending}, wanted)
     assert [one["status"] for one in made["conditions"]] == ["True", "True"]

@@ -1,0 +1,101 @@
+"""Pair: one fleet before and after, and requests to ask both.
+
+In: what is served on both sides. Out: which hostnames differ; hosts and requests for them. Must never: take two tables for
+equal that answer one request otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from edgefast import ir
+from edgefast.table.match import find_listener, order_hostnames
+from edgefast.why.ask import Ask
+from edgefast.why.changes import Example
+from edgefast.why.served import Served
+from edgefast.why.witness import Witness
+
+#: Hosts for a wildcard or for any host: the first that no table names.
+_LABELS = ("any", "other", "example", "probe")
+_TLDS = ("example", "test", "invalid")
+#: What every host is asked.
+ROOT = Witness("GET", "/", ())
+
+
+class Pair:
+    """The same fleet before and after."""
+
+    def __init__(self, old: Served, new: Served) -> None:
+        self.old = old
+        self.new = new
+        self.examples = 0
+        self.by_cluster: dict[str, Ask] = {}  # an example that goes there, before or after
+        self._moved = {
+            name
+            for name in old.clusters.keys() | new.clusters.keys()
+            if old.clusters.get(name) != new.clusters.get(name)
+        }
+        self._same: dict[tuple[str, str], bool] = {}
+
+    def sides(self) -> tuple[Served, Served]:
+        """Return before and after."""
+        return self.old, self.new
+
+    def is_same(self, port: int, host: str) -> bool:
+        """Tell whether a host's requests meet equal tables."""
+        owners = [find_listener(side.fleet.listeners, port, host) for side in self.sides()]
+        if owners[0] is None or owners[1] is None or _facade(owners[0]) != _facade(owners[1]):
+            return owners[0] is owners[1]
+        return all(self._is_same_host(owners[0].name, name) for name in order_hostnames(host))
+
+    def _is_same_host(self, listener: str, hostname: str) -> bool:
+        key = (listener, hostname)
+        if key not in self._same:
+            old, new = (side.hosts.get(listener, {}).get(hostname) for side in self.sides())
+            self._same[key] = old == new and (old is None or not self._moved & _clusters(old))
+        return self._same[key]
+
+
+def _facade(one: ir.Listener) -> tuple[object, ...]:
+    return one.name, one.hostname, one.protocol, one.http
+
+
+def _clusters(host: ir.VirtualHost) -> set[str]:
+    return {share.cluster for rule in host.rules for share in rule.backends}
+
+
+def make_host(name: str, taken: Container[str]) -> str:
+    """Return a host that a hostname stands for, and no other of the names."""
+    if name == "*":
+        made = (f"{label}.{tld}" for label in _LABELS for tld in _TLDS)
+        free = (
+            one
+            for one in made
+            if not any(each in taken for each in order_hostnames(one) if each != "*")
+        )
+        return next(free, "any.example")
+    if name.startswith("*."):
+        labels = (f"{label}{name[1:]}" for label in _LABELS)
+        return next((one for one in labels if one not in taken), f"any{name[1:]}")
+    return name
+
+
+def make_ask(pair: Pair, port: int, host: str, witness: Witness) -> Ask:
+    """Return a witness as a request to a port."""
+    listeners = pair.old.listeners(port) or pair.new.listeners(port)
+    scheme = "https" if listeners[0].protocol == "HTTPS" else "http"
+    default = port == (443 if scheme == "https" else 80)
+    return Ask(
+        method=witness.method,
+        scheme=scheme,
+        port=port,
+        host=host if default else f"{host}:{port}",
+        target=witness.target,
+        headers=witness.headers,
+        sni=host if scheme == "https" else "",
+    )
+
+
+def make_example(ask: Ask) -> Example:
+    """Return an example for people."""
+    return Example(method=ask.method, url=ask.url(), headers=ask.headers)

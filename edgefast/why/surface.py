@@ -1,0 +1,92 @@
+"""Surface: listeners, hostnames and endpoints that come, go or change.
+
+In: a pair of tables. Out: `Change`s, each with a request to try. Must never: ask the tables; compare.py does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgefast import ir
+from edgefast.translate.hostname import narrower
+from edgefast.why.changes import Change
+from edgefast.why.pair import ROOT, Pair, make_ask, make_example, make_host
+from edgefast.why.served import Served, render_endpoint
+
+
+def compare_endpoints(pair: Pair) -> Iterator[Change]:
+    """Give clusters whose endpoints differ, of those that both tables have."""
+    for name in sorted(pair.old.clusters.keys() & pair.new.clusters.keys()):
+        before, after = (_addresses(side.clusters[name]) for side in pair.sides())
+        if before == after:
+            continue
+        moves = [f"+{one}" for one in sorted(after - before)] + [
+            f"-{one}" for one in sorted(before - after)
+        ]
+        more = f" and {len(moves) - 8} more" if len(moves) > 8 else ""
+        ask = pair.by_cluster.get(name)
+        yield Change(
+            kind="endpoints",
+            text=f"{name} has other endpoints: {' '.join(moves[:8])}{more}",
+            example=make_example(ask) if ask is not None else None,
+        )
+
+
+def _addresses(one: ir.Cluster) -> set[str]:
+    return {render_endpoint(each) for each in one.endpoints or one.fallback}
+
+
+def compare_hosts(pair: Pair) -> Iterator[Change]:
+    """Give listeners and hostnames that appear, vanish or change."""
+    for kind, ours, theirs, word in (
+        ("listener_removed", pair.old, pair.new, "is gone"),
+        ("listener_added", pair.new, pair.old, "is new"),
+    ):
+        known = {one.name for one in theirs.fleet.listeners}
+        for one in ours.fleet.listeners:
+            if one.name not in known:
+                host = "any host" if one.hostname == "*" else one.hostname
+                said = f"listener {one.name} (port {one.port}, {one.protocol}, {host}) {word}"
+                ask = make_ask(pair, one.port, make_host(one.hostname, ()), ROOT)
+                yield Change(kind=kind, text=said, example=make_example(ask))  # type: ignore[arg-type]
+    yield from _compare_listeners(pair)
+    names = [_hostnames(side) for side in pair.sides()]
+    for kind, ours_, theirs_, word in (
+        ("host_removed", names[0], names[1], "is gone"),
+        ("host_added", names[1], names[0], "is new"),
+    ):
+        for port, name in sorted(ours_ - theirs_):
+            said = f"{'any host' if name == '*' else f'host {name}'} on port {port} {word}"
+            ask = make_ask(pair, port, make_host(name, ()), ROOT)
+            yield Change(kind=kind, text=said, example=make_example(ask))  # type: ignore[arg-type]
+
+
+def _compare_listeners(pair: Pair) -> Iterator[Change]:
+    before = {one.name: one for one in pair.old.fleet.listeners}
+    for after in pair.new.fleet.listeners:
+        old = before.get(after.name)
+        if old is None or old == after:
+            continue
+        fields = [
+            f"http.{field}"
+            for field in after.http.__struct_fields__
+            if getattr(after.http, field) != getattr(old.http, field)
+        ]
+        fields += [
+            field
+            for field in ("port", "protocol", "hostname", "tls", "access_log")
+            if getattr(after, field) != getattr(old, field)
+        ]
+        if not fields:  # the port to bind: of no interest to a client
+            continue
+        ask = make_ask(pair, after.port, make_host(after.hostname, ()), ROOT)
+        said = f"listener {after.name} has other {', '.join(fields)}"
+        yield Change(kind="listener", text=said, example=make_example(ask))
+
+
+def _hostnames(side: Served) -> set[tuple[int, str]]:
+    return {
+        (one.port, narrower(one.hostname, name))
+        for one in side.fleet.listeners
+        for name in side.hosts.get(one.name, {})
+    }
