@@ -47,29 +47,55 @@ class Spread:
         return lines + [f"- {one}" for one in self.wrong[:10]]
 
 
+class _Client:
+    """A kept connection from outside the node; another one when the proxy closes it, as it does after many requests."""
+
+    def __init__(self, site: UnderLoad) -> None:
+        self._site = site
+        self._open: http.client.HTTPConnection | None = None
+
+    def ask(self, host: str) -> int:
+        """Return the status of an answer."""
+        if self._open is None:
+            self._open = http.client.HTTPConnection(self._site.address)
+            self._open.auto_open = 0  # it knows nothing of namespaces
+            network = self._site.world.network.client
+            self._open.sock = netns.connect(network, self._site.address, 80, 5.0)
+        self._open.request("GET", "/", headers={"Host": host})
+        answer = self._open.getresponse()
+        answer.read()
+        if answer.will_close:
+            self.close()
+        return answer.status
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+
 def measure_propagation(site: UnderLoad, routes: int) -> Spread:
     """Create routes one by one; each is waited for."""
     spread = Spread()
-    client = netns.connect(site.world.network.client, site.address, 80, 5.0)
-    connection = http.client.HTTPConnection(site.address)
-    connection.sock = client
+    client = _Client(site)
     try:
         for number in range(routes):
             host = f"p{number}.example"
-            if (status := _ask(connection, host)) != 404:
+            if (status := client.ask(host)) != 404:
                 spread.wrong.append(f"{host}: {status} before it was there")
             site.admin.create(route(site.app, f"p-{number}", "eg", [host], service="one"))
-            spread.taken.append(_wait(connection, host, spread) * 1000)
+            spread.taken.append(_wait(client, host, spread) * 1000)
     finally:
-        connection.close()
+        client.close()
     return spread
 
 
-def _wait(connection: http.client.HTTPConnection, host: str, spread: Spread) -> float:
+def _wait(client: _Client, host: str, spread: Spread) -> float:
     began = time.perf_counter()
     due = began
     while True:
-        status = _ask(connection, host)
+        status = client.ask(host)
         taken = time.perf_counter() - began
         if status == 200:
             return taken
@@ -79,10 +105,3 @@ def _wait(connection: http.client.HTTPConnection, host: str, spread: Spread) -> 
             raise TimeoutError(f"{host} is unknown after {PATIENCE:.0f} s")
         due = max(due + POLL, time.perf_counter())
         time.sleep(max(0.0, due - time.perf_counter()))
-
-
-def _ask(connection: http.client.HTTPConnection, host: str) -> int:
-    connection.request("GET", "/", headers={"Host": host})
-    answer = connection.getresponse()
-    answer.read()
-    return answer.status

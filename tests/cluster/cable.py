@@ -25,6 +25,7 @@ class Cable:
     def __init__(self, host: str, port: int) -> None:
         self.made = 0  # connections so far
         self.served = 0  # of them, those that are over
+        self.over = asyncio.Event()  # one more is over
         self._target = (host, port)
         self._passing = asyncio.Event()
         self._passing.set()
@@ -82,6 +83,7 @@ class Cable:
             self._writers.discard(writer)
             writer.close()
             self.served += 1
+            self.over.set()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while chunk := await reader.read(_CHUNK):
@@ -114,4 +116,5 @@ async def laid(host: str, port: int) -> AsyncIterator[Cable]:
         cable.cut()
         async with asyncio.timeout(10):
             while cable.served < cable.made:
-                await asyncio.sleep(0.01)
+                cable.over.clear()
+                await cable.over.wait()

@@ -1,4 +1,4 @@
-"""The client against a real server: gRPC, TLS, loopback."""
+"""The client against a real server: tables and answers, over gRPC, TLS and loopback."""
 
 from __future__ import annotations
 
@@ -11,33 +11,20 @@ import pytest
 from edgefast.table import Shards
 from edgefast.table.shards import TYPES, make_resource
 from edgefast.xds import client as clients
-from edgefast.xds.batch import Mirror
 from edgefast.xds.messages import COMMIT, TABLE, encode_commit, encode_item, encode_response
 from edgefast.xds.refusals import MISMATCH, Refused
 from proxy.pki import Authority
 from stream.living import NODE, Taker, hasten, play, running, until, write_files
-from stream.plain import PlainServer, client_pair
+from stream.plain import PlainServer
+from stream.tables import table
 from stream.wire import Wire
 
 pytestmark = pytest.mark.wire
 
 
-@pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
-
-
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     hasten(monkeypatch)
-
-
-def table(**clusters: str) -> Shards:
-    """Shards with a resource of every type, and these."""
-    made = [make_resource(type_, "one", b"1") for type_ in TYPES]
-    made += [make_resource("cluster", name, data.encode()) for name, data in clusters.items()]
-    resources = {(one.type, one.name): one for one in made}
-    return Shards(resources, Mirror(Shards(resources, "")).version)
 
 
 def test_tables_come_in_whole_in_order_and_are_answered(
@@ -327,97 +314,3 @@ def test_a_server_that_is_there_no_more_without_a_word_is_given_up(
 
 
 # --- credentials ------------------------------------------------------------------------------------
-
-
-def test_credentials_are_read_for_every_connection(tmp_path: Path, authority: Authority) -> None:
-    async def talk() -> None:
-        taker = Taker()
-        stranger = Authority("another CA")
-        # Wrong at first: an authority that did not sign the server, nor is known to it.
-        files = write_files(tmp_path, stranger, token="first")
-        async with PlainServer(authority, mutual=True) as server:
-            server.publish(table(a="1"))
-            async with running(server.target, files, taker) as client:
-                await until(lambda: client.facts.failures > 1, "refused handshakes")
-                assert not server.streams
-                write_files(tmp_path, authority, token="second")
-                await until(lambda: taker.tables, "a table")
-                first = server.last
-                assert first.metadata["authorization"] == "Bearer second"
-                before = first.peer["x509_pem_cert"][0]
-                write_files(tmp_path, authority, client_pair(authority), token="third\n")
-                first.leave.set()
-                await until(lambda: len(server.streams) == 2, "the next stream")
-                assert server.last.metadata["authorization"] == "Bearer third"
-                assert server.last.peer["x509_pem_cert"][0] != before
-
-    play(talk())
-
-
-def test_a_missing_file_is_named_and_waited_for(tmp_path: Path, authority: Authority) -> None:
-    async def talk() -> None:
-        taker = Taker()
-        files = write_files(tmp_path, authority)
-        (tmp_path / "tls.key").rename(tmp_path / "away")
-        async with PlainServer(authority, mutual=True) as server:
-            server.publish(table(a="1"))
-            async with running(server.target, files, taker) as client:
-                await until(lambda: client.facts.failures > 1, "failures")
-                assert f"{tmp_path / 'tls.key'}: No such file" in client.facts.failed
-                (tmp_path / "away").rename(tmp_path / "tls.key")
-                await until(lambda: taker.tables, "a table")
-
-    play(talk())
-
-
-@pytest.mark.parametrize("name", ["other.test", "localhost"])
-def test_the_server_is_who_it_should_be(tmp_path: Path, authority: Authority, name: str) -> None:
-    async def talk() -> None:
-        taker = Taker()
-        files = write_files(tmp_path, authority)
-        async with PlainServer(authority, name="localhost") as server:
-            server.publish(table(a="1"))
-            async with running(server.target, files, taker, server_name=name) as client:
-                if name == "localhost":
-                    await until(lambda: taker.tables, "a table")
-                else:
-                    await until(lambda: client.facts.failures > 1, "refusals")
-                    assert not server.streams
-
-    play(talk())
-
-
-def test_a_server_without_our_certificate_is_refused(tmp_path: Path, authority: Authority) -> None:
-    async def talk() -> None:
-        taker = Taker()
-        stranger = Authority("stranger")
-        async with PlainServer(stranger) as server:
-            server.publish(table(a="1"))
-            files = write_files(tmp_path, authority)
-            async with running(server.target, files, taker) as client:
-                await until(lambda: client.facts.failures > 1, "refusals")
-                assert not server.streams and not taker.tables
-
-    play(talk())
-
-
-def test_of_several_addresses_one_that_answers(tmp_path: Path, authority: Authority) -> None:
-    async def talk() -> None:
-        taker = Taker()
-        files = write_files(tmp_path, authority)
-        gone = PlainServer(authority)
-        async with gone:
-            pass
-        async with PlainServer(authority) as server:
-            server.publish(table(a="1"))
-            target = f"ipv4:127.0.0.1:{gone.port},127.0.0.1:{server.port}"
-            async with running(target, files, taker, server_name="localhost") as client:
-                await until(lambda: taker.tables, "a table")
-                assert client.facts.connected
-
-    play(talk())
-
-
-def test_credentials_never_show(tmp_path: Path, authority: Authority) -> None:
-    shown = repr(write_files(tmp_path, authority, token="s3cret").read())
-    assert "s3cret" not in shown and "PRIVATE" not in shown
