@@ -61,16 +61,6 @@ def test_version_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.pure
-def test_the_controller_refuses() -> None:
-    script = "import sys; from controller.main import main; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, timeout=30
-    )
-    assert done.returncode == 2
-    assert "no controller" in done.stderr
-
-
-@pytest.mark.pure
 @pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
 def test_colour_only_on_a_terminal(no_color: str, coloured: bool, tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"

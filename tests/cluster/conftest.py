@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from cluster.installed import Installed, applications, edge_proxy, installed
 from cluster.world.apiserver import ApiServer
 from cluster.world.world import World
+from controller.manifests.naming import Release
 
 HERE = Path(__file__).parent
 
@@ -61,3 +63,25 @@ def namespace(world: World) -> str:
     name = world.namespace()
     world.admin.wait(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
     return name
+
+
+@pytest.fixture(scope="module")
+def default(world: World) -> Iterator[Installed]:
+    """The default release, with the classes `eg` and `eg-two` and the merged class `merged-eg`."""
+    world.admin.wait_gone("/api/v1/namespaces/edge-gateway-system", 60)
+    with installed(world, release=Release()) as made:
+        world.admin.apply(
+            edge_proxy(made.namespace, "plain"),
+            edge_proxy(made.namespace, "merged", mergeGateways=True),
+            made.gateway_class("eg", (made.namespace, "plain")),
+            made.gateway_class("eg-two", (made.namespace, "plain")),
+            made.gateway_class("merged-eg", (made.namespace, "merged")),
+        )
+        yield made
+
+
+@pytest.fixture(scope="module")
+def apps(world: World) -> Iterator[tuple[str, ...]]:
+    """Two namespaces with a backend in each."""
+    with applications(world, "team-a", "team-b") as made:
+        yield made

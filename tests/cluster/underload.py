@@ -149,9 +149,14 @@ class UnderLoad:
 
     def leader(self) -> str:
         """Return the name of the leader's pod as the Lease has it, "" when nobody leads."""
-        path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases"
-        held = [one["spec"].get("holderIdentity") or "" for one in self.admin.items(path)]
-        return next((one.partition("_")[0] for one in held if one), "")
+        found = self.admin.find(self.lease())
+        return str((found or {"spec": {}})["spec"].get("holderIdentity") or "").partition("_")[0]
+
+    def lease(self) -> str:
+        """Return the path of the controllers' Lease."""
+        return (
+            f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/edge-gateway-leader"
+        )
 
     def pid(self, pod: str, container: str) -> int:
         """Return the first process of a container."""

@@ -1,0 +1,199 @@
+"""What becomes of fleets when classes, Gateways and EdgeProxies change while they serve."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from functools import partial
+from typing import Any
+
+import pytest
+
+from cluster.installed import (
+    EDGE,
+    GATEWAY,
+    Installed,
+    backend_of,
+    edge_proxy,
+    fleet_of,
+    gateway,
+    is_programmed,
+    listener,
+    route,
+)
+from cluster.world.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(180)
+
+CONFLICT = "port, protocol and hostname must be unique for every listener"
+
+
+def test_a_class_begins_to_merge_and_stops(default: Installed, apps: tuple[str, ...]) -> None:
+    """Gateways move to the common fleet and back; what nobody owns any more goes."""
+    system = f"/apis/apps/v1/namespaces/{default.namespace}/deployments"
+    proxy = edge_proxy(default.namespace, "flips")
+    default.admin.apply(
+        proxy,
+        default.gateway_class("flips", (default.namespace, "flips")),
+        *(
+            made
+            for namespace in apps
+            for made in (
+                gateway(
+                    namespace, "flips", "flips", listener(hostname=f"{namespace}.flips.example")
+                ),
+                route(namespace, "flips", "flips"),
+            )
+        ),
+    )
+    fleets = [fleet_of(f"{namespace}/flips") for namespace in apps]
+    merged = fleet_of("flips")
+    before = [default.address(namespace, "flips") for namespace in apps]
+    assert len(set(before)) == 2
+
+    def is_at(addresses: Container[str], found: Any) -> bool:
+        has = (found or {}).get("status", {}).get("addresses") or [{"value": ""}]
+        return is_programmed(found) and all(one["value"] in addresses for one in has)
+
+    for merge in (True, False):
+        default.admin.apply({**proxy, "spec": {**proxy["spec"], "mergeGateways": merge}})
+        here, gone = ([merged], fleets) if merge else (fleets, [merged])
+        for name in gone:
+            default.admin.wait_gone(f"{system}/{name}", 60)
+        for name in here:
+            default.world.workloads.wait_rollout(default.namespace, name)
+        services = f"/api/v1/namespaces/{default.namespace}/services"
+        addresses = [default.world.workloads.address(default.namespace, name) for name in here]
+        for namespace in apps:
+            path = f"/apis/{GATEWAY}/namespaces/{namespace}/gateways/flips"
+            found = default.admin.wait(path, partial(is_at, addresses), 60)
+            (address,) = (one["value"] for one in found["status"]["addresses"])
+            assert (
+                backend_of(default.wait_status(address, f"{namespace}.flips.example")) == namespace
+            )
+            other = next(one for one in apps if one != namespace)
+            status = default.ask(address, f"{other}.flips.example").status
+            assert status == (200 if merge else 404)
+        assert all(default.admin.find(f"{services}/{name}") is None for name in gone)
+
+
+def test_a_gateway_moves_to_another_controller(default: Installed, apps: tuple[str, ...]) -> None:
+    """Its class is another one's: this controller takes its fleet away and says nothing more of it."""
+    namespace = apps[0]
+    foreign = default.gateway_class("elsewhere")
+    foreign["spec"]["controllerName"] = "example.com/another-controller"
+    moves = gateway(namespace, "moves", "eg")
+    default.admin.apply(foreign, moves, route(namespace, "moves", "moves", ["moves.example"]))
+    address = default.address(namespace, "moves")
+    default.wait_status(address, "moves.example")
+    moves["spec"]["gatewayClassName"] = "elsewhere"
+    try:
+        default.admin.apply(moves)
+        fleet = fleet_of(f"{namespace}/moves")
+        default.admin.wait_gone(f"/api/v1/namespaces/{default.namespace}/services/{fleet}", 60)
+        # Our entry in the route's status goes: no Gateway of ours is its parent.
+        default.admin.wait(
+            f"/apis/{GATEWAY}/namespaces/{namespace}/httproutes/moves",
+            lambda one: not (one["status"].get("parents") or []),
+        )
+        moves["spec"]["gatewayClassName"] = "eg"
+        default.admin.apply(moves)
+        again = default.address(namespace, "moves")
+        assert backend_of(default.wait_status(again, "moves.example")) == namespace
+    finally:
+        default.admin.remove(foreign)
+
+
+def test_an_edge_proxy_by_class_and_by_gateway(default: Installed, apps: tuple[str, ...]) -> None:
+    """The Gateway's EdgeProxy wins field by field; what concerns no pod rolls none."""
+    namespace = apps[0]
+    of_class = edge_proxy(
+        default.namespace,
+        "tuned",
+        deployment={
+            "labels": {"from": "class", "tier": "edge"},
+            "annotations": {"note.example/a": "class"},
+            "tolerations": [{"key": "edge", "operator": "Exists"}],
+            "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
+        },
+        service={"annotations": {"lb.example/kind": "fast"}, "externalTrafficPolicy": "Cluster"},
+        pdb={"minAvailable": 1},
+        http={"headerCount": 20},
+    )
+    of_gateway = {
+        "apiVersion": EDGE,
+        "kind": "EdgeProxy",
+        "metadata": {"namespace": namespace, "name": "mine"},
+        "spec": {"deployment": {"labels": {"from": "gateway"}, "replicas": 2}},
+    }
+    reference = {"group": "gateway.edge.io", "kind": "EdgeProxy", "name": "mine"}
+    infrastructure = {
+        "parametersRef": reference,
+        "labels": {"team": "blue"},
+        "annotations": {"note.example/b": "gateway"},
+    }
+    default.admin.apply(
+        of_class,
+        of_gateway,
+        default.gateway_class("tuned", (default.namespace, "tuned")),
+        gateway(namespace, "tuned", "tuned", infrastructure=infrastructure),
+        route(namespace, "tuned", "tuned", ["tuned.example"]),
+    )
+    address = default.address(namespace, "tuned")
+    fleet = fleet_of(f"{namespace}/tuned")
+    where = f"namespaces/{default.namespace}"
+    deployment = default.world.workloads.wait_rollout(default.namespace, fleet)
+    assert deployment["spec"]["replicas"] == 2
+    template = deployment["spec"]["template"]
+    assert (
+        template["metadata"]["labels"] | {"from": "gateway", "team": "blue"}
+        == (template["metadata"]["labels"])
+    )
+    assert "tier" not in template["metadata"]["labels"], "the Gateway's labels are the field"
+    assert template["metadata"]["annotations"]["note.example/a"] == "class"
+    assert template["metadata"]["annotations"]["note.example/b"] == "gateway"
+    assert {"key": "edge", "operator": "Exists"} in template["spec"]["tolerations"]
+    edge = template["spec"]["containers"][0]
+    assert edge["resources"]["requests"]["memory"] == "64Mi"
+    assert "--workers 1 --drain-timeout 2 --min-drain 0" in " ".join(edge["args"])
+    service = default.admin.get(f"/api/v1/{where}/services/{fleet}")
+    assert service["metadata"]["annotations"]["lb.example/kind"] == "fast"
+    assert service["metadata"]["annotations"]["note.example/b"] == "gateway"
+    assert service["spec"]["externalTrafficPolicy"] == "Cluster"
+    budget = default.admin.get(f"/apis/policy/v1/{where}/poddisruptionbudgets/{fleet}")
+    assert budget["spec"]["minAvailable"] == 1
+    many = {f"x-{number}": "1" for number in range(30)}
+    assert default.wait_status(address, "tuned.example")
+    assert default.ask(address, "tuned.example", headers=many).status == 431
+
+    # Behaviour changes without a new pod; the budget goes when it is no more wanted.
+    of_class["spec"]["http"] = {"headerCount": 100}
+    del of_class["spec"]["pdb"]
+    default.admin.apply(of_class)
+    default.admin.wait_gone(f"/apis/policy/v1/{where}/poddisruptionbudgets/{fleet}")
+    wait_until(lambda: default.ask(address, "tuned.example", headers=many).status == 200)
+    after = default.admin.get(f"/apis/apps/v1/{where}/deployments/{fleet}")
+    assert after["spec"]["template"] == template
+
+    # With an autoscaler the number of proxies is its own; without, the Gateway's again.
+    of_class["spec"]["hpa"] = {"minReplicas": 1, "maxReplicas": 3}
+    default.admin.apply(of_class)
+    scaler = f"/apis/autoscaling/v2/{where}/horizontalpodautoscalers/{fleet}"
+    found = default.admin.wait(scaler, bool)["spec"]
+    assert (found["minReplicas"], found["maxReplicas"]) == (1, 3)
+    assert found["scaleTargetRef"]["name"] == fleet
+    path = f"/apis/apps/v1/{where}/deployments/{fleet}"
+    default.admin.patch(path, {"spec": {"replicas": 1}})
+    default.admin.wait(path, lambda one: one["status"].get("readyReplicas") == 1, 60)
+    assert default.admin.get(path)["spec"]["replicas"] == 1, "nobody sets it back"
+    del of_class["spec"]["hpa"]
+    default.admin.apply(of_class)
+    default.admin.wait_gone(scaler)
+    default.admin.wait(path, lambda one: one["spec"]["replicas"] == 2)
+
+    # An EdgeProxy that is deleted by mistake refuses the Gateway; its fleet goes on serving.
+    default.admin.remove(of_gateway)
+    refused = {"type": "Accepted", "status": "False", "reason": "InvalidParameters"}
+    default.wait_condition("gateways", namespace, "tuned", refused)
+    assert default.ask(address, "tuned.example").status == 200
+    default.admin.apply(of_gateway)
+    assert default.address(namespace, "tuned") == address
