@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cluster.installed import Manifest, listener, route
-from cluster.underload import STEADY, UnderLoad, listeners_of, under_load
+from cluster.underload import UnderLoad, listeners_of, under_load
 from cluster.world import netns
 from cluster.world.images import OWN_USER
 from cluster.world.node.settings import Image
@@ -214,7 +214,3 @@ def run_job(site: UnderLoad, command: list[str]) -> None:
     (pod, *_) = site.controllers()
     done = site.world.workloads.execute(site.namespace, pod, "edge-gateway", command)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_steady_host_is_served_still(site: UnderLoad) -> None:
-    assert site.ask(STEADY) == 200

@@ -110,7 +110,7 @@ def test_listeners_come_and_go(site: UnderLoad) -> None:
     site.made.wait_route(site.app, "wild")
     hosts = [STEADY, "a.wild.example", "b.other.example"]
     with site.load(hosts, rate=200):
-        for turn in range(6):
+        for turn in range(3):
             port = 8100 + turn
             # On ports of their own, and on this one with hostnames that take requests from the first listener.
             more = [
