@@ -305,7 +305,7 @@ async def test_a_client_that_never_reads_is_let_go_of(world: World) -> None:
     port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
     client = await world.client(port, receive_buffer=4096)
     await client.send(make_request())
-    await world.until(lambda: world.counters["upstream_bytes_received"] > 1 << 20)
+    await world.until(lambda: world.counters["upstream_bytes_received"] > 1 << 16)
     for _ in range(8):
         shift(40)
         await world.turns()

@@ -77,7 +77,9 @@ async def test_several_mirrors(world: World) -> None:
 
 async def test_a_mirror_that_never_answers_delays_nothing(world: World) -> None:
     main, shadow = await world.backend(say("main")), await world.backend()
-    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port, route_timeout=300))
+    port = await world.serve(
+        mirroring(ALL, main=main.port, shadow=shadow.port, route_timeout=1_500)
+    )
     client = await world.client(port)
     for _ in range(20):
         assert (await client.get()).body == b"main"
