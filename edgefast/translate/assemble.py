@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from operator import attrgetter, is_
+from operator import is_
 
 from edgefast import ir
 from edgefast.translate.cluster import Clusters
@@ -20,10 +20,6 @@ from edgefast.translate.infra import translate_infra
 from edgefast.translate.settings import Settings
 from edgefast.translate.shelf import Shelf, Shelves, refill
 from edgefast.translate.virtualhost import Hosts, Place
-
-# What is done for each of thousands of hosts and clusters in every translation goes at the speed of C.
-_HOST, _LIMITED = attrgetter("host"), attrgetter("limited")
-_CLUSTER, _SECRETS = attrgetter("cluster"), attrgetter("secrets")
 
 
 def assemble_fleets(
@@ -92,17 +88,16 @@ def _assemble(
         one.listener(draft.http_of_port.get(one.port, draft.http), draft.access_log)
         for draft, one in served
     ]
-    secrets = list(chain.from_iterable(map(_SECRETS, shelf.clusters)))
+    secrets = list(chain.from_iterable(shelf.secrets.values()))
     for _, one in served:
         secrets += one.tls.secrets if one.tls else ()
-    limited = any(map(_LIMITED, shelf.hosts))
     return ir.Fleet(
         name=name,
         listeners=tuple(sorted(listeners, key=lambda one: one.name)),
-        virtual_hosts=tuple(map(_HOST, shelf.hosts)),
-        clusters=tuple(map(_CLUSTER, shelf.clusters)),
+        virtual_hosts=tuple(shelf.hosts),
+        clusters=tuple(shelf.clusters),
         secrets=join_secrets(secrets),
-        limit_store=limit_store if limited else None,
+        limit_store=limit_store if shelf.limited else None,
     )
 
 

@@ -45,9 +45,10 @@ class Clusters:
         keyring: Keyring,
         previous: Mapping[ClusterRef, ClusterOutcome],
         uses: Mapping[ClusterRef, int],
+        noted: frozenset[ClusterRef],
         changed: set[Fact],
     ) -> None:
-        """`uses`: how many routes looked at each of the previous ones."""
+        """`uses`: how many routes looked at each of the previous ones; `noted`: those with problems."""
         self._world = world
         self._keyring = keyring
         self._previous = previous
@@ -58,6 +59,7 @@ class Clusters:
         )
         self.outcomes = dict(previous)
         self.uses = dict(uses)
+        self._noted = noted
         self.touched: set[ClusterRef] = set()  # made anew
         self.made = 0
 
@@ -88,6 +90,7 @@ class Clusters:
     def count(self, changes: Iterable[tuple[Iterable[ClusterRef], Iterable[ClusterRef]]]) -> None:
         """Take the clusters that routes looked at before and look at now; forget those of no route."""
         uses = self.uses
+        idle = set(self.touched)  # and of those the ones that no route looks at
         for before, after in changes:
             for ref in after:
                 uses[ref] = uses.get(ref, 0) + 1
@@ -96,12 +99,24 @@ class Clusters:
                 uses[ref] -= 1
                 if not uses[ref]:
                     del uses[ref]
-        if len(self.outcomes) != len(uses):
+                    idle.add(ref)
+        for ref in idle:
+            if ref not in uses:
+                self.outcomes.pop(ref, None)
+        if len(self.outcomes) != len(uses):  # others asked for some after the last count
             self.outcomes = {ref: one for ref, one in self.outcomes.items() if ref in uses}
+
+    @property
+    def noted(self) -> frozenset[ClusterRef]:
+        """Those of which there is something to tell."""
+        looked = self._noted | self.touched
+        return frozenset(
+            ref for ref in looked if ref in self.outcomes and self.outcomes[ref].problems
+        )
 
     def problems(self) -> Iterator[Problem]:
         """Give the problems of all clusters, by cluster."""
-        for ref in sorted([ref for ref, one in self.outcomes.items() if one.problems]):
+        for ref in sorted(self.noted):
             yield from self.outcomes[ref].problems
 
     def state(self, ref: ClusterRef) -> ClusterState:

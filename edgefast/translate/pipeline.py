@@ -39,9 +39,10 @@ from edgefast.translate.reach import find_unreached
 from edgefast.translate.reference import index_grants
 from edgefast.translate.refused import check_references
 from edgefast.translate.routes import translate_routes
+from edgefast.translate.routesums import RouteSums, sum_routes
 from edgefast.translate.settings import Settings
 from edgefast.translate.shelf import Shelves
-from edgefast.translate.statuses import follow_routes, judge_all
+from edgefast.translate.statuses import judge_all
 from edgefast.translate.translation import Memo, Translation, Work
 from edgefast.translate.virtualhost import Hosts, translate_virtual_hosts
 
@@ -81,6 +82,7 @@ def translate(
         keyring,
         memo.clusters if memo else {},
         memo.cluster_uses if memo else {},
+        memo.cluster_notes if memo else frozenset(),
         changed,
     )
     changed |= clusters.refresh()
@@ -106,12 +108,12 @@ def translate(
     # What people are told: statuses, problems.
     unresolved = check_references(world, clusters.state)
     unreached = find_unreached(hosts, gateways, routes.outcomes)
-    route_statuses = follow_routes(routes.changes, memo.route_statuses if memo else {})
+    sums = sum_routes(routes.changes, memo.sums if memo else RouteSums())
     statuses = judge_all(
         classes,
         gateways,
         routes.outcomes,
-        route_statuses,
+        sums,
         hosts,
         unreached,
         policies,
@@ -125,7 +127,7 @@ def translate(
     ]
     found += chain.from_iterable(map(_PROBLEMS, chain(classes.values(), gateways)))
     found += clusters.problems()
-    found += chain.from_iterable(map(_PROBLEMS, routes.outcomes.values()))
+    found += sums.every_problem()
     found += policies.problems(None if settings.standalone else statuses.backend_tls_policies)
     found += hosts.problems()
     found += (problem for problems in unreached.values() for _, problem in problems)
@@ -141,9 +143,10 @@ def translate(
             limit_store=limit_store,
             policies=policies,
             routes=routes.outcomes,
-            route_statuses=route_statuses,
+            sums=sums,
             clusters=clusters.outcomes,
             cluster_uses=clusters.uses,
+            cluster_notes=clusters.noted,
             hosts=hosts,
             shelves=shelves,
         ),

@@ -119,7 +119,7 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
     gateway_classes: dict[Key, GatewayClassStatus] = {}
     gateways: dict[Key, GatewayStatus] = {}
     listener_sets: dict[Key, ListenerSetStatus] = {}
-    http_routes: dict[Key, HTTPRouteStatus] = {}
+    http_routes: Mapping[Key, HTTPRouteStatus] = {}
     backend_tls_policies: dict[Key, PolicyStatus] = {}
     #: The Gateway of each ListenerSet of ours; no part of any status.
     parents: dict[Key, Key] = {}

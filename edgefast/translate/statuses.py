@@ -1,17 +1,13 @@
 """All statuses of a translation.
 
-In: the outcomes of every stage. Out: `Statuses`, and which Gateways use which of the Services that
-policies target. Routes whose matches equal those of others get RouteRulesOverlap here, and those with
+In: the outcomes of every stage. Out: `Statuses`. Routes whose matches equal those of others get RouteRulesOverlap here, and those with
 rules that no request comes to RouteRulesShadowed, since only virtual hosts know.
 Must never: write anything; a controller does, and only what differs.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-from operator import attrgetter
 
 import msgspec
 
@@ -26,6 +22,7 @@ from edgefast.translate.policy import Policies
 from edgefast.translate.policystatus import judge_policies
 from edgefast.translate.reach import Unreached
 from edgefast.translate.route import RouteOutcome
+from edgefast.translate.routesums import RouteSums
 from edgefast.translate.settings import Settings
 from edgefast.translate.status import (
     GatewayClassStatus,
@@ -34,8 +31,6 @@ from edgefast.translate.status import (
 )
 from edgefast.translate.virtualhost import Hosts
 
-_COUNTED = attrgetter("counted")
-
 _Overlaps = dict[Key, list[tuple[str, tuple[Problem, ...]]]]  # by route: (listener, problems)
 
 
@@ -43,17 +38,16 @@ def judge_all(
     classes: Mapping[str, GatewayClassOutcome],
     gateways: Sequence[GatewayDraft],
     routes: Mapping[Key, RouteOutcome],
-    route_statuses: dict[Key, HTTPRouteStatus],
+    sums: RouteSums,
     hosts: Hosts,
     unreached: Unreached,
     policies: Policies,
     settings: Settings,
 ) -> Statuses:
-    """Return the status of every object of ours; `route_statuses` are those that routes alone decide."""
-    attached = Counter(chain.from_iterable(map(_COUNTED, routes.values())))
+    """Return the status of every object of ours."""
     overlaps = _overlaps_of(hosts)
     of_gateways = {
-        draft.key: judge_gateway(draft, attached, settings)
+        draft.key: judge_gateway(draft, sums.attached, settings)
         for draft in sorted(gateways, key=lambda draft: draft.key)
     }
     sets = sorted(
@@ -63,12 +57,14 @@ def judge_all(
         gateway_classes=_judge_classes(classes),
         gateways=of_gateways,
         listener_sets={
-            one.key: judge_listener_set(one, draft, attached, of_gateways[draft.key])
+            one.key: judge_listener_set(one, draft, sums.attached, of_gateways[draft.key])
             for one, draft in sets
         },
         parents={one.key: draft.key for one, draft in sets},
-        http_routes=_judge_routes(routes, route_statuses, overlaps, unreached),
-        backend_tls_policies=judge_policies(policies, _users_of(policies, routes), settings),
+        http_routes=_judge_routes(routes, sums.statuses, overlaps, unreached),
+        backend_tls_policies=judge_policies(
+            policies, sums.users_of_services() if policies.outcomes else {}, settings
+        ),
     )
 
 
@@ -76,31 +72,16 @@ def _judge_classes(classes: Mapping[str, GatewayClassOutcome]) -> dict[Key, Gate
     return {("", name): outcome.status for name, outcome in classes.items()}
 
 
-def follow_routes(
-    changes: Iterable[tuple[RouteOutcome | None, RouteOutcome | None]],
-    previous: Mapping[Key, HTTPRouteStatus],
-) -> dict[Key, HTTPRouteStatus]:
-    """Return the statuses that routes alone decide, after (old, new) pairs of outcomes; None means absent."""
-    found = dict(previous)
-    for old, new in changes:
-        one = new or old
-        assert one is not None
-        key = (one.route.metadata.namespace, one.route.metadata.name)
-        if new is not None and new.status.parents:
-            found[key] = new.status
-        else:
-            found.pop(key, None)
-    return found
-
-
 def _judge_routes(
     routes: Mapping[Key, RouteOutcome],
-    statuses: dict[Key, HTTPRouteStatus],
+    statuses: Mapping[Key, HTTPRouteStatus],
     overlaps: _Overlaps,
     unreached: Unreached,
-) -> dict[Key, HTTPRouteStatus]:
+) -> Mapping[Key, HTTPRouteStatus]:
     told = overlaps.keys() | unreached.keys()
-    found = statuses.copy() if told else statuses
+    if not told:
+        return statuses
+    found = dict(statuses)
     for key in told:
         if key in found:
             found[key] = _judge_route(routes[key], overlaps.get(key, ()), unreached.get(key, ()))
@@ -132,13 +113,3 @@ def _judge_route(
                 conditions = (*conditions, holds(word, word, said, generation))
         parents.append(msgspec.structs.replace(parent, conditions=conditions))
     return HTTPRouteStatus(parents=tuple(parents))
-
-
-def _users_of(policies: Policies, routes: Mapping[Key, RouteOutcome]) -> dict[Key, set[Key]]:
-    """Return the Gateways that use each Service; nothing when there are no policies."""
-    users: dict[Key, set[Key]] = {}
-    if policies.outcomes:
-        for outcome in routes.values():
-            for gateway, service in outcome.users:
-                users.setdefault(service, set()).add(gateway)
-    return users

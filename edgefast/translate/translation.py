@@ -22,8 +22,9 @@ from edgefast.translate.keyring import Keyring
 from edgefast.translate.limitstore import LimitStore
 from edgefast.translate.policy import Policies
 from edgefast.translate.route import RouteOutcome
+from edgefast.translate.routesums import RouteSums
 from edgefast.translate.shelf import Shelves
-from edgefast.translate.status import HTTPRouteStatus, Statuses
+from edgefast.translate.status import Statuses
 from edgefast.translate.virtualhost import Hosts
 
 
@@ -43,9 +44,10 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     limit_store: LimitStore
     policies: Policies
     routes: Mapping[Key, RouteOutcome]
-    route_statuses: Mapping[Key, HTTPRouteStatus]  # as far as each route alone decides
+    sums: RouteSums
     clusters: Mapping[ClusterRef, ClusterOutcome]
     cluster_uses: Mapping[ClusterRef, int]
+    cluster_notes: frozenset[ClusterRef]  # those with problems
     hosts: Hosts
     shelves: Shelves
 

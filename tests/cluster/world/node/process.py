@@ -22,6 +22,7 @@ from cluster.world.node.settings import Settings
 from cluster.world.node.volumes import Volume
 
 _CHUNK = 1 << 16
+_FRESH = ("/dev/shm/", "/run/", "/tmp/")  # empty in every container (native/box.c)
 _START_SECONDS, _START_LOOKS = 10.0, 2000
 
 
@@ -160,7 +161,8 @@ def _make_root(launch: Launch, settings: Settings) -> None:
     lines = [
         f"{source}\t{target}\t{'ro' if ro else 'rw'}\n" for source, target, ro in launch.mounts
     ]
-    lines[:0] = [f"{path}\t{path}\tro\n" for path in _other_mounts(settings.readable)]
+    # After the volumes, of which one may be all of /tmp.
+    lines += [f"{path}\t{path}\tro\n" for path in _other_mounts(settings.readable)]
     (folder / "mounts").write_text("".join(lines))
 
 
@@ -175,9 +177,9 @@ def _make_passable(upper: Path, paths: Sequence[str]) -> None:
 
 
 def _other_mounts(paths: Sequence[str]) -> list[str]:
-    """Return the paths that are not on the root file system, which alone is the overlay's lower layer."""
+    """Return the paths that a root of its own would hide: on other file systems than the overlay's, or where it has fresh ones."""
     root = os.stat("/").st_dev
-    return [path for path in paths if os.stat(path).st_dev != root]
+    return [path for path in paths if os.stat(path).st_dev != root or path.startswith(_FRESH)]
 
 
 def mounts_of(

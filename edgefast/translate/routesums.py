@@ -1,0 +1,72 @@
+"""Sums over all routes: statuses that routes alone decide, attachedRoutes, users of Services, problems.
+
+In: the sums of the previous translation and (old, new) pairs of route outcomes. Out: the next sums, for the price of the
+pairs. Must never: differ from the sums that all present outcomes give when they are taken from nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from edgefast.problem import Problem
+from edgefast.resources.snapshot import Key
+from edgefast.translate.route import RouteOutcome
+from edgefast.translate.status import HTTPRouteStatus
+
+_T = TypeVar("_T")
+
+
+class RouteSums(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What is asked of all routes together; never changed after it was made."""
+
+    statuses: Mapping[Key, HTTPRouteStatus] = {}  # as far as each route alone decides
+    attached: Mapping[str, int] = {}  # routes by listener
+    users: Mapping[tuple[Key, Key], int] = {}  # routes by (Gateway, Service)
+    problems: Mapping[Key, tuple[Problem, ...]] = {}  # of routes that have any
+
+    def every_problem(self) -> Iterator[Problem]:
+        """Give the problems of all routes."""
+        for problems in self.problems.values():
+            yield from problems
+
+    def users_of_services(self) -> dict[Key, set[Key]]:
+        """Return the Gateways that use each Service."""
+        found: dict[Key, set[Key]] = {}
+        for gateway, service in self.users:
+            found.setdefault(service, set()).add(gateway)
+        return found
+
+
+def sum_routes(
+    changes: Iterable[tuple[RouteOutcome | None, RouteOutcome | None]], previous: RouteSums
+) -> RouteSums:
+    """Return the sums after (old, new) pairs of outcomes; None means absent."""
+    statuses, problems = dict(previous.statuses), dict(previous.problems)
+    attached, users = dict(previous.attached), dict(previous.users)
+    for old, new in changes:
+        one = new or old
+        assert one is not None
+        key = (one.route.metadata.namespace, one.route.metadata.name)
+        if new is not None and new.status.parents:
+            statuses[key] = new.status
+        else:
+            statuses.pop(key, None)
+        if new is not None and new.problems:
+            problems[key] = new.problems
+        else:
+            problems.pop(key, None)
+        _count(attached, old.counted if old else (), new.counted if new else ())
+        _count(users, old.users if old else (), new.users if new else ())
+    return RouteSums(statuses=statuses, attached=attached, users=users, problems=problems)
+
+
+def _count(counts: dict[_T, int], gone: Iterable[_T], come: Iterable[_T]) -> None:
+    for one in come:
+        counts[one] = counts.get(one, 0) + 1
+    for one in gone:
+        counts[one] -= 1
+        if not counts[one]:
+            del counts[one]
