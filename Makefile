@@ -21,7 +21,7 @@ SECONDS_PER_TARGET ?= 60
 C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch] tests/cluster/world/native/*.[ch])
 NATIVE := setup.py $(wildcard csrc/*.c csrc/*.h csrc/internal/*.h edgefast/core/*.pyx edgefast/core/*.pxd edgefast/core/*.pxi) \
           edgefast/table/csrc_build.py
-TEST_PACKAGES := clang clang-format curl faketime haproxy libclang-rt-dev nginx-light openssl redis-server
+TEST_PACKAGES := chromium clang clang-format curl faketime haproxy libclang-rt-dev nginx-light openssl prometheus redis-server
 BENCH_PACKAGES := haproxy nginx-light nghttp2-client redis-server wrk
 
 CLUSTER_PACKAGES := curl etcd-server gcc iproute2 libc6-dev nftables redis-server util-linux
@@ -77,7 +77,7 @@ wheel: $(VENV)/.run ## dist/*.whl
 	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist/*.whl
 
-image: $(VENV)/.run ## the container image as build/image/edgefast.tar, without a container engine
+image: $(VENV)/.run ## both container images as build/image/*.tar, without a container engine
 	@.ci/image
 
 clean: ## what the build made; not the virtual environment

@@ -18,7 +18,7 @@ import msgspec
 from controller.admin import Servers
 from controller.certs.certgen import CertgenError
 from controller.certs.rotate import Rotation
-from controller.config import ConfigFile
+from controller.config import ConfigFile, level_of, structure_of
 from controller.events import About, Events
 from controller.handover import Handover
 from controller.infra.applier import Applier
@@ -28,7 +28,7 @@ from controller.infra.placement import Placement
 from controller.kube.cache import Cache
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
-from controller.kube.lease import LEASE_NAME, Lease, LeaseTimes
+from controller.kube.lease import Lease, LeaseTimes, lease_name
 from controller.kube.pace import Backoff
 from controller.kube.scope import Scope
 from controller.metrics import Metrics
@@ -68,7 +68,8 @@ class App:
         self.options = options
         self.file = file
         config = file.config
-        self._started_with = _structure(config)
+        self._started_with = structure_of(config)
+        self._logging = config.logging
         self._tasks: list[asyncio.Task[None]] = []
         self._stop = asyncio.Event()
         self._again = False
@@ -81,7 +82,7 @@ class App:
         self.lease = Lease(
             kube,
             namespace,
-            _lease_name(name),
+            lease_name(name),
             options.identity,
             LeaseTimes.of(config.leader_election),
             self._on_lease,
@@ -197,7 +198,8 @@ class App:
         return self._again
 
     def stop(self) -> None:
-        """End in order; returns at once."""
+        """End in order, and for good even if a new start was on its way; returns at once."""
+        self._again = False
         self._stop.set()
 
     @property
@@ -220,14 +222,15 @@ class App:
         self._start(tasks, "relay", self.relay.run())
 
     async def _serve(self) -> None:
-        options = self.options
+        options, server = self.options, self.server
         bound: dict[str, Address] = {}
+        tokens = self._started_with[1] == "GatewayNamespace"
         if options.xds is not None:
-            tokens = self._started_with[1] == "GatewayNamespace"
-            serve = self.server.serve_tokens if tokens else self.server.serve_certificates
+            serve = server.serve_tokens if tokens else server.serve_certificates
             bound["xds"] = await serve(options.xds)
         if options.xds_token is not None:
-            bound["xds-token"] = await self.server.serve_tokens(options.xds_token)
+            serve = server.serve_tokens if tokens else server.serve_nobody
+            bound["xds-token"] = await serve(options.xds_token)
         if options.relay is not None:
             bound["relay"] = await self.server.serve_replicas(options.relay)
         self.serving = True
@@ -300,6 +303,10 @@ class App:
             self._led.clear()
             if self.lease.leading and not self.provision.adopted:
                 await self.provision.adopt()
+                if self._led.is_set():
+                    # Another replica may have led meanwhile, and made other certificates.
+                    self.provision.adopted = False
+                    continue
             await self._led.wait()
 
     def _on_written(self, ref: Ref, before: Json, fields: Json) -> None:
@@ -324,11 +331,15 @@ class App:
                     self.events.warn(about, "FleetFailed", text)
 
     def _on_config(self, config: EdgeGateway) -> None:
-        set_level(_level(config))
-        if _structure(config) != self._started_with:
+        if self.stopping:
+            return  # whoever comes next reads the file anew
+        if config.logging != self._logging:
+            self._logging = config.logging
+            set_level(level_of(config))
+        if structure_of(config) != self._started_with:
             log.warning("the new configuration needs a new start: all rooms begin anew")
             self._again = True
-            self.stop()
+            self._stop.set()
             return
         self.cache.rescope(Scope.of(config, self.options.namespace))
         self.source.mark()
@@ -374,25 +385,3 @@ class App:
             pull_policy=options.proxy_pull_policy,
             pull_secrets=options.proxy_pull_secrets,
         )
-
-
-def _structure(config: EdgeGateway) -> tuple[object, ...]:
-    """Return the parts of a configuration that need a new start; a change of any other is taken in."""
-    cluster = config.provider.cluster
-    watch = cluster.watch if cluster.deploy.type == "GatewayNamespace" else None
-    return (
-        config.gateway.controller_name,
-        cluster.deploy.type,
-        watch,
-        config.leader_election,
-        config.admin,
-    )
-
-
-def _lease_name(name: str) -> str:
-    """Return the Lease of a release: replicas of one release elect one leader."""
-    return LEASE_NAME if name == "edge-gateway" else f"{name}-leader"
-
-
-def _level(config: EdgeGateway) -> str:
-    return "warning" if config.logging.level == "warn" else config.logging.level

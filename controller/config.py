@@ -18,7 +18,7 @@ from edgefast.problem import Problem, Source
 from edgefast.resources.decode import decode_config
 from edgefast.resources.edgegateway import EdgeGateway
 
-__all__ = ["ConfigError", "ConfigFile"]
+__all__ = ["ConfigError", "ConfigFile", "level_of", "structure_of"]
 
 log = logging.getLogger(__name__)
 
@@ -96,3 +96,21 @@ class ConfigFile:
         config, self.problems = decode_config(text, file)
         if config is not None:
             self.config = config
+
+
+def structure_of(config: EdgeGateway) -> tuple[object, ...]:
+    """Return the parts of a configuration that need a new start; a change of any other is taken in."""
+    cluster = config.provider.cluster
+    watch = cluster.watch if cluster.deploy.type == "GatewayNamespace" else None
+    return (
+        config.gateway.controller_name,
+        cluster.deploy.type,
+        watch,
+        config.leader_election,
+        config.admin,
+    )
+
+
+def level_of(config: EdgeGateway) -> str:
+    """Return the log level of a configuration, as `set_level` takes it."""
+    return "warning" if config.logging.level == "warn" else config.logging.level

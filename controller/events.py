@@ -28,7 +28,7 @@ _BURST = 25
 _RATE = 1 / 2.0  # Events a second, after the burst
 _QUEUE = 256
 _KEPT = 4096  # texts remembered
-_NOTE_LIMIT = 1024  # characters; the API's limit
+_NOTE_LIMIT = 1024  # bytes; the API's limit
 
 
 class About(msgspec.Struct, frozen=True):
@@ -107,7 +107,6 @@ class Events:
             **({"namespace": about.namespace} if about.namespace else {}),
             **({"uid": about.uid} if about.uid else {}),
         }
-        note = text if len(text) <= _NOTE_LIMIT else text[: _NOTE_LIMIT - 4] + " ..."
         return {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -122,6 +121,14 @@ class Events:
             "action": "Translate",
             "type": "Warning",
             "reason": reason,
-            "note": note,
+            "note": _cut(text),
             "regarding": regarding,
         }
+
+
+def _cut(text: str) -> str:
+    """Return a text within the API's limit."""
+    data = text.encode()
+    if len(data) <= _NOTE_LIMIT:
+        return text
+    return data[: _NOTE_LIMIT - 4].decode(errors="ignore") + " ..."

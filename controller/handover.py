@@ -22,6 +22,7 @@ from controller.status.writer import Writer
 from edgefast import ir
 from edgefast.resources.snapshot import Key
 from edgefast.translate.settings import FleetState
+from edgefast.xds.refusals import find_lasting
 
 __all__ = ["Handover"]
 
@@ -42,7 +43,7 @@ class Infra(Protocol):
         """Return what is seen of the fleets."""
 
     def kept(self, outcome: Outcome) -> set[str]:
-        """Return the fleets that exist, are in no outcome, and belong to Gateways that do exist."""
+        """Return the fleets that exist, are in no outcome, and have to go on serving (infra/succession.py)."""
 
 
 class Handover:
@@ -115,19 +116,22 @@ class Handover:
 
     def look_at(self, keys: Iterable[str]) -> None:
         """Tell the board which proxies of some fleets are ready, and what they serve."""
-        ready = {one.name: one.ready for one in self._infra.states()}
+        ready = {f"{one.namespace}/{one.name}": one.ready for one in self._infra.states()}
         now = time.monotonic()
         for key in tuple(keys):
-            there = frozenset(ready.get(key.partition("/")[2], ()))
+            there = frozenset(ready.get(key, ()))
             served: dict[str, str] = {}
+            why: dict[str, str] = {}
             refused: set[Refusal] = set()
             for node, ack in self._fleets.acks(key).items():
                 if node in there or (ack.connected and ack.version):
                     served[node] = ack.version
+                    if reason := find_lasting(ack.refused):
+                        why[node] = reason
                 if ack.connected:
                     refused |= {Refusal(node, r.type, r.name, r.reason) for r in ack.refused}
             found = self._blame(key, frozenset(refused))
-            self._writer.mark(self._board.see_proxies(key, there, served, found, now))
+            self._writer.mark(self._board.see_proxies(key, there, served, found, now, why))
 
     def _blame(self, key: str, refused: frozenset[Refusal]) -> Blame:
         for one in refused - self._refusals.get(key, frozenset()):
@@ -135,5 +139,5 @@ class Handover:
         self._refusals[key] = refused
         if not refused:
             return NOBODY
-        # Of the table as a whole: "late" and the like pass by themselves, and stragglers are told as such.
+        # What is said of the table as a whole is told of the straggler that the proxy then is.
         return blame(self._tables[key], (one for one in refused if one.type != "commit"))

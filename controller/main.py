@@ -135,7 +135,11 @@ def certgen(
 @click.option("--pod-name", envvar="POD_NAME", default="edge-gateway", help="[env: POD_NAME]")
 @click.option("--pod-ip", envvar="POD_IP", default="127.0.0.1", help="[env: POD_IP]")
 @_at("--xds", ":18000", "Config stream; client certificates, or tokens in Gateway Namespace mode.")
-@_at("--xds-token", ":18001", "Config stream, tokens always; off switches it off.")
+@_at(
+    "--xds-token",
+    ":18001",
+    "Config stream, tokens in every case: closed in Controller Namespace mode, which has none; off switches it off.",
+)
 @_at("--relay", ":18002", "Reports of other replicas; off switches it off.")
 @_at("--probes", ":8081", "/healthz and /readyz; off switches it off.")
 @_at("--metrics", ":19001", "/metrics; off switches it off.")

@@ -1,96 +1,120 @@
 """Metrics: everything that Prometheus may ask the controller for, under one prefix.
 
 In: events of the rooms as they happen, and functions that read a number when somebody looks. Out: the text of
-`/metrics`. All names of the controller are in this file or in `readings.py`. Must never: have a label whose values
-objects choose without bound (fleets are the widest there is), or do anything on the path of a change but count.
+`/metrics`. Names, labels and texts are in edgefast/monitoring/controllerfamilies.py and nowhere else. Must never: have a
+label whose values objects choose without bound (fleets are the widest there is), or do anything on the path of a change but count.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.registry import Collector
+
+from edgefast.monitoring.controllerfamilies import CONTROLLER
+from edgefast.monitoring.family import Family
 
 __all__ = ["Metrics", "Reading"]
 
-_PREFIX = "edge_gateway"
 _STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _ACK_BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 #: Values of the labels, and the number.
 Reading = tuple[tuple[str, ...], float]
+_Source = Callable[[], Iterable[Reading]]
 
 
 class _Read(Collector):
     """Metrics that are read where they are, when somebody looks."""
 
     def __init__(self) -> None:
-        self.sources: list[tuple[type, str, str, tuple[str, ...], _Source]] = []
+        self.sources: dict[str, _Source] = {}
 
     def collect(self) -> Iterator[Metric]:
-        for family, name, text, labels, source in self.sources:
-            metric = family(f"{_PREFIX}_{name}", text, labels=labels)
+        for name, source in self.sources.items():
+            family = CONTROLLER[name]
+            made = CounterMetricFamily if family.kind == "counter" else GaugeMetricFamily
+            metric = made(family.name, family.help, labels=family.labels)
             for values, number in source():
                 metric.add_metric(values, number)
             yield metric
 
 
-_Source = Callable[[], Iterable[Reading]]
+class _Counted(Collector):
+    """Metrics that are counted as things happen, without the time at which each began to be."""
+
+    def __init__(self) -> None:
+        self.families: list[Family] = []
+        self.metrics: list[MetricWrapperBase] = []
+
+    def add(self, family: Family, metric: MetricWrapperBase) -> None:
+        """Have a metric on the page."""
+        self.families.append(family)
+        self.metrics.append(metric)
+
+    def collect(self) -> Iterator[Metric]:
+        for one in self.metrics:
+            for metric in one.collect():
+                metric.samples = [s for s in metric.samples if not s.name.endswith("_created")]
+                yield metric
 
 
 class Metrics:
-    """The controller's registry."""
+    """The controller's registry; names are those of CONTROLLER."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._read = _Read()
+        self._counted = _Counted()
         self.registry.register(self._read)
-        self.stage = Histogram(
-            f"{_PREFIX}_stage_seconds",
-            "Time that a stage of taking objects in has taken.",
-            ("stage",),
-            buckets=_STAGE_BUCKETS,
-            registry=self.registry,
-        )
-        self.ack = Histogram(
-            f"{_PREFIX}_ack_seconds",
-            "Time from the publication of a fleet's tables to a proxy's word that it serves them.",
-            buckets=_ACK_BUCKETS,
-            registry=self.registry,
-        )
-        self.nacks = Counter(
-            f"{_PREFIX}_nacks",
-            "Resources that proxies have refused, by type.",
-            ("type",),
-            registry=self.registry,
-        )
-        self.status_failures = Counter(
-            f"{_PREFIX}_status_write_failures",
-            "Writes of statuses that failed, by cause; they are tried again.",
-            ("reason",),
-            registry=self.registry,
-        )
-        self.events = Counter(
-            f"{_PREFIX}_kubernetes_events",
-            "Kubernetes Events, by what became of them.",
-            ("outcome",),
-            registry=self.registry,
-        )
+        self.registry.register(self._counted)
+        started = time.time()
+        self.read("start_timestamp_seconds", lambda: [((), started)])
+        self.stage = self._histogram("stage_seconds", _STAGE_BUCKETS)
+        self.ack = self._histogram("ack_seconds", _ACK_BUCKETS)
+        self.nacks = self._counter("nacks_total")
+        self.status_failures = self._counter("status_write_failures_total")
+        self.events = self._counter("kubernetes_events_total")
 
     def observe(self, stage: str, seconds: float) -> None:
         """Note the time of a stage."""
         self.stage.labels(stage).observe(seconds)
 
-    def count(self, name: str, text: str, source: _Source, labels: tuple[str, ...] = ()) -> None:
-        """Have a number that only grows read from `source`; `name` without `_total`."""
-        self._read.sources.append((CounterMetricFamily, name, text, labels, source))
+    def read(self, name: str, source: _Source) -> None:
+        """Have a counter or gauge of CONTROLLER read from `source`; KeyError for another name."""
+        if CONTROLLER[name].kind == "histogram":
+            raise ValueError(f"{name} cannot be read at one moment")
+        self._read.sources[name] = source
 
-    def gauge(self, name: str, text: str, source: _Source, labels: tuple[str, ...] = ()) -> None:
-        """Have a number that rises and falls read from `source`."""
-        self._read.sources.append((GaugeMetricFamily, name, text, labels, source))
+    @property
+    def names(self) -> set[str]:
+        """What the page has: the whole names of the families."""
+        read = {CONTROLLER[name].name for name in self._read.sources}
+        return read | {one.name for one in self._counted.families}
 
     def render(self) -> bytes:
         """Return the page."""
         return generate_latest(self.registry)
+
+    def _counter(self, name: str) -> Counter:
+        family = _of_kind(name, "counter")
+        made = Counter(family.name, family.help, family.labels, registry=None)
+        self._counted.add(family, made)
+        return made
+
+    def _histogram(self, name: str, buckets: tuple[float, ...]) -> Histogram:
+        family = _of_kind(name, "histogram")
+        made = Histogram(family.name, family.help, family.labels, registry=None, buckets=buckets)
+        self._counted.add(family, made)
+        return made
+
+
+def _of_kind(name: str, kind: str) -> Family:
+    family = CONTROLLER[name]
+    if family.kind != kind:
+        raise ValueError(f"{name} is a {family.kind}")
+    return family

@@ -2,7 +2,7 @@
 
 In: fleets of a translation, the placement, who leads. Out: manifests wanted, what is seen of fleets. A new leader first
 takes over the client certificates that fleets have already, so that a change of leaders renews none.
-Must never: apply anything before that, or keep a fleet whose Gateway is gone.
+Must never: apply anything before that.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ from controller.infra.holdings import Holdings
 from controller.infra.observe import Observer
 from controller.infra.placement import Manifest, Placement
 from controller.infra.renderer import Renderer
+from controller.infra.succession import NOBODY, Owner, find_kept, owner_of
 from controller.kube.errors import ApiError
 from controller.pipeline import Outcome
 from edgefast import ir
-from edgefast.translate.fleet import label_value
 from edgefast.translate.settings import FleetState
 
 __all__ = ["Provision"]
 
 log = logging.getLogger(__name__)
-
-_EDGE = "gateway.edge.io"
 
 
 class Provision:
@@ -88,32 +86,16 @@ class Provision:
         return self._observer.states()
 
     def kept(self, outcome: Outcome) -> set[str]:
-        """Return the fleets that exist, are in no outcome, and belong to Gateways that exist and are ours."""
-        served = outcome.fleet_of()
+        """Return the fleets that exist, are in no outcome, and have to go on serving."""
         wanted = {f"{one.namespace}/{one.name}" for one in outcome.translation.infra}
-        idle = [key for key in outcome.translation.statuses.gateways if key not in served]
-        if not idle:
+        rest = self._holdings.fleets() - wanted
+        if not rest:
             return set()
-        snapshot = outcome.translation.memo.world.snapshot
-        owners = set()
-        for namespace, name in idle:
-            class_name = label_value(snapshot.gateways[namespace, name].spec.gateway_class_name)
-            owners |= {
-                (namespace, label_value(name), ""),
-                (namespace, "", class_name),
-                ("", "", class_name),
-            }
-        # A merged fleet is idle only when all of its Gateways are, and then it is not wanted.
-        return {fleet for fleet in self._holdings.fleets() - wanted if self._owner(fleet) in owners}
+        owners = {fleet: self._owner(fleet) for fleet in rest}
+        return find_kept(outcome, owners, self._observer.state_of)
 
-    def _owner(self, fleet: str) -> tuple[str, str, str]:
-        """Return (namespace, Gateway, class) as a fleet's labels say; "" for what they leave open."""
+    def _owner(self, fleet: str) -> Owner:
         for held in self._holdings.objects_of(fleet).values():
             if held.ours:
-                labels = held.live["metadata"].get("labels") or {}
-                return (
-                    labels.get(f"{_EDGE}/owning-gateway-namespace", ""),
-                    labels.get(f"{_EDGE}/owning-gateway-name", ""),
-                    labels.get(f"{_EDGE}/owning-gatewayclass", ""),
-                )
-        return ("", "", "")
+                return owner_of(held.live["metadata"].get("labels") or {})
+        return NOBODY

@@ -16,7 +16,7 @@ import signal
 import uvloop
 
 from controller.app import App
-from controller.config import ConfigError, ConfigFile
+from controller.config import ConfigError, ConfigFile, level_of
 from controller.kube.access import AccessError
 from controller.kube.client import Kube
 from controller.options import Options
@@ -44,7 +44,8 @@ def serve(options: Options, log_level: str | None) -> int:
 
 
 async def _serve(options: Options, log_level: str | None) -> int:
-    while True:
+    signals = _Signals()
+    while not signals.asked:
         file = ConfigFile(options.config)
         try:
             config = file.load()
@@ -53,35 +54,42 @@ async def _serve(options: Options, log_level: str | None) -> int:
                 log.error("configuration: %s", one.line())
             return 2
         if log_level is None:
-            level = config.logging.level
-            set_level("warning" if level == "warn" else level)
+            set_level(level_of(config))
         try:
             async with await Kube.open(options.kubeconfig, options.context) as kube:
                 app = App(options, kube, file)
                 app.open()
-                _follow_signals(app)
+                signals.follow(app)
                 if not await app.run():
-                    log.info("ended")
-                    return 0
+                    break
         except (AccessError, KeysError, OSError) as error:
             log.error("cannot start: %s", error)
             return 1
+    log.info("ended")
+    return 0
 
 
-def _follow_signals(app: App) -> None:
-    """End in order at the first signal, at once at the second."""
-    loop = asyncio.get_running_loop()
-    asked = False
+class _Signals:
+    """End in order at the first signal, whichever App there is at that moment; at once at the second."""
 
-    def on_signal(number: signal.Signals) -> None:
-        nonlocal asked
-        if asked:
+    def __init__(self) -> None:
+        self.asked = False
+        self._app: App | None = None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._take, number)
+
+    def follow(self, app: App) -> None:
+        """Say whom to end."""
+        self._app = app
+        if self.asked:
+            app.stop()
+
+    def _take(self, number: signal.Signals) -> None:
+        if self.asked:
             os._exit(128 + number)
-        asked = True
-        app.stop()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal, number)
+        self.asked = True
+        if self._app is not None:
+            self._app.stop()
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:

@@ -14,10 +14,13 @@ from typing import Literal
 
 import msgspec
 
+from edgefast.reasons.word import Word
+
 Severity = Literal["error", "warning"]
 
 #: Characters; a longer word is no slip of the pen, and comparing takes quadratic time.
 _LONGEST_GUESS = 64
+_MOST_ASKED = 4
 
 
 class ObjectRef(msgspec.Struct, frozen=True, order=True):
@@ -48,7 +51,8 @@ class Problem(msgspec.Struct, frozen=True):
     """One mistake in one field of one object.
 
     `reason` is a word of the Kubernetes field errors (Required, Invalid, NotSupported, Forbidden,
-    Duplicate, TooMany, TooLong) or a Gateway API condition reason (BackendNotFound, ...).
+    Duplicate, TooMany, TooLong) or a Gateway API condition reason (BackendNotFound, ...); each has
+    its page in docs/problems, made from edgefast/reasons.
     `object` is None when the text is not an object at all; `path` is "" for the whole object.
     `condition` is the reason of the status condition where the API asks for another word there;
     it is no part of the text.
@@ -56,12 +60,12 @@ class Problem(msgspec.Struct, frozen=True):
 
     object: ObjectRef | None
     path: str
-    reason: str
+    reason: Word
     message: str
     hint: str = ""
     source: Source | None = None
     severity: Severity = "error"
-    condition: str = ""
+    condition: Word | Literal[""] = ""
 
     def text(self) -> str:
         """Give the problem without its place: what a status condition says."""
@@ -82,6 +86,17 @@ def _printable(text: str) -> str:
     return "".join(
         one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
     )
+
+
+def page_of(reason: Word) -> str:
+    """Return the page about a reason, as a path in the repository."""
+    return f"docs/problems/{reason}.md"
+
+
+def ask_for_more(problems: Iterable[Problem]) -> str:
+    """Return the command that explains the reasons of problems, those that come first first; "" without problems."""
+    words = list(dict.fromkeys(problem.reason for problem in problems))[:_MOST_ASKED]
+    return f"edgefast problem {' '.join(words)}" if words else ""
 
 
 def did_you_mean(value: str, allowed: Iterable[str], *, alike: float = 0.6) -> str:

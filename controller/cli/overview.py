@@ -1,6 +1,6 @@
-"""overview: what the statuses in a cluster say, as lines for people and plain values for programs.
+"""overview: what the statuses in a cluster say, as the rows of `edgefast status`.
 
-In: GatewayClasses, Gateways and HTTPRoutes as the API server has them. Out: rows of a table, and every condition that is bad
+In: GatewayClasses, Gateways and HTTPRoutes as the API server has them. Out: rows, and every condition that is bad
 news with its text. It reads the entries of all controllers: whose they are is in the row. Pure.
 Must never: judge anew; it shows what was written.
 """
@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from controller.status.shape import is_bad
+from edgefast.cli.screen import ClassRow, GatewayRow, ListenerRow, ProblemRow, RouteRow
 
 Json = dict[str, Any]
 
@@ -20,30 +21,14 @@ Json = dict[str, Any]
 _PENDING = ("Unknown", "Pending")
 
 
-class Problem(msgspec.Struct, frozen=True):
-    """One condition that says that something is wrong."""
-
-    object: str  # "Gateway default/gw listener http"
-    type: str
-    reason: str
-    message: str
-
-
 class Overview(msgspec.Struct, frozen=True):
     """Rows by kind; problems in the order of the objects."""
 
-    classes: tuple[tuple[str, ...], ...]  # name, controller, accepted
-    gateways: tuple[tuple[str, ...], ...]  # name, class, addresses, accepted, programmed
-    listeners: tuple[tuple[str, ...], ...]  # Gateway, listener, port, hostname, routes, programmed
-    routes: tuple[tuple[str, ...], ...]  # name, hostnames, parent, accepted, resolved
-    problems: tuple[Problem, ...]
-
-
-CLASS_HEADER = ("CLASS", "CONTROLLER", "ACCEPTED")
-GATEWAY_HEADER = ("GATEWAY", "CLASS", "ADDRESSES", "ACCEPTED", "PROGRAMMED")
-LISTENER_HEADER = ("GATEWAY", "LISTENER", "PORT", "PROTOCOL", "HOSTNAME", "ROUTES", "PROGRAMMED")
-ROUTE_HEADER = ("ROUTE", "HOSTNAMES", "PARENT", "ACCEPTED", "REFERENCES")
-PROBLEM_HEADER = ("PROBLEM", "CONDITION", "REASON", "MESSAGE")
+    classes: tuple[ClassRow, ...]
+    gateways: tuple[GatewayRow, ...]
+    listeners: tuple[ListenerRow, ...]
+    routes: tuple[RouteRow, ...]  # one for each parent
+    problems: tuple[ProblemRow, ...]
 
 
 def make_overview(
@@ -52,7 +37,11 @@ def make_overview(
     """Return the overview; objects in the order given."""
     return Overview(
         classes=tuple(
-            (_name(one), one["spec"]["controllerName"], _state(_conditions(one), "Accepted"))
+            ClassRow(
+                name=_name(one),
+                controller=one["spec"]["controllerName"],
+                accepted=_state(_conditions(one), "Accepted"),
+            )
             for one in classes
         ),
         gateways=tuple(map(_gateway_row, gateways)),
@@ -81,54 +70,54 @@ def _conditions(one: Json) -> list[Json]:
 
 
 def _state(conditions: Sequence[Json], type_: str) -> str:
-    """Return "True", "False", "Unknown", or "-" where nobody has said anything."""
+    """Return "True", "False", "Unknown", or "" where nobody has said anything."""
     found = next((one for one in conditions if one["type"] == type_), None)
     if found is None or (found["status"], found["reason"]) == _PENDING:
-        return "-"
+        return ""
     return str(found["status"])
 
 
-def _gateway_row(one: Json) -> tuple[str, ...]:
+def _gateway_row(one: Json) -> GatewayRow:
     addresses = [address["value"] for address in (one.get("status") or {}).get("addresses") or ()]
     conditions = _conditions(one)
-    return (
-        _name(one),
-        one["spec"]["gatewayClassName"],
-        ",".join(addresses) or "-",
-        _state(conditions, "Accepted"),
-        _state(conditions, "Programmed"),
+    return GatewayRow(
+        name=_name(one),
+        gateway_class=one["spec"]["gatewayClassName"],
+        addresses=tuple(addresses),
+        accepted=_state(conditions, "Accepted"),
+        programmed=_state(conditions, "Programmed"),
     )
 
 
-def _listener_rows(one: Json) -> Iterator[tuple[str, ...]]:
+def _listener_rows(one: Json) -> Iterator[ListenerRow]:
     said = {row["name"]: row for row in (one.get("status") or {}).get("listeners") or ()}
     for listener in one["spec"].get("listeners") or ():
         status = said.get(listener["name"], {})
-        yield (
-            _name(one),
-            listener["name"],
-            str(listener["port"]),
-            listener["protocol"],
-            listener.get("hostname") or "*",
-            str(status.get("attachedRoutes", "-")),
-            _state(status.get("conditions") or (), "Programmed"),
+        yield ListenerRow(
+            gateway=_name(one),
+            name=listener["name"],
+            port=listener["port"],
+            protocol=listener["protocol"],
+            hostname=listener.get("hostname") or "*",
+            routes=status.get("attachedRoutes"),
+            programmed=_state(status.get("conditions") or (), "Programmed"),
         )
 
 
-def _route_rows(one: Json) -> Iterator[tuple[str, ...]]:
-    hostnames = ",".join(one["spec"].get("hostnames") or ()) or "*"
+def _route_rows(one: Json) -> Iterator[RouteRow]:
+    name, hostnames = _name(one), tuple(one["spec"].get("hostnames") or ())
     entries = (one.get("status") or {}).get("parents") or ()
     for entry in entries:
         conditions = entry["conditions"]
-        yield (
-            _name(one),
-            hostnames,
-            _parent(entry["parentRef"]),
-            _state(conditions, "Accepted"),
-            _state(conditions, "ResolvedRefs"),
+        yield RouteRow(
+            name=name,
+            hostnames=hostnames,
+            parent=_parent(entry["parentRef"]),
+            accepted=_state(conditions, "Accepted"),
+            resolved=_state(conditions, "ResolvedRefs"),
         )
     if not entries:
-        yield (_name(one), hostnames, "-", "-", "-")
+        yield RouteRow(name=name, hostnames=hostnames)
 
 
 def _parent(ref: Json) -> str:
@@ -138,7 +127,7 @@ def _parent(ref: Json) -> str:
     return f"{where}{ref['name']}{section}{port}"
 
 
-def _problems(kind: str, one: Json) -> Iterator[Problem]:
+def _problems(kind: str, one: Json) -> Iterator[ProblemRow]:
     name = f"{kind} {_name(one)}"
     status = one.get("status") or {}
     yield from _bad(name, status.get("conditions") or ())
@@ -148,7 +137,12 @@ def _problems(kind: str, one: Json) -> Iterator[Problem]:
         yield from _bad(f"{name} at {_parent(entry['parentRef'])}", entry["conditions"])
 
 
-def _bad(name: str, conditions: Sequence[Json]) -> Iterator[Problem]:
+def _bad(name: str, conditions: Sequence[Json]) -> Iterator[ProblemRow]:
     for one in conditions:
         if is_bad(one):
-            yield Problem(name, one["type"], one["reason"], one.get("message", ""))
+            yield ProblemRow(
+                object=name,
+                condition=one["type"],
+                reason=one["reason"],
+                message=one.get("message", ""),
+            )

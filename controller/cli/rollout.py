@@ -7,7 +7,8 @@ Must never: touch a release that helm manages, nor an object that is not labelle
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ KINDS = tuple(
     for version, kind in (
         ("autoscaling/v2", "HorizontalPodAutoscaler"),
         ("policy/v1", "PodDisruptionBudget"),
+        ("networking.k8s.io/v1", "NetworkPolicy"),
         ("apps/v1", "Deployment"),
         ("batch/v1", "Job"),
         ("v1", "Service"),
@@ -77,25 +79,14 @@ async def roll_out(
         await _until(kube, deployment, _is_rolled_out, seconds)
 
 
-class opened:  # noqa: N801 (a context manager that reads as a verb)
-    """A connection to the cluster; failures of calls become Refused."""
-
-    def __init__(self, kubeconfig: Path | None, context: str | None) -> None:
-        self._where = kubeconfig, context
-        self._kube: Kube | None = None
-
-    async def __aenter__(self) -> Kube:
-        try:
-            self._kube = await Kube.open(*self._where)
-        except AccessError as error:
-            raise Refused(str(error)) from None
-        return self._kube
-
-    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
-        assert self._kube is not None
-        await self._kube.close()
-        if isinstance(error, ApiError):
-            raise Refused(str(error)) from error
+@contextlib.asynccontextmanager
+async def opened(kubeconfig: Path | None, context: str | None) -> AsyncIterator[Kube]:
+    """Connect to the cluster for a while; what it refuses becomes Refused."""
+    try:
+        async with await Kube.open(kubeconfig, context) as kube:
+            yield kube
+    except (AccessError, ApiError) as error:
+        raise Refused(str(error)) from error
 
 
 async def remove(kube: Kube, release: Release, keep: Iterable[Key] = ()) -> int:

@@ -42,6 +42,9 @@ _CALM = 120.0  # seconds without drift, after which the next one is repaired at 
 _REPAIRS = (
     3  # in a row that are made at once; somebody who never stops must not keep two of us busy
 )
+_DEADLINE = (
+    5.0  # seconds for one write: it must end before another replica can lead (see Lease.remaining)
+)
 _UNSEEN = 10.0  # seconds until an object that was applied and never seen is applied again
 
 
@@ -51,6 +54,7 @@ class _Applied(msgspec.Struct):
     manifest: Manifest
     projection: Any
     at: float
+    seen: str  # resource version that was seen when it was applied, "" when there was none
     repairs: int = 0  # of drift, each within _CALM of the one before
 
 
@@ -266,7 +270,7 @@ class Applier:
         if held is not None and held.owns_replicas and "replicas" not in manifest["spec"]:
             if any(one.kind == "HorizontalPodAutoscaler" for one in wanted):
                 await self._hand_replicas_over(manifest, held)
-        live = await self._kube.apply(manifest, MANAGER, force=True)
+        live = await self._kube.apply(manifest, MANAGER, force=True, deadline=_DEADLINE)
         self.applied += 1
         now = asyncio.get_running_loop().time()
         before = self._done.get(ref)
@@ -274,7 +278,8 @@ class Applier:
         repairs = before.repairs + 1 if before is not None and again else 0
         if repairs == _REPAIRS:
             log.warning("%s is changed again and again by somebody else; it is put right", ref)
-        self._done[ref] = _Applied(manifest, project(live, manifest), now, repairs)
+        seen = _version(held) if held is not None else ""
+        self._done[ref] = _Applied(manifest, project(live, manifest), now, seen, repairs)
         if self._holdings.get(ref) is None:
             self._later[ref.fleet] = now + _UNSEEN
 
@@ -286,8 +291,8 @@ class Applier:
         if held is None:
             # Its first event is on its way, most likely.
             return now - done.at >= _UNSEEN
-        if project(held.live, manifest) == done.projection:
-            return False
+        if _version(held) == done.seen or project(held.live, manifest) == done.projection:
+            return False  # what was applied is on its way, or there
         due = done.at + (0 if done.repairs < _REPAIRS else min(2 ** (done.repairs - _REPAIRS), 60))
         if due > now:
             self._later[ref.fleet] = min(due, self._later.get(ref.fleet, due))
@@ -313,7 +318,7 @@ class Applier:
             "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
             "spec": {"replicas": held.live["spec"]["replicas"]},
         }
-        await self._kube.apply(part, _HANDOVER, force=True)
+        await self._kube.apply(part, _HANDOVER, force=True, deadline=_DEADLINE)
 
     # --- what is wanted no more -----------------------------------------------------------------
 
@@ -343,13 +348,17 @@ class Applier:
         if held is None or "deletionTimestamp" in held.live["metadata"]:
             return
         # Only the very object that was looked at: another one of this name may be somebody else's.
-        if await self._kube.delete(_path_of(ref), uid=held.uid):
+        if await self._kube.delete(_path_of(ref), uid=held.uid, deadline=_DEADLINE):
             self.deleted += 1
 
 
 def _in_order(manifests: Sequence[Manifest]) -> dict[ObjectRef, Manifest]:
     pairs = [(ref_of_manifest(one), one) for one in manifests]
     return dict(sorted(pairs, key=lambda pair: pair[0].order))
+
+
+def _version(held: Held) -> str:
+    return str(held.live["metadata"]["resourceVersion"])
 
 
 def _path_of(ref: ObjectRef) -> str:

@@ -40,6 +40,10 @@ class Observer:
         """Return the state of every fleet that there is something of, by name."""
         return self._sorted
 
+    def state_of(self, fleet: str) -> FleetState | None:
+        """Return the state of one fleet ("namespace/name"), None when there is nothing of it."""
+        return self._states.get(fleet)
+
     def look(self, fleet: str) -> None:
         """Look at one fleet ("namespace/name") again."""
         state = self._observe(fleet)
@@ -74,8 +78,10 @@ class Observer:
             elif ref.kind in WORKLOADS:
                 # There are two while one takes the other's place.
                 replicas = max(replicas, wanted_pods(held.live))
+        namespace, _, name = fleet.partition("/")
         return FleetState(
-            name=fleet.partition("/")[2],
+            name=name,
+            namespace=namespace,
             addresses=addresses,
             replicas=replicas,
             ready=tuple(sorted(ready)),

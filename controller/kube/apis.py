@@ -94,6 +94,7 @@ def _rows() -> tuple[Api, ...]:
         Api(apps, "v1", "ReplicaSet", "replicasets"),
         Api("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
         Api("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"),
+        Api("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies"),
         Api("batch", "v1", "Job", "jobs"),
         Api("events.k8s.io", "v1", "Event", "events"),
         Api("coordination.k8s.io", "v1", "Lease", "leases"),

@@ -70,6 +70,7 @@ class Cache:
         self.on_change = on_change
         self.on_status = on_status
         self.bundle_version = ""  # of the Gateway API CRDs, "" unknown
+        self.events: Counter[str] = Counter()  # objects that came, changed or went, by kind
         self._kube = kube
         self._scope = scope
         self._pace = pace or Pace()
@@ -296,6 +297,7 @@ class Cache:
 
     def _on_put(self, source: Source, target: Target, item: Item) -> None:
         kind = target.api.kind
+        self.events[kind] += 1
         if kind in REFERENCED_KINDS:
             self._fetch.note((kind, item.namespace, item.name), item.resource_version)
             return
@@ -304,6 +306,7 @@ class Cache:
 
     def _on_delete(self, source: Source, target: Target, namespace: str, name: str) -> None:
         kind = target.api.kind
+        self.events[kind] += 1
         if kind in REFERENCED_KINDS:
             self._fetch.drop((kind, namespace, name))
             return

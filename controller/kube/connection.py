@@ -36,6 +36,8 @@ _IDLE = 75.0
 #: Largest answer taken: a page of 500 objects of 1 MiB (the limit of etcd) would not be larger.
 _MAX_ANSWER = 512 * 1024 * 1024
 _READ_BUFFER = 256 * 1024
+#: Looks, 2 ms apart, whether the transports have closed their sockets; no event tells.
+_LAST_LOOKS = 500
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,10 +84,10 @@ class Connection:
         for one in self._sockets:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1.0):
-                while any(one.fileno() >= 0 for one in self._sockets):  # noqa: ASYNC110 - no event tells
-                    await asyncio.sleep(0.002)
+        for _ in range(_LAST_LOOKS):
+            if all(one.fileno() < 0 for one in self._sockets):
+                return
+            await asyncio.sleep(0.002)
 
     async def call(self, request: Request, deadline: float, *, urgent: bool = False) -> bytes:
         """Return the body of a success; `urgent` goes ahead of the bounds (the Lease, tokens)."""

@@ -121,10 +121,10 @@ class Discovery:
     async def _read_bundle_version(self) -> str | None:
         """Return the annotation, "" when there is none or it is not shown to us, None when it cannot be had now."""
         try:
-            data = await self._kube.read(_GATEWAY_CLASS_CRD, metadata_only=True)
+            found = await self._kube.read_metadata(_GATEWAY_CLASS_CRD)
         except ApiError as error:
-            return "" if error.forbidden or error.not_found else None
-        meta = msgspec.json.decode(data).get("metadata") or {}
+            return "" if error.forbidden else None
+        meta = (found or {}).get("metadata") or {}
         return str((meta.get("annotations") or {}).get(_BUNDLE_VERSION, ""))
 
 

@@ -25,12 +25,10 @@ from controller.kube.errors import ApiError
 from edgefast.resources.duration import parse_duration
 from edgefast.resources.edgegateway import LeaderElection
 
-__all__ = ["LEASE_NAME", "Lease", "LeaseTimes"]
+__all__ = ["Lease", "LeaseTimes", "lease_name"]
 
 log = logging.getLogger(__name__)
 
-#: Name of the Lease in the controller's namespace.
-LEASE_NAME = "edge-gateway-leader"
 _API = APIS["coordination.k8s.io/v1", "Lease"]
 #: Waiting for a turn varies by this factor, as in client-go, so that replicas do not ask in step.
 _JITTER = 1.2
@@ -233,7 +231,9 @@ class Lease:
                 if (found.get("spec") or {}).get("holderIdentity") == self.identity:
                     await self._put_back(found, deadline)
         except ApiError as error:
-            log.warning("Lease %s/%s: not given back: %s", self._namespace, self._name, error)
+            # With an installation go its Roles, its Lease and its pods, in any order: nobody waits for the Lease then.
+            level = logging.INFO if error.forbidden or error.not_found else logging.WARNING
+            log.log(level, "Lease %s/%s: not given back: %s", self._namespace, self._name, error)
 
     async def _put_back(self, lease: dict[str, Any], deadline: float) -> None:
         now = _micro_time()
@@ -258,6 +258,11 @@ class Lease:
                 "leading" if leading else "not leading",
             )
             self.on_change()
+
+
+def lease_name(name: str) -> str:
+    """Return the Lease of a release by the name of its Service: replicas of one release elect one leader."""
+    return f"{name}-leader"
 
 
 def _micro_time() -> str:

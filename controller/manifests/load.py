@@ -16,6 +16,7 @@ from controller.manifests.objects import Install, Manifest
 from controller.manifests.setting import SettingError, apply_setting
 from controller.manifests.values import ChartValues
 from edgefast.problem import Problem, Source
+from edgefast.reasons.word import Word
 from edgefast.resources.loaded import Path, render_path
 from edgefast.resources.rule import Violation
 from edgefast.resources.text import DocumentMarks, PieceLines
@@ -132,6 +133,6 @@ def _source(path: Path, marks: list[tuple[str, DocumentMarks, Manifest]]) -> Sou
 
 
 def _problem(
-    path: str, reason: str, message: str, source: Source | None, hint: str = ""
+    path: str, reason: Word, message: str, source: Source | None, hint: str = ""
 ) -> Problem:
     return Problem(None, path, reason, message, hint=hint, source=source)

@@ -21,8 +21,7 @@ _API = "rbac.authorization.k8s.io"
 def render_roles(install: Install) -> list[Manifest]:
     """Every Role, ClusterRole and binding of the controller."""
     release = install.release
-    cluster = install.values.config.edge_gateway.provider.cluster
-    own = cluster.deploy.type == "GatewayNamespace"
+    own = own_namespaces(install)
     spaces = watched(install)
     everywhere: dict[str, tuple[Group, ...]] = {"cluster": (CLUSTER,)}
     each: dict[str, tuple[Group, ...]] = {}
@@ -43,6 +42,11 @@ def render_roles(install: Install) -> list[Manifest]:
             found += _pair(install, "Role", release.role(what), space, groups)
     inside = (OWN,) if own else (OWN, CLIENTS, INFRA)
     return found + _pair(install, "Role", release.base, release.namespace, inside)
+
+
+def own_namespaces(install: Install) -> bool:
+    """Whether fleets are in the namespaces of their Gateways."""
+    return install.values.config.edge_gateway.provider.cluster.deploy.type == "GatewayNamespace"
 
 
 def watched(install: Install) -> list[str]:

@@ -193,6 +193,16 @@ class AutoscalerValues(Element, frozen=True, kw_only=True):
     ] = ()
 
 
+class NetworkPolicyValues(Element, frozen=True, kw_only=True):
+    """The NetworkPolicy of the controller: proxies, other replicas, probes and metrics come in, nobody else."""
+
+    enabled: Annotated[bool, Meta(description="Makes one.")] = False
+    metrics_from: Annotated[
+        Annotated[tuple[FreeObject, ...], Meta(max_length=32)],
+        Meta(description="Who may read metrics: peers, as in networking.k8s.io/v1. Empty: all."),
+    ] = ()
+
+
 class CertgenValues(Element, frozen=True, kw_only=True):
     """The Job that makes the authority and the server certificate before an installation or an upgrade."""
 
@@ -236,6 +246,10 @@ class ChartValues(Element, frozen=True, kw_only=True):
     hpa: Annotated[AutoscalerValues, Meta(description="Autoscaling of the controller.")] = (
         AutoscalerValues()
     )
+    network_policy: Annotated[
+        NetworkPolicyValues,
+        Meta(description="Who may open connections to the controller."),
+    ] = NetworkPolicyValues()
     certgen: Annotated[
         CertgenValues, Meta(description="The Job that makes the first certificates.")
     ] = CertgenValues()

@@ -17,7 +17,7 @@ __all__ = ["Ack", "Acks", "merge"]
 
 
 class Ack(msgspec.Struct, frozen=True):
-    """`version`: of the table that the node serves now, "" for none known. `refused`: of its last answer.
+    """`version`: of the table that the node serves now, "" for none known. `refused`: of its last answer, or by us.
 
     `via`: identity of the controller whose stream it is.
     """

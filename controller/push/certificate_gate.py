@@ -68,6 +68,7 @@ class _Admission:
         clock: Callable[[], float],
     ) -> None:
         self.fleet = fleet
+        self.pod = ""
         self.expires = certificate.not_valid_after_utc.timestamp()
         self._starts = certificate.not_valid_before_utc.timestamp()
         self._certificate = certificate

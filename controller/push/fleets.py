@@ -15,6 +15,7 @@ from controller.push.history import History
 from controller.push.limits import LOG_ENTRIES
 from controller.push.refusal import Refused
 from edgefast.table.shards import Shards
+from edgefast.xds.refusals import COMMIT, TABLE
 from edgefast.xds.refusals import Refused as Refusal
 
 __all__ = ["Ack", "Fleet", "Fleets", "Follower", "Refusal", "Report"]
@@ -132,6 +133,11 @@ class Fleets:
     def tell(self, fleet: Fleet, node: str, version: str, refused: tuple[Refusal, ...]) -> None:
         """Note what a node of ours answered."""
         self._note(fleet, node, Ack(version, refused, True, self.identity))
+
+    def turn_away(self, fleet: Fleet, node: str, version: str, reason: str) -> None:
+        """Note a node that can be given no table of ours, and why; it goes on with what it has."""
+        refused = (Refusal(COMMIT, TABLE, reason),)
+        self._note(fleet, node, Ack(version, refused, False, self.identity))
 
     def _note(self, fleet: Fleet, node: str, ack: Ack) -> None:
         if fleet.own.put(node, ack) and self._fleets.get(fleet.name) is fleet:

@@ -7,6 +7,7 @@ type. Must never believe what a peer says of itself: the fleet is the credential
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -19,6 +20,8 @@ __all__ = ["Admission", "Connection", "Gate", "admit_request"]
 
 #: Pod names are made of the workload's, cut to this many characters, and a random end (Kubernetes, generateName).
 _POD_PREFIX = 58
+#: What a pod's name is made of (RFC 1123). It goes into logs and statuses.
+_POD_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?", re.ASCII)
 
 
 class Connection(msgspec.Struct, frozen=True):
@@ -39,6 +42,10 @@ class Admission(Protocol):
     @property
     def fleet(self) -> str:
         """The fleet that the credential names; CONTROLLER for another replica."""
+
+    @property
+    def pod(self) -> str:
+        """The one pod that may show the credential, "" when it is any of the fleet's."""
 
     @property
     def expires(self) -> float:
@@ -73,7 +80,7 @@ async def admit_request(admission: Admission, data: bytes) -> Request:
 def check_pod_of(fleet: str, node: Node) -> None:
     """Raise Refused unless a node's id can be the name of a pod of this fleet."""
     prefix = (fleet.rpartition("/")[2] + "-")[:_POD_PREFIX]
-    if not node.id.startswith(prefix):
+    if not node.id.startswith(prefix) or not _POD_NAME.fullmatch(node.id):
         raise Refused(
             "node", "PERMISSION_DENIED", "the node is not a pod of the credential's fleet"
         )

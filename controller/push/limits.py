@@ -26,6 +26,7 @@ __all__ = [
     "REVIEW_DEADLINE",
     "REVIEW_REFUSED_SECONDS",
     "REVIEW_SECONDS",
+    "STREAMS_PER_POD",
     "TOKEN_LIMIT",
     "WRITE_DEADLINE",
 ]
@@ -43,6 +44,9 @@ RECHECK_DEADLINE = 2.0
 #: Streams of all proxies of one controller, twice what it is meant for; and of one connection: a proxy has one.
 CALLS = 2048
 CALLS_PER_CONNECTION = 8
+#: Streams of one pod at once: the one in use, and some that are not known to be gone yet. Pods of Gateways' namespaces are
+#: their tenants': one of them must not take the places of all.
+STREAMS_PER_POD = 4
 #: Nodes of one fleet whose answers are kept, and those of them that are gone (pods come and go).
 NODES = 5000
 GONE_NODES = 200

@@ -48,6 +48,8 @@ Cause = Literal[
     "protocol",
     "format",
     "replayed",
+    "closed",
+    "crowded",
     "replaced",
     "removed",
     "behind",

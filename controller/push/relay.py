@@ -52,7 +52,8 @@ class Relay:
         self._leading = leading
         self._port = port
         self._news = asyncio.Event()
-        self._changed: dict[tuple[str, str], None] = {}
+        # What is still to be told; None while nobody is: whoever is told anew hears of every node first.
+        self._changed: dict[tuple[str, str], None] | None = None
         fleets.on_node = self._note
 
     def look(self) -> None:
@@ -75,12 +76,14 @@ class Relay:
                 log.info("the report to %s ended: %s", holder, ended)
             finally:
                 reached, self.connected_to = bool(self.connected_to), ""
+                self._changed = None
             delay = _BACKOFF[0] if reached else min(delay * 2, most)
             await asyncio.sleep(delay * random.uniform(0.5, 1.0))
 
     def _note(self, fleet: str, node: str) -> None:
-        self._changed[fleet, node] = None
-        self._news.set()
+        if self._changed is not None:
+            self._changed[fleet, node] = None
+            self._news.set()
 
     def _other(self) -> str:
         """Return the holder if it is another replica whose address we know."""
@@ -108,14 +111,14 @@ class Relay:
     def _talk_to(self, holder: str) -> Talk:
         async def talk(write: Callable[[bytes], Awaitable[None]]) -> None:
             fleets = self._fleets
-            self._changed = {
+            changed: dict[tuple[str, str], None] = {
                 (fleet, node): None
                 for fleet, acks in fleets.own_acks().items()
                 for node, _ in acks.items()
             }
+            self._changed = {}
             first = True
             while self._other() == holder:
-                changed, self._changed = self._changed, {}
                 if changed or first:
                     own = fleets.own_acks()
                     lines = [
@@ -130,5 +133,6 @@ class Relay:
                     first = False
                 if not self._changed:
                     await self._wait(_LOOK_EVERY)
+                changed, self._changed = self._changed or {}, {}
 
         return talk

@@ -1,7 +1,7 @@
 """PushServer: the ports of the config stream, the streams on them, and the keys that they show.
 
 In: `Fleets`, keys in a folder, the API server's word on tokens. Out: streams for those whom the gates admit: 18000 (mutual TLS,
-or TLS and tokens in Gateway Namespace mode), 18001 (TLS and tokens always), and the replicas' own port.
+or TLS and tokens in Gateway Namespace mode), 18001 (TLS and tokens; closed in the other mode), and the replicas' own port.
 Must never be started before every fleet was published once: who is not known then is refused.
 """
 
@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from controller.push.certificate_gate import CertificateGate
+from controller.push.closed_gate import ClosedGate
 from controller.push.credentials import ServerKeys
 from controller.push.fleets import Fleets
 from controller.push.gate import Admission, Gate
-from controller.push.limits import KEYS_EVERY
+from controller.push.limits import KEYS_EVERY, STREAMS_PER_POD
 from controller.push.refusal import Refusals, Refused
 from controller.push.reports import REPORT, receive_reports
 from controller.push.stream import Counts, Deadlines, Stream
@@ -58,6 +60,7 @@ class PushServer:
         self._clock = clock
         self._deadlines = deadlines or Deadlines()
         self._streams: set[Stream] = set()
+        self._of_pods: Counter[tuple[str, str]] = Counter()  # streams by fleet and pod
         self._ports: list[Listening] = []
 
     async def serve_certificates(self, address: Address) -> Address:
@@ -69,6 +72,10 @@ class PushServer:
         """Serve fleets with tokens of their ServiceAccounts; as above."""
         gate = TokenGate(self.tokens, self._clock)
         return await self._listen(address, False, gate, METHOD, self._serve_fleet)
+
+    async def serve_nobody(self, address: Address) -> Address:
+        """Refuse everybody with a word on why; as above."""
+        return await self._listen(address, False, ClosedGate(), METHOD, self._serve_fleet)
 
     async def serve_replicas(self, address: Address) -> Address:
         """Take the reports of other replicas; as above."""
@@ -123,11 +130,20 @@ class PushServer:
             self._clock,
             self._acked,
         )
+        pod = (admission.fleet, admission.pod)
+        if admission.pod and self._of_pods[pod] >= STREAMS_PER_POD:
+            raise Refused(
+                "crowded", "UNAVAILABLE", f"the pod has {STREAMS_PER_POD} streams already"
+            )
+        self._of_pods[pod] += 1
         self._streams.add(stream)
         try:
             await stream.run()
         finally:
             self._streams.discard(stream)
+            self._of_pods[pod] -= 1
+            if not self._of_pods[pod]:
+                del self._of_pods[pod]
 
     async def _serve_report(self, call: Call, admission: Admission) -> None:
         await receive_reports(call, admission, self._fleets)

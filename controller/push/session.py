@@ -16,7 +16,7 @@ import msgspec
 from controller.push.history import NOTHING, Held, History
 from controller.push.refusal import Refused
 from edgefast.table.shards import TYPES, Delta, Key
-from edgefast.xds.limits import TABLE_RESOURCES
+from edgefast.xds.limits import HELD_LIMIT, TABLE_RESOURCES
 from edgefast.xds.messages import (
     COMMIT,
     TABLE,
@@ -65,6 +65,7 @@ class Session:
         self._held = NOTHING
         self._rank = -1  # of the last type in the opening
         self._versions: dict[Key, str] = {}  # told in the opening
+        self._told = 0  # characters of them
         self._serves = ""  # version that the node is known to serve
         self._nonce = 0  # the last one given away
         self._open: dict[
@@ -73,6 +74,11 @@ class Session:
         self._commit = ""  # nonce of the commit that waits for its answer
         self._answered = ("", "")  # nonce and version of the last commit that was answered
         self._target = (0, "")  # number and version of the last batch
+
+    @property
+    def serves(self) -> str:
+        """Version of the table that the node has said it serves, "" for none."""
+        return self._serves
 
     @property
     def due(self) -> bool:
@@ -102,13 +108,14 @@ class Session:
         if first != (request.node is not None):
             raise _protocol("the first request, and no other, says the node")
         if first:
-            assert request.node is not None
-            self._check_formats(request.node)
             self.node = request.node
         self._rank = rank
         if request.type != COMMIT:
             if len(self._versions) + len(request.held) > TABLE_RESOURCES:
                 raise _protocol(f"more than {TABLE_RESOURCES} resources are held")
+            self._told += sum(len(name) + len(one) for name, one in request.held.items())
+            if self._told > HELD_LIMIT:
+                raise _protocol(f"names and versions of more than {HELD_LIMIT} characters")
             self._versions.update(
                 ((request.type, name), version) for name, version in request.held.items()
             )
@@ -116,6 +123,8 @@ class Session:
         if not request.held.keys() <= {TABLE}:
             raise _protocol(f"of type {COMMIT} there is only {TABLE}")
         self._serves = request.held.get(TABLE, "")
+        assert self.node is not None
+        self._check_formats(self.node)
         number = self._history.number_of(self._serves) if self._serves else 0
         self._held = Held(number) if number else self._history.compare(self._versions)
         self._versions = {}
@@ -128,7 +137,8 @@ class Session:
                 "format",
                 "FAILED_PRECONDITION",
                 f"proxy {node.id} reads none of the table formats that this controller writes "
-                f"({', '.join(sorted(self._formats))}); use releases of the same version",
+                f"({', '.join(sorted(self._formats))}) and keeps its last table: its pod has to be "
+                "of the controller's release",
             )
 
     def _receive_answer(self, request: Request) -> Told | None:

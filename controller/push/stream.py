@@ -128,7 +128,8 @@ class Stream:
                 while session.phase is Phase.OPENING:
                     data = await self._call.read()
                     if data is None:
-                        return
+                        message = "the peer has said its last and the opening is not whole"
+                        raise Refused("protocol", "INVALID_ARGUMENT", message)
                     await self._receive(fleet, session, data)
         except TimeoutError:
             raise Refused("slow", "DEADLINE_EXCEEDED", "the opening took too long") from None
@@ -138,7 +139,12 @@ class Stream:
     async def _receive(self, fleet: Fleet, session: Session, data: bytes) -> None:
         request = await admit_request(self._admission, data)
         before = session.phase
-        told = session.receive(request)
+        try:
+            told = session.receive(request)
+        except Refused as refused:
+            if refused.cause == "format" and session.node is not None:
+                self._fleets.turn_away(fleet, session.node.id, session.serves, refused.message)
+            raise
         if told is None:
             return
         assert session.node is not None

@@ -47,6 +47,7 @@ class _Admission:
         self, token: str, subject: Subject, tokens: Tokens, clock: Callable[[], float]
     ) -> None:
         self.fleet = fleet_key(subject.namespace, subject.account)
+        self.pod = subject.pod
         self.expires = subject.expires
         self._token = token
         self._subject = subject

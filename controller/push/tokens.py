@@ -27,7 +27,7 @@ from controller.push.limits import (
     REVIEWS_AT_ONCE,
     TOKEN_LIMIT,
 )
-from controller.push.refusal import Refused
+from controller.push.refusal import Cause, Refused, Status
 
 __all__ = ["Review", "Subject", "Tokens", "audience_of"]
 
@@ -81,10 +81,14 @@ class _Claims(msgspec.Struct):
     aud: list[str] | str
 
 
+class _Verdict(msgspec.Struct, frozen=True):
+    cause: Cause
+    message: str
+
+
 class _Known(msgspec.Struct, frozen=True):
     until: float  # Unix time; after this the API server is asked again
-    subject: Subject | None
-    refused: tuple[str, str] = ("", "")  # cause, message
+    judged: Subject | _Verdict
 
 
 class Tokens:
@@ -107,6 +111,7 @@ class Tokens:
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._asking: dict[bytes, asyncio.Lock] = {}
         self._turns = asyncio.Semaphore(REVIEWS_AT_ONCE)
+        self._failed: type[Exception] | None = None  # what the last review ended with
 
     async def subject(self, token: str) -> Subject:
         """Return whose token this is; raises Refused. Cause `review_failed` alone says nothing about the token."""
@@ -122,9 +127,9 @@ class Tokens:
             finally:
                 if not lock.locked() and self._asking.get(digest) is lock:
                     del self._asking[digest]
-        if known.subject is None:
-            raise _refuse(*known.refused)
-        return known.subject
+        if isinstance(known.judged, _Verdict):
+            raise _refuse(known.judged.cause, known.judged.message)
+        return known.judged
 
     def forget(self) -> None:
         """Ask again about every token that comes."""
@@ -162,38 +167,41 @@ class Tokens:
                 self.asked += 1
                 review = await self._review(token, (self._audience,))
         except Exception as error:
-            # The text of an error may hold what was asked: its type is enough.
-            log.error("a token could not be reviewed: %s", type(error).__name__)
+            # The text of an error may hold what was asked: its type is enough, and once, whoever knocks how often.
+            if type(error) is not self._failed:
+                self._failed = type(error)
+                log.error("tokens cannot be reviewed: %s", type(error).__name__)
             raise Refused(
                 "review_failed", "UNAVAILABLE", "the API server cannot be asked about tokens now"
             ) from None
+        self._failed = None
         now = self._clock()
         judged = self._judge(review, expires)
         if isinstance(judged, Subject):
             known = _Known(min(now + self._seconds, expires), judged)
         else:
-            known = _Known(now + min(self._seconds, REVIEW_REFUSED_SECONDS), None, judged)
+            known = _Known(now + min(self._seconds, REVIEW_REFUSED_SECONDS), judged)
         self._known[digest] = known
         while len(self._known) > REVIEWS:
             self._known.popitem(last=False)
         return known
 
-    def _judge(self, review: Review, expires: float) -> Subject | tuple[str, str]:
+    def _judge(self, review: Review, expires: float) -> Subject | _Verdict:
         if not review.authenticated:
-            return "token", "the API server does not accept the token"
+            return _Verdict("token", "the API server does not accept the token")
         if self._audience not in review.audiences:
-            return "audience", f"the token is not meant for {self._audience}"
+            return _Verdict("audience", f"the token is not meant for {self._audience}")
         prefix, _, rest = review.username.partition(":")
         kind, _, account = rest.partition(":")
         namespace, _, name = account.partition(":")
         if f"{prefix}:{kind}" != _USER or not namespace or not name or _GROUP not in review.groups:
-            return "service_account", "the token is not one of a ServiceAccount"
+            return _Verdict("service_account", "the token is not one of a ServiceAccount")
         pods = review.extra.get(_POD_NAME, ())
         if len(pods) != 1 or not pods[0]:
-            return "service_account", "the token is not bound to a pod"
+            return _Verdict("service_account", "the token is not bound to a pod")
         return Subject(namespace, name, pods[0], expires)
 
 
-def _refuse(cause: str, message: str) -> Refused:
-    status = "PERMISSION_DENIED" if cause == "service_account" else "UNAUTHENTICATED"
-    return Refused(cause, status, message)  # type: ignore[arg-type]
+def _refuse(cause: Cause, message: str) -> Refused:
+    status: Status = "PERMISSION_DENIED" if cause == "service_account" else "UNAUTHENTICATED"
+    return Refused(cause, status, message)

@@ -14,8 +14,8 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-import grpc  # type: ignore[import-untyped]
-import grpc.aio  # type: ignore[import-untyped]
+import grpc
+import grpc.aio
 import msgspec
 
 from controller.push.credentials import ServerKeys
@@ -41,6 +41,9 @@ from edgefast.xds.messages import WELCOME
 __all__ = ["Call", "CallGone", "Listening", "ReportEnded", "Serve", "Talk", "call_report", "listen"]
 
 log = logging.getLogger("edgefast.controller.push")
+
+_Context = grpc.aio.ServicerContext[bytes, bytes]
+_Outgoing = grpc.aio.StreamStreamCall[bytes, bytes]
 
 #: Seconds for the last word of a call whose peer does not read.
 _ABORT_DEADLINE = 5.0
@@ -72,7 +75,7 @@ class Listening(msgspec.Struct):
     """A port that is served."""
 
     address: Address
-    _server: Any
+    _server: grpc.aio.Server
 
     async def stop(self, grace: float) -> None:
         """Take no new calls; end those that are open after `grace` seconds."""
@@ -91,14 +94,14 @@ async def listen(
 ) -> Listening:
     """Serve `method` on an address; `mutual`: a client certificate is needed. Raises OSError when it is taken."""
 
-    def configure() -> Any:
+    def configure() -> grpc.ServerCertificateConfiguration:
         return grpc.ssl_server_certificate_configuration(
             [(keys.key, keys.certificate)], keys.authorities_pem if mutual else None
         )
 
     served = keys.number
 
-    def refresh() -> Any:
+    def refresh() -> Any:  # the stubs know nothing of None, which says that nothing is new
         nonlocal served
         # In a thread of gRPC, before each handshake.
         keys.refresh()
@@ -141,7 +144,7 @@ def _server_options() -> list[tuple[str, Any]]:
     ]
 
 
-class _OneHandler(grpc.GenericRpcHandler):  # type: ignore[misc]
+class _OneHandler(grpc.GenericRpcHandler):
     """The only handler that there is: it takes every method, as a stream of bytes."""
 
     def __init__(self, gate: Gate, method: str, serve: Serve, refusals: Refusals) -> None:
@@ -150,20 +153,20 @@ class _OneHandler(grpc.GenericRpcHandler):  # type: ignore[misc]
         self._serve = serve
         self._refusals = refusals
 
-    def service(self, details: Any) -> Any:
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
         """Give gRPC the handler, whatever the method is."""
         name = str(details.method)
         metadata = tuple((key, value) for key, value in details.invocation_metadata)
 
-        async def handle(_: Any, context: Any) -> None:
+        async def handle(_: object, context: _Context) -> None:
             await self._handle(name, metadata, context)
 
         return grpc.stream_stream_rpc_method_handler(handle)
 
     async def _handle(
-        self, name: str, metadata: Sequence[tuple[str, str | bytes]], context: Any
+        self, name: str, metadata: Sequence[tuple[str, str | bytes]], context: _Context
     ) -> None:
-        certificate = context.auth_context().get("x509_pem_cert", (b"",))[0]
+        certificate = next(iter(context.auth_context().get("x509_pem_cert", ())), b"")
         connection = Connection(name, str(context.peer()), metadata, certificate)
         fleet = ""
         try:
@@ -195,7 +198,7 @@ class _OneHandler(grpc.GenericRpcHandler):  # type: ignore[misc]
 class _Open:
     """An open call as a `Call`."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: _Context) -> None:
         self._context = context
 
     async def welcome(self) -> None:
@@ -207,10 +210,10 @@ class _Open:
 
     async def read(self) -> bytes | None:
         try:
-            data = await self._context.read()
+            data: object = await self._context.read()
         except grpc.aio.BaseError:
             raise CallGone from None
-        return None if data is grpc.aio.EOF else data
+        return data if isinstance(data, bytes) else None  # EOF
 
     async def write(self, data: bytes) -> None:
         try:
@@ -246,7 +249,7 @@ async def call_report(
         ("grpc.enable_http_proxy", 0),
     ]
     async with grpc.aio.secure_channel(target, credentials, options) as channel:
-        call = channel.stream_stream(method)()
+        call: _Outgoing = channel.stream_stream(method)()
         try:
             async with asyncio.timeout(_CONNECT_DEADLINE):
                 await call.wait_for_connection()
@@ -266,19 +269,19 @@ async def call_report(
             call.cancel()
 
 
-async def _talk(talk: Talk, call: Any) -> None:
+async def _talk(talk: Talk, call: _Outgoing) -> None:
     with contextlib.suppress(
         grpc.aio.AioRpcError, asyncio.InvalidStateError, asyncio.CancelledError, TimeoutError
     ):
         await talk(call.write)
 
 
-async def _await_end(call: Any) -> None:
+async def _await_end(call: _Outgoing) -> None:
     with contextlib.suppress(grpc.aio.AioRpcError, asyncio.CancelledError):
         await call.read()
 
 
-async def _describe_end(call: Any) -> str:
+async def _describe_end(call: _Outgoing) -> str:
     if not call.done():
         return "there is no more to say"
     code, details = await call.code(), await call.details()

@@ -15,7 +15,7 @@ import msgspec
 from controller.status.blame import NOBODY, Blame
 from controller.status.hold import OPEN, Gate, hold_status
 from controller.status.merge import merge_status
-from controller.status.progress import Progress, Reach
+from controller.status.progress import NO_REASONS, Progress, Reach
 from controller.status.shape import SHAPES, Json, is_bad
 from edgefast.resources.tablediff import find_unlike
 from edgefast.translate.status import AnyStatus, Statuses
@@ -134,10 +134,19 @@ class Board:
         return dirty
 
     def see_proxies(
-        self, fleet: str, ready: Iterable[str], served: dict[str, str], blame: Blame, now: float
+        self,
+        fleet: str,
+        ready: Iterable[str],
+        served: dict[str, str],
+        blame: Blame,
+        now: float,
+        why: Mapping[str, str] = NO_REASONS,
     ) -> set[Ref]:
-        """Take what is known of a fleet's proxies: who is ready, what each serves, what was refused."""
-        self._progress.setdefault(fleet, Progress()).see_proxies(ready, served)
+        """Take what is known of a fleet's proxies: who is ready, what each serves, what was refused.
+
+        `why`: of those that cannot serve the newest table, the reason.
+        """
+        self._progress.setdefault(fleet, Progress()).see_proxies(ready, served, why)
         dirty: set[Ref] = set()
         before = self._blame.get(fleet, NOBODY)
         if blame != before:

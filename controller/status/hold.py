@@ -120,18 +120,19 @@ def _hold_listeners(present: Json, wanted: Json, place: str, gate: Gate) -> list
 def _programmed(wanted: Json, before: Json | None, gate: Gate) -> Json:
     if wanted["status"] != "True":
         return wanted
+    told = wanted
+    if not gate.open:
+        if before is None or before.get("status") != "True":
+            return _pending(wanted, gate)
+        if not gate.reach.behind:
+            return before  # they are given time
+        told = before  # all are behind: it stays what it was, and says who they are
+    generation = wanted.get("observedGeneration", 0)
+    there = gate.reach.ready - len(gate.reach.behind)
+    said = f"{there}/{gate.reach.ready} proxies at version {generation}{_behind(gate.reach)}"
     if gate.refused:
-        return {**wanted, "message": f"{wanted['message']}; {_said(gate.refused)}"}
-    if gate.open:
-        generation = wanted.get("observedGeneration", 0)
-        there = gate.reach.ready - len(gate.reach.behind)
-        said = f"{there}/{gate.reach.ready} proxies at version {generation}"
-        if gate.reach.behind:
-            said += f", behind: {name_some(gate.reach.behind)}"
-        return {**wanted, "message": f"{wanted['message']}, {said}"}
-    if before is not None and before.get("status") == "True":
-        return before
-    return _pending(wanted, gate)
+        said += f"; {_said(gate.refused)}"
+    return {**told, "message": f"{wanted['message']}, {said}"}
 
 
 def _listener_programmed(wanted: Json, listener: Json, name: str, gate: Gate) -> Json:
@@ -154,9 +155,9 @@ def _as_before(wanted: Json, present: Json, gate: Gate) -> Json:
 
 
 def _pending(wanted: Json, gate: Gate) -> Json:
-    said = "waiting for the proxies to take the tables over"
-    if gate.reach.behind:
-        said += f", behind: {name_some(gate.reach.behind)}"
+    said = f"waiting for the proxies to take the tables over{_behind(gate.reach)}"
+    if gate.refused:
+        said += f"; {_said(gate.refused)}"
     return {**wanted, "status": "False", "reason": "Pending", "message": said}
 
 
@@ -177,6 +178,15 @@ def _said(texts: Sequence[str]) -> str:
     said = "; ".join(texts[:_NAMED])
     more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
     return f"refused by proxies, which keep what they had: {said}{more}"
+
+
+def _behind(reach: Reach) -> str:
+    """Name the stragglers, if there are any, with the reasons that are known."""
+    if not reach.behind:
+        return ""
+    why = reach.why
+    named = [f"{one} ({why[one]})" if one in why else one for one in reach.behind]
+    return f", behind: {name_some(named)}"
 
 
 def name_some(names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ metav1.Condition. Must never: change an argument, or touch what is another's eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from controller.status.shape import MAX_CONDITIONS, SHAPES, Json, Shape, reference_key
 from edgefast.resources.reference import GATEWAY_GROUP
@@ -117,14 +117,16 @@ def merge_conditions(
     """
     before = list(present)
     new = {one["type"]: one for one in wanted}
-    is_foreign: Callable[[Json], bool] = lambda one: (  # noqa: E731
-        own_types is not None and one.get("type") not in own_types and one.get("type") not in new
-    )
-    room = MAX_CONDITIONS - sum(map(is_foreign, before))
+    foreign = {
+        type_
+        for type_ in (one.get("type") for one in before)
+        if own_types is not None and type_ not in own_types and type_ not in new
+    }
+    room = MAX_CONDITIONS - sum(one.get("type") in foreign for one in before)
     new = dict(list(new.items())[: max(0, room)])
     merged: list[Json] = []
     for one in before:
-        if is_foreign(one):
+        if one.get("type") in foreign:
             merged.append(one)
         elif (mine := new.pop(str(one.get("type")), None)) is not None:
             merged.append(_date(mine, one, now))

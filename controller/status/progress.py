@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -20,11 +21,15 @@ PATIENCE = 10.0
 _MAX_STEPS = 1000  # a proxy that is gone for good must not make memory grow
 
 
+NO_REASONS: Mapping[str, str] = MappingProxyType({})
+
+
 class Reach(msgspec.Struct, frozen=True):
     """How far the tables of a fleet are."""
 
     ready: int = 0  # proxies that count
     behind: tuple[str, ...] = ()  # stragglers, sorted
+    why: Mapping[str, str] = NO_REASONS  # of some of them, why they cannot follow
 
 
 class _Step(msgspec.Struct):
@@ -41,6 +46,7 @@ class Progress:
         self._steps: list[_Step] = []  # oldest first; nothing before what every proxy has
         self._last: dict[str, int] = {}  # version -> the latest revision at which it was current
         self._served: dict[str, str] = {}  # proxy -> version
+        self._why: Mapping[str, str] = NO_REASONS
         self._required: set[str] = set()
         self.ready_known = False
 
@@ -53,12 +59,17 @@ class Progress:
             self._steps.append(_Step(version, revision, revision, now))
         self._forget()
 
-    def see_proxies(self, ready: Iterable[str], served: dict[str, str]) -> None:
+    def see_proxies(
+        self, ready: Iterable[str], served: dict[str, str], why: Mapping[str, str] = NO_REASONS
+    ) -> None:
         """Take the present proxies: the ready ones and, by name, the version that each connected one serves.
+
+        `why`: the reason why one of them cannot serve the newest there is.
 
         One that is connected and has a table counts too: it may be ready before that is seen here.
         """
         self._served = dict(served)
+        self._why = why
         self._required = {*ready, *served}
         self.ready_known = True
         self._forget()
@@ -81,8 +92,9 @@ class Progress:
         }
         if not late:
             return Reach(len(self._required))
-        behind = [one for one in self._required if self._served.get(one, "") in late]
-        return Reach(len(self._required), tuple(sorted(behind)))
+        behind = sorted(one for one in self._required if self._served.get(one, "") in late)
+        why = {one: self._why[one] for one in behind if one in self._why}
+        return Reach(len(self._required), tuple(behind), why or NO_REASONS)
 
     def next_look(self, now: float) -> float:
         """Return the seconds until somebody's patience ends, 0 for never."""

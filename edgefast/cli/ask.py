@@ -1,6 +1,6 @@
-"""Questions to the admin server of a running proxy: what `dump` and `limits` show.
+"""Questions to the admin server of a running proxy: what `dump`, `limits` and `status` show.
 
-In: the admin address, a path. Out: the answer's JSON as plain values; ClickException (exit status 1) that says what is wrong
+In: the admin address, a path. Out: the answer as plain values, or as text; ClickException (exit status 1) that says what is wrong
 and what to look at. It must not interpret: what is shown is what the proxy says.
 """
 
@@ -18,9 +18,25 @@ DEADLINE = 20.0
 
 
 def ask_admin(admin: str, path: str) -> Any:
-    """GET a path."""
+    """GET a path that answers with JSON."""
     import orjson
 
+    body = _get(admin, path)
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        place = path.partition("?")[0]
+        raise click.ClickException(
+            f"{admin} answered {place} with something else than JSON"
+        ) from None
+
+
+def ask_text(admin: str, path: str) -> str:
+    """GET a path that answers with text."""
+    return _get(admin, path).decode("utf-8", "replace")
+
+
+def _get(admin: str, path: str) -> bytes:
     host, _, port = admin.rpartition(":")
     if not port.isdecimal() or not host:
         raise click.BadParameter(f'"{admin}" is no ADDRESS:PORT', param_hint="--admin")
@@ -42,9 +58,4 @@ def ask_admin(admin: str, path: str) -> Any:
         if answer.status == 404 or not why:
             why = "is this an edgefast admin server?"
         raise click.ClickException(f"{admin} answered {answer.status} to {place}: {why}")
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        raise click.ClickException(
-            f"{admin} answered {place} with something else than JSON"
-        ) from None
+    return body

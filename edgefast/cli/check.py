@@ -15,7 +15,7 @@ import click
 from edgefast.cli.inputs import Inputs, read_inputs
 from edgefast.cli.options import Format, config_option, files_option, output_option
 from edgefast.cli.output import escape_control, has_colour, write_value
-from edgefast.problem import Problem
+from edgefast.problem import Problem, ask_for_more, page_of
 from edgefast.proxy.keycheck import check_fleets
 from edgefast.translate.pipeline import translate
 from edgefast.translate.translation import Translation
@@ -81,6 +81,7 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
         "hint": problem.hint,
         "severity": problem.severity,
         "text": problem.text(),
+        "page": page_of(problem.reason),
     }
 
 
@@ -90,7 +91,9 @@ def summarise(inputs: Inputs, problems: Sequence[Problem]) -> str:
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors
     told = [_count(n, word) for n, word in ((errors, "problem"), (warnings, "warning")) if n]
-    return f"{', '.join(told) or 'no problems'} ({read})"
+    more = ask_for_more(sorted(problems, key=lambda one: one.severity != "error"))
+    said = f"{', '.join(told) or 'no problems'} ({read})"
+    return f"{said}; more about it: {more}" if more else said
 
 
 def _count(number: int, word: str) -> str:

@@ -1,7 +1,8 @@
-"""`edgefast diff`: what changes for requests from one set of files to another; made to guard a merge request.
+"""`edgefast diff`: what changes for requests from one set of files to another, or when files are applied to a cluster.
 
-In: two files or folders. Out: changes as text, JSON or YAML on standard output, a summary on standard error. Exit status 0
-(no request changes), 1 (some do), 2 (wrong usage), 3 (requests that had a backend have none). It must change nothing.
+In: two files or folders; or, with `--live`, files and a kubeconfig. Out: changes as text, JSON or YAML on standard output, a
+summary on standard error. Exit status 0 (no request changes), 1 (some do), 2 (wrong usage, or a cluster that cannot be asked),
+3 (requests that had a backend have none). It must change nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from pathlib import Path
 import click
 import msgspec
 
+from edgefast.cli.diff_live import translate_live
 from edgefast.cli.inputs import read_inputs
+from edgefast.cli.live import Where, check_live, live_options, open_cluster
 from edgefast.cli.options import Format, config_option, output_option
 from edgefast.cli.output import has_colour, write_value
 from edgefast.translate.pipeline import translate
@@ -23,8 +26,13 @@ _PATH = click.Path(exists=True, allow_dash=True, path_type=Path)
 
 
 @click.command("diff")
-@click.argument("old", type=_PATH)
-@click.argument("new", type=_PATH)
+@click.argument("paths", type=_PATH, nargs=-1, required=True, metavar="OLD NEW | --live FILE...")
+@live_options
+@click.option(
+    "-n",
+    "--namespace",
+    help="With --live: of objects that name none.  [default: the kubeconfig's]",
+)
 @config_option
 @click.option(
     "--cluster",
@@ -34,10 +42,35 @@ _PATH = click.Path(exists=True, allow_dash=True, path_type=Path)
 @output_option("table")
 @click.pass_context
 def diff_command(
-    ctx: click.Context, old: Path, new: Path, config: Path | None, cluster: bool, output: Format
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    live: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+    controller: str,
+    namespace: str | None,
+    config: Path | None,
+    cluster: bool,
+    output: Format,
 ) -> None:
-    """Show what changes for requests: exit 0 nothing, 1 something, 3 something breaks."""
-    before, after = (_translate(path, config, cluster=cluster) for path in (old, new))
+    """Show what changes for requests: exit 0 nothing, 1 something, 3 something breaks.
+
+    From OLD to NEW, or, with --live, when FILEs are applied to a cluster.
+    """
+    check_live(
+        live, kubeconfig=kubeconfig, context=context, controller=controller, namespace=namespace
+    )
+    if live:
+        where = Where(kubeconfig=kubeconfig, context=context, controller=controller, config=config)
+        opened = open_cluster(where)
+        try:
+            before, after = translate_live(opened, paths, namespace)
+        finally:
+            opened.close()
+    elif len(paths) == 2:
+        before, after = (_translate(path, config, cluster=cluster) for path in paths)
+    else:
+        raise click.UsageError("give OLD and NEW, or --live and files")
     found = diff_translations(before, after)
     if output == "table":
         _write(found)

@@ -1,8 +1,8 @@
-"""`edgefast explain`: why a request gets the answer it gets, from files or from a running proxy.
+"""`edgefast explain`: why a request gets the answer it gets, from files, from a running proxy, or from a cluster.
 
-In: a request in curl's words; files, or an admin address. Out: the explanation as text, JSON or YAML on standard output;
-problems of the files go to standard error. Exit status 0 when a backend, a redirect or a filter answers, 1 when the proxy
-itself refuses (404, 429, 500, ...), 2 for wrong usage. It must not send the request.
+In: a request in curl's words; files, an admin address, or a kubeconfig. Out: the explanation as text, JSON or YAML on standard
+output; problems of the files go to standard error. Exit status 0 when a backend, a redirect or a filter answers, 1 when the
+proxy itself refuses (404, 429, 500, ...), 2 for wrong usage and when a cluster cannot be asked. It must not send the request.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import msgspec
 
 from edgefast.cli.ask import ask_admin
 from edgefast.cli.check import collect_problems
+from edgefast.cli.explain_live import explain_live
 from edgefast.cli.inputs import read_inputs
+from edgefast.cli.live import Where, check_live, live_options, open_cluster
 from edgefast.cli.options import Format, config_option, output_option
 from edgefast.cli.output import has_colour, write_value
 from edgefast.why import AskError, Explanation, Served, explain, read_ask, read_dump
@@ -32,7 +34,14 @@ from edgefast.why.render import render_explanation
     type=click.Path(exists=True, allow_dash=True, path_type=Path),
     help="YAML or JSON file, or a folder of them; may be repeated. - is standard input.",
 )
-@click.option("--admin", metavar="ADDRESS", help="Ask a running proxy at its admin address.")
+@click.option(
+    "--admin",
+    metavar="ADDRESS",
+    help="Ask a running proxy at its admin address; with --live, for health and counters.",
+)
+@live_options
+@click.option("--gateway", metavar="[NAMESPACE/]NAME", help="With --live: the Gateway it goes to.")
+@click.option("-n", "--namespace", help="With --live: only Gateways of this namespace.")
 @config_option
 @click.option(
     "-H", "--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="As of curl."
@@ -62,6 +71,12 @@ def explain_command(
     url: str,
     files: tuple[Path, ...],
     admin: str | None,
+    live: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+    controller: str,
+    gateway: str | None,
+    namespace: str | None,
     config: Path | None,
     headers: tuple[str, ...],
     source: str,
@@ -70,14 +85,38 @@ def explain_command(
     output: Format,
 ) -> None:
     """Show why a request gets the answer it gets."""
-    if bool(files) == bool(admin):
-        raise click.UsageError("give either -f FILE|DIR or --admin ADDRESS")
+    if bool(files) + (bool(admin) or live) != 1:
+        raise click.UsageError("give one of -f FILE|DIR, --admin ADDRESS and --live")
+    check_live(
+        live,
+        kubeconfig=kubeconfig,
+        context=context,
+        controller=controller,
+        gateway=gateway,
+        namespace=namespace,
+    )
     try:
         ask = read_ask(method, url, headers, source, tls_sni)
     except AskError as error:
         raise click.UsageError(str(error)) from None
-    served = _ask_proxy(admin) if admin else _read_files(files, config)
-    found = explain(served, ask, most=most)
+    proxy = _ask_proxy(admin) if admin else None
+    if live:
+        where = Where(kubeconfig=kubeconfig, context=context, controller=controller, config=config)
+        cluster = open_cluster(where)
+        try:
+            found = explain_live(
+                cluster,
+                ask,
+                url,
+                gateway=gateway,
+                namespace=namespace,
+                proxy=proxy,
+                most=most,
+            )
+        finally:
+            cluster.close()
+    else:
+        found = explain(proxy or _read_files(files, config), ask, most=most)
     if output == "table":
         _write(found)
     else:

@@ -18,9 +18,15 @@ BUILT_IN: dict[str, tuple[str, str, str]] = {
     "run": ("edgefast.cli.run", "run", "Serve Gateway API objects from files."),
     "proxy": ("edgefast.cli.proxy", "proxy", "Serve what a controller sends."),
     "check": ("edgefast.cli.check", "check", "Find problems in files: exit 0 none, 1 some."),
+    "problem": ("edgefast.cli.problem", "problem", "Explain the reason of a problem."),
     "translate": ("edgefast.cli.translate", "translate", "Show what files are compiled to."),
     "explain": ("edgefast.cli.explain", "explain_command", "Show why a request gets its answer."),
     "diff": ("edgefast.cli.diff", "diff_command", "Show what changes for requests."),
+    "status": (
+        "edgefast.cli.status",
+        "status",
+        "Show what is served, by whom, and what is wrong.",
+    ),
     "dump": ("edgefast.cli.dump", "dump", "Show what a running proxy has applied."),
     "limits": ("edgefast.cli.limits", "limits", "Show who is limited, and what others have left."),
     "shutdown": ("edgefast.cli.shutdown", "shutdown", "Drain a proxy; wait until it is done."),
@@ -33,6 +39,7 @@ BUILT_IN: dict[str, tuple[str, str, str]] = {
 }
 
 GROUP = "edgefast.commands"
+_HELP_WIDTH = 80  # characters of a help line; longer ones are cut
 
 
 class LazyGroup(click.Group):
@@ -51,7 +58,8 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, line) for name, (_, _, line) in BUILT_IN.items()]
         rows += [
-            (name, command.get_short_help_str()) for name, command in sorted(_plugins().items())
+            (name, command.get_short_help_str(_HELP_WIDTH))
+            for name, command in sorted(_plugins().items())
         ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)

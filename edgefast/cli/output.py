@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -44,6 +44,14 @@ def write_value(value: Any, output: Format) -> None:
 
 def write_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Write rows in columns, each as wide as its widest cell; the last one is not padded."""
+    for line in render_table(header, rows):
+        click.echo(line)
+
+
+def render_table(
+    header: Sequence[str], rows: Sequence[Sequence[object]], width: int = 0
+) -> Iterator[str]:
+    """Give the lines of a table; with `width`, lines are cut there."""
     texts = [[escape_control(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
     coloured = has_colour()
@@ -51,9 +59,22 @@ def write_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None
         cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)] + [
             row[-1]
         ]
+        if width:
+            cells = _cut(cells, width)
         if coloured:
             cells = [paint(cell, bold=index == 0) for cell in cells]
-        click.echo("  ".join(cells).rstrip())
+        yield "  ".join(cells).rstrip()
+
+
+def _cut(cells: Sequence[str], width: int) -> list[str]:
+    """Return the cells that fit into a line, the last of them cut."""
+    kept: list[str] = []
+    for cell in cells:
+        if width <= 0:
+            break
+        kept.append(cell[:width])
+        width -= len(cell) + 2
+    return kept
 
 
 def paint(cell: str, bold: bool = False) -> str:

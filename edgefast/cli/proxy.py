@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
+import msgspec
 import uvloop
 
-from edgefast.cli.serving import leave, make_settings, serving_options
-from edgefast.daemon.address import Address
+from edgefast.cli.serving import leave, serving_options
 from edgefast.daemon.logs import start_logging
 from edgefast.proxy.agent import Agent
 from edgefast.proxy.servers import ServerTaken, bind_servers, make_servers
@@ -69,15 +69,7 @@ def proxy(
     token: Path | None,
     server_name: str,
     node: str,
-    binds: tuple[str, ...],
-    workers: int | None,
-    admin: Address | None,
-    ready: Address | None,
-    metrics: Address | None,
-    log_level: str,
-    state_dir: Path | None,
-    drain_timeout: float,
-    min_drain: float,
+    settings: ProxySettings,
 ) -> None:
     """Serve what a controller sends.
 
@@ -101,25 +93,14 @@ def proxy(
         raise click.ClickException(
             f"{error.name} is not installed: pip install 'edgefast[xds]'"
         ) from None
-    start_logging(log_level)
+    start_logging(settings.log_level)
     stream = StreamSettings(
         server=target,
         node=node,
         files=CredentialFiles(ca, cert, key, token),
         server_name=server_name,
     )
-    settings = make_settings(
-        binds=binds,
-        workers=workers,
-        admin=admin,
-        ready=ready,
-        metrics=metrics,
-        log_level=log_level,
-        state_dir=state_dir,
-        drain_timeout=drain_timeout,
-        min_drain=min_drain,
-        ready_when_empty=True,
-    )
+    settings = msgspec.structs.replace(settings, ready_when_empty=True)
     try:
         uvloop.run(_serve(stream, settings))
     except* ServerTaken as group:

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 import click
+import msgspec
 import uvloop
 
 from edgefast.cli.check import render_line
 from edgefast.cli.inputs import read_config
 from edgefast.cli.options import config_option
-from edgefast.cli.serving import WILDCARDS, leave, make_settings, say, serving_options
+from edgefast.cli.serving import WILDCARDS, leave, say, serving_options
 from edgefast.daemon.address import Address, parse_address
 from edgefast.daemon.logs import start_logging
 from edgefast.problem import Problem
@@ -33,8 +33,6 @@ from edgefast.proxy.standalone import NothingServed, Outcome, Standalone
 from edgefast.resources.decode import LoadedConfig
 from edgefast.resources.edgegateway import EdgeGateway
 from edgefast.translate.settings import Settings, settings_from
-
-T = TypeVar("T")
 
 
 @click.command()
@@ -55,33 +53,16 @@ def run(
     ctx: click.Context,
     files: tuple[Path, ...],
     config: Path | None,
-    binds: tuple[str, ...],
-    workers: int | None,
-    admin: Address | None,
-    ready: Address | None,
-    metrics: Address | None,
-    log_level: str,
-    state_dir: Path | None,
-    drain_timeout: float,
-    min_drain: float,
+    settings: ProxySettings,
 ) -> None:
     """Serve Gateway API objects from files."""
     loaded, problems = _read_config(config)
     if loaded is not None:
-        admin = _prefer(ctx, "admin", admin, lambda: _admin_of(loaded))
-        log_level = _prefer(ctx, "log_level", log_level, lambda: _level_of(loaded))
-    start_logging(log_level)
-    settings = make_settings(
-        binds=binds,
-        workers=workers,
-        admin=admin,
-        ready=ready,
-        metrics=metrics,
-        log_level=log_level,
-        state_dir=state_dir,
-        drain_timeout=drain_timeout,
-        min_drain=min_drain,
-    )
+        if not _is_given(ctx, "admin"):
+            settings = msgspec.structs.replace(settings, admin=_admin_of(loaded))
+        if not _is_given(ctx, "log_level"):
+            settings = msgspec.structs.replace(settings, log_level=_level_of(loaded))
+    start_logging(settings.log_level)
     gateway = loaded.config if loaded else None
     try:
         uvloop.run(_serve(files, gateway, problems, settings))
@@ -128,10 +109,9 @@ def _read_config(path: Path | None) -> tuple[LoadedConfig | None, tuple[Problem,
     return loaded, problems
 
 
-def _prefer(ctx: click.Context, name: str, value: T, configured: Callable[[], T]) -> T:
-    """Return the value of a flag that was given, else that of the configuration file."""
-    given = ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-    return value if given else configured()
+def _is_given(ctx: click.Context, name: str) -> bool:
+    """Whether a flag was given: flags win over the configuration file."""
+    return ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
 
 
 def _admin_of(loaded: LoadedConfig) -> Address | None:

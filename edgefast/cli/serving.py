@@ -1,11 +1,12 @@
 """What `edgefast run` and `edgefast proxy` have in common: the options of a serving process, and its end.
 
-In: a command's function. Out: the same with options; ProxySettings of their values. It must not know where tables come from.
+In: a command's function. Out: the same with options, whose values it gets as `settings`. It must not know where tables come from.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Callable
@@ -19,10 +20,9 @@ from edgefast.daemon.logs import LEVELS
 from edgefast.proxy.cpus import allowed_cpus
 from edgefast.proxy.settings import ProxySettings
 
-__all__ = ["WILDCARDS", "leave", "make_settings", "say", "serving_options", "through"]
+__all__ = ["WILDCARDS", "leave", "say", "serving_options", "through"]
 
 T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Any])
 
 #: Addresses that are all of a family.
 WILDCARDS = ("0.0.0.0", "::")
@@ -62,7 +62,13 @@ _OPTIONS = (
         show_default=True,
         metavar="ADDRESS",
         callback=through(parse_address),
-        help="Dump, drain, log level; off switches it off.",
+        help="Dump, drain, log level, console; off switches it off.",
+    ),
+    click.option(
+        "--console/--no-console",
+        default=True,
+        show_default=True,
+        help="The web page at /console/ of the admin address.",
     ),
     click.option(
         "--ready",
@@ -106,20 +112,20 @@ _OPTIONS = (
 )
 
 
-def serving_options(command: F) -> F:
-    """Add the options of a serving process."""
+def serving_options(command: Callable[..., T]) -> Callable[..., T]:
+    """Add the options of a serving process; the command gets them as `settings: ProxySettings`."""
+
+    @functools.wraps(command)
+    def call(*arguments: Any, **values: Any) -> T:
+        given = {one: values.pop(one) for one in ProxySettings.__struct_fields__ if one in values}
+        return command(*arguments, settings=_make_settings(**given), **values)
+
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        call = option(call)
+    return call
 
 
-def make_settings(
-    *,
-    binds: tuple[str, ...],
-    workers: int | None,
-    **others: Any,
-) -> ProxySettings:
-    """Fill in settings from the values of `serving_options`."""
+def _make_settings(*, binds: tuple[str, ...], workers: int | None, **others: Any) -> ProxySettings:
     return ProxySettings(
         binds=tuple(dict.fromkeys(binds)) or WILDCARDS,
         binds_required=bool(binds),

@@ -1,7 +1,8 @@
-# Access log lines: one JSON object per request, written into the worker's batch, handed over off the request path.
+# Access log lines: one per request, written into the worker's batch, handed over off the request path.
 #
-# In: a finished exchange. Out: bytes appended to Engine.log. Every client byte is escaped; values are cut at LOG_FIELD bytes.
-# The fields are documented in docs/operations.md.
+# In: a finished exchange. Out: bytes appended to Engine.log: the default JSON object here, any other line by logprogram.pyx. Every
+# client byte is escaped; values are cut at LOG_FIELD bytes. Messages that reached no listener are the first one's of the port that
+# logs. The fields are documented in docs/access-log.md.
 
 cdef class LogBatch:
     def __cinit__(self, Engine engine, sink):
@@ -33,11 +34,14 @@ cdef class LogBatch:
 
 
 cdef void log_text(Out *out, const uint8_t *data, size_t n) noexcept:
+    """A JSON string's inside, cut; see log_escape."""
+    log_escape(out, data, n if n < LOG_FIELD else LOG_FIELD)
+
+
+cdef inline void log_escape(Out *out, const uint8_t *data, size_t n) noexcept:
     """A JSON string's inside; the caller has reserved 6 bytes per byte. Bytes above 0x7e are shown as Latin-1 escapes."""
     cdef size_t i
     cdef uint8_t c
-    if n > LOG_FIELD:
-        n = LOG_FIELD
     for i in range(n):
         c = data[i]
         if c == 34 or c == 92:
@@ -72,18 +76,41 @@ cdef tuple FLAG_NAMES = (
 )
 
 
+cdef inline bint log_wanted(Engine engine, ListenerTable listener, int status, int64_t took) noexcept:
+    """Whether the listener's filter and sampling let a line pass; `took` in us."""
+    if listener.log_off:
+        return False
+    if (listener.log_min_status or listener.log_min_ms) and not (
+        (listener.log_min_status and status >= listener.log_min_status)
+        or (listener.log_min_ms and took >= listener.log_min_ms * 1000)
+    ):
+        return False
+    return listener.log_sampling >= 1.0 or (ef_random(engine.random) >> 11) * (1.0 / 9007199254740992.0) < listener.log_sampling
+
+
+cdef int log_by_program(LogProgram program, Downstream down, Exchange ex, int status, int64_t took, bytes reason) except -1:
+    cdef LogMoment moment
+    cdef timespec ts
+    clock_gettime(CLOCK_REALTIME, &ts)
+    moment.now = <int64_t>ts.tv_sec * 1000000 + ts.tv_nsec // 1000
+    moment.took = took
+    moment.status = status
+    program.run(&program.engine.log.out, down, ex, &moment, reason)
+    return program.engine.log.written()
+
+
 cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     cdef Out *out = &engine.log.out
     cdef ListenerTable listener = ex.listener
     cdef uint32_t i, first
     cdef bytes text
+    if listener is None:
+        listener = ex.down.port.log_first
     if listener is not None:
-        if listener.log_off or (listener.log_min_status and ex.status < listener.log_min_status):
+        if not log_wanted(engine, listener, ex.status, took):
             return 0
-        if listener.log_min_ms and took < listener.log_min_ms * 1000:
-            return 0
-        if listener.log_sampling < 1.0 and (ef_random(engine.random) >> 11) * (1.0 / 9007199254740992.0) >= listener.log_sampling:
-            return 0
+        if listener.log_program is not None:
+            return log_by_program(listener.log_program, ex.down, ex, ex.status, took, None)
     out_reserve(out, 1024 + 6 * 4 * LOG_FIELD + (PyBytes_GET_SIZE(ex.rule.log) if ex.rule is not None else 0))
     out_raw(out, <const char *>b'{"time":"', 9)
     engine.clock.log_time(out)
@@ -152,8 +179,14 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
 cdef int log_refused(Engine engine, Downstream down, int status, bytes reason) except -1:
     """A message that never became a request."""
     cdef Out *out = &engine.log.out
+    cdef ListenerTable listener = down.port.log_first
     if down.port.log_off:
         return 0
+    if listener is not None:
+        if not log_wanted(engine, listener, status, -1):
+            return 0
+        if listener.log_program is not None:
+            return log_by_program(listener.log_program, down, None, status, -1, reason)
     out_reserve(out, 1024 + 6 * LOG_FIELD)
     out_raw(out, <const char *>b'{"time":"', 9)
     engine.clock.log_time(out)

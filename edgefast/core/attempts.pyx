@@ -62,6 +62,8 @@ cdef class Attempts(UpstreamUser):
         if self.endpoint.index >= 0 and self.endpoint.index < 64:
             self.tried |= <uint64_t>1 << self.endpoint.index
         up.begin(self, self.method)
+        if self.down.port.log_wants_address:
+            keep_upstream(self, up)
         self.head_pending = True
         if self.rule.backend_timeout:
             self.try_deadline = self.engine.wheel.now + self.rule.backend_timeout
@@ -80,6 +82,7 @@ cdef class Attempts(UpstreamUser):
 
     cdef int on_up_failed(self, UpFailure why) except -1:
         cdef Endpoint failed = self.endpoint
+        self.failure = why
         if why == UP_NO_ENDPOINT:
             return self.fail(503, F_NO_ENDPOINT)
         if why == UP_OVERFLOW:

@@ -12,54 +12,54 @@ cdef bytes V2_SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 
 
 cdef tuple parse_preamble(bytes data):
-    """(length, address): length > 0 consumed, or a PREAMBLE_*; address None when the sender speaks for itself (LOCAL, UNKNOWN)."""
+    """(length, address, port): length > 0 consumed, or a PREAMBLE_*; address None when the sender speaks for itself (LOCAL, UNKNOWN)."""
     if data.startswith(V2_SIGNATURE[:len(data)]):
         return parse_v2(data)
     if b"PROXY ".startswith(data[:6]):
         return parse_v1(data)
-    return PREAMBLE_ABSENT, None
+    return PREAMBLE_ABSENT, None, 0
 
 
 cdef tuple parse_v1(bytes data):
     end = data.find(b"\r\n", 0, PROXY_LINE)
     if end < 0:
-        return (PREAMBLE_BAD if len(data) >= PROXY_LINE or b"\n" in data[:PROXY_LINE] else PREAMBLE_MORE), None
+        return (PREAMBLE_BAD if len(data) >= PROXY_LINE or b"\n" in data[:PROXY_LINE] else PREAMBLE_MORE), None, 0
     fields = data[:end].split(b" ")
     if len(fields) >= 2 and fields[1] == b"UNKNOWN":
-        return end + 2, None
+        return end + 2, None, 0
     if len(fields) != 6 or fields[1] not in (b"TCP4", b"TCP6") or b"%" in data[:end]:  # a scope id may hold any byte
-        return PREAMBLE_BAD, None
+        return PREAMBLE_BAD, None, 0
     try:
         address = ip_address(fields[2].decode("ascii"))
         ip_address(fields[3].decode("ascii"))
         ports = [int(field) for field in fields[4:6] if field.isdigit() and len(field) <= 5]
     except ValueError:
-        return PREAMBLE_BAD, None
+        return PREAMBLE_BAD, None, 0
     if address.version != (4 if fields[1] == b"TCP4" else 6) or len(ports) != 2 or max(ports) > 65535:
-        return PREAMBLE_BAD, None
-    return end + 2, str(address).encode()
+        return PREAMBLE_BAD, None, 0
+    return end + 2, str(address).encode(), ports[0]
 
 
 cdef tuple parse_v2(bytes data):
     if len(data) < 16:
-        return PREAMBLE_MORE, None
+        return PREAMBLE_MORE, None, 0
     length = 16 + int.from_bytes(data[14:16], "big")
     if data[12] >> 4 != 2 or length > PROXY_V2_MAX:
-        return PREAMBLE_BAD, None
+        return PREAMBLE_BAD, None, 0
     if len(data) < length:
-        return PREAMBLE_MORE, None
+        return PREAMBLE_MORE, None, 0
     command = data[12] & 15
     if command == 0:
-        return length, None
+        return length, None, 0
     if command != 1:
-        return PREAMBLE_BAD, None
+        return PREAMBLE_BAD, None, 0
     if data[13] == 0x11 and length >= 28:
-        return length, str(ip_address(data[16:20])).encode()
+        return length, str(ip_address(data[16:20])).encode(), int.from_bytes(data[24:26], "big")
     if data[13] == 0x21 and length >= 52:
-        return length, str(ip_address(data[16:32])).encode()
+        return length, str(ip_address(data[16:32])).encode(), int.from_bytes(data[48:50], "big")
     if data[13] >> 4 in (0, 3):  # unspecified, unix: there is no address to believe
-        return length, None
-    return PREAMBLE_BAD, None
+        return length, None, 0
+    return PREAMBLE_BAD, None, 0
 
 
 cdef bytes peer_of(int fd):

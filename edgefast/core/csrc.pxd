@@ -273,6 +273,7 @@ cdef extern from "<sys/socket.h>" nogil:
         SO_SNDBUF
 
     int getsockopt(int fd, int level, int name, void *value, socklen_t *length)
+    int getsockname(int fd, sockaddr *address, socklen_t *length)
     int getpeername(int fd, sockaddr *address, socklen_t *length)
     int shutdown(int fd, int how)
     ssize_t recv(int fd, void *buf, size_t len, int flags)
@@ -295,9 +296,12 @@ cdef extern from "<arpa/inet.h>" nogil:
         pass
     struct sockaddr_in:
         in_addr sin_addr
+        uint16_t sin_port
     struct sockaddr_in6:
         in6_addr sin6_addr
+        uint16_t sin6_port
     const char *inet_ntop(int family, const void *source, char *to, socklen_t size)
+    uint16_t ntohs(uint16_t number)
     int inet_pton(int family, const char *source, void *to)
 
 

@@ -38,6 +38,8 @@ cdef class Downstream(Responder):
     cdef:
         Exchange exchange
         bytes peer              # text of the client's address, as PROXY protocol or the socket says
+        int peer_port           # as the PROXY protocol says; -1: the socket's
+        bytes local, remote     # both ends of the socket, "10.0.0.1:80"; None until a log asks
         bytes sni               # lower case; None: plain, or no SNI
         bytes own_lines         # forwarding lines for a request that brings no x-forwarded-for
         bint internal           # the peer is a private address

@@ -12,6 +12,7 @@ cdef class Downstream(Responder):
         self.engine = engine
         self.port = port
         self.tls = tls
+        self.peer_port = -1
 
     def connection_made(self, transport):
         cdef Engine engine = self.engine
@@ -292,7 +293,7 @@ cdef class Downstream(Responder):
 
     cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1:
         """PROXY protocol v1 or v2 before the first request."""
-        length, address = parse_preamble(data[:n if n < PROXY_V2_MAX else PROXY_V2_MAX])
+        length, address, port = parse_preamble(data[:n if n < PROXY_V2_MAX else PROXY_V2_MAX])
         if length == PREAMBLE_MORE:
             return 0
         if length == PREAMBLE_BAD or (length == PREAMBLE_ABSENT and self.port.settings.proxy_protocol == 2):
@@ -301,6 +302,7 @@ cdef class Downstream(Responder):
             return 0
         if address is not None:
             self.take_address(address)
+            self.peer_port = port
         self.state = D_HEAD
         return self.on_head(data, n) if length == PREAMBLE_ABSENT else length
 

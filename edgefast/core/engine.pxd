@@ -14,6 +14,8 @@ cdef class Tables
 cdef class Gather
 cdef class Clock
 cdef class LogBatch
+cdef class LogKept
+cdef class LogProgram
 cdef class Upstream
 cdef class Downstream
 cdef class Exchange
@@ -40,6 +42,7 @@ include "connection.pxd"
 include "cluster.pxd"
 include "upstream.pxd"
 include "rule.pxd"
+include "logprogram.pxd"
 include "router.pxd"
 include "tables.pxd"
 include "gather.pxd"

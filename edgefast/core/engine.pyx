@@ -19,6 +19,7 @@ from posix.strings cimport strncasecmp
 
 import logging
 import os
+import re
 import time
 from asyncio import CancelledError, timeout as asyncio_timeout
 from collections import deque
@@ -42,6 +43,9 @@ include "cells.pxi"
 
 cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")  # nobody outside can aim at a hash
 cdef uint32_t HASH_USER_AGENT = ef_name_hash(<const uint8_t *>b"user-agent", 10)
+cdef uint32_t HASH_REQUEST_ID = ef_name_hash(<const uint8_t *>b"x-request-id", 12)
+cdef uint32_t HASH_FORWARDED_FOR = ef_name_hash(<const uint8_t *>b"x-forwarded-for", 15)
+cdef uint32_t HASH_FORWARDED_PROTO = ef_name_hash(<const uint8_t *>b"x-forwarded-proto", 17)
 cdef uint32_t HASH_REQUEST_HEADERS = ef_name_hash(<const uint8_t *>b"access-control-request-headers", 30)
 
 
@@ -83,6 +87,8 @@ include "exchange.pyx"
 include "responder.pyx"
 include "downstream.pyx"
 include "accesslog.pyx"
+include "logprogram.pyx"
+include "logvalue.pyx"
 
 
 cdef class ReadBuffer:

@@ -36,6 +36,7 @@ cdef class Attempts(UpstreamUser):
         uint64_t bytes_out
         uint32_t tries
         uint32_t flags
+        int failure             # UpFailure of the last connection that was not made
         int status
         unsigned method
         bint expects_body       # the client announced a body
@@ -67,6 +68,7 @@ cdef class Exchange(Attempts):
     cdef:
         ListenerTable listener
         Out raw                 # the client's head, for the access log
+        LogKept kept            # what the log needs besides `raw`; None: nothing
         list mirrors
         bytes cors_lines
         bytes client            # the address to believe (EdgeProxy clientAddress)

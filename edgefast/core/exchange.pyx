@@ -173,6 +173,8 @@ cdef class Exchange(Attempts):
         self.target_len = head.target_len
         self.authority_off = head.authority_off
         self.authority_len = head.authority_len
+        if self.down.port.log_wants_request or self.down.port.log_wants_address:
+            keep_request(self, head)
         for i in range(head.n_spans):
             if head.spans[i].name_hash == HASH_USER_AGENT and head.spans[i].name_len == 10:
                 self.agent_off = head.spans[i].val_off

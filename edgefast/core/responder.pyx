@@ -30,6 +30,8 @@ cdef class Responder(Connection):
         else:
             parts.append(b"content-length: 0\r\n\r\n")
         text = b"".join(parts)
+        if ex is not None and self.port.log_wants_answer:
+            keep_answer(ex, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
         self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, PyBytes_GET_SIZE(text))
         return self.send(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
 
@@ -63,6 +65,8 @@ cdef class Responder(Connection):
             self.closing = True
         self.wants_continue = False
         write_response_head(ex, self, base, head)
+        if self.port.log_wants_answer:
+            keep_answer(ex, engine.out.data, engine.out.size)
         engine.gather.reset()
         engine.gather.add(self, engine.out.data, engine.out.size)
         if head.response_status == 101:

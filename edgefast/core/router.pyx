@@ -66,19 +66,22 @@ cdef class ListenerTable:
         ef_map_init(&self.hosts, 16)
         self.has_any = self.has_wildcards = False
 
-    def take(self, spec, HttpSettings settings):
+    def take(self, Engine engine, spec, HttpSettings settings):
         cdef size_t cursor = 0
         cdef uint64_t key, value
+        log = spec.access_log
+        program = LogProgram(engine, log) if log.text or log.members or log.fields else None
         if self.spec is not None and self.spec.http != spec.http:  # resolved rules hold what was made of the old settings
             while ef_map_next(&self.hosts, &cursor, &key, &value):
                 host_forget_rules(<Host *><size_t>value)
         self.spec = spec
         self.hostname = spec.hostname.lower().encode()
         self.settings = settings
-        self.log_off = spec.access_log.off
-        self.log_sampling = spec.access_log.sampling
-        self.log_min_status = spec.access_log.min_status
-        self.log_min_ms = spec.access_log.min_duration
+        self.log_off = log.off
+        self.log_sampling = log.sampling
+        self.log_min_status = log.min_status
+        self.log_min_ms = log.min_duration
+        self.log_program = program
 
     cdef Host *find(self, const uint8_t *host, size_t n) noexcept:
         """The virtual host that was put under exactly this name (any case), or NULL."""
@@ -151,7 +154,19 @@ cdef class PortTable:
                 self.exact.setdefault(listener.hostname, listener)
         if len(listeners) == 1 and self.any is not None:
             self.only = self.any
-        self.log_off = all([(<ListenerTable>item).log_off for item in listeners])
+        self.log_first = None
+        self.log_off = True
+        self.log_wants_request = self.log_wants_answer = self.log_wants_address = False
+        for listener in listeners:
+            if listener.log_off:
+                continue
+            self.log_off = False
+            if self.log_first is None:
+                self.log_first = listener
+            if listener.log_program is not None:
+                self.log_wants_request |= listener.log_program.wants_request
+                self.log_wants_answer |= listener.log_program.wants_answer
+                self.log_wants_address |= listener.log_program.wants_address
         if listeners:
             self.settings = (<ListenerTable>listeners[0]).settings
             self.proxy_protocol = self.settings.proxy_protocol != 0

@@ -232,7 +232,7 @@ cdef class Tables:
         settings = HttpSettings(spec.http)
         if table is None:
             table = self.listeners[name] = ListenerTable(name)
-        table.take(spec, settings)
+        table.take(self.engine, spec, settings)
 
     def _arrange_ports(self):
         cdef ListenerTable table

@@ -57,6 +57,7 @@ class Reply(msgspec.Struct, frozen=True):
     status: int
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()  # more of them
 
 
 Handler = Callable[[Request], Awaitable[Reply]]
@@ -265,6 +266,7 @@ async def _send(
         ("content-type", reply.content_type),
         ("content-length", str(len(reply.body))),
         ("cache-control", "no-store"),
+        *reply.headers,
         *([("connection", "close")] if close else []),
     ]
     reason = HTTPStatus(reply.status).phrase.encode()

@@ -25,7 +25,9 @@ from edgefast.problem import Problem, Source
 from edgefast.providers.folders import SUFFIXES, find_folders, walk_files
 from edgefast.providers.stale import Kept, Key, keep_stale
 from edgefast.providers.watch import Watch
+from edgefast.reasons.word import Word
 from edgefast.resources.decode import DecodeCache, decode_documents
+from edgefast.resources.document import DEFAULT_NAMESPACE
 from edgefast.resources.limits import MAX_FILE_BYTES
 from edgefast.resources.loaded import Loaded, Refused
 from edgefast.resources.snapshot import Snapshot, check_duplicates
@@ -86,8 +88,10 @@ class _Once(Exception):
 class FileSource:
     """See the module's text. `read` blocks and is not reentrant: call it in a thread."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], namespace: str = DEFAULT_NAMESPACE) -> None:
+        """`namespace` is of objects that name none."""
         self._paths = tuple(paths)
+        self._namespace = namespace
         self._files: dict[str, _File] = {}
         self._index: dict[Key, Loaded] = {}
         self._snapshot = Snapshot()
@@ -225,7 +229,7 @@ class FileSource:
         return self._decode(name, data, known)._replace(stamp=stamp, digest=digest)
 
     def _decode(self, name: str, data: bytes, known: _File | None) -> _File:
-        decoded = decode_documents(data, name, self._cache)
+        decoded = decode_documents(data, name, self._cache, namespace=self._namespace)
         problems = decoded.problems
         broken = any(_breaks_file(one) for one in problems)
         if broken and known is not None and (known.read or known.objects):
@@ -338,7 +342,7 @@ def _breaks_file(problem: Problem) -> bool:
     return problem.object is None and problem.severity == "error"
 
 
-def _problem(name: str, reason: str, message: str) -> Problem:
+def _problem(name: str, reason: Word, message: str) -> Problem:
     return Problem(None, "", reason, message, source=Source(name, 1))
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from edgefast.problem import Problem, Source, did_you_mean
+from edgefast.reasons.word import Word
 from edgefast.resources.loaded import Loaded
 
 __all__ = ["Key", "Kept", "keep_stale"]
@@ -98,5 +99,5 @@ def _hidden(culprit: Problem) -> str:
     return f"in the file any more (perhaps {where} hides it)"
 
 
-def _note(item: Loaded, reason: str, message: str, source: Source | None) -> Problem:
+def _note(item: Loaded, reason: Word, message: str, source: Source | None) -> Problem:
     return Problem(item.ref, "", reason, message, _STAYS, source, severity="warning")

@@ -1,8 +1,9 @@
 """The operator's servers: what admin, metrics and readiness answer.
 
 In: the agent. Out: routes for HttpServer.
-  admin     GET /dump /limits /version /ready /connections /log-level
+  admin     GET /dump /limits /metrics /version /ready /connections /log-level
             POST /drain /healthcheck/fail /log-level
+            GET /console/ and what is below it, unless it is off (edgefast.console)
   metrics   GET /metrics
   ready     GET /ready (may this process get traffic), /live (does its loop run: for liveness)
 Admin is for this machine (127.0.0.1:19000): whoever reaches it can end the service. Must never show
@@ -24,11 +25,13 @@ import msgspec
 
 import edgefast
 from edgefast import ir
+from edgefast.console import Console
 from edgefast.daemon.httpserver import Handler, Reply, Request
 from edgefast.daemon.logs import LEVELS
 from edgefast.proxy.agent import Agent
 from edgefast.proxy.certificates import CertificateFacts, PemError, read_facts
 from edgefast.proxy.channel import ChannelClosed, ChannelError
+from edgefast.proxy.consolesource import ConsoleSource
 from edgefast.proxy.ledger import Key, Placed
 from edgefast.proxy.limitlist import LimitList
 from edgefast.proxy.metrics import CONTENT_TYPE, AgentFacts, render_metrics
@@ -53,6 +56,9 @@ class Admin:
         self._agent = agent
         self._limits = LimitList(agent)
         self._numbers = itertools.count(1)
+        self._console = (
+            Console(ConsoleSource(agent, self._limits)) if agent.settings.console else None
+        )
         self._facts: dict[str, tuple[str, CertificateFacts | None]] = {}  # secret: version, facts
 
     @property
@@ -61,6 +67,7 @@ class Admin:
         return {
             ("GET", "/dump"): self._on_dump,
             ("GET", "/limits"): self._limits.on_limits,
+            ("GET", "/metrics"): self._on_metrics,
             ("GET", "/version"): self._on_version,
             ("GET", "/ready"): self._on_ready,
             ("GET", "/connections"): self._on_connections,
@@ -68,6 +75,7 @@ class Admin:
             ("POST", "/log-level"): self._on_set_log_level,
             ("POST", "/drain"): self._on_drain,
             ("POST", "/healthcheck/fail"): self._on_healthcheck_fail,
+            **(self._console.routes if self._console is not None else {}),
         }
 
     @property
@@ -134,6 +142,7 @@ class Admin:
         now = time.time()
         facts = AgentFacts(
             product_version=edgefast.__version__,
+            started_at=agent.started_at,
             table_version=agent.ledger.current.version,
             table_age=now - agent.table_at if agent.table_at else 0.0,
             table_resources=len(placed),
@@ -193,7 +202,12 @@ class Admin:
             "agent": self._describe_agent(),
             "workers": workers,
             "problems": [
-                {"severity": one.severity, "text": one.line()}
+                {
+                    "severity": one.severity,
+                    "object": str(one.object or ""),
+                    "reason": one.reason,
+                    "text": one.line(),
+                }
                 for one in (*agent.source_problems, *agent.problems)
             ],
             "table": {

@@ -88,6 +88,7 @@ class Agent:
         self.keeper = Keeper(self.last_good, lambda: self.ledger.settled.shards)
         self.on_problems: Callable[[tuple[Problem, ...]], None] = lambda _: None
         self.on_news: Callable[[], None] = lambda: None  # a worker may hold another table
+        self.on_table: Callable[[Shards | None, Shards], None] = lambda *_: None  # before, after
         self.stream: Callable[[], StreamFacts | None] = lambda: None  # of a controller's tables
         self._shop = Shop(
             command,
@@ -156,6 +157,7 @@ class Agent:
         A worker that is late is not waited for: it gets the table nevertheless. Never raises for
         the table's content: what cannot be had is in `problems`.
         """
+        before = self.ledger.current.shards
         try:
             changed = self.ledger.advance(shards)
         except ArenaFull as error:
@@ -166,6 +168,7 @@ class Agent:
             self.tables += 1
             self.table_at = time.time()
             self._rebind()
+            self.on_table(before, shards)
         reached = await self._wait_for(self.ledger.current.epoch) if changed else True
         self._opened = True
         now = self.ledger.current

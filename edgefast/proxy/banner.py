@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import edgefast
 from edgefast import ir
 from edgefast.daemon.address import EVERYWHERE, Address
-from edgefast.problem import Problem
+from edgefast.problem import Problem, ask_for_more
 from edgefast.proxy.listeners import Place
 from edgefast.proxy.standalone import Outcome
 
@@ -55,7 +55,8 @@ class Banner:
         if outcome.problems:
             errors = sum(one.severity == "error" for one in outcome.problems)
             warnings = len(outcome.problems) - errors
-            self._say(f"{_count(errors, 'problem')}, {_count(warnings, 'warning')}")
+            counts = f"{_count(errors, 'problem')}, {_count(warnings, 'warning')}"
+            self._say(f"{counts}; more about it: {ask_for_more(outcome.problems)}")
 
     def show_problems(self, problems: Iterable[Problem]) -> None:
         """Print the problems that were not there the last time, and say which are gone."""

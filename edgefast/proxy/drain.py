@@ -129,7 +129,7 @@ class Drain:
             left = sum(slot.connections for slot in late)
             log.warning("drain timeout: aborting what is left (about %d connections)", left)
         for slot in self._slots:
-            slot.order_exit(0.0)
+            slot.order_exit()
         gone = loop.time() + EXIT_GRACE
         if await self._wait(gone, lambda: not any(slot.pid for slot in self._slots)):
             return self._force()

@@ -110,9 +110,7 @@ class StopAccepting(_Message, frozen=True):
 
 
 class Exit(_Message, frozen=True):
-    """Abort what is left after `after` seconds and exit."""
-
-    after: float
+    """Abort what is left and exit."""
 
 
 class Ping(_Message, frozen=True):

@@ -1,45 +1,53 @@
 """Prometheus text from the workers' counter segments and the agent's own facts.
 
-In: segments (stats.py), facts of the agent. Out: text exposition format 0.0.4.
+In: segments (stats.py), facts of the agent. Out: text exposition format 0.0.4 of the families of
+edgefast/monitoring/proxyfamilies.py.
 Labels are names of routes, rules and rate limits from the configuration, never anything a client
-sends; rows are bounded by the segments. Scraping costs workers nothing. Must never block: the agent calls it in a
-thread.
+sends; rows are bounded by the segments, and what finds no row is in the row `overflow`, which is
+always there. Scraping costs workers nothing. Must never block: the agent calls it in a thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from edgefast.core.cells import BUCKET_BOUNDS_MS, GLOBALS, LIMIT, ROW
-from edgefast.proxy.stats import GAUGES, Segment, sum_globals, sum_limits, sum_rows
+from edgefast.core.cells import BUCKET_BOUNDS_MS, LIMIT, ROW
+from edgefast.monitoring.proxyfamilies import HEAD_REFUSED, OVERFLOW, PROXY
+from edgefast.proxy.stats import Segment, sum_globals, sum_limits, sum_rows
 from edgefast.xds.facts import StreamFacts
 
 __all__ = ["CONTENT_TYPE", "AgentFacts", "render_metrics"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_HEAD_REFUSED = "head_refused_"
 _CELL = {name: index for index, name in enumerate(ROW)}
 _LIMIT_CELL = {name: index for index, name in enumerate(LIMIT)}
 _LIMIT_RESULTS = ("ok", "over", "shadow_over", "error")
-#: Global cells of the store of rate limits; microseconds become seconds.
-_STORE = {
-    "limit_batches": ("batches", "Batches of counters that were sent to the store."),
-    "limit_store_us": ("store_seconds", "Time from a batch to its answer."),
-    "limit_store_errors": ("store_errors", "Batches that the store could not answer."),
-    "limit_timeouts": ("store_timeouts", "Batches that were given up for want of an answer."),
-    "limit_store_full": ("store_full", "Requests whose counter found no room in shared memory."),
-}
 _CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx")
 _FIRST_BUCKET = _CELL["duration_bucket_0"]
 _BOUNDS = (*(f"{bound / 1000:g}" for bound in BUCKET_BOUNDS_MS), "+Inf")
+#: Families of one cell each, in the order of the page.
+_OF_CELLS = [(name, one.cell) for name, one in PROXY.items() if one.cell]
+#: Families of rows that are one cell each.
+_OF_ROWS = {
+    "requests_aborted_total": "requests_aborted",
+    "request_bytes_total": "bytes_received",
+    "response_bytes_total": "bytes_sent",
+    "request_timeouts_total": "timeouts",
+    "request_retries_total": "retries",
+    "upstream_seconds_total": "upstream_us",
+}
+_OF_LIMITS = {"ratelimit_local_total": "over_local", "ratelimit_wait_seconds_total": "store_us"}
+
+_Rows = Sequence[tuple[str, Sequence[int]]]
 
 
 class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent adds; ages in seconds, expiries in Unix seconds."""
+    """What the agent adds; ages in seconds, expiries and the start in Unix seconds."""
 
     product_version: str
+    started_at: float
     table_version: str
     table_age: float
     table_resources: int
@@ -63,6 +71,7 @@ def render_metrics(segments: Sequence[Segment], facts: AgentFacts) -> bytes:
     """Return the whole exposition."""
     lines: list[str] = []
     _render_agent(lines, facts)
+    _render_room(lines, segments)
     if facts.stream is not None:
         _render_stream(lines, facts.stream)
     _render_globals(lines, sum_globals(segments))
@@ -71,188 +80,142 @@ def render_metrics(segments: Sequence[Segment], facts: AgentFacts) -> bytes:
     return "".join(lines).encode()
 
 
-def _family(lines: list[str], name: str, kind: str, text: str) -> None:
-    lines.append(f"# HELP edgefast_{name} {text}\n# TYPE edgefast_{name} {kind}\n")
+def _open(lines: list[str], name: str) -> str:
+    """Begin a family; return its whole name."""
+    family = PROXY[name]
+    lines.append(family.heading())
+    return family.name
 
 
-def _one(lines: list[str], name: str, kind: str, text: str, value: float) -> None:
-    _family(lines, name, kind, text)
-    lines.append(f"edgefast_{name} {value:.17g}\n")
+def _one(lines: list[str], name: str, value: float) -> None:
+    lines.append(f"{_open(lines, name)} {value:.17g}\n")
 
 
 def _render_agent(lines: list[str], facts: AgentFacts) -> None:
-    _family(lines, "info", "gauge", "Version of the product and of the table.")
-    lines.append(
-        f'edgefast_info{{version="{_escape(facts.product_version)}",'
-        f'table="{_escape(facts.table_version)}"}} 1\n'
-    )
-    gauges: Iterable[tuple[str, str, float]] = (
-        ("ready", "1 when all live workers serve a table and none drains.", facts.ready),
-        ("draining", "1 from the order to stop on.", facts.draining),
-        ("workers", "Worker processes wanted.", facts.workers),
-        ("workers_alive", "Worker processes that serve.", facts.workers_alive),
-        ("table_age_seconds", "Time since the table was accepted.", facts.table_age),
-        ("table_resources", "Resources in the table.", facts.table_resources),
-        ("table_refused", "Resources that a worker refused; an older one serves.", facts.refused),
-        (
-            "config_problems",
-            "Problems now known in the configuration and its ports.",
-            facts.problems,
-        ),
-        ("arena_used_bytes", "Bytes of the shared table memory in use.", facts.arena_used),
-        ("arena_retired_bytes", "Of these, waiting for workers to leave.", facts.arena_retired),
-    )
-    for name, text, value in gauges:
-        _one(lines, name, "gauge", text, value)
-    _one(lines, "worker_restarts_total", "counter", "Workers replaced.", facts.restarts)
-    _one(lines, "tables_total", "counter", "Tables accepted.", facts.reloads)
-    _one(
-        lines,
-        "last_good_failures_total",
-        "counter",
-        "Tables that could not be kept on disk.",
-        facts.last_good_failures,
-    )
+    versions = f'version="{_escape(facts.product_version)}",table="{_escape(facts.table_version)}"'
+    lines.append(f"{_open(lines, 'info')}{{{versions}}} 1\n")
+    numbers: dict[str, float] = {
+        "start_timestamp_seconds": facts.started_at,
+        "ready": facts.ready,
+        "draining": facts.draining,
+        "workers": facts.workers,
+        "workers_alive": facts.workers_alive,
+        "worker_restarts_total": facts.restarts,
+        "tables_total": facts.reloads,
+        "table_age_seconds": facts.table_age,
+        "table_resources": facts.table_resources,
+        "table_refused": facts.refused,
+        "config_problems": facts.problems,
+        "arena_used_bytes": facts.arena_used,
+        "arena_retired_bytes": facts.arena_retired,
+        "last_good_failures_total": facts.last_good_failures,
+    }
     if facts.last_good_age is not None:
-        text = "Time since the table on disk was written."
-        _one(lines, "last_good_age_seconds", "gauge", text, facts.last_good_age)
+        numbers["last_good_age_seconds"] = facts.last_good_age
+    for name, value in numbers.items():
+        _one(lines, name, value)
     if facts.expiries:
-        name = "certificate_expiry_seconds"
-        _family(lines, name, "gauge", "When a served certificate expires, Unix time.")
+        name = _open(lines, "certificate_expiry_timestamp_seconds")
         lines += [
-            f'edgefast_{name}{{secret="{_escape(secret)}"}} {when:.0f}\n'
+            f'{name}{{secret="{_escape(secret)}"}} {when:.0f}\n'
             for secret, when in sorted(facts.expiries.items())
         ]
 
 
+def _render_room(lines: list[str], segments: Sequence[Segment]) -> None:
+    rooms = [segment.room() for segment in segments]
+    _one(lines, "metric_rows", min((rows for _, rows in rooms), default=0))
+    _one(lines, "metric_rows_used", max((used for used, _ in rooms), default=0))
+
+
 def _render_stream(lines: list[str], stream: StreamFacts) -> None:
-    one: Iterable[tuple[str, str, str, float]] = (
-        ("connected", "gauge", "1 while the controller is heard.", stream.connected),
-        (
-            "last_commit_timestamp_seconds",
-            "gauge",
-            "When the last table from the controller was taken in, Unix time; 0 never.",
-            stream.committed_at,
-        ),
-        (
-            "last_good_served",
-            "gauge",
-            "1 while the table is the one from disk, and no controller has confirmed it.",
-            stream.from_disk,
-        ),
-        ("streams_total", "counter", "Streams opened.", stream.streams),
-        (
-            "failures_total",
-            "counter",
-            "Streams that ended or could not be opened.",
-            stream.failures,
-        ),
-        ("commits_total", "counter", "Tables taken in.", stream.commits),
-        ("nacks_total", "counter", "Answers that refused something.", stream.nacks),
-        ("mismatches_total", "counter", "Tables with another digest.", stream.mismatches),
-        ("received_bytes_total", "counter", "Bytes of resources.", stream.received),
-    )
-    for name, kind, text, value in one:
-        _one(lines, f"xds_{name}", kind, text, value)
+    numbers: dict[str, float] = {
+        "connected": stream.connected,
+        "last_commit_timestamp_seconds": stream.committed_at,
+        "last_good_served": stream.from_disk,
+        "streams_total": stream.streams,
+        "failures_total": stream.failures,
+        "commits_total": stream.commits,
+        "nacks_total": stream.nacks,
+        "mismatches_total": stream.mismatches,
+        "received_bytes_total": stream.received,
+    }
+    for name, value in numbers.items():
+        _one(lines, f"xds_{name}", value)
 
 
 def _render_globals(lines: list[str], totals: Mapping[str, int]) -> None:
-    refused: list[str] = []
-    for name in GLOBALS:
-        words = name.replace("_", " ")
-        if name.startswith(_HEAD_REFUSED):
-            refused.append(name)
-        elif name in _STORE:
-            total, text = _STORE[name]
-            value = totals[name] / 1e6 if name.endswith("_us") else totals[name]
-            _one(lines, f"ratelimit_{total}_total", "counter", text, value)
-        elif name in GAUGES:
-            _one(lines, name, "gauge", f"Now: {words.removesuffix(' active')}.", totals[name])
+    for name, cell in _OF_CELLS:
+        if cell == HEAD_REFUSED:
+            whole = _open(lines, name)
+            lines += [
+                f'{whole}{{reason="{one.removeprefix(HEAD_REFUSED)}"}} {count}\n'
+                for one, count in totals.items()
+                if one.startswith(HEAD_REFUSED)
+            ]
         else:
-            total = name.removesuffix("_total") + "_total"
-            text = f"Since start: {words.removesuffix(' total')}."
-            _one(lines, total, "counter", text, totals[name])
-    _family(lines, "heads_refused_total", "counter", "Request heads refused, by reason.")
-    lines += [
-        f'edgefast_heads_refused_total{{reason="{name.removeprefix(_HEAD_REFUSED)}"}} '
-        f"{totals[name]}\n"
-        for name in refused
-    ]
+            _one(lines, name, totals[cell] / 1e6 if cell.endswith("_us") else totals[cell])
 
 
 def _render_rows(lines: list[str], rows: Mapping[bytes, Sequence[int]]) -> None:
-    """Write one series set per route rule; the overflow row (empty label) only when used."""
-    labelled = [
-        (_labels(label), cells) for label, cells in sorted(rows.items()) if label or any(cells)
-    ]
-    _family(lines, "requests_total", "counter", "Requests by route, rule and status class.")
+    """Write one series set per route rule."""
+    labelled = _labelled(rows, "route", "rule", len(ROW))
+    name = _open(lines, "requests_total")
     for labels, cells in labelled:
         lines += [
-            f'edgefast_requests_total{{{labels},code_class="{name}"}} '
-            f"{cells[_CELL['requests_' + name]]}\n"
-            for name in _CLASSES
+            f'{name}{{{labels},code_class="{one}"}} {cells[_CELL["requests_" + one]]}\n'
+            for one in _CLASSES
         ]
-    for cell, name, text in (
-        ("requests_aborted", "requests_aborted_total", "Requests that ended without an answer."),
-        ("bytes_received", "request_bytes_total", "Bytes received of requests."),
-        ("bytes_sent", "response_bytes_total", "Bytes sent of answers."),
-        ("timeouts", "request_timeouts_total", "Requests that ran into a timeout."),
-        ("retries", "request_retries_total", "Tries after the first."),
-    ):
-        _family(lines, name, "counter", text)
-        index = _CELL[cell]
-        lines += [f"edgefast_{name}{{{labels}}} {cells[index]}\n" for labels, cells in labelled]
-    name = "upstream_seconds_total"
-    _family(lines, name, "counter", "Time spent waiting for backends.")
-    index = _CELL["upstream_us"]
-    lines += [
-        f"edgefast_{name}{{{labels}}} {cells[index] / 1e6:.6f}\n" for labels, cells in labelled
-    ]
+    for short, cell in _OF_ROWS.items():
+        _render_cells(lines, short, labelled, _CELL[cell], cell.endswith("_us"))
     _render_histogram(lines, labelled)
 
 
 def _render_limits(lines: list[str], rows: Mapping[bytes, Sequence[int]]) -> None:
     """Write one series set per route and rule of a RateLimitFilter."""
-    labelled = []
-    for label, cells in sorted(rows.items()):
-        route, _, limit = (label or b"other\tother").decode("utf-8", "replace").partition("\t")
-        labelled.append((f'route="{_escape(route)}",limit="{_escape(limit)}"', cells))
-    text = "Requests that a limit counted, by what came of it; error: the store failed."
-    _family(lines, "ratelimit_requests_total", "counter", text)
+    labelled = _labelled(rows, "route", "limit", len(LIMIT))
+    name = _open(lines, "ratelimit_requests_total")
     for labels, cells in labelled:
         lines += [
-            f'edgefast_ratelimit_requests_total{{{labels},result="{name}"}} '
-            f"{cells[_LIMIT_CELL[name]]}\n"
-            for name in _LIMIT_RESULTS
+            f'{name}{{{labels},result="{one}"}} {cells[_LIMIT_CELL[one]]}\n'
+            for one in _LIMIT_RESULTS
         ]
-    name, text = "ratelimit_local_total", "Of those that were over: told without asking the store."
-    _family(lines, name, "counter", text)
-    index = _LIMIT_CELL["over_local"]
-    lines += [f"edgefast_{name}{{{labels}}} {cells[index]}\n" for labels, cells in labelled]
-    name, text = "ratelimit_wait_seconds_total", "Time that requests waited for the store."
-    _family(lines, name, "counter", text)
-    index = _LIMIT_CELL["store_us"]
-    lines += [
-        f"edgefast_{name}{{{labels}}} {cells[index] / 1e6:.6f}\n" for labels, cells in labelled
-    ]
+    for short, cell in _OF_LIMITS.items():
+        _render_cells(lines, short, labelled, _LIMIT_CELL[cell], cell.endswith("_us"))
 
 
-def _render_histogram(lines: list[str], labelled: list[tuple[str, Sequence[int]]]) -> None:
-    name = "request_duration_seconds"
-    _family(lines, name, "histogram", "Time from the first byte of a request to its end.")
+def _render_cells(
+    lines: list[str], short: str, labelled: _Rows, index: int, microseconds: bool
+) -> None:
+    name = _open(lines, short)
+    if microseconds:
+        lines += [f"{name}{{{labels}}} {cells[index] / 1e6:.6f}\n" for labels, cells in labelled]
+    else:
+        lines += [f"{name}{{{labels}}} {cells[index]}\n" for labels, cells in labelled]
+
+
+def _render_histogram(lines: list[str], labelled: _Rows) -> None:
+    name = _open(lines, "request_duration_seconds")
     for labels, cells in labelled:
         count = 0
         for offset, bound in enumerate(_BOUNDS):
             count += cells[_FIRST_BUCKET + offset]
-            lines.append(f'edgefast_{name}_bucket{{{labels},le="{bound}"}} {count}\n')
-        lines.append(f"edgefast_{name}_sum{{{labels}}} {cells[_CELL['duration_us']] / 1e6:.6f}\n")
-        lines.append(f"edgefast_{name}_count{{{labels}}} {count}\n")
+            lines.append(f'{name}_bucket{{{labels},le="{bound}"}} {count}\n')
+        lines.append(f"{name}_sum{{{labels}}} {cells[_CELL['duration_us']] / 1e6:.6f}\n")
+        lines.append(f"{name}_count{{{labels}}} {count}\n")
 
 
-def _labels(label: bytes) -> str:
-    """Turn "route\\trule" into label pairs; the overflow row is route "other"."""
-    route, _, rule = label.decode("utf-8", "replace").partition("\t")
-    return f'route="{_escape(route or "other")}",rule="{_escape(rule)}"'
+def _labelled(
+    rows: Mapping[bytes, Sequence[int]], first: str, second: str, cells: int
+) -> list[tuple[str, Sequence[int]]]:
+    """Turn each "route\\trule" into label pairs, the overflow row first; it is there even if nobody needed it."""
+    found = []
+    for label, numbers in sorted({b"": [0] * cells, **rows}.items()):
+        one, _, two = label.decode("utf-8", "replace").partition("\t")
+        if not label:
+            one = two = OVERFLOW
+        found.append((f'{first}="{_escape(one)}",{second}="{_escape(two)}"', numbers))
+    return found
 
 
 def _escape(text: str) -> str:

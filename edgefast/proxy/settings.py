@@ -52,6 +52,7 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
     )
     workers: int = 1
     admin: Address | None = Address("127.0.0.1", 19000)
+    console: bool = True  # the page on the admin server
     # Prometheus and probes come from elsewhere; admin can end the service, so it stays on loopback.
     metrics: Address | None = Address(EVERYWHERE, 19001)
     ready: Address | None = Address(EVERYWHERE, 19003)

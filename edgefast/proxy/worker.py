@@ -136,9 +136,9 @@ class Worker:
                 self._engine.drain()
             case messages.StopAccepting():
                 tasks.create_task(self._drain())
-            case messages.Exit(after):
-                self._engine.close(after)
-                await asyncio.sleep(after)
+            case messages.Exit():
+                self._engine.close()
+                await asyncio.sleep(0)  # a turn in which what was aborted is closed
                 return False
             case messages.Hello():
                 log.error("second hello ignored")

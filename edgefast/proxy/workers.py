@@ -90,7 +90,7 @@ class WorkerSlot:
         self.connected = False
         self._shop = shop
         self._work = asyncio.Event()
-        self._exit_after: float | None = None
+        self._exit_ordered = False
         self._has_served = False  # the worker of this life, or of the last one between two lives
         self._forget_worker()
 
@@ -119,9 +119,9 @@ class WorkerSlot:
         """Look again at what the worker should have."""
         self._work.set()
 
-    def order_exit(self, after: float) -> None:
-        """Tell the worker to abort what is left after `after` seconds and go."""
-        self._exit_after = after
+    def order_exit(self) -> None:
+        """Tell the worker to abort what is left and go."""
+        self._exit_ordered = True
         self.wake()
 
     def forget_rows(self, labels: Sequence[bytes]) -> None:
@@ -357,9 +357,9 @@ class WorkerSlot:
             if shop.stopping:
                 await channel.send(messages.StopAccepting())
             self._told_phase = shop.phase
-        if self._exit_after is not None and not self._told_exit:
+        if self._exit_ordered and not self._told_exit:
             self._told_exit = True
-            await channel.send(messages.Exit(self._exit_after))
+            await channel.send(messages.Exit())
 
     async def _check(self, channel: _AgentChannel) -> None:
         """Ask for a sign of life, and hold the worker to its deadlines."""

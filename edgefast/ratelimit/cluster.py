@@ -14,11 +14,11 @@ from functools import partial
 from edgefast import ir
 from edgefast.ratelimit.call import Call, cut_calls
 from edgefast.ratelimit.connector import Connector
-from edgefast.ratelimit.keeper import Keeper
+from edgefast.ratelimit.failover import FailoverList
 from edgefast.ratelimit.link import Link
-from edgefast.ratelimit.primary import CLOSED, Desk, Primary
+from edgefast.ratelimit.primary import CLOSED, Callbacks, Primary
 from edgefast.ratelimit.refusal import CODES, Refusal, Refused
-from edgefast.ratelimit.rota import Rota
+from edgefast.ratelimit.retry import RetryLoop
 from edgefast.ratelimit.script import Check
 from edgefast.ratelimit.slots import complete_address, read_slots
 from edgefast.ratelimit.tags import COUNT, tag_of
@@ -32,18 +32,18 @@ class Cluster:
     """All primaries of a cluster, and the map."""
 
     def __init__(
-        self, config: ir.RateLimitStore, connector: Connector, desk: Desk, deadline: float
+        self, config: ir.RateLimitStore, connector: Connector, callbacks: Callbacks, deadline: float
     ) -> None:
         self._seeds = config.addresses
         self._connector = connector
-        self._desk = desk
+        self._callbacks = callbacks
         self._deadline = deadline
-        self._rota = Rota(config.addresses)
+        self._servers = FailoverList(config.addresses)
         self._owners: tuple[str, ...] = ("",) * COUNT  # address by tag
         self._known = False  # a map has been read
         self._at: dict[str, Primary] = {}  # by address
         self._waiting: list[Check] = []  # for the first map
-        self._map = Keeper(self._read_map, self._on_map, self._on_map_failed, deadline)
+        self._map = RetryLoop(self._read_map, self._on_map, self._on_map_failed, deadline)
 
     @property
     def primaries(self) -> Sequence[Primary]:
@@ -55,7 +55,7 @@ class Cluster:
         """Some counters can be asked."""
         if not self._known:
             return not self._map.breaker.open
-        return any(not primary.keeper.breaker.open for primary in self._at.values())
+        return any(not primary.retry.breaker.open for primary in self._at.values())
 
     def start(self) -> None:
         """Begin to read the map."""
@@ -67,7 +67,7 @@ class Cluster:
             if self._map.trying and not self._map.breaker.open:
                 self._waiting += checks
             else:
-                self._desk.refuse(checks, self._map.refusal)
+                self._callbacks.refuse(checks, self._map.refusal)
             return
         groups: dict[int, list[Check]] = {}
         for check in checks:
@@ -84,7 +84,7 @@ class Cluster:
         if found:
             self._waiting.clear()
             self._map.breaker.on_failure()
-            self._desk.note(None, Refusal("timeout", "no node of the cluster answers in time"))
+            self._callbacks.note(None, Refusal("timeout", "no node of the cluster answers in time"))
         for primary in self._at.values():
             found |= primary.abandon()
         return found
@@ -103,14 +103,14 @@ class Cluster:
     def look_again(self, address: str = "") -> None:
         """Read the map again, at `address` first, which knows better."""
         if address:
-            self._rota.prefer(address)
+            self._servers.prefer(address)
         self._map.need()
 
     def close(self) -> None:
         """End."""
         self._map.close()
         if self._waiting:
-            self._desk.refuse(self._waiting, CLOSED)
+            self._callbacks.refuse(self._waiting, CLOSED)
             self._waiting = []
         for primary in self._at.values():
             primary.close()
@@ -119,14 +119,16 @@ class Cluster:
         if not address:
             self.look_again()
             for call in calls:
-                self._desk.refuse(call.checks, CODES["CLUSTERDOWN"])
+                self._callbacks.refuse(call.checks, CODES["CLUSTERDOWN"])
             return
         self._place(address).submit(calls)
 
     def _place(self, address: str) -> Primary:
         primary = self._at.get(address)
         if primary is None:
-            primary = Primary(address, partial(self._open, address), self._desk, self._deadline)
+            primary = Primary(
+                address, partial(self._open, address), self._callbacks, self._deadline
+            )
             self._at[address] = primary
             primary.start()
         return primary
@@ -137,7 +139,7 @@ class Cluster:
         return await self._connector.open(address, tag)
 
     async def _read_map(self) -> None:
-        owners = await self._rota.ask(self._ask, _SHARE * self._deadline)
+        owners = await self._servers.ask(self._ask, _SHARE * self._deadline)
         if not any(owners):
             raise Refused(CODES["CLUSTERDOWN"])
         self._owners = owners
@@ -152,11 +154,11 @@ class Cluster:
         for address in [one for one in self._at if one not in owning and self._at[one].idle]:
             primary = self._at.pop(address)
             primary.close()
-            self._desk.forget(primary)
+            self._callbacks.forget(primary)
         for address in owning:
             self._place(address)
-        self._rota.drop_all_but((*owning, *self._seeds))
-        self._desk.note(None, None)
+        self._servers.drop_all_but((*owning, *self._seeds))
+        self._callbacks.note(None, None)
         waiting, self._waiting = self._waiting, []
         if waiting:
             self.submit(waiting)
@@ -164,7 +166,7 @@ class Cluster:
     def _on_map_failed(self, refusal: Refusal) -> None:
         # An old map is better than none: it stays, and with it what is available.
         self._map.breaker.on_failure()
-        self._desk.note(None, refusal)
+        self._callbacks.note(None, refusal)
         if self._waiting:
-            self._desk.refuse(self._waiting, refusal)
+            self._callbacks.refuse(self._waiting, refusal)
             self._waiting = []

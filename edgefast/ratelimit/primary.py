@@ -1,9 +1,9 @@
 """One server that holds counters: its one connection, the calls under way on it, and the calls that wait for it.
 
-In: calls. Out: to the desk, for each call exactly one of settled and refused, or moved to another server; nothing after
+In: calls. Out: to the callbacks, for each call exactly one of settled and refused, or moved to another server; nothing after
 `abandon`. A call waits only while an attempt to connect is under way: there is no other queue. A call is sent again only when
 nothing of it can have been counted. The old connection is closed before a new one is made.
-Must never: call the desk from inside `submit`, `abandon` or `close`, but for refusals, which the desk defers.
+Must never: call back from inside `submit`, `abandon` or `close`, but for refusals, which the store defers.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from edgefast.ratelimit.call import Call, cut_calls
-from edgefast.ratelimit.keeper import Keeper
 from edgefast.ratelimit.link import Link
 from edgefast.ratelimit.refusal import Refusal, read_refusal
+from edgefast.ratelimit.retry import RetryLoop
 from edgefast.ratelimit.script import ANSWER_SIZE, LOAD, Check
 
-__all__ = ["CLOSED", "Desk", "Primary"]
+__all__ = ["CLOSED", "Callbacks", "Primary"]
 
 _LOST = Refusal("lost", "the connection was lost")
 _TIMEOUT = Refusal("timeout", "it does not answer in time")
@@ -27,8 +27,8 @@ _NONSENSE = Refusal("error", "the store does not answer as the script does")
 _ASKING = b"*1\r\n$6\r\nASKING\r\n"
 
 
-class Desk(Protocol):
-    """Who submitted the calls."""
+class Callbacks(Protocol):
+    """What the store that submitted the calls is told."""
 
     @property
     def settle(self) -> Callable[[list[Check], bytes], object]:
@@ -51,13 +51,17 @@ class Primary:
     """One server, wherever it is found."""
 
     def __init__(
-        self, name: str, open_link: Callable[[], Awaitable[Link]], desk: Desk, deadline: float
+        self,
+        name: str,
+        open_link: Callable[[], Awaitable[Link]],
+        callbacks: Callbacks,
+        deadline: float,
     ) -> None:
         """`name` is for people; `open_link` finds and connects it, within `deadline` seconds."""
         self.name = name
-        self.keeper = Keeper(self._connect, self._on_held, self._on_failed, deadline)
+        self.retry = RetryLoop(self._connect, self._on_held, self._on_failed, deadline)
         self._open_link = open_link
-        self._desk = desk
+        self._callbacks = callbacks
         self._link: Link | None = None
         self._leaving = False  # the link is given up as soon as the replies under way are here
         self._waiting: list[Call] = []
@@ -74,7 +78,7 @@ class Primary:
 
     def start(self) -> None:
         """Begin to connect."""
-        self.keeper.start()
+        self.retry.start()
 
     def submit(self, calls: list[Call]) -> None:
         """Send calls in one write, or let them wait for the connection, or refuse them."""
@@ -84,11 +88,11 @@ class Primary:
                 link.send(calls[0].packet, calls)
             else:
                 _send(link, calls)
-        elif self._leaving or (self.keeper.trying and not self.keeper.breaker.open):
+        elif self._leaving or (self.retry.trying and not self.retry.breaker.open):
             self._waiting += calls
         else:
             for call in calls:
-                self._desk.refuse(call.checks, self.keeper.refusal)
+                self._callbacks.refuse(call.checks, self.retry.refusal)
 
     def abandon(self) -> bool:
         """Drop all calls and, if there are any, the connection; True if there were."""
@@ -102,14 +106,14 @@ class Primary:
 
     def close(self) -> None:
         """End."""
-        self.keeper.close()
+        self.retry.close()
         calls, self._waiting = self._waiting, []
         if self._link is not None:
             calls = calls + self._take_pending()
             self._link.close()
             self._link = None
         for call in calls:
-            self._desk.refuse(call.checks, CLOSED)
+            self._callbacks.refuse(call.checks, CLOSED)
 
     # --- the connection ---------------------------------------------------------------------------------------------
 
@@ -120,8 +124,8 @@ class Primary:
         self._link = link
 
     def _on_held(self) -> None:
-        self.keeper.breaker.on_success()
-        self._desk.note(self, None)
+        self.retry.breaker.on_success()
+        self._callbacks.note(self, None)
         waiting, self._waiting = self._waiting, []
         if waiting:
             self.submit(waiting)
@@ -130,26 +134,26 @@ class Primary:
         self._count_failure(refusal)
         waiting, self._waiting = self._waiting, []
         for call in waiting:
-            self._desk.refuse(call.checks, refusal)
+            self._callbacks.refuse(call.checks, refusal)
 
     def _on_lost(self) -> None:
         calls = self._take_pending()
         self._drop()
-        self._desk.note(self, _LOST)
+        self._callbacks.note(self, _LOST)
         for call in calls:
-            self._desk.refuse(call.checks, _LOST)
+            self._callbacks.refuse(call.checks, _LOST)
 
     def _drop(self) -> None:
         assert self._link is not None
         self._link.close()
         self._link = None
         self._leaving = False
-        self.keeper.need()
+        self.retry.need()
 
     def _count_failure(self, refusal: Refusal) -> None:
-        self.keeper.refusal = refusal
-        self.keeper.breaker.on_failure()
-        self._desk.note(self, refusal)
+        self.retry.refusal = refusal
+        self.retry.breaker.on_failure()
+        self._callbacks.note(self, refusal)
 
     def _take_pending(self) -> list[Call]:
         assert self._link is not None
@@ -159,10 +163,10 @@ class Primary:
 
     def _on_reply(self, call: Call, reply: Any) -> None:
         if type(reply) is bytes and len(reply) == ANSWER_SIZE * len(call.checks):
-            if self.keeper.breaker.failures:
-                self.keeper.breaker.on_success()
-                self._desk.note(self, None)
-            self._desk.settle(call.checks, reply)
+            if self.retry.breaker.failures:
+                self.retry.breaker.on_success()
+                self._callbacks.note(self, None)
+            self._callbacks.settle(call.checks, reply)
         else:
             self._on_refusal(
                 call, read_refusal(str(reply)) if isinstance(reply, Exception) else _NONSENSE
@@ -174,8 +178,8 @@ class Primary:
         link = self._link
         assert link is not None
         if refusal.then == "fail" or not call.may_repeat():
-            self._desk.note(self, refusal)
-            self._desk.refuse(call.checks, refusal)
+            self._callbacks.note(self, refusal)
+            self._callbacks.refuse(call.checks, refusal)
         elif refusal.then == "load":
             link.send(LOAD, (None,))
             _send(link, [call])
@@ -183,16 +187,16 @@ class Primary:
             if len(call.checks) > 1:
                 _send(link, cut_calls(call.checks, 1))
             else:
-                self._desk.note(self, refusal)
-                self._desk.refuse(call.checks, refusal)
+                self._callbacks.note(self, refusal)
+                self._callbacks.refuse(call.checks, refusal)
         elif refusal.then == "reconnect":
-            self._desk.note(self, refusal)
+            self._callbacks.note(self, refusal)
             self._leaving = True
             self._waiting.append(call)
         elif refusal.then == "ask" and len(call.checks) > 1:
             _send(link, cut_calls(call.checks, 1))  # some may still be here
         else:
-            self._desk.redirect(call, refusal, self)
+            self._callbacks.redirect(call, refusal, self)
 
 
 def _send(link: Link, calls: list[Call]) -> None:

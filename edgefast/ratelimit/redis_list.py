@@ -20,9 +20,9 @@ from redis.exceptions import AskError, ResponseError
 
 from edgefast import ir
 from edgefast.ratelimit.connector import Connector
+from edgefast.ratelimit.failover import FailoverList
 from edgefast.ratelimit.failure import explain_failure
 from edgefast.ratelimit.refusal import Refused
-from edgefast.ratelimit.rota import Rota
 from edgefast.ratelimit.sentinels import Sentinels
 from edgefast.ratelimit.slots import read_slots
 from edgefast.ratelimit.tags import PREFIXES, PROBES
@@ -111,7 +111,7 @@ async def _find_primaries(
         slots = await connector.ask(address, "CLUSTER", "SLOTS")
         return list(dict.fromkeys(filter(None, read_slots(slots, address))))
 
-    return await Rota(config.addresses).ask(ask, share)
+    return await FailoverList(config.addresses).ask(ask, share)
 
 
 async def _scan(

@@ -18,11 +18,11 @@ from edgefast import ir
 from edgefast.ratelimit.call import Call
 from edgefast.ratelimit.cluster import Cluster
 from edgefast.ratelimit.connector import Connector
-from edgefast.ratelimit.journal import Journal
+from edgefast.ratelimit.errorlog import ErrorLog
 from edgefast.ratelimit.primary import Primary
 from edgefast.ratelimit.refusal import CODES, Refusal
 from edgefast.ratelimit.script import Check
-from edgefast.ratelimit.sole import Sole
+from edgefast.ratelimit.single_primary import SinglePrimary
 
 __all__ = ["RedisStore"]
 
@@ -45,11 +45,11 @@ class RedisStore:
         self._mode = config.mode
         self._failing: list[tuple[list[Check], Refusal]] = []
         policy = "limited requests get 500" if config.fail_closed else "limited requests pass"
-        self._journal = Journal(policy)
+        self._log = ErrorLog(policy)
         self._connector = Connector(config)
-        kind = Cluster if config.mode == "cluster" else Sole
+        kind = Cluster if config.mode == "cluster" else SinglePrimary
         deadline = max(_DEADLINE, config.timeout / 1000)
-        self._places: Cluster | Sole = kind(config, self._connector, self, deadline)
+        self._places: Cluster | SinglePrimary = kind(config, self._connector, self, deadline)
 
     def start(self) -> None:
         """Begin to connect; needs the running loop. An unreachable store is no error."""
@@ -82,12 +82,12 @@ class RedisStore:
                 {
                     "name": primary.name,
                     "connected": primary.connected,
-                    "breaker": "open" if primary.keeper.breaker.open else "closed",
+                    "breaker": "open" if primary.retry.breaker.open else "closed",
                 }
                 for primary in primaries
             ],
-            "errors": dict(self._journal.errors),
-            "last_error": self._journal.last,
+            "errors": dict(self._log.errors),
+            "last_error": self._log.last,
         }
 
     # --- for the primaries --------------------------------------------------------------------------------------------
@@ -111,16 +111,16 @@ class RedisStore:
         self.available = self._places.available
         place = "the cluster" if primary is None else primary.name
         if refusal is None:
-            self._journal.on_success(place)
+            self._log.on_success(place)
             return
-        is_open = not self.available if primary is None else primary.keeper.breaker.open
-        self._journal.on_refusal(place, refusal, is_open, self._loop.time())
+        is_open = not self.available if primary is None else primary.retry.breaker.open
+        self._log.on_refusal(place, refusal, is_open, self._loop.time())
         if isinstance(self._places, Cluster) and primary is not None and not primary.connected:
             self._places.look_again()
 
     def forget(self, primary: Primary) -> None:
         """It is not used any more."""
-        self._journal.forget(primary.name)
+        self._log.forget(primary.name)
 
     def _fail_all(self) -> None:
         failing, self._failing = self._failing, []

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from edgefast import ir
 from edgefast.ratelimit.connector import Connector
+from edgefast.ratelimit.failover import FailoverList
 from edgefast.ratelimit.refusal import Refusal, Refused
-from edgefast.ratelimit.rota import Rota
 
 __all__ = ["Sentinels"]
 
@@ -25,16 +25,16 @@ class Sentinels:
         self._share = _SHARE * deadline
         self._master = config.master
         self._connector = connector
-        self._rota = Rota(config.addresses)
+        self._servers = FailoverList(config.addresses)
         self._asked = ""
 
     async def find(self) -> str:
         """Return "host:port"; raises what asking raises, and Refused when they know no such primary."""
-        return await self._rota.ask(self._ask, self._share)
+        return await self._servers.ask(self._ask, self._share)
 
     def doubt(self) -> None:
         """Whoever answered last may be wrong."""
-        self._rota.defer(self._asked)
+        self._servers.defer(self._asked)
 
     async def _ask(self, address: str) -> str:
         self._asked = address

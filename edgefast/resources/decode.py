@@ -14,7 +14,13 @@ from typing import Any, cast
 import msgspec
 
 from edgefast.problem import ObjectRef, Problem, Severity, Source
-from edgefast.resources.document import Found, decode_object, repeated_fields
+from edgefast.reasons.word import Word
+from edgefast.resources.document import (
+    DEFAULT_NAMESPACE,
+    Found,
+    decode_object,
+    repeated_fields,
+)
 from edgefast.resources.edgegateway import EdgeGateway
 from edgefast.resources.json_text import read_json
 from edgefast.resources.kinds import KINDS, Object
@@ -76,8 +82,14 @@ class _PieceResult(msgspec.Struct, frozen=True, eq=False):
     error: SyntaxProblem | None = None
 
 
-def decode_documents(data: bytes, file: str, cache: DecodeCache | None = None) -> Decoded:
-    """Decode a file; `file` is its name in problems."""
+def decode_documents(
+    data: bytes,
+    file: str,
+    cache: DecodeCache | None = None,
+    *,
+    namespace: str = DEFAULT_NAMESPACE,
+) -> Decoded:
+    """Decode a file; `file` is its name in problems, `namespace` is of objects that name none."""
     if len(data) > MAX_FILE_BYTES:
         message = f"{len(data)} bytes (at most {MAX_FILE_BYTES})"
         return Decoded((), (Problem(None, "", "TooLong", message, source=Source(file, 1)),))
@@ -88,7 +100,8 @@ def decode_documents(data: bytes, file: str, cache: DecodeCache | None = None) -
     problems: list[Problem] = []
     count = 0
     for piece in _pieces(data, file):
-        result = known.get(piece.text) or results.get(piece.text) or _decode_piece(piece, file)
+        result = known.get(piece.text) or results.get(piece.text)
+        result = result or _decode_piece(piece, file, namespace)
         results[piece.text] = result
         count += len(result.found)
         if count > MAX_DOCUMENTS:
@@ -102,12 +115,12 @@ def decode_documents(data: bytes, file: str, cache: DecodeCache | None = None) -
     return Decoded(tuple(objects), _arrange(problems, file), tuple(refused))
 
 
-def _decode_piece(piece: Piece, file: str) -> _PieceResult:
+def _decode_piece(piece: Piece, file: str, namespace: str) -> _PieceResult:
     found: list[tuple[int, Found]] = []
     try:
         text, syntax, documents = _read(piece.text, file)
         for index, document in enumerate(documents):
-            found.extend((index, one) for one in decode_object(document))
+            found.extend((index, one) for one in decode_object(document, namespace))
     except SyntaxProblem as error:
         return _PieceResult(PieceLines(piece.text, "yaml"), tuple(found), error)
     return _PieceResult(PieceLines(text, syntax), tuple(found))
@@ -144,7 +157,7 @@ class LoadedConfig(msgspec.Struct, frozen=True, eq=False):
     file: str
     marks: DocumentMarks
 
-    def problem(self, path: Path, reason: str, message: str, severity: Severity) -> Problem:
+    def problem(self, path: Path, reason: Word, message: str, severity: Severity) -> Problem:
         """Return a problem with the place of a field."""
         one = Violation(path, reason, message)
         return _problem(_CONFIG, one, Source(self.file, self.marks.line_of(path)), severity)

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from edgefast.problem import ObjectRef, Severity
+from edgefast.reasons.word import Word
 from edgefast.resources.fields import Element
 from edgefast.resources.foreign import judge_foreign
 from edgefast.resources.kinds import KINDS, KindInfo, Object
@@ -39,8 +40,8 @@ class Found(msgspec.Struct, frozen=True, eq=False):
     severity: Severity = "error"
 
 
-def decode_object(document: ParsedDocument) -> Iterator[Found]:
-    """Yield what is in a document; nothing for an empty one."""
+def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) -> Iterator[Found]:
+    """Yield what is in a document, nothing for an empty one; `namespace` is of objects that name none."""
     value = document.value
     if value is None:
         return
@@ -50,7 +51,7 @@ def decode_object(document: ParsedDocument) -> Iterator[Found]:
         return
     items, kind = value.get("items"), value.get("kind")
     if not isinstance(items, list) or not isinstance(kind, str) or not kind.endswith("List"):
-        yield _decode_one(value, (), tuple(repeated_fields(document)))
+        yield _decode_one(value, (), tuple(repeated_fields(document)), namespace)
         return
     repeated: dict[Path, list[Violation]] = {}
     for one in repeated_fields(document):
@@ -72,7 +73,7 @@ def decode_object(document: ParsedDocument) -> Iterator[Found]:
                     "kind": str(kind).removesuffix("List"),
                     "apiVersion": value.get("apiVersion"),
                 }
-            yield _decode_one(item, prefix, tuple(repeated.get(prefix, ())))
+            yield _decode_one(item, prefix, tuple(repeated.get(prefix, ())), namespace)
 
 
 def repeated_fields(document: ParsedDocument) -> list[Violation]:
@@ -82,7 +83,9 @@ def repeated_fields(document: ParsedDocument) -> list[Violation]:
     ]
 
 
-def _decode_one(raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ...]) -> Found:
+def _decode_one(
+    raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ...], namespace: str
+) -> Found:
     api_version, kind = raw.get("apiVersion"), raw.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str) or not kind:
         return _untyped(raw, prefix, repeated)
@@ -96,7 +99,7 @@ def _decode_one(raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ..
         return Found(prefix, None, ref, (one,), severity=verdict.severity)
     metadata = raw.get("metadata")
     if info.namespaced and isinstance(metadata, dict) and not metadata.get("namespace"):
-        metadata["namespace"] = DEFAULT_NAMESPACE
+        metadata["namespace"] = namespace
     if not repeated:
         obj = _decode_fast(raw, info)
         if obj is not None:
@@ -166,5 +169,5 @@ def _ref(raw: dict[str, Any], kind: str, group: str, namespaced: bool) -> Object
     )
 
 
-def _wrong(prefix: Path, ref: ObjectRef | None, path: Path, reason: str, message: str) -> Found:
+def _wrong(prefix: Path, ref: ObjectRef | None, path: Path, reason: Word, message: str) -> Found:
     return Found(prefix, None, ref, (Violation(path, reason, message),))

@@ -136,6 +136,7 @@ class GatewayAdmin(Element, frozen=True, kw_only=True):
     """The controller's admin server."""
 
     address: Annotated[AdminAddress, Meta(description="Where it listens.")] = AdminAddress()
+    console: Annotated[bool, Meta(description="Whether it has the web page at `/console/`.")] = True
 
 
 class EdgeGateway(Element, frozen=True, kw_only=True):

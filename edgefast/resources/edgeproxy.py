@@ -127,24 +127,60 @@ class ProxyClientAddress(Element, frozen=True, kw_only=True):
     ] = None
 
 
+#: Fields of an access log line that the product chooses (docs/access-log.md).
+LogField = Literal[
+    "time", "client", "peer", "method", "host", "path", "status", "flags", "route", "rule",
+    "limit", "limit_window", "limit_remaining", "backend", "endpoint", "request_id",
+    "bytes_received", "bytes_sent", "duration_ms", "upstream_ms", "tries", "user_agent", "reason",
+]  # fmt: skip
+
+
+class ProxyLogFilter(Element, frozen=True, kw_only=True):
+    """Which requests are logged: those that meet one of the bounds given."""
+
+    min_status: Annotated[
+        Annotated[int, Meta(ge=100, le=599)] | None,
+        Meta(description="Logs requests with this status or a higher one."),
+    ] = None
+    min_duration: Annotated[
+        Duration | None, Meta(description="Logs requests that took this long or longer.")
+    ] = None
+
+
 class ProxyAccessLog(Element, frozen=True, kw_only=True):
     """One line per request on standard output."""
 
-    format: Annotated[Literal["json", "text"] | None, Meta(description="Shape of a line.")] = None
+    format: Annotated[
+        Literal["json", "text"] | None,
+        Meta(description="Shape of a line. Absent: text with a template, else json."),
+    ] = None
     fields: Annotated[
-        Annotated[tuple[str, ...], Meta(max_length=64, extra=AS_SET)] | None,
+        Annotated[tuple[LogField, ...], Meta(min_length=1, max_length=64, extra=AS_SET)] | None,
         Meta(description="Fields of a json line, in order. Absent: all."),
+    ] = None
+    json: Annotated[
+        Annotated[
+            dict[str, Annotated[str, Meta(max_length=1024)]], Meta(min_length=1, max_length=64)
+        ]
+        | None,
+        Meta(
+            description="A json line of your own: names of its members, and a template for each, "
+            'such as "%RESPONSE_CODE%".'
+        ),
     ] = None
     template: Annotated[
         Annotated[str, Meta(min_length=1, max_length=4096)] | None,
-        Meta(description="A text line; `%{field}` is replaced by the field's value."),
+        Meta(
+            description="A text line; operators such as %REQ(:METHOD)% are replaced by what they "
+            "name, %% is a percent sign."
+        ),
     ] = None
     filter: Annotated[
-        Annotated[str, Meta(min_length=1, max_length=1024)] | None,
-        Meta(description="Condition that a request must meet to be logged."),
+        ProxyLogFilter | None, Meta(description="Which requests are logged. Absent: all.")
     ] = None
     sampling: Annotated[
-        Percent | None, Meta(description="Percentage of the requests that are logged.")
+        Percent | None,
+        Meta(description="Percentage of the requests that are logged, of those that pass."),
     ] = None
     off: Annotated[
         bool | None,

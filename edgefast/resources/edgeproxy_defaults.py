@@ -29,6 +29,9 @@ from edgefast.resources.fields import Element
 
 _Part = TypeVar("_Part", bound=Element)
 
+#: What says how a line of the access log looks.
+_OF_LINES = frozenset({"format", "fields", "json", "template"})
+
 DEFAULT_SPEC = EdgeProxySpec(
     merge_gateways=False,
     deployment=FleetDeployment(kind="Deployment"),
@@ -51,7 +54,7 @@ DEFAULT_SPEC = EdgeProxySpec(
         underscores="RejectRequest",
     ),
     client_address=ProxyClientAddress(trusted_hops=0, trusted_cidrs=(), proxy_protocol="off"),
-    access_log=ProxyAccessLog(format="json", sampling=100, off=False),
+    access_log=ProxyAccessLog(sampling=100, off=False),
     rate_limit=ProxyRateLimit(headers=False, retry_after=False),
 )
 
@@ -59,7 +62,8 @@ DEFAULT_SPEC = EdgeProxySpec(
 def merge_proxy_specs(*specs: EdgeProxySpec | None) -> EdgeProxySpec:
     """Lay specs over the defaults, later ones winning field by field.
 
-    A list or a map is one field, and so is `pdb`: its two bounds exclude each other.
+    A list or a map is one field, and so is what excludes each other: the two bounds of `pdb`, and
+    what says how a line of the access log looks.
     """
     merged = DEFAULT_SPEC
     for spec in specs:
@@ -78,4 +82,6 @@ def _overlay(below: _Part, above: _Part) -> _Part:
         if isinstance(value, Element) and type(value) is type(old) is not FleetPDB:
             value = _overlay(old, value)
         changes[name] = value
+    if isinstance(above, ProxyAccessLog) and not _OF_LINES.isdisjoint(changes):
+        changes = {**dict.fromkeys(_OF_LINES), **changes}
     return msgspec.structs.replace(below, **changes) if changes else below

@@ -9,15 +9,17 @@ Must never: guess what a foreign object means.
 from __future__ import annotations
 
 import difflib
+from typing import Final
 
 import msgspec
 
 from edgefast.problem import Severity, did_you_mean
+from edgefast.reasons.word import Word
 from edgefast.resources.kinds import EDGE_GROUP, KINDS
 from edgefast.resources.reference import GATEWAY_GROUP
 
 #: The reason given to objects that are well known and none of our business.
-IGNORED = "Ignored"
+IGNORED: Final = "Ignored"
 
 _CORE = frozenset(
     {
@@ -45,7 +47,7 @@ class Verdict(msgspec.Struct, frozen=True):
     """What to report about `field` of a foreign object."""
 
     field: str
-    reason: str
+    reason: Word
     message: str
     hint: str
     severity: Severity

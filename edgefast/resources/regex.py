@@ -1,18 +1,29 @@
-"""Regular expressions: are they RE2, as the data plane will compile them.
+"""Regular expressions: are they RE2, and what they match, as in the data plane.
 
-In: a pattern. Out: what is wrong with it, or "". RE2 runs in linear time, has no look-around and no
-back-references (https://github.com/google/re2/wiki/Syntax); patterns match whole values.
+In: a pattern. Out: what is wrong with it, or "" (`check_regex`); compiled, with the options of core/tables.pyx. RE2 runs in
+linear time, has no look-around and no back-references (https://github.com/google/re2/wiki/Syntax); patterns match whole values.
 Must never: use Python's `re`, which accepts more and can take exponential time.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Protocol
 
 import re2  # type: ignore[import-untyped]  # the package ships no types
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False  # the error is returned; the library would also write to stderr
+_BYTES = re2.Options()
+_BYTES.log_errors = False
+_BYTES.encoding = re2.Options.Encoding.LATIN1
+
+
+class Regex(Protocol):
+    """A compiled pattern."""
+
+    def fullmatch(self, text: str | bytes, /) -> object | None:
+        """Return something when it matches the whole text."""
 
 
 @lru_cache(maxsize=4096)
@@ -24,3 +35,17 @@ def check_regex(pattern: str) -> str:
         said = error.args[0]
         return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
     return ""
+
+
+@lru_cache(maxsize=4096)
+def compile_regex(pattern: str | bytes) -> Regex:
+    """Compile a pattern that `check_regex` takes, for text in UTF-8: paths, and values of matches."""
+    compiled: Regex = re2.compile(pattern, _OPTIONS)
+    return compiled
+
+
+@lru_cache(maxsize=1024)
+def compile_bytes_regex(pattern: str) -> Regex:
+    """The same for values of any bytes: what rate limits look at need not be UTF-8."""
+    compiled: Regex = re2.compile(pattern.encode(), _BYTES)
+    return compiled

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from edgefast.reasons.word import Word
 from edgefast.resources.fields import Element
 from edgefast.resources.loaded import Path
 
@@ -27,7 +28,7 @@ class Violation(msgspec.Struct, frozen=True):
     """
 
     path: Path
-    reason: str
+    reason: Word
     message: str
     hint: str = ""
     severity: Literal["", "warning"] = ""

@@ -192,16 +192,24 @@ def check_trusted(one: ProxyClientAddress) -> Iterable[Violation]:
     "format",
     "template",
     "fields",
-    cel="!has(self.format) || (self.format == 'json' ? !has(self.template) : !has(self.fields))",
-    message="template belongs to format text, fields to format json",
+    "json",
+    cel="[has(self.template), has(self.json), has(self.fields)].filter(given, given).size() <= 1 && "
+    "(!has(self.format) || (self.format == 'json' ? !has(self.template) : "
+    "has(self.template) && !has(self.json) && !has(self.fields)))",
+    message="format text needs template; fields or json belong to format json",
 )
 def check_access_log(one: ProxyAccessLog) -> Iterable[Violation]:
-    """Each format has its own way to say what is in a line."""
-    if one.format == "json" and one.template is not None:
-        return (Violation(("template",), "Forbidden", "with format json"),)
-    if one.format == "text" and one.fields is not None:
-        return (Violation(("fields",), "Forbidden", "with format text"),)
-    return ()
+    """Each format has its own way to say what is in a line, and one way is enough."""
+    if one.format == "text" and one.template is None:
+        yield Violation(("template",), "Required", "with format text")
+    ways = [name for name in ("template", "json", "fields") if getattr(one, name) is not None]
+    allowed = {"json": ("json", "fields"), "text": ("template",)}.get(one.format or "", ways)
+    for name in ways:
+        if name not in allowed:
+            yield Violation((name,), "Forbidden", f"with format {one.format}")
+    said = [name for name in ways if name in allowed]
+    for name in said[1:]:
+        yield Violation((name,), "Forbidden", f"together with {said[0]}")
 
 
 @BOOK.on(

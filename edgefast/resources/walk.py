@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from edgefast.problem import did_you_mean, supported_text
+from edgefast.reasons.word import Word
 from edgefast.resources.fields import Element
 from edgefast.resources.httproute import HTTPBackendRef
 from edgefast.resources.limits import MAX_SHOWN_VALUE
@@ -64,7 +65,7 @@ class Walk:
         built = self._value(shape_of(struct), raw, ())
         return None if isinstance(built, _Broken) or self.violations else built
 
-    def _report(self, path: Path, reason: str, message: str, hint: str = "") -> Any:
+    def _report(self, path: Path, reason: Word, message: str, hint: str = "") -> Any:
         self.violations.append(Violation(path, reason, message, hint))
         return _BAD
 

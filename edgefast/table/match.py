@@ -11,19 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
-import re2  # type: ignore[import-untyped]  # the package ships no types
 
 from edgefast import ir
 from edgefast._csrc import ffi, lib
+from edgefast.resources.regex import compile_regex
 from edgefast.table.blob import Blob, decode_blob, open_blob
 from edgefast.table.shards import Key, Resource, Shards
 
 _SCRATCH = (
     256 * 1024
 )  # a value that a regex is matched against is no longer than a head: EF_MAX_HEAD
-
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -78,7 +75,6 @@ class Matcher:
     def __init__(self, resources: Mapping[Key, Resource]) -> None:
         self._resources = resources
         self._hosts: dict[str, _Host | None] = {}
-        self._patterns: dict[bytes, Any] = {}
         self._scratch = ffi.new("uint8_t[]", _SCRATCH)
 
     def match(self, listener: str, host: str, request: Request) -> Hit | None:
@@ -123,18 +119,12 @@ class Matcher:
                 call.request, pred.name, pred.name_len, self._scratch, _SCRATCH, value, length
             )
             pattern = bytes(ffi.buffer(pred.pattern, pred.pattern_len))
-            if found != 1 or not self._full_match(pattern, bytes(ffi.buffer(value[0], length[0]))):
+            if found != 1 or not _full_match(pattern, bytes(ffi.buffer(value[0], length[0]))):
                 return False
         if not hit.regex_path:
             return True
         text = lib.ef_blob_regex(hit.blob, hit.candidate, length)
-        return self._full_match(bytes(ffi.buffer(text, length[0])), call.path)
-
-    def _full_match(self, pattern: bytes, text: bytes) -> bool:
-        compiled = self._patterns.get(pattern)
-        if compiled is None:
-            compiled = self._patterns[pattern] = re2.compile(pattern, _OPTIONS)
-        return compiled.fullmatch(text) is not None
+        return _full_match(bytes(ffi.buffer(text, length[0])), call.path)
 
 
 class _Host:
@@ -166,6 +156,10 @@ class _Host:
         if address not in self._decoded:
             self._decoded[address] = decode_blob(self._data[address])
         return self._decoded[address]
+
+
+def _full_match(pattern: bytes, text: bytes) -> bool:
+    return compile_regex(pattern).fullmatch(text) is not None
 
 
 def _address(pointer: Any) -> int:

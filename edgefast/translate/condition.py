@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from edgefast.problem import Problem
+from edgefast.reasons.word import Word
 
 #: `metav1.Condition.message` has maxLength 32768; the end says that something was cut.
 MESSAGE_LIMIT = 32_768
@@ -42,7 +43,7 @@ def holds(type: str, reason: str, message: str, generation: int) -> Condition:  
     )
 
 
-def fails(type: str, reason: str, message: str, generation: int) -> Condition:  # noqa: A002
+def fails(type: str, reason: Word, message: str, generation: int) -> Condition:  # noqa: A002
     """Return the condition as False."""
     return Condition(
         type=type,

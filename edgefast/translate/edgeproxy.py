@@ -1,7 +1,7 @@
 """EdgeProxy: the settings of a fleet and its ports.
 
 In: the EdgeProxy of a GatewayClass and that of a Gateway, the latter winning field by field. Out:
-ir.HttpSettings and ir.AccessLog. What the data plane does not do yet is refused by name, and
+ir.HttpSettings (accesslog.py has the log). What the data plane does not do yet is refused by name, and
 ceilings of the compiled core are kept, with a problem each.
 Source: spec section 2 (EdgeProxy); defaults in `resources/edgeproxy_defaults.py`.
 Must never: ignore a field silently.
@@ -23,6 +23,7 @@ from edgefast.resources.edgeproxy import (
 )
 from edgefast.resources.kinds import EDGE_GROUP, ref_of
 from edgefast.resources.size import parse_size
+from edgefast.translate.accesslog import check_access_log
 from edgefast.translate.report import Report
 
 #: EF_MAX_HEAD in csrc/limits.h, the size of a buffer.
@@ -65,17 +66,7 @@ def check_edge_proxy(proxy: EdgeProxy, *, of_gateway: bool, standalone: bool) ->
     if spec.tracing is not None:
         report.refuse("spec.tracing", "NotSupported", f"tracing {_LATER}")
     if spec.access_log is not None:
-        log = spec.access_log
-        if log.format == "text":
-            report.refuse("spec.accessLog.format", "NotSupported", f"text {_LATER}, json is")
-        if log.template is not None:
-            report.refuse("spec.accessLog.template", "NotSupported", f"template {_LATER}")
-        if log.filter is not None:
-            report.refuse("spec.accessLog.filter", "NotSupported", f"filter {_LATER}")
-        if log.fields:
-            report.refuse(
-                "spec.accessLog.fields", "NotSupported", f"fields {_LATER}, all are logged"
-            )
+        check_access_log(spec.access_log, report)
     for field in _OF_FLEETS:
         if standalone and getattr(spec, field) is not None:
             said = "is of a fleet, which only a controller makes; `edgefast run` has flags instead"
@@ -145,16 +136,6 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
         ),
         rate_limit_headers=bool(limits.headers),
         retry_after=bool(limits.retry_after),
-    )
-
-
-def translate_access_log(spec: EdgeProxySpec) -> ir.AccessLog:
-    """Translate the access log of a merged spec; what `check_edge_proxy` refuses is left out."""
-    log = spec.access_log
-    assert log is not None
-    return ir.AccessLog(
-        off=bool(log.off),
-        sampling=(100 if log.sampling is None else log.sampling) / 100,
     )
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.problem import did_you_mean, supported_text
+from edgefast.reasons.word import Word
 from edgefast.resources.httproutefilter import HTTPRequestMirrorFilter, HTTPRouteFilter
 from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.resources.ratelimitfilter import RateLimitFilter
@@ -164,6 +165,7 @@ def _resolve_extension(
     named, where = f"RateLimitFilter {place.namespace}/{ref.name}", f"{path}.name"
     limits = reader.rate_limit_filter(place.namespace, ref.name)
     why = reader.why_no_limits()
+    reason: Word
     if limits is None:
         reason, said = "NotFound", f"{named} not found"
     elif wrong := check_rate_limit(limits).problems:

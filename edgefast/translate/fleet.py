@@ -45,6 +45,13 @@ def fleet_name(draft: GatewayDraft, settings: Settings) -> str:
     return f"{_PREFIX}{plain}-{digest_of(key)}"
 
 
+def fleet_namespace(draft: GatewayDraft, settings: Settings) -> str:
+    """Return the namespace that the fleet of a Gateway lives in, "" in standalone."""
+    if settings.standalone:
+        return ""
+    return draft.key[0] if settings.gateway_namespace_mode else settings.namespace
+
+
 def label_value(name: str) -> str:
     """Return an object's name as a label's value, which has 63 characters at most."""
     return name if len(name) <= _LABEL_LIMIT else f"{name[:_NAME_LIMIT]}-{digest_of(name)}"

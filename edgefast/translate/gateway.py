@@ -15,11 +15,11 @@ from edgefast.resources.edgeproxy_defaults import merge_proxy_specs
 from edgefast.resources.gateway import Gateway
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.snapshot import Key
+from edgefast.translate.accesslog import translate_access_log
 from edgefast.translate.address import check_addresses
 from edgefast.translate.edgeproxy import (
     check_edge_proxy,
     resolve_parameters,
-    translate_access_log,
     translate_http,
 )
 from edgefast.translate.facts import GatewayView, World

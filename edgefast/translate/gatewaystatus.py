@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from edgefast.translate.address import is_bound, parse_address
 from edgefast.translate.condition import Condition, fails, holds, judge, render_problems
+from edgefast.translate.fleet import fleet_namespace
 from edgefast.translate.gateway import GatewayDraft
 from edgefast.translate.listener import ListenerDraft
 from edgefast.translate.settings import FleetState, Settings
@@ -57,7 +58,11 @@ def judge_gateway(
 def _state_of(draft: GatewayDraft, settings: Settings) -> FleetState:
     if settings.standalone:
         return FleetState(name=draft.fleet, addresses=settings.addresses)
-    found = (one for one in settings.fleets if one.name == draft.fleet)
+    home = fleet_namespace(draft, settings)
+    # A mode that has just changed leaves fleets of this name elsewhere for a while.
+    found = (
+        one for one in settings.fleets if one.name == draft.fleet and one.namespace in ("", home)
+    )
     return next(found, FleetState(name=draft.fleet))
 
 

@@ -22,7 +22,7 @@ from edgefast.resources.edgeproxy_fleet import FleetDeployment, FleetHPA, FleetP
 from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.resources.reference import GATEWAY_GROUP
 from edgefast.translate.address import parse_address
-from edgefast.translate.fleet import label_value
+from edgefast.translate.fleet import fleet_namespace, label_value
 from edgefast.translate.gateway import GatewayDraft
 from edgefast.translate.settings import Settings
 from edgefast.translate.wishes import granted_labels
@@ -39,10 +39,9 @@ def translate_infra(drafts: Sequence[GatewayDraft], settings: Settings) -> ir.In
     hpa = None if daemons or spec.hpa is None else _hpa(spec.hpa)
     selector = _selector(first, settings)
     wished = None if merged else first.gateway.spec.infrastructure
-    own = settings.gateway_namespace_mode
     infra = ir.Infra(
         name=first.fleet,
-        namespace="" if settings.standalone else (first.key[0] if own else settings.namespace),
+        namespace=fleet_namespace(first, settings),
         selector=_pairs(selector),
         labels=_pairs({**granted_labels(wished.labels if wished else {}), **selector}),
         annotations=_pairs(wished.annotations if wished else {}),

@@ -12,6 +12,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.problem import Problem, did_you_mean, supported_text
+from edgefast.reasons.word import Word
 from edgefast.resources.gateway import Gateway
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.listener import Listener, RouteGroupKind
@@ -69,7 +70,7 @@ class ListenerDraft:
         usable = self.tls is None or self.tls.usable
         return self.accepted and usable and bool(self.kinds)
 
-    def conflict(self, reason: str, message: str) -> None:
+    def conflict(self, reason: Word, message: str) -> None:
         """Mark the listener as Conflicted."""
         self.conflicts.append(Problem(self.report.object, self.path, reason, message))
 

@@ -305,13 +305,16 @@ REASONS: dict[str, tuple[Reason, ...]] = {
     ),
 }
 
+#: Good news needs no page of its own.
+GOOD = frozenset({"Accepted", "Programmed", "ResolvedRefs", "SupportedVersion"})
+
 _HEAD = """\
 <!-- Made from edgefast/translate/reasons.py by `pytest tests/translate/test_reasons.py --update-goldens`; do not edit. -->
 # Statuses
 
 What `edgefast translate --to status` prints, and what a controller writes into the objects. A message is the text
 of the problems behind it, the same that `edgefast check` shows. A reason in *italics* is ours; the others are words of
-the Gateway API. Conditions that say that something is wrong in part (`PartiallyInvalid`, `BackendsAvailable`,
+the Gateway API; each has a [page](problems/README.md). Conditions that say that something is wrong in part (`PartiallyInvalid`, `BackendsAvailable`,
 `Conflicted`, ...) are there only when it is.
 
 In a cluster no status runs ahead of the proxies. Until they have the tables, good news is not written, and a Gateway or
@@ -333,5 +336,7 @@ def _lines() -> Iterator[str]:
         yield "|---|---|---|---|"
         for one in reasons:
             word = f"*{one.reason}*" if one.ours else one.reason
+            if one.reason not in GOOD:
+                word = f"[{word}](problems/{one.reason}.md)"
             yield f"| {one.type} | {one.status} | {word} | {one.meaning} |"
         yield ""

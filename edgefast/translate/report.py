@@ -9,9 +9,12 @@ Must never: outlive the translation of its object, or raise for a user's mistake
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from edgefast.problem import ObjectRef, Problem
+from edgefast.reasons.word import Word
 
 
 class Report:
@@ -31,20 +34,32 @@ class Report:
         self._consequences: tuple[Problem, ...] = ()
 
     def refuse(
-        self, path: str, reason: str, message: str, hint: str = "", *, condition: str = ""
+        self,
+        path: str,
+        reason: Word,
+        message: str,
+        hint: str = "",
+        *,
+        condition: Word | Literal[""] = "",
     ) -> Problem:
         """Note a value that is not served: Accepted=False, or PartiallyInvalid."""
         problem = Problem(self.object, path, reason, message, hint, condition=condition)
         return _note(self.refused, problem)
 
     def unresolve(
-        self, path: str, reason: str, message: str, hint: str = "", *, condition: str = ""
+        self,
+        path: str,
+        reason: Word,
+        message: str,
+        hint: str = "",
+        *,
+        condition: Word | Literal[""] = "",
     ) -> Problem:
         """Note a reference that leads nowhere: ResolvedRefs=False."""
         problem = Problem(self.object, path, reason, message, hint, condition=condition)
         return _note(self.unresolved, problem)
 
-    def adopt(self, problem: Problem, *, condition: str) -> Problem:
+    def adopt(self, problem: Problem, *, condition: Word) -> Problem:
         """Note that a mistake in another object, told there already, refuses this one too."""
         return _note(self.refused, msgspec.structs.replace(problem, condition=condition))
 
@@ -53,12 +68,12 @@ class Report:
         self._consequences += (problem,)
         return problem
 
-    def miss(self, path: str, reason: str, message: str) -> Problem:
+    def miss(self, path: str, reason: Word, message: str) -> Problem:
         """Note a backend without endpoints: BackendsAvailable=False."""
         problem = Problem(self.object, path, reason, message, severity="warning")
         return _note(self.unavailable, problem)
 
-    def warn(self, path: str, reason: str, message: str, hint: str = "") -> Problem:
+    def warn(self, path: str, reason: Word, message: str, hint: str = "") -> Problem:
         """Note something that works, but perhaps not as meant."""
         problem = Problem(self.object, path, reason, message, hint, severity="warning")
         return _note(self.warnings, problem)

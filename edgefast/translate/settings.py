@@ -28,6 +28,7 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
     """What a controller sees of one fleet; `version` and `behind` only where acknowledgements are told."""
 
     name: str
+    namespace: str = ""  # that it lives in; "" is not told
     addresses: tuple[str, ...] = ()  # of its Service: IP addresses or host names
     replicas: int = 0  # proxies wanted
     ready: tuple[str, ...] = ()  # names of the pods that take traffic, sorted

@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
-from typing import Any
-
-import re2  # type: ignore[import-untyped]  # the package ships no types
 
 from edgefast import ir
+from edgefast.resources.regex import compile_regex
 from edgefast.resources.snapshot import Key
 from edgefast.translate.literal import literal_prefix
 from edgefast.translate.precedence import Age, MatchOrder
@@ -32,9 +30,6 @@ _Name = tuple[bool, str]  # is it a query parameter, its name
 _Shape = tuple[tuple[_Name, str | None], ...]  # what predicates look at, and the pattern of a regex
 _Values = tuple[str, ...]
 _NONE: dict[_Shape, dict[_Values, dict[str, HostEntry]]] = {}
-
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
 
 
 def find_shadows(entries: Iterable[HostEntry]) -> list[tuple[HostEntry, HostEntry]]:
@@ -240,10 +235,5 @@ def _unescape(body: str) -> str | None:
     return "".join(literal)
 
 
-@lru_cache(maxsize=4096)
-def _compile(pattern: str) -> Any:
-    return re2.compile(pattern, _OPTIONS)
-
-
 def _full_match(pattern: str, text: str) -> bool:
-    return _compile(pattern).fullmatch(text) is not None
+    return compile_regex(pattern).fullmatch(text) is not None

@@ -7,7 +7,7 @@ Must never: hold a time, or the entries of other controllers (the writer keeps t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 

@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from edgefast import ir
+from edgefast.reasons.word import Word
 from edgefast.resources.gateway import FrontendTLSValidation, Gateway
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.listener import Listener, ListenerTLSConfig
@@ -82,7 +83,7 @@ def translate_tls(
 
 def resolve_certificate(
     owner: Gateway | ListenerSet, ref: SecretObjectReference, world: World, keyring: Keyring
-) -> Certified | tuple[str, str]:
+) -> Certified | tuple[Word | Literal[""], str]:
     """Return the certificate that a Gateway or a ListenerSet refers to, or (reason, message).
 
     The reason is RefNotPermitted, or "" for whatever the place of the reference calls invalid.
@@ -107,7 +108,7 @@ def _translate_certificates(
     report: Report,
 ) -> tuple[Certified, ...]:
     certificates: dict[str, Certified] = {}
-    wrong: list[tuple[str, str, str]] = []
+    wrong: list[tuple[str, Word, str]] = []
     for at, ref in enumerate(tls.certificate_refs):
         where = f"{path}.tls.certificateRefs[{at}]"
         found = resolve_certificate(owner, ref, world, keyring)

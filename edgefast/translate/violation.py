@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from edgefast.reasons.word import Word
 from edgefast.resources.loaded import render_path
 from edgefast.resources.rule import Violation
 from edgefast.translate.report import Report
 
 
 def refuse_violations(
-    found: Iterable[Violation], report: Report, path: str, condition: str = "UnsupportedValue"
+    found: Iterable[Violation], report: Report, path: str, condition: Word = "UnsupportedValue"
 ) -> bool:
     """Refuse what is at `path` for each violation below it; tell whether there was one."""
     before = len(report.refused)

@@ -8,13 +8,11 @@ Must never: count.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
-import re2  # type: ignore[import-untyped]  # the package ships no types
-
 from edgefast import ir
+from edgefast.resources.regex import compile_bytes_regex
 from edgefast.table.match import Call
 from edgefast.why.client import Client, read_address
 from edgefast.why.explanation import LimitPart
@@ -22,10 +20,6 @@ from edgefast.why.trial import cut
 
 #: As the list of counters calls the client's address.
 _SOURCE = "sourceCIDR"
-
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
-_OPTIONS.encoding = re2.Options.Encoding.LATIN1  # bytes: not all values are UTF-8
 
 
 def judge_limits(
@@ -70,7 +64,7 @@ def _why_not(limit: ir.RateLimit, call: Call, client: Client, values: dict[str, 
             return f"header {one.name} is not there"
         shown = cut(value.decode("utf-8", "replace"))
         if one.regex:
-            if _compile(one.value).fullmatch(value) is None:
+            if compile_bytes_regex(one.value).fullmatch(value) is None:
                 return f"header {one.name}: {shown} does not match {cut(one.value)}"
         elif value != one.value.encode():
             return f"header {one.name}: {shown} != {cut(one.value)}"
@@ -112,8 +106,3 @@ def _is_row(
         and not row["cut"]
         and row["values"] == values
     )
-
-
-@lru_cache(maxsize=1024)
-def _compile(pattern: str) -> Any:
-    return re2.compile(pattern.encode(), _OPTIONS)

@@ -29,7 +29,7 @@ def read_dump(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Serve
         virtual_hosts=_read_hosts(dump["virtual_hosts"]),
         clusters=_convert(dump["clusters"], tuple[ir.Cluster, ...]),
     )
-    return Served(fleet, live=_read_live(dump, limits), version=dump["table"]["version"])
+    return Served(fleet, live=read_live(dump, limits), version=dump["table"]["version"])
 
 
 def _convert(value: Any, type_: Any) -> Any:
@@ -59,7 +59,8 @@ def _read_hosts(told: list[Mapping[str, Any]]) -> tuple[ir.VirtualHost, ...]:
     return tuple(hosts)
 
 
-def _read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
+def read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
+    """Return what the workers of a dump say of endpoints and limits."""
     engines = [one["engine"] for one in dump["workers"] if one.get("engine")]
     seen: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
     for engine in engines:

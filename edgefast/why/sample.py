@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from edgefast.why.trial import compile_pattern
+from edgefast.resources.regex import compile_regex
 
 _CLASSES = {"d": "0", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a"}
 _NAMED = {
@@ -40,7 +40,7 @@ def sample_pattern(pattern: str) -> str | None:
     except (_Unknown, IndexError, RecursionError):
         pass
     candidates += ["/", "/a", "a", "0", "1", ""]
-    compiled = compile_pattern(pattern)
+    compiled = compile_regex(pattern)
     return next((one for one in candidates if compiled.fullmatch(one) is not None), None)
 
 
@@ -143,7 +143,7 @@ class _Reader:
         self._next()
         if not negated:
             return chosen
-        whole = compile_pattern("[" + self._pattern[start : self.at])
+        whole = compile_regex("[" + self._pattern[start : self.at])
         for char in _PLAIN:
             if whole.fullmatch(char) is not None:
                 return char

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from edgefast import ir
 from edgefast.translate.hostname import narrower
-from edgefast.why.changes import Change
+from edgefast.why.changes import Change, Kind
 from edgefast.why.pair import ROOT, Pair, make_ask, make_example, make_host
 from edgefast.why.served import Served, render_endpoint
 
@@ -38,27 +38,24 @@ def _addresses(one: ir.Cluster) -> set[str]:
 
 def compare_hosts(pair: Pair) -> Iterator[Change]:
     """Give listeners and hostnames that appear, vanish or change."""
-    for kind, ours, theirs, word in (
-        ("listener_removed", pair.old, pair.new, "is gone"),
-        ("listener_added", pair.new, pair.old, "is new"),
-    ):
+    moves: tuple[tuple[Kind, Kind, Served, Served, str], ...] = (
+        ("listener_removed", "host_removed", pair.old, pair.new, "is gone"),
+        ("listener_added", "host_added", pair.new, pair.old, "is new"),
+    )
+    for kind, _, ours, theirs, word in moves:
         known = {one.name for one in theirs.fleet.listeners}
         for one in ours.fleet.listeners:
             if one.name not in known:
                 host = "any host" if one.hostname == "*" else one.hostname
                 said = f"listener {one.name} (port {one.port}, {one.protocol}, {host}) {word}"
                 ask = make_ask(pair, one.port, make_host(one.hostname, ()), ROOT)
-                yield Change(kind=kind, text=said, example=make_example(ask))  # type: ignore[arg-type]
+                yield Change(kind=kind, text=said, example=make_example(ask))
     yield from _compare_listeners(pair)
-    names = [_hostnames(side) for side in pair.sides()]
-    for kind, ours_, theirs_, word in (
-        ("host_removed", names[0], names[1], "is gone"),
-        ("host_added", names[1], names[0], "is new"),
-    ):
-        for port, name in sorted(ours_ - theirs_):
+    for _, kind, ours, theirs, word in moves:
+        for port, name in sorted(_hostnames(ours) - _hostnames(theirs)):
             said = f"{'any host' if name == '*' else f'host {name}'} on port {port} {word}"
             ask = make_ask(pair, port, make_host(name, ()), ROOT)
-            yield Change(kind=kind, text=said, example=make_example(ask))  # type: ignore[arg-type]
+            yield Change(kind=kind, text=said, example=make_example(ask))
 
 
 def _compare_listeners(pair: Pair) -> Iterator[Change]:

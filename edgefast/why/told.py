@@ -22,8 +22,15 @@ from edgefast.why.changes import Change, Kind
 from edgefast.why.pair import make_example, make_host
 from edgefast.why.witness import Witness, make_witnesses
 
-_SHADOWS = ("Shadowed",)
-_CONFLICTS = ("HostnameConflict", "ProtocolConflict", "RouteRulesOverlap", "PortUnavailable")
+#: Reasons of problems, and the kinds of change when such a problem goes and comes.
+_PROBLEMS: tuple[tuple[tuple[str, ...], Kind, Kind], ...] = (
+    (("Shadowed",), "unshadowed", "shadowed"),
+    (
+        ("HostnameConflict", "ProtocolConflict", "RouteRulesOverlap", "PortUnavailable"),
+        "conflict_gone",
+        "conflict",
+    ),
+)
 #: Conditions that other kinds of change tell.
 _TOLD = ("RouteRulesOverlap", "RouteRulesShadowed", "Conflicted")
 #: Of a new object only what is wrong with it is news.
@@ -34,13 +41,10 @@ _Told = dict[tuple[str, str, str], Condition]  # object, parent or listener, typ
 
 def compare_told(old: Translation, new: Translation) -> Iterator[Change]:
     """Give what problems and statuses say otherwise."""
-    for reasons, gone, come in (
-        (_SHADOWS, "unshadowed", "shadowed"),
-        (_CONFLICTS, "conflict_gone", "conflict"),
-    ):
+    for reasons, gone, come in _PROBLEMS:
         before, after = _problems(old, reasons), _problems(new, reasons)
-        yield from _news(come, new, after, before)  # type: ignore[arg-type]
-        yield from _news(gone, old, before, after)  # type: ignore[arg-type]
+        yield from _news(come, new, after, before)
+        yield from _news(gone, old, before, after)
     yield from _compare_conditions(_conditions(old), _conditions(new))
 
 

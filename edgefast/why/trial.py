@@ -7,19 +7,16 @@ the same RE2. Must never: choose a winner; the matcher does, and a test holds bo
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
-import re2  # type: ignore[import-untyped]  # the package ships no types
 
 from edgefast import ir
+from edgefast.resources.regex import compile_regex
 from edgefast.table.match import Call
 
 Test = Literal["path", "method", "header", "query"]
 
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
 _EMPTY = '""'
 _SHOWN = 60  # characters of a value in a reason
 
@@ -57,7 +54,7 @@ def _try_path(match: ir.Match, path: bytes) -> str:
     if match.kind == "prefix":
         holds = path.startswith(want + b"/") or path == want
         return "" if holds else f"path {shown} is not under {cut(match.path) or '/'}"
-    holds = compile_pattern(match.path).fullmatch(path) is not None
+    holds = compile_regex(match.path).fullmatch(path) is not None
     return "" if holds else f"path {shown} does not match {cut(match.path)}"
 
 
@@ -66,7 +63,7 @@ def _try_value(what: str, want: ir.ValueMatch, value: bytes | None) -> str:
         return f"{what} {want.name} is not there"
     shown = cut(value.decode("utf-8", "replace")) or _EMPTY
     if want.regex:
-        if compile_pattern(want.value).fullmatch(value) is not None:
+        if compile_regex(want.value).fullmatch(value) is not None:
             return ""
         return f"{what} {want.name}: {shown} does not match {cut(want.value)}"
     holds = value == want.value.encode()
@@ -84,12 +81,6 @@ def describe_match(match: ir.Match) -> str:
             for one in predicates
         ]
     return ", ".join(parts)
-
-
-@lru_cache(maxsize=4096)
-def compile_pattern(pattern: str) -> Any:
-    """Compile an expression as the matcher does."""
-    return re2.compile(pattern, _OPTIONS)
 
 
 def cut(text: str) -> str:

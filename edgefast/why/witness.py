@@ -15,8 +15,8 @@ from urllib.parse import quote
 import msgspec
 
 from edgefast import ir
+from edgefast.resources.regex import compile_regex
 from edgefast.why.sample import sample_pattern
-from edgefast.why.trial import compile_pattern
 
 _PAIRS = 12  # matches on one path that are combined with each other
 _BELOW = "any"  # a segment that no table has
@@ -65,7 +65,7 @@ def vary_witness(match: ir.Match) -> Iterator[Witness]:
     else:
         paths = _paths(match)
         begin = paths[0] if paths else ""
-        compiled = compile_pattern(match.path)
+        compiled = compile_regex(match.path)
         paths += [
             one for rest in _VALUES if compiled.fullmatch(one := f"{begin}{rest}") is not None
         ]
@@ -80,7 +80,7 @@ def vary_witness(match: ir.Match) -> Iterator[Witness]:
 def _samples(one: ir.ValueMatch) -> list[str]:
     if not one.regex:
         return [one.value]
-    compiled = compile_pattern(one.value)
+    compiled = compile_regex(one.value)
     first = sample_pattern(one.value)
     others = [value for value in _VALUES if compiled.fullmatch(value) is not None]
     return list(dict.fromkeys([*([first] if first is not None else []), *others]))[:3]

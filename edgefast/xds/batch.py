@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from edgefast.table.shards import TYPES, Key, Resource, Shards, digest_resource, make_resource
-from edgefast.xds.limits import TABLE_BYTES, TABLE_RESOURCES
+from edgefast.xds.limits import HELD_LIMIT, TABLE_BYTES, TABLE_RESOURCES
 from edgefast.xds.messages import ProtocolError, Request, Response
 from edgefast.xds.refusals import COMMIT, Refused
 
@@ -38,10 +38,12 @@ class Mirror:
         return render_version(self.digest)
 
     def held(self, without: Iterable[Key]) -> dict[Key, str]:
-        """List versions by key, but for those that are not in force."""
+        """List versions by key, but for those that are not in force; none when they are too much to say (HELD_LIMIT)."""
         refused = set(without)
         resources = self.shards.resources
-        return {key: one.version for key, one in resources.items() if key not in refused}
+        held = {key: one.version for key, one in resources.items() if key not in refused}
+        said = sum(len(name) + len(version) for (_, name), version in held.items())
+        return held if said <= HELD_LIMIT else {}
 
 
 class Batch:

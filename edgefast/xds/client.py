@@ -17,8 +17,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
-import grpc  # type: ignore[import-untyped]
-import grpc.aio  # type: ignore[import-untyped]
+import grpc
+import grpc.aio
 
 from edgefast.table import Shards
 from edgefast.xds.batch import Batch, DigestMismatch, Mirror, answer_commit
@@ -64,6 +64,8 @@ _TELL_OTHER = 5.0
 _SERVICE_CONFIG = json.dumps(
     {"loadBalancingConfig": [{"pick_first": {"shuffleAddressList": True}}]}
 )
+
+_Call = grpc.aio.StreamStreamCall[bytes, bytes]
 
 
 class _StreamEnded(Exception):
@@ -149,7 +151,7 @@ class XdsClient:
         async with grpc.aio.secure_channel(
             self._target, _channel_credentials(credentials), self._options()
         ) as channel:
-            call = channel.stream_stream(METHOD)(metadata=metadata)
+            call: _Call = channel.stream_stream(METHOD)(metadata=metadata)
             try:
                 async with asyncio.timeout(_CONNECT_DEADLINE):
                     await call.wait_for_connection()
@@ -181,13 +183,13 @@ class XdsClient:
             *named,
         ]
 
-    async def _open(self, call: Any) -> None:
+    async def _open(self, call: _Call) -> None:
         refused = [(one.type, one.name) for one in self._refused]
         version = self._mirror.version if not refused and self._mirror.shards.resources else ""
         for part in encode_opening(self._node, self._mirror.held(refused), version):
             await self._write(call, part)
 
-    async def _listen(self, call: Any) -> None:
+    async def _listen(self, call: _Call) -> None:
         """Take in batch after batch; ends by raising."""
         while True:
             batch = Batch(self._mirror)
@@ -200,10 +202,10 @@ class XdsClient:
                 await self._refuse_all(call, response)
             await self._take(call, batch, response.nonce)
 
-    async def _read(self, call: Any, batch: Batch) -> Response:
+    async def _read(self, call: _Call, batch: Batch) -> Response:
         async with asyncio.timeout(_BATCH_DEADLINE if batch else None):
             data = await call.read()
-        if data is grpc.aio.EOF:
+        if not isinstance(data, bytes):  # EOF
             code, details = await call.code(), await call.details()
             raise _StreamEnded(_describe(code, details))
         if not self.facts.connected:
@@ -211,7 +213,7 @@ class XdsClient:
             log.info("tables come from %s", self._target)
         return decode_response(data)
 
-    async def _take(self, call: Any, batch: Batch, nonce: str) -> None:
+    async def _take(self, call: _Call, batch: Batch, nonce: str) -> None:
         """Bring the table in, then answer."""
         refused = tuple(await self._on_table(self._mirror.shards))
         self.facts.commits += 1
@@ -225,7 +227,7 @@ class XdsClient:
         self._commit_nonce = nonce
         await self._answer(call, answer_commit(nonce, self._refused))
 
-    async def _refuse_all(self, call: Any, response: Response) -> None:
+    async def _refuse_all(self, call: _Call, response: Response) -> None:
         """The digest is another one: say so, and begin again with nothing held."""
         self.facts.mismatches += 1
         self._mirror = Mirror()
@@ -240,7 +242,7 @@ class XdsClient:
             f"the table's digest is not {response.version}: all of it is asked for again"
         )
 
-    async def _restate(self, call: Any) -> None:
+    async def _restate(self, call: _Call) -> None:
         """Answer the last commit again whenever something else is in force."""
         while True:
             await self._news.wait()
@@ -249,12 +251,12 @@ class XdsClient:
                 await self._answer(call, answer_commit(nonce, self._refused))
             await asyncio.sleep(_RESTATE_EVERY)
 
-    async def _answer(self, call: Any, answer: Request) -> None:
+    async def _answer(self, call: _Call, answer: Request) -> None:
         if answer.refused:
             self.facts.nacks += 1
         await self._write(call, encode_request(answer))
 
-    async def _write(self, call: Any, data: bytes) -> None:
+    async def _write(self, call: _Call, data: bytes) -> None:
         # gRPC takes one message at a time.
         async with asyncio.timeout(_WRITE_DEADLINE), self._writing:
             try:
@@ -263,7 +265,7 @@ class XdsClient:
                 raise _StreamEnded(_describe(await call.code(), await call.details())) from None
 
 
-async def _until_let_in(call: Any) -> None:
+async def _until_let_in(call: _Call) -> None:
     """Wait for the server's first word, so that a refusal is read and not written over."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_WELCOME_DEADLINE):
@@ -274,7 +276,7 @@ async def _until_let_in(call: Any) -> None:
             raise _StreamEnded(_describe(await call.code(), await call.details()))
 
 
-def _channel_credentials(credentials: Credentials) -> Any:
+def _channel_credentials(credentials: Credentials) -> grpc.ChannelCredentials:
     return grpc.ssl_channel_credentials(
         root_certificates=credentials.ca,
         private_key=credentials.key or None,
@@ -302,7 +304,7 @@ def _explain(error: Exception) -> str:
     return f"an error of this program ({type(error).__name__})"
 
 
-def _describe(code: Any, details: str | None) -> str:
+def _describe(code: grpc.StatusCode, details: str | None) -> str:
     if code is grpc.StatusCode.OK:
         return "the server ended it"
     return f"{code.name}: {details}" if details else str(code.name)

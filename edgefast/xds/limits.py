@@ -6,6 +6,7 @@ In: nothing. Out: constants; bytes, seconds or counts as each one says. Must nev
 from __future__ import annotations
 
 __all__ = [
+    "HELD_LIMIT",
     "IDENTITY_LIMIT",
     "KEEPALIVE_MINIMUM",
     "KEEPALIVE_TIME",
@@ -29,6 +30,9 @@ MESSAGE_LIMIT = 4 * MIB
 TABLE_BYTES = 256 * MIB
 #: Resources of one table, and names that either end lists in one exchange.
 TABLE_RESOURCES = 250_000
+#: Characters of all names and versions that an opening lists: 250,000 of a hundred and more each. The server keeps them
+#: until the opening is over; a proxy that holds more says nothing of it, and gets all of the table.
+HELD_LIMIT = 32 * MIB
 #: Bytes of a name, version, nonce or node id; Kubernetes names add up to less.
 TEXT_LIMIT = 4096
 #: Bytes of a node's id: a pod's name has at most 253.

@@ -48,8 +48,15 @@ from google.protobuf.message import DecodeError
 from google.rpc import status_pb2  # type: ignore[import-untyped]
 
 from edgefast.table.shards import TYPES, Resource
-from edgefast.xds.limits import IDENTITY_LIMIT, MESSAGE_FILL, TEXT_LIMIT
-from edgefast.xds.refusals import COMMIT, TABLE, Refused, decode_refusals, encode_refusals
+from edgefast.xds.limits import IDENTITY_LIMIT, MESSAGE_FILL, REASON_LIMIT, TEXT_LIMIT
+from edgefast.xds.refusals import (
+    COMMIT,
+    TABLE,
+    Refused,
+    decode_refusals,
+    encode_refusals,
+    find_whole,
+)
 
 __all__ = [
     "COMMIT",
@@ -124,10 +131,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def whole(self) -> str:
         """Why the table as a whole is not in force; "" when it is, resources in `refused` aside."""
-        for one in self.refused:
-            if one.type == COMMIT and one.name == TABLE:
-                return one.reason
-        return ""
+        return find_whole(self.refused)
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,7 +256,8 @@ def decode_request(data: bytes) -> Request:
     if told.HasField("error_detail"):
         # An answer that refuses is never read as one that accepts, whatever its text is.
         text = told.error_detail.message
-        refused = decode_refusals(text) or (Refused(type_, TABLE if type_ == COMMIT else "", text),)
+        name = TABLE if type_ == COMMIT else ""
+        refused = decode_refusals(text) or (Refused(type_, name, text[:REASON_LIMIT]),)
     return Request(
         type=type_,
         node=_decode_node(told.node) if told.HasField("node") else None,

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from edgefast.table.shards import TYPES
 from edgefast.xds.limits import REASON_LIMIT, REFUSALS_LIMIT, TEXT_LIMIT
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "Refused",
     "decode_refusals",
     "encode_refusals",
+    "find_lasting",
+    "find_whole",
 ]
 
 #: Type of the response that closes a batch, and the name of its one resource.
@@ -32,6 +35,7 @@ MORE = "more"
 #: Reasons that are known by their first word: the digest is another one; not every worker has swapped yet.
 MISMATCH = "mismatch"
 LATE = "late"
+_KNOWN = frozenset((*TYPES, COMMIT))
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -40,6 +44,17 @@ class Refused(msgspec.Struct, frozen=True):
     type: str
     name: str
     reason: str
+
+
+def find_whole(refused: Iterable[Refused]) -> str:
+    """Return why the table as a whole is not in force; "" when it is, single resources aside."""
+    return next((one.reason for one in refused if (one.type, one.name) == (COMMIT, TABLE)), "")
+
+
+def find_lasting(refused: Iterable[Refused]) -> str:
+    """Return the same when it will not pass by itself; "" when it will."""
+    reason = find_whole(refused)
+    return "" if reason.startswith((LATE, MISMATCH)) else reason
 
 
 def encode_refusals(refused: Iterable[Refused]) -> str:
@@ -52,13 +67,13 @@ def encode_refusals(refused: Iterable[Refused]) -> str:
 
 
 def decode_refusals(text: str) -> tuple[Refused, ...]:
-    """Read lines back; one that is not of this form is left out."""
+    """Read lines back; one that is not of this form, or of a type that there is not, is left out."""
     found = []
     for line in text[: (REFUSALS_LIMIT + 1) * (TEXT_LIMIT + REASON_LIMIT)].split("\n"):
         what, separator, reason = line.partition(": ")
         type_, space, name = what.partition(" ")
-        if separator and space and type_:
-            found.append(Refused(type_, name, reason[:REASON_LIMIT]))
+        if separator and space and type_ in _KNOWN:
+            found.append(Refused(type_, name[:TEXT_LIMIT], reason[:REASON_LIMIT]))
     return tuple(found[: REFUSALS_LIMIT + 1])
 
 

@@ -33,6 +33,8 @@ def test_help_names_every_command() -> None:
     assert outcome.status == 0
     for name, (_, _, line) in BUILT_IN.items():
         assert re.search(rf"^  {name} +{re.escape(line)}$", outcome.out, re.M)
+    assert re.search(r"^  install +Install or upgrade", outcome.out, re.M), "of another package"
+    assert "..." not in outcome.out.partition("Commands:")[2], "a line is cut"
 
 
 @pytest.mark.pure

@@ -60,9 +60,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 @pytest.fixture
 def namespace(world: World) -> str:
     """A namespace of the world, with its default ServiceAccount, so that pods can be made in it."""
-    name = world.namespace()
-    world.admin.wait(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
-    return name
+    return world.namespace_for_pods()
 
 
 @pytest.fixture(scope="module")

@@ -121,15 +121,15 @@ class Bench:
         return started
 
     def start_controller(
-        self, name: str = "controller-0", pod_ip: str = "127.0.0.1", **addresses: str
+        self, name: str = "controller-0", pod_ip: str = "127.0.0.1", wrapper: str = "", **at: str
     ) -> Process:
-        """Start a replica and wait until it is ready."""
-        at = {f"--{what}": "127.0.0.1:0" for what in ("xds-token", "probes", "metrics", "admin")}
+        """Start a replica and wait until it is ready; `wrapper`: the module that runs it."""
+        places = dict.fromkeys(("xds-token", "probes", "metrics", "admin"), "127.0.0.1:0")
         # Of a port that may be served again after a new start of all rooms.
-        at |= {"--xds": f"127.0.0.1:{free_port()}", "--relay": "off"}
-        at |= {f"--{what}": where for what, where in addresses.items()}
+        places |= {"xds": f"127.0.0.1:{free_port()}", "relay": "off", **at}
         started = self.start(
             name,
+            *filter(None, (wrapper,)),
             "controller.main",
             "run",
             f"--namespace={self.namespace}",
@@ -138,7 +138,7 @@ class Bench:
             f"--certs={self.folder / 'certs'}",
             f"--pod-name={name}",
             f"--pod-ip={pod_ip}",
-            *(f"{option}={where}" for option, where in at.items()),
+            *(f"--{what}={where}" for what, where in places.items()),
         )
         started.find(r"serving xds=(\S+)")
         wait_for(f"{name} is ready", lambda: self.ask(started, "probes", "/readyz")[0] == 200)
@@ -162,7 +162,7 @@ class Bench:
     def metric(self, name: str, labels: str = "", controller: Process | None = None) -> float:
         """Read one number of a controller's metrics; 0 when it is not there."""
         _, page = self.ask(controller or self.controller, "metrics", "/metrics")
-        found = re.search(rf"^edge_gateway_{name}{re.escape(labels)} (\S+)$", page, re.M)
+        found = re.search(rf"^edgefast_controller_{name}{re.escape(labels)} (\S+)$", page, re.M)
         return float(found.group(1)) if found else 0.0
 
     # --- objects --------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from cluster.kube_waiting import run, running, until
 from cluster.world.apiserver import ApiServer
 from controller.infra.applier import Applier
 from controller.infra.holdings import Holdings
@@ -22,6 +21,7 @@ from controller.infra.render import render_fleet
 from controller.kube.client import Kube
 from edgefast import ir
 from edgefast.translate.settings import FleetState
+from tests.controller.kube.waiting import run, running, until
 
 #: A fleet as `fleet` describes it, and the kinds of its objects.
 NAME = "edge-default-eg-e41e7b31"

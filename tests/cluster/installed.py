@@ -280,8 +280,7 @@ def edge_proxy(namespace: str, name: str, **spec: Any) -> Manifest:
 
 def application(world: World, name: str = "app", **labels: str) -> str:
     """Make a namespace with the echo backend in it; return its name. The backend is not waited for."""
-    namespace = world.namespace(name, **labels)
-    world.admin.wait(f"/api/v1/namespaces/{namespace}/serviceaccounts/default", bool)
+    namespace = world.namespace_for_pods(name, **labels)
     world.admin.apply(*echo(namespace))
     return namespace
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 
-from cluster.kube_waiting import running
 from cluster.world.apiserver import ApiServer
 from controller.kube.cache import Cache
 from controller.kube.client import Kube
@@ -14,6 +13,7 @@ from controller.kube.references import referenced
 from controller.kube.scope import Scope
 from edgefast.problem import ObjectRef
 from edgefast.translate.settings import Settings
+from tests.controller.kube.waiting import running
 
 QUICK = Pace(
     page=3,

@@ -1,7 +1,7 @@
 """The commands for a cluster in README.md and docs/kubernetes.md are run, in order, in a real cluster; outputs are compared.
 
-In: blocks marked `sh cluster`. Variables live on from block to block. helm, kubectl and curl are what a reader has; curl runs outside the node,
-where clients are. The kinds of the Gateway API come from the module of the same version instead of the network: nothing else changes.
+In: blocks marked `sh cluster`, and `sh nodes` for a cluster without load balancers. Variables live on from block to block. helm,
+kubectl and curl are what a reader has; curl runs outside the node, where clients are. The kinds of the Gateway API come from the module of the same version instead of the network: nothing else changes.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cluster.tools.crds import gateway_api_crds
 from cluster.tools.missing import MissingTool, built
 from cluster.tools.versions import GATEWAY_API, HELM_HOME
+from cluster.world.addresses import NODE_ADDRESS
 from cluster.world.world import World
 from project.test_readme import ROOT, Block, expect, read_blocks
 
@@ -99,3 +101,20 @@ def test_commands_for_a_cluster_do_what_they_show(reader: Reader, page: str) -> 
     assert len(blocks) >= 2
     for block in blocks:
         reader.type(block)
+
+
+def test_without_a_load_balancer(world: World, reader: Reader) -> None:
+    """examples/kubernetes/without-load-balancer.yaml: the Gateway's address is a node's, its port the Service's nodePort."""
+    quickstart, clean_up = read_blocks((ROOT / "README.md").read_text(), "cluster")
+    to_node_ports, request = read_blocks((ROOT / "docs/kubernetes.md").read_text(), "nodes")
+    reader.type(quickstart)
+    reader.type(to_node_ports)
+    gateway = "/apis/gateway.networking.k8s.io/v1/namespaces/default/gateways/edge"
+    world.admin.wait(gateway, lambda found: _addresses(found) == [NODE_ADDRESS], 60)
+    assert request.output is not None
+    reader.type(request)
+    reader.type(clean_up)
+
+
+def _addresses(gateway: Any) -> list[str]:
+    return [one["value"] for one in gateway["status"].get("addresses", ())]

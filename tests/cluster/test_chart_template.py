@@ -136,6 +136,16 @@ VALUES: dict[str, Values] = {
             ],
         }
     },
+    "network-policy": {"networkPolicy": {"enabled": True}},
+    "network-policy-gateway-namespace": merge(
+        _provider(deploy=_OWN),
+        {
+            "networkPolicy": {
+                "enabled": True,
+                "metricsFrom": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}],
+            }
+        },
+    ),
     "certgen": {
         "certgen": {
             "overwrite": True,
@@ -174,6 +184,7 @@ REFUSED: dict[str, tuple[Values, str]] = {
     "budget": ({"podDisruptionBudget": {"minAvailable": 1, "maxUnavailable": 1}}, "minAvailable"),
     "autoscaler": ({"hpa": {"minReplicas": 6}}, "maxReplicas"),
     "pull-policy": ({"proxy": {"imagePullPolicy": "Sometimes"}}, "imagePullPolicy"),
+    "peers": ({"networkPolicy": {"metricsFrom": {}}}, "metricsFrom"),
     "secret": ({"deployment": {"imagePullSecrets": ["registry"]}}, "imagePullSecrets"),
 }
 

@@ -299,10 +299,12 @@ def test_the_command_line_shows_it(bench: Bench) -> None:
     bench.add_route("shown", host="shown.example.com", backend="nothing")
     bench.expect_condition("HTTPRoute", "shown", "ResolvedRefs", "False")
     admin = bench.controller.find(r"serving .*\badmin=(\S+)")
-    code = "from controller.cli.status import status; status()"
     where = ["-n", bench.namespace, "--kubeconfig", str(bench.kubeconfig), "--admin", admin]
     done = subprocess.run(
-        [sys.executable, "-c", code, *where], capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "edgefast.cli.main", "status", "--interval", "0", *where],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 1, done.stderr  # something is wrong
     lines = [line.split() for line in done.stdout.splitlines()]

@@ -17,11 +17,11 @@ from cluster.infrabench import (
     settled,
     want,
 )
-from cluster.kube_waiting import until
 from cluster.world.apiserver import ApiServer
 from controller.infra.placement import Placement
 from controller.infra.render import render_fleet
 from edgefast import ir
+from tests.controller.kube.waiting import until
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from cluster.infrabench import InfraBench, run_bench
-from cluster.kube_waiting import until
 from cluster.world.apiserver import ApiServer
 from controller.infra.metadata import adopt
 from controller.infra.placement import Placement, client_secret_name
@@ -17,6 +16,7 @@ from controller.manifests.load import load_install
 from controller.manifests.naming import Release
 from controller.manifests.roles import render_roles
 from edgefast import ir
+from tests.controller.kube.waiting import until
 
 NAME = "edge-default-eg-e41e7b31"
 MODES = {

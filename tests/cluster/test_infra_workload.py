@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cluster.infrabench import NAME, InfraBench, fleet, installation, run_bench, settled, want
-from cluster.kube_waiting import until
 from cluster.world.apiserver import ApiServer
 from controller.infra.placement import Manifest, Placement
 from edgefast import ir
+from tests.controller.kube.waiting import until
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import secrets
 from typing import Any
 
 from cluster.kube_cached import WORLD, following
-from cluster.kube_waiting import run, until
 from cluster.world.apiserver import ApiServer
+from tests.controller.kube.waiting import run, until
 
 _RBAC = "rbac.authorization.k8s.io"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cluster.kube_cached import GROUP, WORLD, following, gateway_ref
-from cluster.kube_waiting import run, until
 from cluster.world.apiserver import ApiServer
+from tests.controller.kube.waiting import run, until
 
 
 def test_a_snapshot_holds_what_counts(apiserver: ApiServer) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from cluster.kube_cached import GROUP, WORLD, following
-from cluster.kube_waiting import run, until
 from cluster.world.apiserver import ApiServer
 from cluster.world.crds import install_gateway_api, install_own
 from controller.kube.references import referenced
@@ -16,6 +15,7 @@ from controller.kube.scope import Scope
 from edgefast.resources.meta import LabelSelector
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
+from tests.controller.kube.waiting import run, until
 
 
 def test_listed_namespaces_alone_and_others_later(apiserver: ApiServer) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from cluster.kube_waiting import run
 from cluster.world.apiserver import ApiServer
 from controller.kube.access import AccessError
 from controller.kube.apis import APIS, api_of
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
+from tests.controller.kube.waiting import run
 
 CONFIG_MAPS = APIS["v1", "ConfigMap"]
 

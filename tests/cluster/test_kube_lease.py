@@ -8,11 +8,11 @@ import time
 from collections.abc import AsyncIterator
 
 from cluster.cable import laid
-from cluster.kube_waiting import run, running, until
 from cluster.world.apiserver import ApiServer
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.lease import Lease, LeaseTimes
+from tests.controller.kube.waiting import run, running, until
 
 LEASES = APIS["coordination.k8s.io/v1", "Lease"]
 #: As 15/10/2 s, seven times as fast.

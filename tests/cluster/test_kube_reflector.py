@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from cluster.cable import Cable, laid
-from cluster.kube_waiting import run, running, until
 from cluster.world.apiserver import ApiServer
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.pace import Pace
 from controller.kube.reflector import Item, Reflector, Target
+from tests.controller.kube.waiting import run, running, until
 
 CONFIG_MAPS = APIS["v1", "ConfigMap"]
 QUICK = Pace(page=2, silence=1.0, backoff_first=0.02, backoff_most=0.2)

@@ -20,6 +20,7 @@ from cluster.installed import (
     listener,
     route,
 )
+from cluster.succession import go_after
 from cluster.world.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(180)
@@ -28,8 +29,8 @@ CONFLICT = "port, protocol and hostname must be unique for every listener"
 
 
 def test_a_class_begins_to_merge_and_stops(default: Installed, apps: tuple[str, ...]) -> None:
-    """Gateways move to the common fleet and back; what nobody owns any more goes."""
-    system = f"/apis/apps/v1/namespaces/{default.namespace}/deployments"
+    """Gateways move to the common fleet and back; what nobody owns any more goes, once the other one serves."""
+    pods = f"/api/v1/namespaces/{default.namespace}/pods"
     proxy = edge_proxy(default.namespace, "flips")
     default.admin.apply(
         proxy,
@@ -55,10 +56,13 @@ def test_a_class_begins_to_merge_and_stops(default: Installed, apps: tuple[str, 
         return is_programmed(found) and all(one["value"] in addresses for one in has)
 
     for merge in (True, False):
-        default.admin.apply({**proxy, "spec": {**proxy["spec"], "mergeGateways": merge}})
         here, gone = ([merged], fleets) if merge else (fleets, [merged])
-        for name in gone:
-            default.admin.wait_gone(f"{system}/{name}", 60)
+        seen = default.admin.get(pods)["metadata"]["resourceVersion"]
+        default.admin.apply({**proxy, "spec": {**proxy["spec"], "mergeGateways": merge}})
+        events = default.admin.watch(pods, 90, resourceVersion=seen)
+        go_after(
+            events, *([f"{default.namespace}/{one}" for one in names] for names in (here, gone))
+        )
         for name in here:
             default.world.workloads.wait_rollout(default.namespace, name)
         services = f"/api/v1/namespaces/{default.namespace}/services"
@@ -73,7 +77,8 @@ def test_a_class_begins_to_merge_and_stops(default: Installed, apps: tuple[str, 
             other = next(one for one in apps if one != namespace)
             status = default.ask(address, f"{other}.flips.example").status
             assert status == (200 if merge else 404)
-        assert all(default.admin.find(f"{services}/{name}") is None for name in gone)
+        for name in gone:
+            default.admin.wait_gone(f"{services}/{name}", 60)
 
 
 def test_a_gateway_moves_to_another_controller(default: Installed, apps: tuple[str, ...]) -> None:

@@ -21,6 +21,7 @@ from cluster.installed import (
     installed,
     route,
 )
+from cluster.succession import go_after
 from cluster.world.waiting import wait_until
 from cluster.world.world import World
 
@@ -126,6 +127,34 @@ def test_the_name_of_the_controller_changes_without_helm(release: Installed, app
         release.edit_config(_replace(config, before))
         api.apply(gateway(app, "again", release.namespace))
         release.address(app, "again")
+
+
+def test_another_mode_by_helm(world: World, app: str) -> None:
+    """Fleets move to the namespaces of their Gateways; the one before serves until the other one does, then it goes."""
+    with installed(world) as made:
+        made.admin.apply(
+            edge_proxy(made.namespace, "edge"),
+            made.gateway_class(made.namespace, (made.namespace, "edge")),
+            gateway(app, "moves", made.namespace),
+            route(app, "moves", "moves", ["moves.example"]),
+        )
+        address = made.address(app, "moves")
+        made.wait_status(address, "moves.example")
+        fleet = fleet_of(f"{app}/moves")
+        pods = "/api/v1/pods"
+        seen = made.admin.get(pods)["metadata"]["resourceVersion"]
+        made.config["provider"] = {"orchestrator": {"deploy": {"type": "GatewayNamespace"}}}
+        made.helm("upgrade")
+        go_after(
+            made.admin.watch(pods, 120, resourceVersion=seen),
+            here=[f"{app}/{fleet}"],
+            gone=[f"{made.namespace}/{fleet}"],
+        )
+        moved = made.world.workloads.address(app, fleet)
+        assert moved != address
+        wait_until(lambda: made.address(app, "moves") == moved)
+        assert backend_of(made.wait_status(moved, "moves.example")) == app
+        made.admin.wait_gone(f"/api/v1/namespaces/{made.namespace}/services/{fleet}", 60)
 
 
 def _replace(config: dict[str, object], name: str) -> str:

@@ -119,7 +119,7 @@ def test_proxies_of_followers_count_for_the_leader(site: UnderLoad) -> None:
         idle = next(one for one in site.controllers() if not streams(site, one))
         address = address_of(site, idle)
         site.admin.patch(site.lease(), {"spec": {"holderIdentity": f"{idle}_{address}"}})
-        wait_until(lambda: site.metrics(address, "edge_gateway_leader") == 1, 40)
+        wait_until(lambda: site.metrics(address, "edgefast_controller_leader") == 1, 40)
         changes_are_taken(site, "relayed")
         assert site.leader() == idle and not streams(site, idle)
         found = site.made.gateway_of(site.app, "eg")
@@ -134,7 +134,7 @@ def streams(site: UnderLoad, controller: str) -> float:
     """Return how many proxies a controller serves."""
     address = address_of(site, controller)
     try:
-        return site.metrics(address, "edge_gateway_streams") if address else 0.0
+        return site.metrics(address, "edgefast_controller_streams") if address else 0.0
     except (OSError, KeyError):
         return 0.0
 

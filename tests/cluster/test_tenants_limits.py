@@ -39,8 +39,7 @@ LIMIT = 7
 @pytest.fixture(scope="module", params=["ControllerNamespace", "GatewayNamespace"])
 def release(world: World, request: pytest.FixtureRequest) -> Iterator[Installed]:
     """A release with a store in a namespace of its own, and the store's password beside the controller."""
-    store, system = world.namespace("store"), world.namespace("edge")
-    world.admin.wait(f"/api/v1/namespaces/{store}/serviceaccounts/default", bool)
+    store, system = world.namespace_for_pods("store"), world.namespace("edge")
     redis = {
         "image": "redis:7",
         "args": [

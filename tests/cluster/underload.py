@@ -247,8 +247,7 @@ def under_load(
     """Install a release with a Gateway for a while."""
     # As short as a Lease may be: what is tested is the change of leaders, not the wait for it.
     quick = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "1s"}
-    app = world.namespace("app")
-    world.admin.wait(f"/api/v1/namespaces/{app}/serviceaccounts/default", bool)
+    app = world.namespace_for_pods("app")
     deployment = {"replicas": controllers}
     with installed(
         world, {"leaderElection": quick}, values={"deployment": deployment, **(values or {})}

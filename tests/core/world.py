@@ -217,10 +217,14 @@ class World:
         assert isinstance(found, dict)
         return found
 
-    def lines(self) -> list[dict[str, Any]]:
-        """The access log so far."""
+    def texts(self) -> list[str]:
+        """The lines of the access log so far."""
         self.engine.log_flush()
-        return [json.loads(line) for batch in self.batches for line in batch.splitlines()]
+        return b"".join(self.batches).decode().splitlines()
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The same, where each is a JSON object."""
+        return [json.loads(line) for line in self.texts()]
 
     async def until(
         self, holds: Callable[[], object], what: str = "", *, seconds: float = 8.0
@@ -271,7 +275,7 @@ class World:
         this = asyncio.current_task()
         await self.until(lambda: asyncio.all_tasks() <= {this}, "no task is left")
         self.counters.check()
-        assert self.counters["access_log_lines"] == len(self.lines())
+        assert self.counters["access_log_lines"] == len(self.texts())
         assert self._faults.found + self.errors == []
 
     def close(self) -> None:

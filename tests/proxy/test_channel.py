@@ -54,7 +54,7 @@ def within(coroutine: Any) -> Any:
         messages.Commit(12, "abcdef"),
         messages.Drain(),
         messages.StopAccepting(),
-        messages.Exit(1.5),
+        messages.Exit(),
         messages.Ping(9),
         messages.DumpRequest(4),
         messages.LogLevel("info"),

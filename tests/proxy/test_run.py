@@ -324,7 +324,7 @@ def test_certificates_are_swapped_and_keys_stay_secret(start: Start, tmp_path: P
     save(file, *base, tls_secret(first))
     run.until(lambda: shown_names(port, authority.bundle) == {"a.test", "one.test"}, "certificate")
     metrics = run.get(run.metrics, "/metrics")[1]
-    assert 'edgefast_certificate_expiry_seconds{secret="' in metrics
+    assert 'edgefast_certificate_expiry_timestamp_seconds{secret="' in metrics
     dump = run.get(run.admin, "/dump")[1]
     assert '"<redacted>"' in dump
     assert "2040-01-01" in dump

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.crc import key_slot
 
+from edgefast.ratelimit.failover import FailoverList
 from edgefast.ratelimit.names import Names, split_address
 from edgefast.ratelimit.refusal import Refusal, Refused
-from edgefast.ratelimit.rota import Rota
 from edgefast.ratelimit.slots import complete_address, read_slots
 from edgefast.ratelimit.tags import COUNT, PREFIXES, PROBES, SLOTS, redis_key, tag_of
 
@@ -92,14 +92,14 @@ def _asking(broken: set[str], silent: set[str]) -> tuple[list[str], Any]:
 
 def test_who_answered_is_asked_first_the_next_time() -> None:
     async def talk() -> None:
-        rota = Rota(["a", "b", "c"])
+        servers = FailoverList(["a", "b", "c"])
         asked, ask = _asking({"a"}, {"b"})
-        assert await rota.ask(ask, 0.01) == "c"
+        assert await servers.ask(ask, 0.01) == "c"
         assert asked == ["a", "b", "c"]
-        assert await rota.ask(ask, 0.01) == "c"
+        assert await servers.ask(ask, 0.01) == "c"
         assert asked[3:] == ["c"]
-        rota.defer("c")
-        assert await rota.ask(ask, 0.01) == "c"
+        servers.defer("c")
+        assert await servers.ask(ask, 0.01) == "c"
         assert asked[4:] == ["a", "b", "c"]
 
     asyncio.run(talk())
@@ -108,19 +108,19 @@ def test_who_answered_is_asked_first_the_next_time() -> None:
 def test_when_nobody_answers_the_first_reason_counts() -> None:
     async def talk() -> None:
         with pytest.raises(Refused, match="a"):
-            await Rota(["a", "b"]).ask(_asking({"a", "b"}, set())[1], 0.01)
+            await FailoverList(["a", "b"]).ask(_asking({"a", "b"}, set())[1], 0.01)
 
     asyncio.run(talk())
 
 
 def test_whoever_was_silent_until_the_end_is_asked_last() -> None:
     async def talk() -> None:
-        rota = Rota(["a", "b"])
+        servers = FailoverList(["a", "b"])
         asked, ask = _asking(set(), {"a"})
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await rota.ask(ask, 10)
-        assert await rota.ask(ask, 10) == "b"
+                await servers.ask(ask, 10)
+        assert await servers.ask(ask, 10) == "b"
         assert asked == ["a", "b"]
 
     asyncio.run(talk())
@@ -128,11 +128,11 @@ def test_whoever_was_silent_until_the_end_is_asked_last() -> None:
 
 def test_an_order_follows_the_cluster() -> None:
     async def talk() -> None:
-        rota = Rota(["a", "b"])
-        rota.prefer("new")
-        rota.drop_all_but(["b", "c", "new"])
+        servers = FailoverList(["a", "b"])
+        servers.prefer("new")
+        servers.drop_all_but(["b", "c", "new"])
         asked, ask = _asking({"new", "b"}, set())
-        assert await rota.ask(ask, 1) == "c"
+        assert await servers.ask(ask, 1) == "c"
         assert asked == ["new", "b", "c"]
 
     asyncio.run(talk())

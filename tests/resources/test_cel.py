@@ -103,7 +103,14 @@ DOCUMENTS: dict[type, list[Document]] = {
     ProxyAccessLog: [
         {**kind, **field}
         for kind in ({}, {"format": "json"}, {"format": "text"})
-        for field in ({}, {"template": "x"}, {"fields": ["status"]})
+        for field in (
+            {},
+            {"template": "x"},
+            {"fields": ["status"]},
+            {"json": {"a": "b"}},
+            {"json": {"a": "b"}, "fields": ["status"]},
+            {"json": {"a": "b"}, "template": "x"},
+        )
     ],
     BackendEndpoint: [{}, _A, _IP, {"unix": {"path": "/run/a"}}, {**_A, **_IP}]
     + [{**_A, **_IP, "unix": {"path": "/run/a"}}],

@@ -36,6 +36,15 @@ def step(mirror: Mirror, new: Shards) -> Mirror:
     return batch.close(new.version)
 
 
+def test_a_mirror_that_holds_too_much_to_say_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror = Mirror(compiled({"a": 1, "b": 2}))
+    said = sum(len(name) + len(version) for (_, name), version in mirror.held(()).items())
+    monkeypatch.setattr(batches, "HELD_LIMIT", said)
+    assert len(mirror.held(())) == 2
+    monkeypatch.setattr(batches, "HELD_LIMIT", said - 1)
+    assert mirror.held(()) == {}
+
+
 def test_any_walk_arrives_where_the_compiler_is() -> None:
     chance = random.Random(5)
     mirror = Mirror()

@@ -151,6 +151,8 @@ def test_an_error_without_our_lines_still_refuses() -> None:
     assert decode_request(told.SerializeToString()).whole == "something"
     told.error_detail.message = ""
     assert decode_request(told.SerializeToString()).refused
+    told.error_detail.message = "x" * 1_000_000  # it is kept for as long as the node is
+    assert decode_request(told.SerializeToString()).whole == "x" * REASON_LIMIT
 
 
 @pytest.mark.parametrize("node", ["", "x" * 254])
@@ -189,6 +191,17 @@ def test_refusals_are_bounded_and_none_is_lost_silently() -> None:
     assert told[0] == Refused(COMMIT, TABLE, "late: 1 of 2")
     assert told[-1].name == MORE and told[-1].reason.startswith("4901 ")
     assert max(len(one.reason) for one in told) == REASON_LIMIT
+
+
+def test_types_that_there_are_not_are_not_believed() -> None:
+    """They would be labels of a metric."""
+    text = "invented-7 a: b\ncluster a: b\n" + "cluster " + "n" * 10_000 + ": c"
+    one, other = decode_refusals(text)
+    assert one == Refused("cluster", "a", "b")
+    assert other.name == "n" * TEXT_LIMIT
+    told = discovery_pb2.DeltaDiscoveryRequest(type_url=TYPE_URLS[COMMIT], response_nonce="1")
+    told.error_detail.message = "invented-7 a: b"
+    assert decode_request(told.SerializeToString()).whole == "invented-7 a: b"
 
 
 @given(st.text(max_size=300))

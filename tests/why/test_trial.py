@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from edgefast.resources.regex import compile_regex
 from edgefast.table.match import Call, order_hostnames
 from edgefast.why import Served, explain, read_ask
 from edgefast.why.head import Head, scan_head
 from edgefast.why.sample import sample_pattern
-from edgefast.why.trial import compile_pattern, try_match
+from edgefast.why.trial import try_match
 from tests.why.random_tables import Tables
 
 pytestmark = pytest.mark.pure
@@ -78,7 +79,7 @@ PATTERNS = [
 def test_samples_match(pattern: str) -> None:
     made = sample_pattern(pattern)
     assert made is not None
-    assert compile_pattern(pattern).fullmatch(made) is not None
+    assert compile_regex(pattern).fullmatch(made) is not None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_samples_match(pattern: str) -> None:
 )
 def test_no_sample_is_no_lie(pattern: str) -> None:
     made = sample_pattern(pattern)
-    assert made is None or compile_pattern(pattern).fullmatch(made) is not None
+    assert made is None or compile_regex(pattern).fullmatch(made) is not None
 
 
 def test_urls() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import select
 import ssl
 import threading
 import time
@@ -235,6 +236,9 @@ class Api:
     ) -> tuple[http.client.HTTPResponse, bytes]:
         for again in (True, False):
             connection: http.client.HTTPSConnection | None = getattr(self._mine, "connection", None)
+            if connection is not None and _is_ended(connection):
+                self._forget(connection)
+                connection = None
             fresh = connection is None
             if connection is None:
                 connection = self._mine.connection = self._connect(30.0)
@@ -246,8 +250,9 @@ class Api:
             except (http.client.HTTPException, OSError) as error:
                 self._forget(connection)
                 # A kept connection may have been closed before the request arrived; any other failure is the caller's.
-                # A POST may have arrived all the same: it is sent again only when it could not be sent.
-                gone: tuple[type[Exception], ...] = (BrokenPipeError,)
+                # A POST may have arrived all the same: it is sent again only when it could not be sent (of the two
+                # errors, the second is TLS's; reading says RemoteDisconnected where writing says that).
+                gone: tuple[type[Exception], ...] = (BrokenPipeError, ssl.SSLEOFError)
                 if method != "POST":
                     gone += (http.client.RemoteDisconnected, ConnectionResetError)
                 if fresh or not again or not isinstance(error, gone):
@@ -270,6 +275,18 @@ class Api:
             raw.close()
             raise
         return connection
+
+
+def _is_ended(connection: http.client.HTTPSConnection) -> bool:
+    """Tell whether the server has ended a kept connection (kube-apiserver: after 90 s of silence).
+
+    Between two answers it has nothing else to say.
+    """
+    if connection.sock is None:  # the answer said so
+        return True
+    poll = select.poll()
+    poll.register(connection.sock, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def read_manifests(sources: Iterable[Manifest | str | Path]) -> Iterator[Manifest]:

@@ -116,6 +116,10 @@ class ComponentPrograms:
             "--use-service-account-credentials=true",
             "--leader-elect=false",
             "--controllers=*",
+            # A real one loses its Lease while the API server is away, ends, and is started again with fresh clocks.
+            # This one stays alone and keeps its clocks: after a test's outage of a minute it would take the node for
+            # dead and every pod for unready before it had seen one heartbeat.
+            "--node-monitor-grace-period=10m",
             "--kube-api-qps=200",
             "--kube-api-burst=400",
             "--profiling=false",

@@ -29,6 +29,8 @@ from cluster.world.served import Served
 from cluster.world.workloads import Workloads
 
 _UP_SECONDS = 60.0
+#: Until kube-controller-manager has made the ServiceAccount of a new namespace, on a machine with much else to do.
+_ACCOUNT_SECONDS = 120
 
 
 class World(Served):
@@ -110,6 +112,23 @@ class World(Served):
         """Say what an image stands for, from the next start of a container on."""
         images = read_images(self.folder / "images.json")
         write_images(self.folder / "images.json", images | {name: image})
+
+    def namespace_for_pods(self, prefix: str = "test", **labels: str) -> str:
+        """Make a namespace with its default ServiceAccount, without which no pod can be made; return the name."""
+        name = self.namespace(prefix, **labels)
+        path = f"/api/v1/namespaces/{name}/serviceaccounts"
+        only = "metadata.name=default"
+        deadline = time.monotonic() + _ACCOUNT_SECONDS
+        while (left := int(deadline - time.monotonic())) > 0:
+            found = self.admin.get(path, fieldSelector=only)
+            if found["items"]:
+                return name
+            # From that moment on: without one, an API server over an etcd of 3.4 refuses after 3 s.
+            seen = found["metadata"]["resourceVersion"]
+            events = self.admin.watch(path, left, fieldSelector=only, resourceVersion=seen)
+            if any(kind == "ADDED" for kind, _ in events):
+                return name
+        raise TimeoutError(f"{path}/default is not there after {_ACCOUNT_SECONDS} s")
 
     def _wait_up(self) -> None:
         path = "/api/v1/namespaces/default"

@@ -39,10 +39,8 @@ def test_no_key_is_shown() -> None:
 def test_metrics_are_read_when_somebody_looks() -> None:
     metrics = Metrics()
     number = 1.0
-    metrics.gauge("leader", "1 on the replica that writes.", lambda: [((), number)])
-    metrics.count(
-        "restarts", "By kind.", lambda: [(("Gateway", "expired"), 3.0)], ("kind", "cause")
-    )
+    metrics.read("leader", lambda: [((), number)])
+    metrics.read("watch_restarts_total", lambda: [(("Gateway", "expired"), 3.0)])
     metrics.observe("translate", 0.002)
     metrics.ack.observe(0.01)
     number = 0.0
@@ -52,10 +50,10 @@ def test_metrics_are_read_when_somebody_looks() -> None:
         for family in text_string_to_metric_families(page)
         for sample in family.samples
     }
-    assert samples["edge_gateway_leader",] == 0.0
-    assert samples["edge_gateway_restarts_total", "Gateway", "expired"] == 3.0
-    assert samples["edge_gateway_stage_seconds_count", "translate"] == 1.0
-    assert samples["edge_gateway_ack_seconds_sum",] == 0.01
+    assert samples["edgefast_controller_leader",] == 0.0
+    assert samples["edgefast_controller_watch_restarts_total", "Gateway", "expired"] == 3.0
+    assert samples["edgefast_controller_stage_seconds_count", "translate"] == 1.0
+    assert samples["edgefast_controller_ack_seconds_sum",] == 0.01
 
 
 async def _ask(address: Address, line: str) -> tuple[int, str]:

@@ -18,7 +18,7 @@ from edgefast.problem import ObjectRef
 from edgefast.resources.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.settings import FleetState, Settings
-from edgefast.xds.refusals import Refused
+from edgefast.xds.refusals import COMMIT, TABLE, Refused
 from tests.controller.status.said import OURS
 from tests.translate import world
 
@@ -43,7 +43,11 @@ class Infra:
         self.wanted = fleets
 
     def states(self) -> Sequence[FleetState]:
-        return (FleetState(name=self.fleet, ready=self.pods, addresses=("192.0.2.1",)),)
+        namespace = Settings().namespace
+        state = FleetState(
+            name=self.fleet, namespace=namespace, ready=self.pods, addresses=("192.0.2.1",)
+        )
+        return (state,)
 
     def kept(self, outcome: Outcome) -> set[str]:
         return self.keep
@@ -145,6 +149,27 @@ def test_what_a_proxy_refuses_is_told_to_whom_it_concerns() -> None:
         assert room.nacks == ["virtual_host"]  # once, not with every answer
         await answer(room, key, "pod", version)
         assert "Programmed" not in room.verdict(ROUTE)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("told", ["too large", "late: 1 of 2 workers serve an older table"])
+def test_a_straggler_is_told_with_what_keeps_it(told: str) -> None:
+    async def scenario(room: Room) -> None:
+        key = await room.run()
+        room.infra.fleet, room.infra.pods = key.partition("/")[2], ("good", "bad")
+        room.objects = room.objects.replace([world.route(1)])
+        await room.run()
+        version = room.fleets.version(key)
+        room.fleets.tell(room.fleets.find(key), "good", version, ())
+        await answer(room, key, "bad", "older", Refused(COMMIT, TABLE, told))
+        assert room.verdict(GATEWAY)["Programmed"] == "False"  # not yet: it is given time
+        room.board.look(1e9)
+        fields = room.board.judge(GATEWAY, {}, 1e9, "2026-01-01T00:00:00Z").fields or {}
+        (one,) = (c for c in fields["conditions"] if c["type"] == "Programmed")
+        assert one["status"] == "True"
+        reason = " (too large)" if told == "too large" else ""
+        assert one["message"].endswith(f"1/2 proxies at version 0, behind: bad{reason}")
 
     run(scenario)
 

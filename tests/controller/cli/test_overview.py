@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from controller.cli.overview import Problem, make_overview
+from controller.cli.overview import make_overview
+from edgefast.cli.screen import ClassRow, GatewayRow, ListenerRow, ProblemRow, RouteRow
 
 pytestmark = pytest.mark.pure
 
@@ -41,14 +42,36 @@ GATEWAY: dict[str, Any] = {
 
 def test_rows() -> None:
     made = make_overview([], [GATEWAY], [])
-    assert made.gateways == (("shop/gw", "edge", "192.0.2.1", "True", "False"),)
+    assert made.gateways == (
+        GatewayRow(
+            name="shop/gw",
+            gateway_class="edge",
+            addresses=("192.0.2.1",),
+            accepted="True",
+            programmed="False",
+        ),
+    )
     assert made.listeners == (
-        ("shop/gw", "http", "80", "HTTP", "*", "3", "True"),
-        ("shop/gw", "tls", "443", "HTTPS", "a.example.com", "0", "-"),
+        ListenerRow(
+            gateway="shop/gw", name="http", port=80, protocol="HTTP", routes=3, programmed="True"
+        ),
+        ListenerRow(
+            gateway="shop/gw",
+            name="tls",
+            port=443,
+            protocol="HTTPS",
+            hostname="a.example.com",
+            routes=0,
+        ),
     )
     assert made.problems == (
-        Problem("Gateway shop/gw", "Programmed", "Invalid", "m"),
-        Problem("Gateway shop/gw listener tls", "Conflicted", "HostnameConflict", "taken"),
+        ProblemRow(object="Gateway shop/gw", condition="Programmed", reason="Invalid", message="m"),
+        ProblemRow(
+            object="Gateway shop/gw listener tls",
+            condition="Conflicted",
+            reason="HostnameConflict",
+            message="taken",
+        ),
     )
 
 
@@ -70,10 +93,10 @@ def test_routes_have_a_row_for_each_parent() -> None:
         },
     }
     made = make_overview([], [], [route])
-    hosts = "a.example.com,b.example.com"
+    hosts = ("a.example.com", "b.example.com")
     assert made.routes == (
-        ("shop/r", hosts, "infra/gw#http", "True", "-"),
-        ("shop/r", hosts, "other:81", "False", "-"),
+        RouteRow(name="shop/r", hostnames=hosts, parent="infra/gw#http", accepted="True"),
+        RouteRow(name="shop/r", hostnames=hosts, parent="other:81", accepted="False"),
     )
     assert [one.object for one in made.problems] == ["HTTPRoute shop/r at other:81"]
 
@@ -87,6 +110,6 @@ def test_what_nobody_has_looked_at_is_no_verdict() -> None:
     }
     bare = {"metadata": {"name": "r", "namespace": "shop"}, "spec": {}}
     made = make_overview([gateway_class], [], [bare])
-    assert made.classes == (("edge", "example.com/x", "-"),)
-    assert made.routes == (("shop/r", "*", "-", "-", "-"),)
+    assert made.classes == (ClassRow(name="edge", controller="example.com/x", accepted=""),)
+    assert made.routes == (RouteRow(name="shop/r"),)
     assert [one.reason for one in made.problems] == ["Pending"]

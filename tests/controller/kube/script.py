@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
@@ -70,33 +69,3 @@ async def stream(request: web.Request, *chunks: bytes, hold: bool = True) -> web
     if hold:
         await asyncio.Event().wait()
     return answer
-
-
-def run(test: Coroutine[Any, Any, None], seconds: float = 20.0) -> None:
-    """Run a test's coroutine to its end, or fail."""
-
-    async def bounded() -> None:
-        async with asyncio.timeout(seconds):
-            await test
-
-    asyncio.run(bounded())
-
-
-async def until(condition: Callable[[], object], what: str, seconds: float = 10.0) -> None:
-    """Return when the condition holds; AssertionError when it does not in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(f"not so after {seconds} s: {what}")
-        await asyncio.sleep(0.002)
-
-
-@contextlib.asynccontextmanager
-async def running(one: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run something beside a test, and end it with it."""
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(one)
-        try:
-            yield
-        finally:
-            task.cancel()

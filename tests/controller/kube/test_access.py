@@ -15,7 +15,8 @@ from controller.kube.access import AccessError, InCluster, Kubeconfig, Plain, op
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 
-from .script import run, scripted
+from .script import scripted
+from .waiting import run
 
 ENVIRON = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 

@@ -12,7 +12,8 @@ from controller.kube.apis import APIS, Api
 from controller.kube.errors import ApiError, error_from
 from controller.kube.pace import Backoff, Bucket
 
-from .script import failure, page, run, scripted, stream
+from .script import failure, page, scripted, stream
+from .waiting import run
 
 PATH = "/api/v1/namespaces/ns/configmaps/a"
 

@@ -13,7 +13,8 @@ from controller.kube.pace import Pace
 from edgefast.resources.kinds import EDGE_GROUP, KINDS
 from edgefast.resources.reference import GATEWAY_GROUP
 
-from .script import failure, run, scripted
+from .script import failure, scripted
+from .waiting import run
 
 QUICK = Pace(absent_after=0.02, gone_after=0.05)
 ALL = {

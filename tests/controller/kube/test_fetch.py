@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from aiohttp import web
 
@@ -12,7 +14,8 @@ from controller.kube.fetch import Fetch, Reference
 from controller.kube.pace import Pace
 from controller.kube.reflector import Item
 
-from .script import failure, obj, run, running, scripted, until
+from .script import failure, obj, scripted
+from .waiting import run, running, until
 
 QUICK = Pace(backoff_first=0.001, fetch_most=0.01, fetches=2, patience=0.05)
 A: Reference = ("Secret", "ns", "a")
@@ -55,31 +58,38 @@ class Server:
         return web.json_response(obj(name, version)) if version else failure(404, "NotFound")
 
 
+@asynccontextmanager
+async def fetching(server: Server) -> AsyncIterator[Told]:
+    """A Fetch at work against the server, and what it told."""
+    async with scripted(server.serve) as kube:
+        told = Told(kube)
+        async with running(told.fetch.run()):
+            yield told
+
+
 def test_only_references_are_read_and_again_when_they_change() -> None:
     server = Server()
 
     async def test() -> None:
-        async with scripted(server.serve) as kube:
-            told = Told(kube)
+        async with fetching(server) as told:
             fetch = told.fetch
-            async with running(fetch.run()):
-                for reference in (A, B, ("Secret", "ns", "c")):
-                    fetch.note(reference, "1")
-                assert not fetch.want({A, B})
-                await until(lambda: told.settled, "settled")
-                assert fetch.want({A, B}) and told.held == {"a": "1", "b": "1"}
-                server.versions["a"] = 2
-                fetch.note(A, "2")
-                assert fetch.want({A, B})  # the version before serves until then
-                await until(lambda: told.held["a"] == "2", "read again")
-                fetch.note(A, "2")
-                fetch.drop(B)
-                assert told.held == {"a": "2"} and fetch.want({A, B})
-                fetch.note(B, "3")
-                await until(lambda: "b" in told.held, "back")
-                assert fetch.want(frozenset()) and not told.held
-                fetch.note(A, "4")
-                assert fetch.want(frozenset())
+            for reference in (A, B, ("Secret", "ns", "c")):
+                fetch.note(reference, "1")
+            assert not fetch.want({A, B})
+            await until(lambda: told.settled, "settled")
+            assert fetch.want({A, B}) and told.held == {"a": "1", "b": "1"}
+            server.versions["a"] = 2
+            fetch.note(A, "2")
+            assert fetch.want({A, B})  # the version before serves until then
+            await until(lambda: told.held["a"] == "2", "read again")
+            fetch.note(A, "2")
+            fetch.drop(B)
+            assert told.held == {"a": "2"} and fetch.want({A, B})
+            fetch.note(B, "3")
+            await until(lambda: "b" in told.held, "back")
+            assert fetch.want(frozenset()) and not told.held
+            fetch.note(A, "4")
+            assert fetch.want(frozenset())
         assert server.calls == Counter({"a": 2, "b": 2})
 
     run(test())
@@ -89,16 +99,14 @@ def test_what_does_not_exist_is_not_asked_for() -> None:
     server = Server()
 
     async def test() -> None:
-        async with scripted(server.serve) as kube:
-            told = Told(kube)
-            async with running(told.fetch.run()):
-                assert told.fetch.want({A})
-                # Deleted while the watch did not say so yet.
-                server.versions.clear()
-                told.fetch.note(A, "1")
-                assert not told.fetch.want({A})
-                await until(lambda: told.settled, "settled")
-                assert told.fetch.want({A}) and not told.held and not told.fetch.problems
+        async with fetching(server) as told:
+            assert told.fetch.want({A})
+            # Deleted while the watch did not say so yet.
+            server.versions.clear()
+            told.fetch.note(A, "1")
+            assert not told.fetch.want({A})
+            await until(lambda: told.settled, "settled")
+            assert told.fetch.want({A}) and not told.held and not told.fetch.problems
 
     run(test())
 
@@ -108,16 +116,14 @@ def test_a_change_while_it_is_read_is_read_once_more() -> None:
 
     async def test() -> None:
         server.hold = asyncio.Event()
-        async with scripted(server.serve) as kube:
-            told = Told(kube)
-            async with running(told.fetch.run()):
-                told.fetch.note(A, "1")
-                told.fetch.want({A})
-                await until(lambda: server.calls["a"] == 1, "being read")
-                told.fetch.note(A, "2")
-                server.versions["a"] = 2
-                server.hold.set()
-                await until(lambda: told.held.get("a") == "2", "read again")
+        async with fetching(server) as told:
+            told.fetch.note(A, "1")
+            told.fetch.want({A})
+            await until(lambda: server.calls["a"] == 1, "being read")
+            told.fetch.note(A, "2")
+            server.versions["a"] = 2
+            server.hold.set()
+            await until(lambda: told.held.get("a") == "2", "read again")
         assert server.calls["a"] == 2
 
     run(test())
@@ -128,21 +134,19 @@ def test_what_goes_while_it_is_read_does_not_come_back() -> None:
 
     async def test() -> None:
         server.hold = asyncio.Event()
-        async with scripted(server.serve) as kube:
-            told = Told(kube)
-            async with running(told.fetch.run()):
-                told.fetch.note(A, "1")
-                told.fetch.note(B, "1")
-                told.fetch.want({A, B})
-                await until(lambda: server.calls.total() == 2, "being read")
-                told.fetch.drop(A)
-                told.fetch.want({A})
-                server.hold.set()
-                server.hold = None
-                told.fetch.note(("Secret", "ns", "c"), "1")
-                told.fetch.want({A, ("Secret", "ns", "c")})
-                await until(lambda: "c" in told.held, "the next one")
-                assert told.held == {"c": "1"}
+        async with fetching(server) as told:
+            told.fetch.note(A, "1")
+            told.fetch.note(B, "1")
+            told.fetch.want({A, B})
+            await until(lambda: server.calls.total() == 2, "being read")
+            told.fetch.drop(A)
+            told.fetch.want({A})
+            server.hold.set()
+            server.hold = None
+            told.fetch.note(("Secret", "ns", "c"), "1")
+            told.fetch.want({A, ("Secret", "ns", "c")})
+            await until(lambda: "c" in told.held, "the next one")
+            assert told.held == {"c": "1"}
 
     run(test())
 
@@ -152,19 +156,17 @@ def test_a_refusal_holds_nobody_up_and_heals() -> None:
     server.failing = {"a": 403}
 
     async def test() -> None:
-        async with scripted(server.serve) as kube:
-            told = Told(kube)
-            async with running(told.fetch.run()):
-                told.fetch.note(A, "1")
-                told.fetch.note(B, "1")
-                told.fetch.want({A, B})
-                await until(lambda: told.settled, "settled")
-                assert told.fetch.want({A, B}) and told.held == {"b": "1"}
-                assert "403" in told.fetch.problems[A]
-                await until(lambda: server.calls["a"] > 2, "tried again")
-                server.failing = {}
-                await until(lambda: "a" in told.held, "healed")
-                assert not told.fetch.problems
+        async with fetching(server) as told:
+            told.fetch.note(A, "1")
+            told.fetch.note(B, "1")
+            told.fetch.want({A, B})
+            await until(lambda: told.settled, "settled")
+            assert told.fetch.want({A, B}) and told.held == {"b": "1"}
+            assert "403" in told.fetch.problems[A]
+            await until(lambda: server.calls["a"] > 2, "tried again")
+            server.failing = {}
+            await until(lambda: "a" in told.held, "healed")
+            assert not told.fetch.problems
 
     run(test())
 
@@ -174,13 +176,11 @@ def test_a_fault_of_one_object_is_an_answer_after_three_tries() -> None:
     server.failing = {"a": 500}
 
     async def test() -> None:
-        async with scripted(server.serve) as kube:
-            told = Told(kube)
-            async with running(told.fetch.run()):
-                told.fetch.note(A, "1")
-                assert not told.fetch.want({A})
-                await until(lambda: told.settled, "settled")
-                assert told.fetch.want({A}) and server.calls["a"] >= 3
+        async with fetching(server) as told:
+            told.fetch.note(A, "1")
+            assert not told.fetch.want({A})
+            await until(lambda: told.settled, "settled")
+            assert told.fetch.want({A}) and server.calls["a"] >= 3
 
     run(test())
 
@@ -190,23 +190,21 @@ def test_a_slow_object_is_waited_for_at_first_and_later_with_patience() -> None:
 
     async def test() -> None:
         server.hold = asyncio.Event()
-        async with scripted(server.serve) as kube:
-            told = Told(kube)
-            async with running(told.fetch.run()):
-                told.fetch.note(A, "1")
-                assert not told.fetch.want({A})
-                await asyncio.sleep(QUICK.patience * 2)
-                assert not told.fetch.want({A}) and not told.settled
-                server.hold.set()
-                await until(lambda: told.settled == 1, "settled")
-                assert told.fetch.want({A})
-                server.hold = asyncio.Event()
-                told.fetch.note(B, "1")
-                assert not told.fetch.want({A, B})
-                await until(lambda: told.settled == 2, "patience is over")
-                assert told.fetch.want({A, B}) and told.held == {"a": "1"}
-                server.hold.set()
-                await until(lambda: told.settled == 3, "read after all")
-                assert told.held == {"a": "1", "b": "1"}
+        async with fetching(server) as told:
+            told.fetch.note(A, "1")
+            assert not told.fetch.want({A})
+            await asyncio.sleep(QUICK.patience * 2)
+            assert not told.fetch.want({A}) and not told.settled
+            server.hold.set()
+            await until(lambda: told.settled == 1, "settled")
+            assert told.fetch.want({A})
+            server.hold = asyncio.Event()
+            told.fetch.note(B, "1")
+            assert not told.fetch.want({A, B})
+            await until(lambda: told.settled == 2, "patience is over")
+            assert told.fetch.want({A, B}) and told.held == {"a": "1"}
+            server.hold.set()
+            await until(lambda: told.settled == 3, "read after all")
+            assert told.held == {"a": "1", "b": "1"}
 
     run(test())

@@ -55,6 +55,11 @@ def shards(resources: Iterable[Resource]) -> Shards:
     return Shards(by_key, f"{digest:032x}")
 
 
+#: Two tables: what differs is "a".
+ONE = shards_of({"a": "1", "b": "1"})
+TWO = shards_of({"a": "2", "b": "1"})
+
+
 def write_keys(folder: Path, ring: Ring, pair: Pair | None = None) -> None:
     """Write the controller's keys as a mounted Secret has them."""
     folder.mkdir(exist_ok=True)
@@ -85,6 +90,11 @@ def client_pair(
         now=datetime.now(UTC),
         life=life,
     )
+
+
+def pod(number: int) -> str:
+    """Return the name of one of FLEET's pods."""
+    return f"{POD[:-5]}{number:05}"
 
 
 class Loopback:
@@ -236,6 +246,16 @@ async def ended(call: Any, *messages: bytes) -> Ended:
             return Ended(await call.code(), await call.details())
     except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
         return Ended(await call.code(), await call.details())
+
+
+def run(body: Callable[[Loopback], Awaitable[None]], folder: Path, **more: Any) -> None:
+    """Run a test's body with a server that serves nobody yet; a minute at most."""
+
+    async def main() -> None:
+        async with Loopback(folder / "keys", **more) as loopback:
+            await body(loopback)
+
+    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 async def until(true: Callable[[], bool], seconds: float = 10) -> None:

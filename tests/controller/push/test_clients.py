@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,29 +18,17 @@ from edgefast.xds.messages import Node
 from edgefast.xds.refusals import Refused
 from tests.controller.push.loopback import (
     FLEET,
-    POD,
+    ONE,
+    TWO,
     Loopback,
     client_pair,
+    pod,
+    run,
     shards_of,
     until,
 )
 
 pytestmark = pytest.mark.wire
-
-ONE = shards_of({"a": "1", "b": "1"})
-TWO = shards_of({"a": "2", "b": "1"})
-
-
-def pod(number: int) -> str:
-    return f"{POD[:-5]}{number:05}"
-
-
-def run(body: Callable[[Loopback], Awaitable[None]], folder: Path, **more: Any) -> None:
-    async def main() -> None:
-        async with Loopback(folder / "keys", **more) as loopback:
-            await body(loopback)
-
-    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 class Agent:

@@ -119,6 +119,13 @@ def test_a_certificate_that_names_no_fleet(
         (f"elsewhere/{FLEET.split('/')[1]}", POD, "unknown_fleet"),
         (FLEET, OTHER_POD, "node"),
         (OTHER, POD, "node"),
+        (
+            FLEET,
+            POD + "\nrefused nobody",
+            "node",
+        ),  # no pod's name: it would go into logs and statuses
+        (FLEET, POD + "-", "node"),
+        (FLEET, POD + "-" + "x" * 250, "message"),
     ],
 )
 def test_a_certificate_of_another_fleet(
@@ -126,9 +133,11 @@ def test_a_certificate_of_another_fleet(
 ) -> None:
     async def body(loopback: Loopback) -> None:
         async with loopback.channel(client_pair(loopback.ring, fleet)) as channel:
-            messages = (opening(node),) if cause == "node" else ()
+            messages = () if cause == "unknown_fleet" else (opening(node),)
             said = await ended(channel.stream_stream(METHOD)(), *messages)
-        check(loopback, said, "PERMISSION_DENIED", cause, caplog)
+        code = "INVALID_ARGUMENT" if cause == "message" else "PERMISSION_DENIED"
+        check(loopback, said, code, cause, caplog)
+        assert not [one for one in caplog.messages if "\n" in one]
 
     run(body, tmp_path)
 

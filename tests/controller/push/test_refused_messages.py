@@ -10,8 +10,10 @@ import pytest
 
 from controller.push.refusal import Cause
 from edgefast.xds.limits import MESSAGE_LIMIT
-from edgefast.xds.messages import METHOD, Node, Request, encode_request
+from edgefast.xds.messages import METHOD, Node, Request, encode_opening, encode_request
+from edgefast.xds.refusals import find_lasting
 from tests.controller.push.loopback import (
+    FLEET,
     POD,
     Loopback,
     client_pair,
@@ -39,7 +41,6 @@ pytestmark = pytest.mark.wire
         (encode_request(Request(type="secret", node=Node(POD))), "protocol"),
         (encode_request(Request(type="secret", node=Node(POD), subscribe=("a",))), "protocol"),
         (encode_request(Request(type="secret", nonce="1")), "protocol"),  # an answer to nothing
-        (opening(), "format"),
     ],
 )
 def test_a_first_message_that_is_none(
@@ -48,8 +49,30 @@ def test_a_first_message_that_is_none(
     async def body(loopback: Loopback) -> None:
         async with loopback.channel(client_pair(loopback.ring)) as channel:
             said = await ended(channel.stream_stream(METHOD)(), message)
-        code = "FAILED_PRECONDITION" if cause == "format" else "INVALID_ARGUMENT"
-        check(loopback, said, code, cause, caplog)
+        check(loopback, said, "INVALID_ARGUMENT", cause, caplog)
+
+    run(body, tmp_path)
+
+
+def test_a_proxy_of_another_format_is_told_and_told_of(tmp_path: Path, caplog: Any) -> None:
+    """It keeps its last table: nothing is sent, the log and the leader's statuses name it and say why."""
+
+    async def body(loopback: Loopback) -> None:
+        heard: list[str] = []
+        loopback.fleets.on_ack = heard.append
+        async with loopback.channel(client_pair(loopback.ring)) as channel:
+            node = Node(POD, ("0123456789abcdef",), "0.0.9")
+            held = {("virtual_host", f"n{i}"): "v" * 16 for i in range(10_000)}
+            said = await ended(
+                channel.stream_stream(METHOD)(), *encode_opening(node, held, "of-theirs")
+            )
+        check(loopback, said, "FAILED_PRECONDITION", "format", caplog)
+        assert f"proxy {POD} reads none of the table formats" in said.details
+        assert loopback.server.counts.messages == 0
+        ack = loopback.fleets.acks(FLEET)[POD]
+        assert (ack.version, ack.connected) == ("of-theirs", False)
+        assert find_lasting(ack.refused) == said.details
+        assert heard == [FLEET]
 
     run(body, tmp_path)
 

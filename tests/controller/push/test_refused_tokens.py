@@ -16,6 +16,7 @@ from controller.push.reports import REPORT
 from edgefast.xds.messages import METHOD
 from tests.controller.push.jwt import Reviewer, accepted, make_token
 from tests.controller.push.loopback import (
+    ANYWHERE,
     FLEET,
     POD,
     SYSTEM,
@@ -23,6 +24,7 @@ from tests.controller.push.loopback import (
     client_pair,
     ended,
     shards_of,
+    until,
 )
 from tests.controller.push.refusing import (
     OTHER,
@@ -164,11 +166,58 @@ def test_a_unary_call_of_the_one_method_is_an_opening_that_never_ends(
         async with loopback.channel(client_pair(loopback.ring)) as channel:
             with pytest.raises(grpc.aio.AioRpcError) as error:
                 await channel.unary_unary(METHOD)(opening())
-            # The peer has said its last before the opening was whole: there is nothing to answer.
-            assert error.value.code() is not grpc.StatusCode.OK
+            # The peer has said its last before the opening was whole.
+            assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert loopback.server.counts.messages == 0
 
     run(body, tmp_path, review=Reviewer())
+
+
+@pytest.mark.parametrize("method", [METHOD, UNARY])
+def test_the_closed_port_asks_nobody(tmp_path: Path, caplog: Any, method: str) -> None:
+    """18001 in Controller Namespace mode: a good token, a good certificate, anything."""
+    reviewer = Reviewer()
+    token = reviewer.accept(make_token())
+
+    async def body(loopback: Loopback) -> None:
+        closed = await loopback.server.serve_nobody(ANYWHERE)
+        async with loopback.channel(client_pair(loopback.ring), closed) as channel:
+            metadata = (("authorization", f"Bearer {token}"),)
+            said = await ended(channel.stream_stream(method)(metadata=metadata))
+        check(loopback, said, "PERMISSION_DENIED", "closed", caplog)
+        assert "port 18000" in said.details
+        assert reviewer.asked == 0
+
+    run(body, tmp_path, review=reviewer)
+
+
+def test_one_pod_has_few_streams(tmp_path: Path, caplog: Any) -> None:
+    """A tenant's pod cannot take the places of all: openings that do not end have no node yet that is replaced."""
+    reviewer = Reviewer()
+    token = reviewer.accept(make_token())
+    neighbour = reviewer.accept(make_token(name="neighbour"), fleet=OTHER, pod=OTHER_POD)
+
+    async def body(loopback: Loopback) -> None:
+        metadata = (("authorization", f"Bearer {token}"),)
+        async with loopback.channel(None, loopback.tokens) as channel:
+            calls = [channel.stream_stream(METHOD)(metadata=metadata) for _ in range(4)]
+            for call in calls:
+                await call.initial_metadata()
+            await until(lambda: loopback.server.counts.streams == 4)
+            said = await with_token(loopback, token)
+            check(loopback, said, "UNAVAILABLE", "crowded", caplog)
+            async with loopback.proxy(token=neighbour, node=OTHER_POD) as proxy:
+                await proxy.take()
+            calls[0].cancel()
+            await until(lambda: loopback.server.counts.streams == 3)
+            async with loopback.proxy(token=token) as proxy:
+                await proxy.take()
+            for call in calls:
+                call.cancel()
+        await until(lambda: not loopback.server.counts.streams)
+        assert not loopback.server._of_pods
+
+    run(body, tmp_path, review=reviewer)
 
 
 def test_a_stream_ends_with_its_token(tmp_path: Path, caplog: Any) -> None:

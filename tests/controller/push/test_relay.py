@@ -124,6 +124,31 @@ def test_a_leader_that_was_away_is_called_again(tmp_path: Path) -> None:
     run(body, tmp_path)
 
 
+def test_who_tells_nobody_remembers_nothing(tmp_path: Path) -> None:
+    """A leader, and a replica whose call has ended, see nodes come and go for months."""
+
+    async def body(pair: Pair) -> None:
+        relays = [pair.relay(pair.leader, pair.follower), pair.relay(pair.follower, pair.leader)]
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(relay.run()) for relay in relays]
+            await until(lambda: relays[1].connected_to == LEADER)
+            for whose, loopback in (("of-leader", pair.leader), ("of-follower", pair.follower)):
+                fleet = loopback.fleets.find(FLEET)
+                for number in range(100):
+                    loopback.fleets.tell(fleet, f"{POD}-{whose}-{number}", "", ())
+            await until(lambda: len(pair.leader.fleets.acks(FLEET)) == 200)
+            assert not relays[0]._changed and not relays[1]._changed
+            await pair.leader.server.stop(0)
+            await until(lambda: relays[1].connected_to == "")
+            pair.holder = ""
+            pair.follower.fleets.tell(pair.follower.fleets.find(FLEET), f"{POD}-x", "", ())
+            await until(lambda: relays[1]._changed is None)
+            for task in running:
+                task.cancel()
+
+    run(body, tmp_path)
+
+
 @pytest.mark.parametrize("holder", ["", "leader", "leader_", "leader_x", FOLLOWER])
 def test_nobody_is_called_without_an_address(tmp_path: Path, holder: str) -> None:
     async def body(pair: Pair) -> None:

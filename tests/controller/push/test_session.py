@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from controller.push import session as sessions
 from controller.push.history import History
 from controller.push.refusal import Refused
 from controller.push.session import Phase, Session, Told
@@ -24,13 +25,11 @@ from edgefast.xds.messages import (
 )
 from edgefast.xds.refusals import MISMATCH
 from edgefast.xds.refusals import Refused as Refusal
-from tests.controller.push.loopback import shards, shards_of
+from tests.controller.push.loopback import ONE, TWO, shards, shards_of
 
 pytestmark = pytest.mark.pure
 
 NODE = Node("pod-a", ("f1",))
-ONE = shards_of({"a": "1", "b": "1"})
-TWO = shards_of({"a": "2", "b": "1"})
 
 
 def begin(history: History, held: Any = None, version: str = "") -> tuple[Session, Told | None]:
@@ -295,11 +294,15 @@ def test_a_type_may_take_several_messages() -> None:
 
 
 def test_formats_must_meet() -> None:
+    """Refused when the opening is over: before, gRPC would hide the status behind a write that fails."""
     session = Session(history_of(ONE), ("f2", "f3"))
-    request = Request(type="secret", node=NODE, subscribe=("*",))
-    with pytest.raises(Refused, match="f2, f3") as error:
-        session.receive(request)
+    *opening, last = (decode_request(data) for data in encode_opening(NODE, {}, "of-theirs"))
+    for request in opening:
+        assert session.receive(request) is None
+    with pytest.raises(Refused, match=r"pod-a .* \(f2, f3\) and keeps its last table") as error:
+        session.receive(last)
     assert error.value.status == "FAILED_PRECONDITION"
+    assert session.serves == "of-theirs"
 
 
 @pytest.mark.parametrize(
@@ -335,3 +338,14 @@ def test_what_is_held_is_bounded() -> None:
     session.receive(Request(type="secret", node=NODE, subscribe=("*",)))
     held = {f"name-{i}": "" for i in range(250_001)}
     assert refused(session, Request(type="secret", subscribe=("*",), held=held))[0] == "protocol"
+
+
+def test_what_is_said_of_it_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "HELD_LIMIT", 10_000)
+    session = Session(history_of(ONE), ("f1",))
+    session.receive(Request(type="secret", node=NODE, subscribe=("*",)))
+    part = Request(type="secret", subscribe=("*",), held={"n" * 3000: "v" * 1000})
+    session.receive(part)
+    other = Request(type="secret", subscribe=("*",), held={"m" * 3000: "v" * 3000})
+    session.receive(other)
+    assert refused(session, part)[0] == "protocol"

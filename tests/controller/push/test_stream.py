@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,32 +14,21 @@ from edgefast.xds.messages import COMMIT, MESSAGE_FILL, METHOD, TABLE
 from edgefast.xds.refusals import MISMATCH, Refused
 from tests.controller.push.loopback import (
     FLEET,
+    ONE,
     POD,
     SYSTEM,
+    TWO,
     Loopback,
     client_pair,
     ended,
+    pod,
+    run,
     shards,
     shards_of,
     until,
 )
 
 pytestmark = pytest.mark.wire
-
-ONE = shards_of({"a": "1", "b": "1"})
-TWO = shards_of({"a": "2", "b": "1"})
-
-
-def pod(number: int) -> str:
-    return f"{POD[:-5]}{number:05}"
-
-
-def run(body: Callable[[Loopback], Awaitable[None]], folder: Path, **more: Any) -> None:
-    async def main() -> None:
-        async with Loopback(folder / "keys", **more) as loopback:
-            await body(loopback)
-
-    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 def test_acks_are_heard_and_end_with_the_stream(tmp_path: Path) -> None:

@@ -87,13 +87,21 @@ def test_a_refused_token_is_asked_about_seldom() -> None:
     run(body)
 
 
-def test_an_api_server_that_cannot_be_asked_is_asked_again_at_once() -> None:
+def test_an_api_server_that_cannot_be_asked_is_asked_again_at_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def body(world: World) -> None:
         token = make_token()
         world.reviewer.answers[token] = OSError("gone")
-        assert await world.refused(token) == "review_failed"
+        for _ in range(100):
+            assert await world.refused(token) == "review_failed"
+        assert caplog.messages == ["tokens cannot be reviewed: OSError"]  # whoever knocks how often
         world.reviewer.accept(token)
         assert isinstance(await world.tokens.subject(token), Subject)
+        world.now += REVIEW_SECONDS
+        world.reviewer.answers[token] = OSError("gone")
+        assert await world.refused(token) == "review_failed"
+        assert len(caplog.messages) == 2
 
     run(body)
 

@@ -52,13 +52,17 @@ def hold_route(gates: Any, present: Any, *parents: Any) -> Any:
 
 
 def test_each_parent_waits_for_its_own_fleet() -> None:
-    gates = lambda kind, namespace, name: SHUT if name == "slow" else OPEN  # noqa: E731
+    def gates(kind: str, namespace: str, name: str) -> Gate:
+        return SHUT if name == "slow" else OPEN
+
     slow, fast = hold_route(gates, [], entry("slow"), entry("fast"))
     assert (slow["conditions"], fast["conditions"]) == ([], [condition("Accepted")])
 
 
 def test_a_listener_set_is_a_parent_of_its_own() -> None:
-    gates = lambda kind, namespace, name: SHUT if kind == "ListenerSet" else OPEN  # noqa: E731
+    def gates(kind: str, namespace: str, name: str) -> Gate:
+        return SHUT if kind == "ListenerSet" else OPEN
+
     held = hold_route(gates, [], entry("one", kind="ListenerSet"), entry("one"))
     assert [one["conditions"] for one in held] == [[], [condition("Accepted")]]
 
@@ -122,6 +126,31 @@ def test_a_straggler_is_named() -> None:
     held = hold_gateway(Gate(reach=Reach(3, ("pod-x",))))
     assert held["conditions"][1]["status"] == "True"
     assert held["conditions"][1]["message"].endswith("2/3 proxies at version 2, behind: pod-x")
+
+
+def test_a_straggler_is_named_with_its_reason() -> None:
+    reach = Reach(3, ("pod-x", "pod-y"), {"pod-y": "another format"})
+    said = hold_gateway(Gate(reach=reach))["conditions"][1]["message"]
+    assert said.endswith("1/3 proxies at version 2, behind: pod-x, pod-y (another format)")
+    said = hold_gateway(Gate(open=False, reach=reach))["conditions"][1]["message"]
+    assert said.endswith("behind: pod-x, pod-y (another format)")
+
+
+def test_of_what_is_programmed_it_is_told_that_all_are_behind() -> None:
+    before = good("Programmed", 1)
+    reach = Reach(1, ("pod-x",), {"pod-x": "another format"})
+    said = hold_gateway(Gate(open=False, reach=reach), [before])["conditions"][1]
+    assert said == {**before, "message": said["message"]}
+    assert said["message"].endswith("0/1 proxies at version 2, behind: pod-x (another format)")
+
+
+def test_a_refusal_does_not_make_good_news_early() -> None:
+    refused = ("pod-a: virtual_host x: no",)
+    held = hold_gateway(Gate(open=False, refused=refused))["conditions"][1]
+    assert (held["status"], held["reason"]) == ("False", "Pending")
+    assert held["message"].endswith("refused by proxies, which keep what they had: " + refused[0])
+    before = good("Programmed", 1)
+    assert hold_gateway(Gate(open=False, refused=refused), [before])["conditions"][1] == before
 
 
 def test_many_stragglers_are_counted() -> None:

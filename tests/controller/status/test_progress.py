@@ -74,6 +74,8 @@ def test_a_straggler_is_named_and_no_longer_waited_for() -> None:
     assert one.next_look(100.0) == pytest.approx(PATIENCE)
     late = 100.0 + PATIENCE
     assert (one.reached(late), one.reach(late)) == (2, Reach(2, ("y",)))
+    one.see_proxies(("x", "y"), one._served, {"x": "not behind", "y": "too large", "z": "gone"})
+    assert one.reach(late) == Reach(2, ("y",), {"y": "too large"})
     # The next revision does not wait for it again, but for the other one.
     one.publish(3, "c", late)
     assert one.reached(late) == 2

@@ -1,0 +1,110 @@
+"""Installation: which controller a command speaks of, and its configuration, from the ConfigMap that it is mounted from.
+
+In: an API server; "NAMESPACE[/RELEASE]" or nothing; a file instead of the ConfigMap. Out: `Installation`. Without a name the
+default release is looked for, then the only one there is. Must never: fall back to defaults where a configuration exists that
+cannot be read; what is told would be of another controller.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from controller.kube.apis import APIS
+from controller.kube.client import Kube
+from controller.kube.errors import ApiError
+from controller.manifests.naming import CONFIG_KEY, DEFAULT_RELEASE, Release
+from edgefast.problem import Problem
+from edgefast.resources.decode import decode_config
+from edgefast.resources.edgegateway import EdgeGateway
+
+__all__ = ["Installation", "InstallationError", "find_installation"]
+
+_CONFIG_MAP = APIS["v1", "ConfigMap"]
+_LABELS = "app.kubernetes.io/name=edge-gateway"
+
+
+class InstallationError(Exception):
+    """There is no controller to speak of, or its configuration cannot be used; the text says what to do."""
+
+
+class Installation(msgspec.Struct, frozen=True, kw_only=True):
+    """One controller."""
+
+    namespace: str
+    config: EdgeGateway
+    source: str  # where the configuration is from
+
+
+async def find_installation(kube: Kube, name: str = "", file: Path | None = None) -> Installation:
+    """Find a controller and read its configuration; ApiError when the server refuses."""
+    namespace, _, release = name.partition("/")
+    wanted = Release(release or DEFAULT_RELEASE, namespace) if namespace else Release()
+    if file is not None:
+        return Installation(
+            namespace=wanted.namespace, config=_decode(_read(file), str(file)), source=str(file)
+        )
+    key = (wanted.namespace, wanted.config)
+    try:
+        found = await kube.get(_CONFIG_MAP.path(*key))
+    except ApiError as error:
+        if not error.not_found:
+            raise
+        if name:
+            raise InstallationError(
+                f"there is no ConfigMap {wanted.config} in namespace {wanted.namespace}: is that where "
+                f"the controller is? (--controller NAMESPACE[/RELEASE], or --config FILE)"
+            ) from None
+        found = await _find_only(kube)
+    meta = found["metadata"]
+    source = f"ConfigMap {meta['namespace']}/{meta['name']}"
+    text = (found.get("data") or {}).get(CONFIG_KEY, "")
+    return Installation(
+        namespace=meta["namespace"],
+        config=_decode(text.encode(), f"{source} {CONFIG_KEY}"),
+        source=source,
+    )
+
+
+async def _find_only(kube: Kube) -> dict[str, object]:
+    """Return the ConfigMap of the only release in the cluster."""
+    listed = await kube.list_all(_CONFIG_MAP, label_selector=_LABELS)
+    found = [one for one in listed if CONFIG_KEY in (one.get("data") or {})]
+    if len(found) == 1:
+        return dict(found[0])
+    names = ", ".join(
+        f"{one['metadata']['namespace']}/{_release_of(one)}"
+        for one in sorted(
+            found, key=lambda one: (one["metadata"]["namespace"], one["metadata"]["name"])
+        )
+    )
+    if names:
+        raise InstallationError(f"there are several controllers: --controller one of {names}")
+    raise InstallationError(
+        "no controller is installed in this cluster (--controller NAMESPACE[/RELEASE], or --config FILE)"
+    )
+
+
+def _release_of(config_map: dict[str, dict[str, dict[str, str]]]) -> str:
+    labels = config_map["metadata"].get("labels") or {}
+    return labels.get("app.kubernetes.io/instance", DEFAULT_RELEASE)
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise InstallationError(f"{file} cannot be read: {error.strerror or error}") from None
+
+
+def _decode(text: bytes, source: str) -> EdgeGateway:
+    config, problems = decode_config(text, source)
+    if config is None:
+        raise InstallationError(_say(problems))
+    return config
+
+
+def _say(problems: tuple[Problem, ...]) -> str:
+    said = "; ".join(one.line() for one in problems)
+    return f"{said} (the controller goes on with the configuration before, which is not known here)"

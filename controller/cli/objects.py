@@ -1,0 +1,160 @@
+"""Objects: all that a controller would translate, read once.
+
+In: an API server, a configuration. Out: a Snapshot made by the same store, of the same kinds and namespaces, as the controller's
+cache makes it; the Secrets and ConfigMaps that something refers to. Those that the credential may not read are stood in for by
+sound ones and named, so that routing is explained all the same. ApiError when anything else cannot be read: what was told then
+would be of a cluster that is not there. Must never: list Secrets, write, or keep key material longer than the process lives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from controller.cli.standin import make_stand_in
+from controller.kube.apis import APIS
+from controller.kube.client import Kube
+from controller.kube.discovery import Discovery, Served
+from controller.kube.errors import ApiError
+from controller.kube.fetch import Reference
+from controller.kube.pace import Pace
+from controller.kube.references import referenced
+from controller.kube.reflector import Item, Target
+from controller.kube.scope import BUILT_IN, Scope
+from controller.kube.store import Source, Store
+from edgefast.problem import ObjectRef, Problem
+from edgefast.resources.edgegateway import EdgeGateway
+from edgefast.resources.kinds import KINDS, Object
+from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.translate.settings import Settings
+
+__all__ = ["Reader"]
+
+_PAGE = 500
+_LISTS = 4  # collections read at once
+_GETS = 16  # referenced objects read at once
+#: A kind that is not there at the first look is not there: nobody waits for a CRD here.
+_PACE = Pace(absent_after=0.0)
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class _Address(msgspec.Struct):
+    value: str = ""
+
+
+class _Status(msgspec.Struct):
+    addresses: list[_Address] | None = None
+
+
+class _Head(msgspec.Struct):
+    metadata: _Meta
+    status: _Status | None = None
+
+
+class Reader:
+    """One reading of a cluster."""
+
+    def __init__(self, kube: Kube) -> None:
+        self.addresses: dict[Key, tuple[str, ...]] = {}  # of Gateways
+        self.bundle_version = ""
+        self._kube = kube
+        self._store = Store(lambda: None, lambda _: None)
+        self._source = Source(released=True)
+        self._asked: set[Reference] = set()
+        self._stand_ins: dict[Reference, Object] = {}
+        self._unread: dict[Reference, str] = {}
+
+    async def read(self, config: EdgeGateway, namespace: str) -> Snapshot:
+        """Read all objects; `namespace` is the controller's."""
+        served = await self._discover()
+        self.bundle_version = served.bundle_version
+        targets = Scope.of(config, namespace).targets((*BUILT_IN, *served.apis.values()))
+        turns = asyncio.Semaphore(_LISTS)
+        async with asyncio.TaskGroup() as tasks:
+            for target in sorted(targets, key=str):
+                if not target.metadata_only:
+                    tasks.create_task(self._list(target, turns))
+        return self._store.snapshot()
+
+    async def fetch(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
+        """Return the snapshot with the Secrets and ConfigMaps that it refers to and does not have."""
+        turns = asyncio.Semaphore(_GETS)
+        there = {("Secret", *key) for key in snapshot.secrets}
+        there |= {("ConfigMap", *key) for key in snapshot.config_maps}
+        wanted = [one for one in referenced(snapshot, settings) if one not in there]
+        async with asyncio.TaskGroup() as tasks:
+            for reference in wanted:
+                if reference not in self._asked:
+                    tasks.create_task(self._get(reference, settings, turns))
+        read = self._store.snapshot()
+        found = [read.get(ObjectRef(*one)) or self._stand_ins.get(one) for one in wanted]
+        return snapshot.replace(changed=[one for one in found if one is not None])
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Objects that cannot be decoded."""
+        groups = {info.kind: info.group for info in KINDS.values()}
+        return tuple(
+            Problem(ObjectRef(*name, groups[name[0]]), "", "Invalid", said)
+            for name, said in sorted(self._store.problems.items())
+        )
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Secrets and ConfigMaps that the credential may not read, and why."""
+        return tuple(
+            f"{kind} {namespace}/{name} cannot be read ({why}): it is taken for sound"
+            for (kind, namespace, name), why in sorted(self._unread.items())
+        )
+
+    async def _discover(self) -> Served:
+        discovery = Discovery(self._kube, _PACE)
+        served = await discovery.look()
+        if served.undecided:
+            raise ApiError(0, "NotReady", "the API server does not know all its kinds yet")
+        return served
+
+    async def _list(self, target: Target, turns: asyncio.Semaphore) -> None:
+        kind, cursor = target.api.kind, ""
+        async with turns:
+            while True:
+                page = await self._kube.list(
+                    target.api, target.namespace, limit=_PAGE, cursor=cursor
+                )
+                for raw in page.items or ():
+                    self._put(kind, raw)
+                cursor = page.cursor
+                if not cursor:
+                    return
+
+    def _put(self, kind: str, raw: msgspec.Raw) -> None:
+        head = msgspec.json.decode(raw, type=_Head)
+        meta = head.metadata
+        if kind == "Gateway" and head.status is not None:
+            said = head.status.addresses or ()
+            self.addresses[meta.namespace, meta.name] = tuple(one.value for one in said)
+        item = Item(meta.namespace, meta.name, meta.resource_version, raw)
+        self._store.put(self._source, kind, item)
+
+    async def _get(
+        self, reference: Reference, settings: Settings, turns: asyncio.Semaphore
+    ) -> None:
+        kind, namespace, name = reference
+        async with turns:
+            try:
+                data = await self._kube.read(APIS["v1", kind].path(namespace, name))
+            except ApiError as error:
+                if error.forbidden:
+                    self._stand_ins[reference] = make_stand_in(reference, settings)
+                    self._unread[reference] = error.reason
+                elif not error.not_found:
+                    raise
+            else:
+                self._put(kind, msgspec.Raw(data))
+        self._asked.add(reference)

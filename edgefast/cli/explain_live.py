@@ -1,0 +1,200 @@
+"""`edgefast explain --live`: what the proxies of a cluster do with a request, from the cluster's objects.
+
+In: a cluster, a request. Out: the explanation of the fleet that the request is for, with notes of what is live and what is not:
+the objects are, as the controller's own compiler takes them in; which proxies serve exactly that table is asked of them; health
+and counters are known of a proxy alone whose admin server was named. It must never guess which Gateway is meant.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import urlsplit
+
+import click
+import msgspec
+
+from edgefast import ir
+from edgefast.cli.live import Cluster, LiveError, Objects, Proxy
+from edgefast.table.match import find_listener
+from edgefast.translate.pipeline import translate
+from edgefast.translate.translation import Translation
+from edgefast.why import Ask, Explanation, Served, explain, serve_translation
+
+#: Checks that say "not here": another Gateway may have the route.
+_ELSEWHERE = ("port", "protocol", "listener", "rule")
+_NAMED = 3  # proxies that a note names
+_SHOWN = 12  # Gateways that an error names
+
+
+def explain_live(
+    cluster: Cluster,
+    ask: Ask,
+    url: str,
+    *,
+    gateway: str | None,
+    namespace: str | None,
+    proxy: Served | None,
+    most: int,
+) -> Explanation:
+    """Explain a request; `gateway` is "[namespace/]name", `proxy` what an admin server of one has told.
+
+    Raises UsageError when it is not clear which Gateway is meant, LiveError when the cluster cannot be asked.
+    """
+    objects = cluster.read_objects()
+    translation = translate(objects.snapshot, objects.settings)
+    if objects.problems:
+        count = len(objects.problems)
+        said = "1 object is" if count == 1 else f"{count} objects are"
+        click.echo(
+            f"{said} left out, they cannot be decoded: {objects.problems[0].text()}", err=True
+        )
+    fleet = _choose(translation, objects, ask, url, gateway, namespace)
+    served = serve_translation(translation, fleet.name, problems=objects.problems)
+    served.version = served.shards.version
+    notes = [*_note_objects(objects, fleet), *_note_proxies(cluster, objects, fleet, served)]
+    if proxy is not None and proxy.version == served.version:
+        served.live = proxy.live
+    else:
+        notes += _note_health(proxy)
+    found = explain(served, ask, most=most)
+    return msgspec.structs.replace(found, notes=(*found.notes, *notes))
+
+
+# --- which fleet --------------------------------------------------------------------------------
+
+
+def _choose(
+    translation: Translation,
+    objects: Objects,
+    ask: Ask,
+    url: str,
+    gateway: str | None,
+    namespace: str | None,
+) -> ir.Infra:
+    fleets = [one for one in translation.infra if _is_meant(one, gateway, namespace)]
+    if not fleets:
+        said = _name_all(translation.infra) or "there are none of this controller's classes"
+        named = f"Gateway {gateway}" if gateway else f"Gateway in namespace {namespace}"
+        raise LiveError(
+            f"no {named} is served ({said})"
+            if gateway or namespace
+            else f"no Gateway is served: {said}"
+        )
+    if len(fleets) == 1:
+        return fleets[0]
+    at = _by_address(fleets, objects.addresses, url)
+    if at is not None:
+        return at
+    tables = {one.name: one for one in translation.ir.fleets}
+    near = [one for one in fleets if one.name in tables and _has_listener(tables[one.name], ask)]
+    takers = [one for one in near if _takes(translation, one, ask)] if len(near) > 1 else near
+    if len(takers) == 1:
+        return takers[0]
+    what = "have a route for it" if takers else "have a listener for it" if near else "are served"
+    raise click.UsageError(
+        f"several Gateways {what}, say which with --gateway: {_name_all(takers or near or fleets)}"
+    )
+
+
+def _is_meant(fleet: ir.Infra, gateway: str | None, namespace: str | None) -> bool:
+    return any(
+        (gateway is None or one == gateway or one.partition("/")[2] == gateway)
+        and (namespace is None or one.startswith(f"{namespace}/"))
+        for one in fleet.gateways
+    )
+
+
+def _by_address(
+    fleets: Sequence[ir.Infra], addresses: Mapping[tuple[str, str], tuple[str, ...]], url: str
+) -> ir.Infra | None:
+    """Return the fleet whose address the URL has, as with curl and a Host header."""
+    host = urlsplit(url if "://" in url else f"http://{url}").hostname or ""
+    for fleet in fleets:
+        for one in fleet.gateways:
+            namespace, _, name = one.partition("/")
+            if _plain(host) in map(_plain, addresses.get((namespace, name), ())):
+                return fleet
+    return None
+
+
+def _plain(host: str) -> str:
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return host.lower().rstrip(".")
+
+
+def _has_listener(fleet: ir.Fleet, ask: Ask) -> bool:
+    host = ask.host.lower().rpartition(":")[0] if _has_port(ask.host) else ask.host.lower()
+    return find_listener(fleet.listeners, ask.port, host) is not None
+
+
+def _has_port(host: str) -> bool:
+    return host.rpartition(":")[2].isdigit() and not host.endswith("]") and ":" in host
+
+
+def _takes(translation: Translation, fleet: ir.Infra, ask: Ask) -> bool:
+    found = explain(serve_translation(translation, fleet.name), ask, most=0)
+    return all(one.check not in _ELSEWHERE for one in found.answers)
+
+
+def _name_all(fleets: Sequence[ir.Infra]) -> str:
+    names = [one for fleet in fleets for one in fleet.gateways]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+# --- what is live -------------------------------------------------------------------------------
+
+
+def _note_objects(objects: Objects, fleet: ir.Infra) -> Iterator[str]:
+    gateways = ", ".join(fleet.gateways[:_NAMED]) + (" ..." if len(fleet.gateways) > _NAMED else "")
+    word = "Gateway" if len(fleet.gateways) == 1 else "Gateways"
+    yield (
+        f"live: objects and endpoints of {objects.server}, settings of {objects.config}; "
+        f"fleet {fleet.namespace}/{fleet.name} of {word} {gateways}"
+    )
+    yield from objects.unread
+
+
+def _note_proxies(
+    cluster: Cluster, objects: Objects, fleet: ir.Infra, served: Served
+) -> Iterator[str]:
+    try:
+        proxies = cluster.ask_proxies(fleet)
+    except LiveError as error:
+        yield f"not known: which table its proxies serve ({error.message})"
+        return
+    if not proxies:
+        yield "the fleet has no proxy now: nobody answers"
+        return
+    if objects.unread:
+        yield "not known: whether its proxies serve this very table, as not all of it may be read"
+        return
+    same = [one for one in proxies if one.table == served.version]
+    others = [one for one in proxies if one.table and one.table != served.version]
+    silent = [one for one in proxies if not one.table]
+    if same:
+        yield f"live: {len(same)} of {len(proxies)} proxies serve this table"
+    if others:
+        yield f"another table is served by {_name_proxies(others)}: they may answer otherwise"
+    if silent:
+        yield f"not known: the table of {_name_proxies(silent)} ({silent[0].why_not})"
+
+
+def _note_health(proxy: Served | None) -> Iterator[str]:
+    if proxy is not None:
+        yield (
+            f"not used: the proxy at --admin serves another table ({proxy.version[:8]}), "
+            "so its endpoints and counters may be others"
+        )
+    yield (
+        "not live: endpoints that proxies have ejected, counters of limits; a proxy knows them: "
+        "kubectl port-forward POD 19000, then --admin 127.0.0.1:19000"
+    )
+
+
+def _name_proxies(proxies: Sequence[Proxy]) -> str:
+    names = ", ".join(one.name for one in proxies[:_NAMED])
+    return names + (f" and {len(proxies) - _NAMED} more" if len(proxies) > _NAMED else "")

@@ -1,0 +1,34 @@
+"""`edgefast problem`: what a reason means, with an example, and how it is put right.
+
+In: words, as messages and conditions have them. Out: their pages on standard output, the same as in docs/problems; without a
+word, all of them with a sentence each. Exit status 2 for a word that is none. It must need no file, network or cluster.
+"""
+
+from __future__ import annotations
+
+import click
+
+from edgefast.cli.output import write_table
+from edgefast.problem import did_you_mean
+from edgefast.reasons.catalogue import PAGES
+from edgefast.why.reasonpage import first_sentence, render_reason
+
+
+@click.command()
+@click.argument("reasons", nargs=-1, metavar="[REASON]...")
+def problem(reasons: tuple[str, ...]) -> None:
+    """Explain the reason of a problem or a condition: edgefast problem NotSupported."""
+    if not reasons:
+        rows = [[word, first_sentence(page)] for word, page in PAGES.items()]
+        write_table(["REASON", "MEANING"], rows)
+        return
+    folded = {word.casefold(): word for word in PAGES}
+    pages = []
+    for given in reasons:
+        word = folded.get(given.casefold())
+        if word is None:
+            hint = did_you_mean(given, PAGES)
+            listed = "edgefast problem lists all"
+            raise click.UsageError(f'no reason "{given}" ({listed}){", " + hint if hint else ""}')
+        pages.append(render_reason(PAGES[word], links=False))
+    click.echo("\n".join(pages), nl=False)

@@ -1,0 +1,164 @@
+"""A screen as text: tables for Gateways, listeners, routes with their traffic, proxies, problems.
+
+In: a `Screen`. Out: lines. Routes with problems come first, then the busiest; `most` bounds how many of each table are shown, and
+what is left out is counted. It must add no fact of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from edgefast.cli.counters import Rate, sum_rates
+from edgefast.cli.output import escape_control, render_table
+from edgefast.cli.screen import ProxyRow, RouteRow, Screen
+
+_Row = Sequence[object]
+_Table = tuple[Sequence[str], Sequence[_Row]]
+
+
+def render_screen(screen: Screen, *, most: int = 0, width: int = 0) -> Iterator[str]:
+    """Give the lines; `most` rows of each table (0: all), lines cut at `width` columns (0: not)."""
+    head = escape_control(_head(screen))
+    yield head[:width] if width else head
+    for header, rows in _tables(screen):
+        if not rows:
+            continue
+        yield ""
+        shown = rows[:most] if most else rows
+        yield from render_table(header, shown, width)
+        if len(shown) < len(rows):
+            yield f"... and {len(rows) - len(shown)} more (--most)"
+    if screen.notes:
+        yield ""
+    for note in screen.notes:
+        said = escape_control(f"note: {note}")
+        yield said[:width] if width else said
+
+
+def _head(screen: Screen) -> str:
+    parts = [screen.source]
+    if screen.seconds:
+        rate, seconds = sum_rates(screen.traffic), screen.seconds
+        parts.append(f"{rate:.4g} requests/s in the last {seconds:.3g} s")
+    for number, word in (
+        (len(screen.gateways), "Gateway"),
+        (len({one.name for one in screen.routes}), "route"),
+        (len(screen.proxies), "proxy"),
+        (len(screen.problems), "problem"),
+    ):
+        words = "proxies" if word == "proxy" else f"{word}s"
+        parts.append(f"{number} {word if number == 1 else words}")
+    return ", ".join(parts)
+
+
+def _tables(screen: Screen) -> Iterator[_Table]:
+    yield (
+        ("CLASS", "CONTROLLER", "ACCEPTED"),
+        [(one.name, one.controller, one.accepted or "-") for one in screen.classes],
+    )
+    yield (
+        ("GATEWAY", "CLASS", "ADDRESSES", "ACCEPTED", "PROGRAMMED"),
+        [
+            (
+                one.name,
+                one.gateway_class or "-",
+                ",".join(one.addresses) or "-",
+                one.accepted or "-",
+                one.programmed or "-",
+            )
+            for one in screen.gateways
+        ],
+    )
+    yield (
+        ("GATEWAY", "LISTENER", "PORT", "PROTOCOL", "HOSTNAME", "ROUTES", "PROGRAMMED"),
+        [
+            (
+                one.gateway,
+                one.name,
+                one.port,
+                one.protocol,
+                one.hostname,
+                "-" if one.routes is None else one.routes,
+                one.programmed or "-",
+            )
+            for one in screen.listeners
+        ],
+    )
+    yield _routes(screen)
+    yield (
+        ("FLEET", "PROXY", "READY", "WORKERS", "CONNECTIONS", "TABLE", "STATE"),
+        [_proxy(one) for one in screen.proxies],
+    )
+    yield (
+        ("WORKER", "PID", "TABLE", "RESTARTS", "STATE"),
+        [
+            (one.number, one.pid, one.table[:8] or "none", one.restarts, one.state or "-")
+            for one in screen.workers
+        ],
+    )
+    yield (
+        ("PROBLEM", "CONDITION", "REASON", "MESSAGE"),
+        [
+            (one.object or "-", one.condition or one.severity, one.reason, one.message)
+            for one in screen.problems
+        ],
+    )
+
+
+def _routes(screen: Screen) -> _Table:
+    rates = {one.route: one for one in screen.traffic}
+    wrong = {one.object.split(" ")[1] for one in screen.problems if one.object.startswith("HTTPRoute ")}  # fmt: skip
+
+    def order(one: RouteRow) -> tuple[bool, float, str]:
+        rate = rates.get(one.name)
+        return one.name not in wrong, -(rate.requests_per_second if rate else 0.0), one.name
+
+    known = {one.name for one in screen.routes}
+    others = [
+        RouteRow(name=one.route)
+        for one in screen.traffic
+        if one.route not in known and one.requests_per_second
+    ]
+    header = ["ROUTE", "HOSTNAMES", "PARENT", "ACCEPTED", "REFERENCES"]
+    if screen.seconds:
+        header += ["REQ/S", "ERRORS", "P50", "P99"]
+    rows = []
+    for one in sorted([*screen.routes, *others], key=order):
+        row: list[object] = [
+            one.name,
+            ",".join(one.hostnames) or "*",
+            one.parent or "-",
+            one.accepted or "-",
+            one.resolved or "-",
+        ]
+        rows.append([*row, *_traffic(rates.get(one.name))] if screen.seconds else row)
+    return header, rows
+
+
+def _traffic(rate: Rate | None) -> Sequence[str]:
+    if rate is None or not rate.requests_per_second:
+        return "0", "-", "-", "-"
+    return (
+        f"{rate.requests_per_second:.4g}",
+        f"{100 * rate.error_share:.3g}%",
+        _milliseconds(rate.p50_ms),
+        _milliseconds(rate.p99_ms),
+    )
+
+
+def _milliseconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}ms" if value < 1000 else f"{value / 1000:.3g}s"
+
+
+def _proxy(one: ProxyRow) -> _Row:
+    ready = {None: "-", True: "yes", False: "no"}[one.ready]
+    connections = "-" if one.connections is None else one.connections
+    return (
+        one.fleet or "-",
+        one.name,
+        ready,
+        one.workers or "-",
+        connections,
+        one.table[:8] or "-",
+        one.state or "-",
+    )

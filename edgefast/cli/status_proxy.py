@@ -1,0 +1,195 @@
+"""What `edgefast status` shows of one proxy: `edgefast run` here, or a pod's through a forwarded port.
+
+In: the admin server's /version, /dump and /metrics. Out: `Sight`s: Gateways and routes as the table in force has them, workers,
+problems as the proxy knows them, counters. The table is read again only when it has changed: a screen that refreshes costs a
+proxy no more than a scrape. It must not judge: what is not in the table, the problems explain.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from edgefast.cli.ask import ask_admin, ask_text
+from edgefast.cli.counters import Page, read_page
+from edgefast.cli.live import LiveError, Sight
+from edgefast.cli.screen import (
+    GatewayRow,
+    ListenerRow,
+    ProblemRow,
+    ProxyRow,
+    RouteRow,
+    Screen,
+    WorkerRow,
+)
+
+
+def is_proxy(admin: str) -> bool:
+    """Tell whether a proxy's admin server is at an address. LiveError when nothing answers there."""
+    try:
+        version = ask_admin(admin, "/version")
+    except click.BadParameter:
+        raise
+    except click.ClickException as error:
+        raise LiveError(error.message) from None
+    return isinstance(version, dict) and "table" in version
+
+
+#: Seconds after which a table that has not changed is read again: problems may be others.
+_STALE = 30.0
+
+
+class ProxySource:
+    """One proxy, by its admin address."""
+
+    def __init__(self, admin: str) -> None:
+        self._admin = admin
+        self._dump: Any = None
+        self._seen: tuple[object, ...] = ()
+        self._read_at = 0.0
+
+    def count(self) -> Mapping[str, Page]:
+        """Read the counters."""
+        try:
+            return {self._admin: read_page(ask_text(self._admin, "/metrics"), time.monotonic())}
+        except ValueError as error:
+            raise LiveError(f"{self._admin}: {error}") from None
+        except click.ClickException as error:
+            raise LiveError(error.message) from None
+
+    def look(self) -> Sight:
+        """Read everything."""
+        pages = self.count()
+        page = pages[self._admin]
+        seen = (
+            page.table,
+            page.ready,
+            *(page.number(one) for one in ("config_problems", "worker_restarts_total")),
+        )
+        if seen != self._seen or page.at - self._read_at > _STALE:
+            try:
+                self._dump = ask_admin(self._admin, "/dump")
+            except click.ClickException as error:
+                raise LiveError(error.message) from None
+            self._seen, self._read_at = seen, page.at
+        try:
+            return Sight(screen=make_screen(self._admin, self._dump, page), pages=pages)
+        except (KeyError, TypeError) as error:
+            raise LiveError(f"{self._admin} is a proxy of another release: {error}") from None
+
+
+def make_screen(admin: str, dump: Any, page: Page) -> Screen:
+    """Return the screen of a dump and a page of metrics."""
+    agent = dump["agent"]
+    state = agent["phase"] if agent["phase"] != "serving" else ""
+    row = ProxyRow(
+        name=f"pid {agent['pid']}",
+        version=page.version,
+        table=page.table,
+        ready=page.ready,
+        workers=f"{page.number('workers_alive')}/{page.number('workers')}",
+        connections=page.number("connections_active"),
+        table_age=page.numbers.get("table_age_seconds"),
+        state=state or ("" if page.ready else "not ready"),
+    )
+    return Screen(
+        source=f"proxy {admin}",
+        gateways=tuple(_gateways(dump)),
+        listeners=tuple(_listeners(dump)),
+        routes=tuple(_routes(dump)),
+        proxies=(row,),
+        workers=tuple(_workers(dump)),
+        problems=tuple(
+            ProblemRow(
+                object=one["object"],
+                reason=one["reason"],
+                message=one["text"],
+                severity=one["severity"],
+            )
+            for one in dump["problems"]
+        ),
+    )
+
+
+def _gateway_of(listener: str) -> str:
+    """Return "namespace/gateway" of "namespace/gateway/listener", or of a ListenerSet's longer name."""
+    namespace, name, *_ = listener.split("/")
+    return f"{namespace}/{name}"
+
+
+def _open_ports(dump: Any) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for one in dump["agent"]["bound"]:
+        found.setdefault(one["port"], []).append(one["address"])
+    return found
+
+
+def _gateways(dump: Any) -> Iterator[GatewayRow]:
+    ports = _open_ports(dump)
+    listeners: dict[str, list[int]] = {}
+    for one in dump["listeners"]:
+        listeners.setdefault(_gateway_of(one["name"]), []).append(one["bind_port"])
+    for name, wanted in sorted(listeners.items()):
+        addresses = dict.fromkeys(host for port in wanted for host in ports.get(port, ()))
+        programmed = str(all(port in ports for port in wanted))
+        yield GatewayRow(name=name, addresses=tuple(addresses), programmed=programmed)
+
+
+def _listeners(dump: Any) -> Iterator[ListenerRow]:
+    ports = _open_ports(dump)
+    attached = _attached(dump)
+    for one in dump["listeners"]:
+        gateway = _gateway_of(one["name"])
+        yield ListenerRow(
+            gateway=gateway,
+            name=one["name"].removeprefix(f"{gateway}/"),
+            port=one["port"],
+            protocol=one["protocol"],
+            hostname=one.get("hostname", "*"),
+            routes=len({route for route, listener in attached if listener == one["name"]}),
+            programmed=str(one["bind_port"] in ports),
+        )
+
+
+def _attached(dump: Any) -> dict[tuple[str, str], list[str]]:
+    """Return the hostnames at which a route is on a listener, by (route, listener)."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for host in dump["virtual_hosts"]:
+        whole = host["type"] == "virtual_host"
+        name = host["name"] if whole else host["name"].rpartition("#")[0]
+        listener, _, hostname = name.rpartition("/")
+        for rule in host.get("rules", ()):
+            names = found.setdefault((rule["route"], listener), [])
+            if hostname not in names:
+                names.append(hostname)
+    return found
+
+
+def _routes(dump: Any) -> Iterator[RouteRow]:
+    served: dict[tuple[str, str], dict[str, None]] = {}
+    for (route, listener), hostnames in _attached(dump).items():
+        served.setdefault((route, _gateway_of(listener)), {}).update(dict.fromkeys(hostnames))
+    rows = {
+        key: RouteRow(name=key[0], hostnames=tuple(names), parent=key[1], accepted="True")
+        for key, names in served.items()
+    }
+    known = {name for name, _ in rows}
+    for one in dump["problems"]:
+        kind, _, name = one["object"].partition(" ")
+        if kind == "HTTPRoute" and name not in known:
+            rows[name, ""] = RouteRow(name=name)
+    return (rows[key] for key in sorted(rows))
+
+
+def _workers(dump: Any) -> Iterator[WorkerRow]:
+    for one in dump["workers"]:
+        yield WorkerRow(
+            number=one["worker"],
+            pid=one["pid"],
+            table=one["version"],
+            restarts=one["restarts"],
+            state=one.get("error", ""),
+        )

@@ -1,0 +1,368 @@
+"""Console: the routes of the page, and what stands between them and a busy process.
+
+In: a `Source`. Out: handlers for an HttpServer, GET only. Host must name this machine, so that no name on the network can
+be pointed here (DNS rebinding). Indexes and readings are made when somebody looks and let go of a while after; a few
+answers are made at a time, in threads, each from what was true when it began. Must never: change anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import msgspec
+
+from edgefast.console.changes import Changes, list_changes
+from edgefast.console.detail import describe_node
+from edgefast.console.explained import explain_form, read_form, serve
+from edgefast.console.files import HEADERS, PREFIX, read_files
+from edgefast.console.index import Index
+from edgefast.console.limits import list_limits
+from edgefast.console.marks import Marks
+from edgefast.console.numbers import Meter
+from edgefast.console.overview import count_all, list_busiest
+from edgefast.console.reader import Reader
+from edgefast.console.rows import PAGE, Sort, cut_page, list_children, make_row
+from edgefast.console.source import Source
+from edgefast.console.state import State
+from edgefast.daemon.httpserver import Handler, Reply, Request
+from edgefast.problem import Problem
+from edgefast.why import AskError, Served
+
+log = logging.getLogger(__name__)
+
+IDLE = 300.0  # seconds after the last request until memory is let go of
+_READ_EVERY = 1.0  # seconds between readings of counters, at least
+_AT_ONCE = 2  # answers that are made
+_PATIENCE = 5.0  # seconds for a place among them
+_DEADLINE = 15.0  # seconds for one answer
+_LIVE = 3.0  # seconds that the word of workers is good for
+
+T = TypeVar("T")
+Api = Callable[[State, Request], Awaitable[Any]]
+
+
+class _Kept(msgspec.Struct):
+    """What is remembered of one fleet."""
+
+    reader: Reader
+    meter: Meter
+    state: State | None = None
+    problems: tuple[Problem, ...] = ()
+    served: Served | None = None
+    served_until: float = 0.0
+    changes: tuple[tuple[int, int | None], Changes] | None = None  # newest step, the one asked for
+
+
+class NotThere(Exception):
+    """What was asked for is not in the table; the text says what."""
+
+
+class Console:
+    """See the module's text."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._kept: dict[str, _Kept] = {}
+        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._turn = asyncio.Lock()  # of whoever makes a state
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "console")
+        self._slow = ThreadPoolExecutor(1, "console-slow")  # what may take seconds, one at a time
+        self._idle: asyncio.TimerHandle | None = None
+
+    @property
+    def routes(self) -> Mapping[tuple[str, str], Handler]:
+        """Routes of the page, its files and its answers."""
+        home = Reply(302, b"", headers=(*HEADERS, ("location", PREFIX)))
+        found = {("GET", path): _answer_with(reply) for path, reply in read_files().items()}
+        found[("GET", "/")] = found[("GET", PREFIX.rstrip("/"))] = _answer_with(home)
+        apis: Mapping[str, Api] = {
+            "overview": self._overview,
+            "tree": self._tree,
+            "node": self._node,
+            "search": self._search,
+            "problems": self._problems,
+            "limits": self._limits,
+            "counters": self._counters,
+            "members": self._members,
+            "changes": self._changes,
+            "explain": self._explain,
+        }
+        for name, api in apis.items():
+            found[("GET", f"{PREFIX}api/{name}")] = self._wrap(api)
+        return found
+
+    # --- around every answer --------------------------------------------------------------------
+
+    def _wrap(self, api: Api) -> Handler:
+        async def handle(request: Request) -> Reply:
+            if refusal := _refuse_host(request):
+                return refusal
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    await self._places.acquire()
+            except TimeoutError:
+                return _json(503, {"error": "other answers are being made; try again"})
+            try:
+                async with asyncio.timeout(_DEADLINE):
+                    state = await self._look(request.query.get("fleet", ""))
+                    return _json(200, await api(state, request))
+            except NotThere as error:
+                return _json(404, {"error": str(error)})
+            except (AskError, ValueError) as error:
+                return _json(400, {"error": str(error)})
+            except TimeoutError:
+                return _json(503, {"error": f"no answer within {_DEADLINE:g} s"})
+            finally:
+                self._places.release()
+                self._arm()
+
+        return handle
+
+    def _arm(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = asyncio.get_running_loop().call_later(IDLE, self._kept.clear)
+
+    async def _look(self, fleet: str) -> State:
+        """Return the state of a fleet; "" is the first there is."""
+        fleets = self._source.fleets()
+        name = fleet or (fleets[0] if fleets else "")
+        async with self._turn:
+            table = self._source.table(name)
+            if table is None:
+                raise NotThere(f"no fleet {name}" if name else "nothing is served yet")
+            kept = self._kept.get(name)
+            if kept is None:
+                kept = self._kept[name] = _Kept(Reader(), Meter(self._source.bounds))
+            await self._read_counters(kept)
+            old, problems = kept.state, tuple(self._source.problems())
+            if old is None or old.table.state != table.state:
+                fleet_ = table.fleet
+                if fleet_ is None:
+                    fleet_ = await self._work(kept.reader.read, table.resources, name)
+                index = await self._work(Index, fleet_)
+                old = None
+            else:
+                index, table = old.index, old.table
+            if old is None or kept.problems != problems:
+                marks = await self._work(Marks, index, problems)
+                old = State(name, table, index, marks, kept.meter.window)
+                kept.problems, kept.served = problems, None
+            kept.state = msgspec.structs.replace(old, numbers=kept.meter.window)
+            return kept.state
+
+    async def _read_counters(self, kept: _Kept) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._source.bounds and (kept.meter.at is None or now - kept.meter.at >= _READ_EVERY):
+            counters = await self._work(self._source.count)
+            await self._work(kept.meter.take, asyncio.get_running_loop().time(), counters)
+
+    async def _work(self, do: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, do, *arguments)
+
+    async def _work_long(self, do: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._slow, do, *arguments)
+
+    # --- answers --------------------------------------------------------------------------------
+
+    async def _overview(self, state: State, _: Request) -> Any:
+        source, table, numbers = self._source, state.table, state.numbers
+        members = source.members()
+        errors = sum(one.severity == "error" for one in state.marks.all)
+        return {
+            "kind": source.kind,
+            "fleet": state.fleet,
+            "fleets": list(source.fleets())[:PAGE],
+            "facts": source.facts(),
+            "table": {"version": table.version, "accepted": table.accepted},
+            "now": time.time(),
+            "counts": count_all(state.index),
+            "busiest": await self._work(list_busiest, state),
+            "problems": {"errors": errors, "warnings": len(state.marks.all) - errors},
+            "members": {
+                "total": len(members),
+                "good": sum(one.state == "good" for one in members),
+            },
+            "numbers": {
+                "bounds": source.bounds,
+                "seconds": round(numbers.seconds, 1),
+                "rate": numbers.rate_all(),
+                "unmatched": numbers.growth("no_route", "no_listener", "misdirected"),
+                "connections": numbers.total("connections_active"),
+                "active": numbers.total("requests_active"),
+            }
+            if source.bounds
+            else None,
+        }
+
+    async def _tree(self, state: State, request: Request) -> Any:
+        query = request.query
+        node = _find(state, query.get("node", ""))
+        sort = msgspec.convert(query.get("sort", "name"), Sort)
+        bad = query.get("only") == "problems"
+        opened = query.get("open", "").split("\n")[:PAGE]
+        page, places = await self._work(
+            list_children, state, node, *_range(request), sort, bad, opened
+        )
+        return {"version": state.table.version, "page": page, "places": places}
+
+    async def _node(self, state: State, request: Request) -> Any:
+        node = _find(state, request.query.get("id", ""))
+        if not node.id:
+            raise ValueError("give the id of a node")
+        return await self._work(describe_node, state, node)
+
+    async def _search(self, state: State, request: Request) -> Any:
+        words = _words(request)
+
+        def work() -> Any:
+            found = state.index.search(words)
+            return cut_page(
+                found,
+                *_range(request),
+                lambda node: {
+                    "row": make_row(state, node),
+                    "path": [one.name for one in node.path()[1:-1]],
+                },
+            )
+
+        return await self._work(work)
+
+    async def _problems(self, state: State, request: Request) -> Any:
+        words, severity = _words(request).lower().split(), request.query.get("severity", "")
+
+        def work() -> Any:
+            found = [
+                one
+                for one in state.marks.all
+                if severity in ("", one.severity)
+                and all(word in f"{one.text} {one.source}".lower() for word in words)
+            ]
+            return cut_page(found, *_range(request), lambda one: one)
+
+        return await self._work(work)
+
+    async def _limits(self, state: State, request: Request) -> Any:
+        return await self._work(list_limits, state, _words(request), *_range(request))
+
+    async def _counters(self, _: State, request: Request) -> Any:
+        """Live counters, with the values that clients sent; those at their end come first."""
+        told = await self._source.counters()
+        if told is None:
+            raise NotThere("counters are known to proxies only")
+        if isinstance(told, str):
+            return {"why_not": told, "total": 0, "offset": 0, "rows": []}
+        words = _words(request).lower().split()
+        found = [
+            one
+            for one in told
+            if all(
+                word in f"{one['limit']} {one['route']} {one['values']}".lower() for word in words
+            )
+        ]
+        return cut_page(found, *_range(request), lambda one: one)
+
+    async def _members(self, state: State, request: Request) -> Any:
+        words = _words(request).lower().split()
+        found = [
+            one
+            for one in self._source.members()
+            if all(
+                word in f"{one.group} {one.name} {one.version} {one.said}".lower() for word in words
+            )
+        ]
+        found.sort(key=lambda one: one.state == "good")
+        return cut_page(found, *_range(request), lambda one: one)
+
+    async def _changes(self, state: State, request: Request) -> Any:
+        history = self._source.past(state.fleet).look()
+        number = request.query.get("step")
+        wanted = _number(number) if number else None
+        newest = history.steps[0].number if history.steps else 0
+        kept = self._kept.get(state.fleet)
+        if kept is not None and kept.changes is not None and kept.changes[0] == (newest, wanted):
+            return kept.changes[1]
+        found = await self._work_long(list_changes, history, wanted)
+        if kept is not None:
+            kept.changes = ((newest, wanted), found)
+        return found
+
+    async def _explain(self, state: State, request: Request) -> Any:
+        asked = [
+            request.query.get(key, "") for key in ("method", "url", "headers", "source", "sni")
+        ]
+        ask = read_form(*asked)
+        served = await self._serve(state)
+        return await self._work_long(explain_form, served, state, ask)
+
+    async def _serve(self, state: State) -> Served:
+        """Return what is served, with the word of workers: that of a moment ago is good enough."""
+        now = asyncio.get_running_loop().time()
+        kept = self._kept.get(state.fleet)
+        if kept is not None and kept.served is not None and now < kept.served_until:
+            return kept.served
+        live = await self._source.live()
+        problems = tuple(self._source.problems())
+        served = await self._work_long(serve, state, live, problems)
+        if kept is not None and kept.state is not None and kept.state.index is state.index:
+            kept.served, kept.served_until = served, asyncio.get_running_loop().time() + _LIVE
+        return served
+
+
+def _answer_with(reply: Reply) -> Handler:
+    async def handle(request: Request) -> Reply:
+        return _refuse_host(request) or reply
+
+    return handle
+
+
+def _refuse_host(request: Request) -> Reply | None:
+    """Refuse what was not sent to a loopback name: only such a name cannot be pointed here by somebody's DNS."""
+    if is_loopback(request.host):
+        return None
+    said = b"refused: the console is at localhost, 127.0.0.1 or [::1] only\n"
+    return Reply(421, said, headers=HEADERS)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a Host header is localhost or a loopback address, with any port."""
+    name, colon, port = host.rpartition(":")
+    name = name if colon and port.isdecimal() and not name.endswith(":") else host
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name.removeprefix("[").removesuffix("]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _json(status: int, value: object) -> Reply:
+    return Reply(status, msgspec.json.encode(value), "application/json", HEADERS)
+
+
+def _find(state: State, id_: str) -> Any:
+    node = state.index.find(id_)
+    if node is None:
+        raise NotThere(f"{id_} is not in the table any more")
+    return node
+
+
+def _range(request: Request) -> tuple[int, int]:
+    offset = _number(request.query.get("offset", "0"))
+    return offset, min(PAGE, max(1, _number(request.query.get("limit", str(PAGE)))))
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise ValueError(f'"{text[:20]}" is no number')
+    return int(text)
+
+
+def _words(request: Request) -> str:
+    return request.query.get("q", "")[:200]

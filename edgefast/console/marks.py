@@ -1,0 +1,112 @@
+"""Marks: which lines of the tree have problems, and which problems.
+
+In: an index, all problems that are known. Out: errors and warnings by node, summed up towards the gateways. A rule that
+answers with an error because of the configuration is one, whether or not anybody has told of it (a proxy of a fleet is
+not told). Must never: guess whose a problem is; what names no object here is in the list of all problems only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from edgefast import ir
+from edgefast.console.index import Index, Node
+from edgefast.problem import Problem
+
+_RULE = re.compile(r"spec\.rules\[(\d+)\]")
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A problem as it is shown."""
+
+    severity: str
+    text: str
+    source: str = ""  # "shop.yaml:12"
+    node: str = ""  # id of the line that it belongs to
+
+
+class Marks:
+    """See the module's text."""
+
+    def __init__(self, index: Index, problems: Sequence[Problem]) -> None:
+        self._of: dict[str, list[Told]] = {}
+        self._below: dict[str, set[Told]] = {}  # and on the lines below
+        self.all: list[Told] = []
+        told_routes: set[str] = set()
+        for one in problems:
+            nodes = list(_find_nodes(index, one))
+            told = Told(
+                one.severity,
+                one.text(),
+                str(one.source) if one.source else "",
+                nodes[0].id if nodes else "",
+            )
+            self.all.append(told)
+            for node in nodes:
+                self._mark(node, told)
+                if isinstance(node.subject, ir.Rule) and one.severity == "error":
+                    told_routes.add(node.subject.route)
+        once: set[str] = set()
+        for node in index.broken:
+            rule = node.subject
+            if not isinstance(rule, ir.Rule) or rule.route in told_routes:
+                continue
+            said = "; ".join(dict.fromkeys(_why_broken(rule)))
+            text = f"HTTPRoute {rule.route} spec.rules[{rule.index}]: {said}"
+            told = Told("error", text, rule.source, node.id)
+            self._mark(node, told)
+            if text not in once:
+                once.add(text)
+                self.all.append(told)
+        self.all.sort(key=lambda one: one.severity != "error")
+        self.errors: dict[str, int] = {}  # by line, each problem once
+        self.warnings: dict[str, int] = {}
+        for id_, found in self._below.items():
+            errors = sum(one.severity == "error" for one in found)
+            if errors:
+                self.errors[id_] = errors
+            if len(found) > errors:
+                self.warnings[id_] = len(found) - errors
+
+    def of(self, node: Node) -> Sequence[Told]:
+        """Return the problems of one line itself."""
+        return self._of.get(node.id, ())
+
+    def _mark(self, node: Node, told: Told) -> None:
+        self._of.setdefault(node.id, []).append(told)
+        for one in node.path():
+            self._below.setdefault(one.id, set()).add(told)
+
+
+def _find_nodes(index: Index, problem: Problem) -> Iterator[Node]:
+    """Give the lines of a problem's object."""
+    ref = problem.object
+    if ref is None:
+        return
+    name = f"{ref.namespace}/{ref.name}"
+    if ref.kind == "HTTPRoute":
+        part = _RULE.match(problem.path)
+        for node in index.routes.get(name, ()):
+            rule = node.subject
+            if isinstance(rule, ir.Rule) and (part is None or rule.index == int(part[1])):
+                yield node
+    elif ref.kind == "Gateway":
+        node_ = index.find(f"g:{name}")
+        if node_ is not None:
+            yield node_
+    elif ref.kind == "ListenerSet":
+        for gateway in index.root.children:
+            yield from (one for one in gateway.children if one.name.startswith(f"{name}/"))
+
+
+def _why_broken(rule: ir.Rule) -> Iterator[str]:
+    if rule.status:
+        yield f"answers {rule.status}" + (f": {rule.reason}" if rule.reason else "")
+    for one in rule.backends:
+        if not one.cluster and one.weight:
+            yield f"a share is answered with {one.status}" + (
+                f": {one.reason}" if one.reason else ""
+            )

@@ -1,0 +1,385 @@
+# What operators and fields of an access log line give (docs/access-log.md has the words).
+#
+# In: an operator, a finished exchange (None: a message that never became a request). Out: a LogValue; its bytes lie in the exchange, in
+# the program's scratch or in what it holds, until the next value is asked for. What is not there is absent, never an empty text.
+
+cdef tuple FLAG_WORDS = (  # as Envoy's %RESPONSE_FLAGS% and %RESPONSE_FLAGS_LONG%; by bit
+    (b"NR", b"NoRouteFound"), (b"UH", b"NoHealthyUpstream"), (b"UO", b"UpstreamOverflow"), (b"UF", b"UpstreamConnectionFailure"),
+    (b"UC", b"UpstreamConnectionTermination"), (b"UPE", b"UpstreamProtocolError"), (b"UT", b"UpstreamRequestTimeout"),
+    (b"DC", b"DownstreamConnectionTermination"), None, (b"NC", b"NoClusterFound"), None, None, None, None,
+    (b"SI", b"StreamIdleTimeout"), (b"RL", b"RateLimited"), (b"RLSE", b"RateLimitServiceError"),
+)
+cdef tuple PROTOCOL_ERROR = (b"DPE", b"DownstreamProtocolError")
+cdef tuple TRANSPORT_FAILURES = (None, None, None, b"connection_failure", b"connection_timeout", b"tls_error")
+
+
+cdef inline void put_number(LogValue *v, int64_t number) noexcept:
+    v.shape = S_NUMBER
+    v.number = <uint64_t>number if number > 0 else 0
+
+
+cdef inline void put_raw(LogValue *v, const uint8_t *data, size_t n) noexcept:
+    v.shape = S_BYTES
+    v.data = data
+    v.n = n
+
+
+cdef bytes address_of(Connection connection, bint local):
+    """"10.0.0.1:80" or "[::1]:80" of a connection that is open: ours, or the other side's; b"" of a unix socket."""
+    cdef sockaddr_storage address
+    cdef socklen_t length = sizeof(address)
+    cdef char text[64]
+    cdef int result
+    if connection.fd < 0:
+        name = connection.transport.get_extra_info("sockname" if local else "peername")
+        if not isinstance(name, tuple):
+            return b""
+        host = name[0].partition("%")[0]
+        return f"[{host}]:{name[1]}".encode() if ":" in host else f"{host}:{name[1]}".encode()
+    if local:
+        result = getsockname(connection.fd, <sockaddr *>&address, &length)
+    else:
+        result = getpeername(connection.fd, <sockaddr *>&address, &length)
+    if result == 0 and address.ss_family == AF_INET:
+        inet_ntop(AF_INET, &(<sockaddr_in *>&address).sin_addr, text, sizeof(text))
+        return b"%b:%d" % (<bytes>text, ntohs((<sockaddr_in *>&address).sin_port))
+    if result == 0 and address.ss_family == AF_INET6:
+        inet_ntop(AF_INET6, &(<sockaddr_in6 *>&address).sin6_addr, text, sizeof(text))
+        return b"[%b]:%d" % (<bytes>text, ntohs((<sockaddr_in6 *>&address).sin6_port))
+    return b""
+
+
+cdef int keep_request(Exchange ex, ef_head *head) except -1:
+    """What programs of the port need of a request that has just come, besides its head."""
+    cdef PortTable port = ex.down.port
+    cdef Out *spans
+    if port.log_wants_request:
+        ex.kept = LogKept.__new__(LogKept)
+        spans = &ex.kept.spans
+        out_reserve(spans, head.n_spans * sizeof(ef_span) + 1)
+        out_raw(spans, head.spans, head.n_spans * sizeof(ef_span))
+    if port.log_wants_address and ex.down.local is None:
+        ex.down.local = address_of(ex.down, True)
+        ex.down.remote = address_of(ex.down, False)
+    return 0
+
+
+cdef int keep_answer(Exchange ex, const void *data, size_t n) except -1:
+    """The head that goes to the client."""
+    if ex.kept is None:
+        ex.kept = LogKept.__new__(LogKept)
+    ex.kept.answer.size = 0
+    out_reserve(&ex.kept.answer, n + 1)
+    out_raw(&ex.kept.answer, data, n)
+    return 0
+
+
+cdef int keep_upstream(Attempts tries, Upstream up) except -1:
+    cdef Exchange ex = <Exchange>tries
+    if ex.kept is None:
+        ex.kept = LogKept.__new__(LogKept)
+    ex.kept.upstream_local = address_of(up, True)
+    return 0
+
+
+cdef bint find_line(const uint8_t *data, size_t n, const uint8_t *name, size_t name_len, LogValue *v) noexcept:
+    """The first header line of that name in a head as it was sent."""
+    cdef size_t at = 0, end, value
+    while at < n:
+        end = at
+        while end < n and data[end] != c"\n":
+            end += 1
+        if end - at > name_len and data[at + name_len] == c":" and strncasecmp(<const char *>data + at, <const char *>name, name_len) == 0:
+            value = at + name_len + 1
+            while value < end and (data[value] == c" " or data[value] == c"\t"):
+                value += 1
+            while end > value and (data[end - 1] == c"\r" or data[end - 1] == c" " or data[end - 1] == c"\t"):
+                end -= 1
+            put_raw(v, data + value, end - value)
+            return True
+        if end - at <= 1:  # the empty line: what follows is a body
+            return False
+        at = end + 1
+    return False
+
+
+cdef bytes flags_of(Exchange ex, int column, int status):
+    cdef uint32_t i
+    if ex is None:
+        return <bytes>PROTOCOL_ERROR[column]
+    words = []
+    for i in range(17):
+        if ex.flags >> i & 1:
+            word = PROTOCOL_ERROR if i == 9 and status == 400 else FLAG_WORDS[i]
+            if word is not None:
+                words.append(word[column])
+    return b",".join(words) or None
+
+
+cdef bytes details_of(Exchange ex, int status, bytes reason):
+    """Envoy's words of %RESPONSE_CODE_DETAILS%, where it has one."""
+    cdef uint32_t flags
+    if ex is None:
+        return reason.replace(b" ", b"_")
+    flags = ex.flags
+    if flags & F_CLIENT_GONE:
+        return b"downstream_remote_disconnect"
+    if flags & F_NO_ROUTE:
+        return b"route_not_found"
+    if flags & F_MISDIRECTED:
+        return b"misdirected_request"
+    if flags & F_TOO_LARGE:
+        return b"request_payload_too_large"
+    if flags & F_LIMITED:
+        return b"request_rate_limited"
+    if flags & F_LIMIT_ERROR and ex.endpoint is None:
+        return b"rate_limiter_error"
+    if flags & F_CORS:
+        return b"cors_response"
+    if flags & F_INVALID:
+        return b"path_normalization_failed" if status == 400 else b"invalid_configuration"
+    if flags & F_REDIRECT:
+        return b"direct_response"
+    if flags & F_NO_ENDPOINT:
+        return b"no_healthy_upstream"
+    if flags & F_TIMEOUT:
+        return b"request_payload_timeout" if status == 408 else b"response_timeout"
+    if flags & F_IDLE:
+        return b"stream_idle_timeout"
+    if flags & (F_OVERFLOW | F_CONNECT | F_PROTOCOL | F_RESET):
+        return b"upstream_reset_%b_response_started{%b}" % (
+            b"after" if ex.started_response else b"before",
+            b"overflow" if flags & F_OVERFLOW
+            else <bytes>(TRANSPORT_FAILURES[ex.failure] or b"connection_failure") if flags & F_CONNECT
+            else b"protocol_error" if flags & F_PROTOCOL else b"connection_termination",
+        )
+    return b"via_upstream" if ex.started_response else b"direct_response"
+
+
+cdef int put_header(const LogOp *op, Exchange ex, LogValue *v) except -1:
+    """A request header: as the client sent it, but for those that the proxy itself decides about."""
+    cdef const uint8_t *name = op.name
+    cdef uint32_t n = op.name_len, hashed = op.name_hash
+    while n and v.shape == S_ABSENT:
+        put_request(name, n, hashed, ex, v)
+        if name == op.other:
+            break
+        name, n, hashed = op.other, op.other_len, op.other_hash
+    return 0
+
+
+cdef int put_request(const uint8_t *name, uint32_t n, uint32_t hashed, Exchange ex, LogValue *v) except -1:
+    cdef const ef_span *span
+    cdef size_t i
+    cdef bytes told
+    if name[0] == c":":
+        if n == 7 and name[1] == c"m":
+            put_raw(v, ex.raw.data, ex.method_len)
+        elif n == 7:
+            told = b"https" if ex.down.tls else b"http"
+            put_raw(v, <const uint8_t *>PyBytes_AS_STRING(told), PyBytes_GET_SIZE(told))  # both are constants
+        elif n == 5:
+            put_raw(v, ex.raw.data + ex.target_off, ex.target_len)
+        else:
+            put_raw(v, ex.raw.data + ex.authority_off, ex.authority_len)
+        return 0
+    if hashed == HASH_REQUEST_ID and n == 12 and ex.request_id_len:
+        put_raw(v, ex.request_id, ex.request_id_len)
+        return 0
+    if ex.kept is None:
+        return 0
+    for i in range(ex.kept.spans.size // sizeof(ef_span)):
+        span = <const ef_span *>ex.kept.spans.data + i
+        if (
+            span.name_hash == hashed and span.name_len == n
+            and strncasecmp(<const char *>ex.raw.data + span.name_off, <const char *>name, n) == 0
+        ):
+            put_raw(v, ex.raw.data + span.val_off, span.val_len)
+            return 0
+    return 0
+
+
+cdef int put_answer(const LogOp *op, Exchange ex, LogMoment *moment, LogValue *v) except -1:
+    """A header of the answer, as the client got it."""
+    cdef const uint8_t *name = op.name
+    cdef uint32_t n = op.name_len
+    while n and v.shape == S_ABSENT:
+        if name[0] == c":":
+            put_number(v, moment.status)
+        elif ex.kept is not None:
+            find_line(ex.kept.answer.data, ex.kept.answer.size, name, n, v)
+        if name == op.other:
+            break
+        name, n = op.other, op.other_len
+    return 0
+
+
+cdef int put_address(LogProgram program, bytes whole, int part, LogValue *v) except -1:
+    """"10.0.0.1:80" whole (0), without its port (1), or the port alone (2)."""
+    if not whole:
+        return 0
+    if part == 0:
+        return program.put(v, whole)
+    if whole.startswith(b"unix:"):
+        return program.put(v, whole[5:]) if part == 1 else 0
+    host, _, port = whole.rpartition(b":")
+    if part == 1:
+        return program.put(v, host.strip(b"[]"))
+    put_number(v, int(port))
+    return 0
+
+
+cdef bytes client_of(Downstream down, Exchange ex):
+    """Who is believed to be the client, with the port where it is known, else 0."""
+    cdef bytes client = ex.client if ex is not None else down.peer
+    port = b"0"
+    if client is down.peer:
+        port = b"%d" % down.peer_port if down.peer_port >= 0 else (down.remote or b"").rpartition(b":")[2] or b"0"
+    return b"[%b]:%b" % (client, port) if b":" in client else b"%b:%b" % (client, port)
+
+
+cdef int log_value(
+    LogProgram program, const LogOp *op, Downstream down, Exchange ex, LogMoment *moment, bytes reason, LogValue *v
+) except -1:
+    cdef int kind = op.kind
+    if kind >= K_FIELDS:
+        return log_field(program, kind - K_FIELDS, down, ex, moment, reason, v)
+    if kind == K_START_TIME or kind == K_EMIT_TIME:
+        program.scratch.size = 0
+        (<TimeForm>program.things[op.at]).write(
+            &program.scratch, moment.now - (moment.took if kind == K_START_TIME and moment.took > 0 else 0)
+        )
+        put_raw(v, program.scratch.data, program.scratch.size)
+    elif kind == K_CODE:
+        put_number(v, moment.status)
+    elif kind == K_DETAILS:
+        program.put(v, details_of(ex, moment.status, reason))
+    elif kind == K_FLAGS:
+        program.put(v, flags_of(ex, 0, moment.status))
+    elif kind == K_FLAGS_LONG:
+        program.put(v, flags_of(ex, 1, moment.status))
+    elif kind == K_HOSTNAME:
+        program.put(v, program.hostname)
+    elif kind == K_SERVER_NAME:
+        program.put(v, down.sni)
+    elif kind >= K_LOCAL:
+        put_address(program, down.local, kind - K_LOCAL, v)
+    elif kind >= K_DIRECT:
+        put_address(program, down.remote, kind - K_DIRECT, v)
+    elif kind >= K_REMOTE:
+        put_address(program, client_of(down, ex), kind - K_REMOTE, v)
+    elif ex is not None:
+        log_exchange_value(program, op, ex, moment, v)
+    return 0
+
+
+cdef int log_exchange_value(LogProgram program, const LogOp *op, Exchange ex, LogMoment *moment, LogValue *v) except -1:
+    """What only a request has."""
+    cdef int kind = op.kind
+    cdef int64_t head = ex.sent + ex.upstream_us - ex.started  # us to the head of the backend's answer
+    if kind == K_REQ:
+        if ex.listener is not None and op.name_len == 15 and op.name_hash == HASH_FORWARDED_FOR:
+            program.put(v, ex.received + b"," + ex.down.peer if ex.received else ex.down.peer)
+        elif op.name_len == 17 and op.name_hash == HASH_FORWARDED_PROTO:
+            program.put(v, b"https" if ex.down.tls else b"http")
+        else:
+            put_header(op, ex, v)
+    elif kind == K_RESP:
+        put_answer(op, ex, moment, v)
+    elif kind == K_DURATION:
+        put_number(v, moment.took // 1000)
+    elif kind == K_RESPONSE_DURATION:
+        if ex.started_response:
+            put_number(v, head // 1000)
+    elif kind == K_RESPONSE_TX_DURATION:
+        if ex.started_response:
+            put_number(v, (moment.took - head) // 1000)
+    elif kind == K_BYTES_RECEIVED:
+        put_number(v, ex.bytes_in)
+    elif kind == K_BYTES_SENT:
+        put_number(v, ex.bytes_out)
+    elif kind == K_PROTOCOL:
+        program.put(v, b"HTTP/1.1")
+    elif kind == K_UPSTREAM_PROTOCOL:
+        program.put(v, b"HTTP/1.1" if ex.sent else None)
+    elif kind == K_ROUTE_NAME:
+        if ex.rule is not None:
+            program.put(v, b"httproute/%b/rule/%d" % (ex.rule.route.encode(), ex.rule.index))
+    elif kind == K_STREAM_ID:
+        if ex.request_id_len:
+            put_raw(v, ex.request_id, ex.request_id_len)
+    elif kind == K_UPSTREAM_CLUSTER:
+        if ex.backend is not None and ex.backend.cluster is not None:
+            program.put(v, ex.backend.cluster.name.encode())
+    elif kind == K_TRIES:
+        put_number(v, ex.tries)
+    elif kind == K_TRANSPORT_FAILURE:
+        if ex.flags & F_CONNECT:
+            program.put(v, TRANSPORT_FAILURES[ex.failure])
+    elif kind >= K_UPSTREAM_LOCAL:
+        put_address(program, ex.kept.upstream_local if ex.kept is not None else None, kind - K_UPSTREAM_LOCAL, v)
+    elif kind >= K_UPSTREAM_REMOTE:
+        put_address(program, ex.endpoint.text if ex.endpoint is not None else None, kind - K_UPSTREAM_REMOTE, v)
+    return 0
+
+
+cdef int log_field(
+    LogProgram program, int field, Downstream down, Exchange ex, LogMoment *moment, bytes reason, LogValue *v
+) except -1:
+    """A field of the default line; the same as log_exchange and log_refused write there."""
+    cdef Out *out = &program.scratch
+    cdef bytes text = None
+    name = LOG_FIELDS[field]
+    out.size = 0
+    out_reserve(out, 64)
+    if name == "time":
+        program.engine.clock.log_time(out)
+        put_raw(v, out.data, out.size)
+    elif name == "client":
+        program.put(v, ex.client if ex is not None else down.peer)
+    elif name == "status":
+        put_number(v, moment.status)
+    elif ex is None:
+        program.put(v, b"PE" if name == "flags" else reason if name == "reason" else None)
+    elif name == "peer":
+        program.put(v, None if ex.client is down.peer else down.peer)
+    elif name == "method":
+        put_raw(v, ex.raw.data, ex.method_len)
+    elif name == "host":
+        put_raw(v, ex.raw.data + ex.authority_off, ex.authority_len)
+    elif name == "path":
+        put_raw(v, ex.raw.data + ex.target_off, ex.target_len)
+    elif name == "flags":
+        program.put(v, b",".join([FLAG_NAMES[i] for i in range(17) if ex.flags >> i & 1]))
+    elif name == "route" or name == "rule":
+        if ex.rule is not None:  # no text in JSON holds this separator
+            route, _, rule = ex.rule.log.partition(b',"rule":')
+            text = route[8:] if name == "route" else rule
+    elif name == "limit" or name == "limit_window" or name == "limit_remaining":
+        if ex.verdict is not None and ex.verdict.limit is not None:
+            if name == "limit":
+                text = ex.verdict.limit.log
+            else:
+                put_number(v, ex.verdict.window if name == "limit_window" else ex.verdict.remaining)
+    elif name == "backend":
+        text = ex.backend.cluster.log if ex.backend is not None and ex.backend.cluster is not None else None
+    elif name == "endpoint":
+        text = ex.endpoint.log if ex.endpoint is not None else None
+    elif name == "request_id":
+        put_raw(v, ex.request_id, ex.request_id_len)
+    elif name == "bytes_received":
+        put_number(v, ex.bytes_in)
+    elif name == "bytes_sent":
+        put_number(v, ex.bytes_out)
+    elif name == "duration_ms" or name == "upstream_ms":
+        log_ms(out, moment.took if name == "duration_ms" else ex.upstream_us)
+        put_raw(v, out.data, out.size)
+        v.shape = S_JSON
+    elif name == "tries":
+        put_number(v, ex.tries)
+    elif name == "user_agent":
+        put_raw(v, ex.raw.data + ex.agent_off, ex.agent_len)
+    if text is not None:
+        program.put(v, text)
+        v.shape = S_JSON
+    return 0

@@ -1,0 +1,53 @@
+"""Family: one metric as Prometheus knows it, said once: for the exposition, the page, dashboards and alerts.
+
+In: nothing. Out: `Family`, and its two comment lines of text format 0.0.4.
+Conventions (prometheus.io/docs/practices/naming): one prefix, base units at the end of the name, counters end in `_total`;
+tests/monitoring has promtool lint them. Must never: have a label whose values clients choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+__all__ = ["PREFIX", "Family", "by_name"]
+
+PREFIX = "edgefast_"
+
+Kind = Literal["counter", "gauge", "histogram"]
+#: "timestamp" are seconds since 1970, UTC.
+Unit = Literal["", "bytes", "seconds", "timestamp"]
+
+
+class Family(msgspec.Struct, frozen=True):
+    """One metric; `name` with prefix and `_total`, as samples have it (of a histogram: without `_bucket`)."""
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+    unit: Unit = ""
+    cell: str = ""  # of a proxy: the cell in shared memory that it shows (edgefast/core/cells.py)
+    when: str = ""  # it is there only then; "": always
+
+    def heading(self) -> str:
+        """Return the HELP and TYPE lines."""
+        text = self.help.replace("\\", "\\\\").replace("\n", "\\n")
+        return f"# HELP {self.name} {text}\n# TYPE {self.name} {self.kind}\n"
+
+    @property
+    def short(self) -> str:
+        """The name without the prefix: what code calls it."""
+        return self.name.removeprefix(PREFIX)
+
+
+def by_name(families: Iterable[Family]) -> dict[str, Family]:
+    """Return families by their name without the prefix; ValueError for one that stands twice."""
+    found: dict[str, Family] = {}
+    for one in families:
+        if one.short in found:
+            raise ValueError(f"{one.name} stands twice")
+        found[one.short] = one
+    return found

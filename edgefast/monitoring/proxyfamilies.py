@@ -1,0 +1,263 @@
+"""What a proxy tells on its metrics page: every family, in the order of the page.
+
+In: nothing. Out: `PROXY`, by name without the prefix. A family with a `cell` shows a counter of shared memory; tests hold the
+cells of edgefast/core/cells.py against this list, both ways. Must never: name a family that proxy/metrics.py does not write.
+"""
+
+from __future__ import annotations
+
+from edgefast.monitoring.family import PREFIX, Family, Kind, Unit, by_name
+
+__all__ = ["HEAD_REFUSED", "OVERFLOW", "PROXY", "STREAM"]
+
+#: Cells that begin so are one family, with the rest of the name as `reason`.
+HEAD_REFUSED = "head_refused_"
+#: What `route` (and `limit`) is for what is counted in no row of its own: there are more than rows.
+OVERFLOW = "overflow"
+
+_CONTROLLER = "a controller feeds it"
+_ROUTE = ("route", "rule")
+_LIMIT = ("route", "limit")
+
+
+def _gauge(name: str, text: str, unit: Unit = "", when: str = "") -> Family:
+    return Family(PREFIX + name, "gauge", text, unit=unit, when=when)
+
+
+def _count(name: str, text: str, cell: str = "", unit: Unit = "", when: str = "") -> Family:
+    return Family(f"{PREFIX}{name}_total", "counter", text, unit=unit, cell=cell, when=when)
+
+
+def _now(name: str, text: str) -> Family:
+    return Family(PREFIX + name, "gauge", text, cell=name)
+
+
+def _row(kind: Kind, name: str, text: str, labels: tuple[str, ...], unit: Unit = "") -> Family:
+    return Family(PREFIX + name, kind, text, labels, unit)
+
+
+_AGENT = (
+    Family(
+        f"{PREFIX}info",
+        "gauge",
+        "Always 1; version of the product, and of the table in use.",
+        ("version", "table"),
+    ),
+    _gauge("start_timestamp_seconds", "When the process was started.", "timestamp"),
+    _gauge("ready", "1 when all live workers serve a table and none drains."),
+    _gauge("draining", "1 from the order to stop on."),
+    _gauge("workers", "Worker processes wanted."),
+    _gauge("workers_alive", "Worker processes that serve."),
+    _count("worker_restarts", "Workers replaced."),
+    _count("tables", "Tables accepted."),
+    _gauge("table_age_seconds", "Time since the table was accepted.", "seconds"),
+    _gauge("table_resources", "Resources in the table."),
+    _gauge("table_refused", "Resources that a worker refused; an older version of each serves."),
+    _gauge("config_problems", "Problems now known in the configuration and its ports."),
+    _gauge("arena_used_bytes", "Bytes of the shared table memory in use.", "bytes"),
+    _gauge("arena_retired_bytes", "Of these, bytes that wait for workers to leave them.", "bytes"),
+    _count("last_good_failures", "Tables that could not be kept on disk."),
+    _gauge(
+        "last_good_age_seconds",
+        "Time since the table on disk was written.",
+        "seconds",
+        "a table is kept on disk (`--state-dir`)",
+    ),
+    Family(
+        f"{PREFIX}certificate_expiry_timestamp_seconds",
+        "gauge",
+        "When a served certificate expires.",
+        ("secret",),
+        "timestamp",
+        when="a certificate is served",
+    ),
+    _gauge("metric_rows", "Rows of one worker for routes' rules and limits; the rest overflows."),
+    _gauge("metric_rows_used", "Of these, rows in use in the worker that uses most."),
+)
+
+_STREAM = (
+    _gauge("xds_connected", "1 while the controller is heard.", when=_CONTROLLER),
+    _gauge(
+        "xds_last_commit_timestamp_seconds",
+        "When the last table from the controller was taken in; 0 never.",
+        "timestamp",
+        _CONTROLLER,
+    ),
+    _gauge(
+        "xds_last_good_served",
+        "1 while the table is the one from disk, and no controller has confirmed it.",
+        when=_CONTROLLER,
+    ),
+    _count("xds_streams", "Streams opened.", when=_CONTROLLER),
+    _count("xds_failures", "Streams that ended or could not be opened.", when=_CONTROLLER),
+    _count("xds_commits", "Tables taken in.", when=_CONTROLLER),
+    _count("xds_nacks", "Answers that refused something.", when=_CONTROLLER),
+    _count("xds_mismatches", "Tables with another digest.", when=_CONTROLLER),
+    _count("xds_received_bytes", "Bytes of resources.", unit="bytes", when=_CONTROLLER),
+)
+
+_CELLS = (
+    _count("connections", "Connections of clients accepted.", "connections_total"),
+    _now("connections_active", "Connections of clients open now."),
+    _count(
+        "connections_refused",
+        "Connections of clients closed at once: too many, or no descriptor left.",
+        "connections_refused",
+    ),
+    _count("connections_tls", "Connections of clients with TLS.", "connections_tls_total"),
+    _now("handshakes_active", "TLS handshakes that go on now."),
+    _count("handshakes_failed", "TLS handshakes that failed.", "handshakes_failed"),
+    _now("requests_active", "Requests that go on now."),
+    _now("tunnels_active", "Upgraded connections (WebSocket) that are open now."),
+    _count(
+        "downstream_received_bytes",
+        "Bytes from clients.",
+        "downstream_bytes_received",
+        "bytes",
+    ),
+    _count("downstream_sent_bytes", "Bytes to clients.", "downstream_bytes_sent", "bytes"),
+    _count("upstream_received_bytes", "Bytes from backends.", "upstream_bytes_received", "bytes"),
+    _count("upstream_sent_bytes", "Bytes to backends.", "upstream_bytes_sent", "bytes"),
+    _count("upstream_connects", "Connections to backends opened.", "upstream_connects"),
+    _count(
+        "upstream_connect_failures",
+        "Connections to backends that could not be opened.",
+        "upstream_connect_failures",
+    ),
+    _now("upstream_connections_active", "Connections to backends open now."),
+    _count("upstream_reuses", "Tries on a connection that was open already.", "upstream_reuses"),
+    _count(
+        "upstream_protocol_errors",
+        "Answers of backends that were no valid HTTP.",
+        "upstream_protocol_errors",
+    ),
+    _count(
+        "pending_refused",
+        "Requests refused because too many connections and requests wait for the backend.",
+        "pending_refused",
+    ),
+    _count("retries", "Tries after the first.", "retries"),
+    _count(
+        "retries_over_budget",
+        "Tries that were not made, because too many requests were being tried again.",
+        "retries_over_budget",
+    ),
+    _count(
+        "endpoint_ejections",
+        "Endpoints taken out of use for a while, because they failed.",
+        "endpoint_ejections",
+    ),
+    _count("mirrored", "Copies of requests sent to mirrors.", "mirrored"),
+    _count("mirrors_dropped", "Copies given up; the request itself goes on.", "mirrors_dropped"),
+    _count("no_listener", "Requests for a host that no listener of the port has.", "no_listener"),
+    _count("no_route", "Requests that no rule takes (404).", "no_route"),
+    _count(
+        "misdirected",
+        "Requests whose host and TLS name belong to different listeners (421).",
+        "misdirected",
+    ),
+    _count(
+        "parser_disagreements",
+        "Messages refused because the two parsers read them differently.",
+        "parser_disagreements",
+    ),
+    _count("body_too_large", "Requests with too large a body (413).", "body_too_large"),
+    _count("body_malformed", "Requests whose chunked body is malformed.", "body_malformed"),
+    _count("path_refused", "Requests with a path that is refused (400).", "path_refused"),
+    _count(
+        "proxy_protocol_refused",
+        "Connections without a valid PROXY protocol header.",
+        "proxy_protocol_refused",
+    ),
+    _count("head_timeouts", "Requests whose head did not come in time (408).", "head_timeouts"),
+    Family(
+        f"{PREFIX}heads_refused_total",
+        "counter",
+        "Request heads refused, by what is wrong with them.",
+        ("reason",),
+        cell=HEAD_REFUSED,
+    ),
+    _count("access_log_lines", "Lines of the access log.", "access_log_lines"),
+    _count(
+        "access_log_dropped",
+        "Lines of the access log lost because its reader is too slow.",
+        "access_log_dropped",
+    ),
+    _count("applies", "Changes of the table that workers took in.", "applies"),
+    _count(
+        "resources_refused", "Resources that workers refused, by all workers.", "resources_refused"
+    ),
+    _count("ratelimit_batches", "Batches of counters sent to the store.", "limit_batches"),
+    _count(
+        "ratelimit_store_seconds",
+        "Time from batches to their answers.",
+        "limit_store_us",
+        "seconds",
+    ),
+    _count(
+        "ratelimit_store_errors",
+        "Batches, or parts of them, that the store could not answer.",
+        "limit_store_errors",
+    ),
+    _count(
+        "ratelimit_store_timeouts",
+        "Batches, or parts of them, given up for want of an answer.",
+        "limit_timeouts",
+    ),
+    _count(
+        "ratelimit_store_full",
+        "Requests whose counter found no room in shared memory.",
+        "limit_store_full",
+    ),
+)
+
+_ROWS = (
+    _row(
+        "counter",
+        "requests_total",
+        "Requests by route, rule and class of the status.",
+        (*_ROUTE, "code_class"),
+    ),
+    _row("counter", "requests_aborted_total", "Requests that ended without an answer.", _ROUTE),
+    _row("counter", "request_bytes_total", "Bytes of bodies of requests.", _ROUTE, "bytes"),
+    _row("counter", "response_bytes_total", "Bytes of bodies of answers.", _ROUTE, "bytes"),
+    _row("counter", "request_timeouts_total", "Requests that ran into a timeout.", _ROUTE),
+    _row("counter", "request_retries_total", "Tries after the first.", _ROUTE),
+    _row(
+        "counter",
+        "upstream_seconds_total",
+        "Time spent waiting for backends.",
+        _ROUTE,
+        "seconds",
+    ),
+    _row(
+        "histogram",
+        "request_duration_seconds",
+        "Time from the first byte of a request to its end.",
+        _ROUTE,
+        "seconds",
+    ),
+    _row(
+        "counter",
+        "ratelimit_requests_total",
+        "Requests that a limit counted, by what came of it; error: the store failed.",
+        (*_LIMIT, "result"),
+    ),
+    _row(
+        "counter",
+        "ratelimit_local_total",
+        "Of those that were over: told without asking the store.",
+        _LIMIT,
+    ),
+    _row(
+        "counter",
+        "ratelimit_wait_seconds_total",
+        "Time that requests waited for the store.",
+        _LIMIT,
+        "seconds",
+    ),
+)
+
+#: Only with a controller.
+STREAM = by_name(_STREAM)
+PROXY = by_name((*_AGENT, *_STREAM, *_CELLS, *_ROWS))

@@ -1,0 +1,93 @@
+"""The rules file of Prometheus, and the page about monitoring with every alert, made from the alerts.
+
+In: `ALERTS`. Out: the texts of docs/monitoring/rules.yaml and docs/monitoring/README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from edgefast.monitoring.alerts import ALERTS, RECORDED, Alert
+
+__all__ = ["render_guide", "render_rules"]
+
+_MADE = "Made from edgefast/monitoring by `python -m edgefast.monitoring.generate --write`; do not edit."
+_GROUPS = {"proxies": "Proxies", "limits": "Rate limits", "control-plane": "Control plane"}
+
+_GUIDE = f"""\
+<!-- {_MADE} -->
+# Monitoring
+
+Proxies and controllers have their [metrics](../reference/metrics.md) on port 19001. Here is what to do with them:
+
+| file | for | shows |
+|---|---|---|
+| [traffic.json](traffic.json) | Grafana | requests, errors and latency by route, connections, backends |
+| [limits.json](limits.json) | Grafana | what rate limits count and refuse, their store |
+| [control-plane.json](control-plane.json) | Grafana | from objects to tables to proxies, statuses |
+| [rules.yaml](rules.yaml) | Prometheus | the alerts below, and the series they record |
+
+**Prometheus.** Pods of proxies have the `prometheus.io` annotations, controllers the Service `edge-gateway-metrics-service`.
+On a machine of its own, beside `rule_files: [rules.yaml]`:
+
+```yaml
+scrape_configs:
+  - job_name: edgefast
+    static_configs:
+      - targets: ["localhost:19001"]
+```
+
+With the Prometheus operator the `groups` of rules.yaml are the `spec.groups` of a PrometheusRule.
+
+**Grafana.** Import the files (Dashboards, New, Import), or put them into a folder that it provisions; in a cluster with the
+sidecar of its chart: `kubectl create configmap edgefast-dashboards --from-file docs/monitoring/`, with the label that it looks for.
+Each has a choice of the Prometheus, of jobs and of instances.
+
+Every name in these files is checked against the catalogue of metrics, and the rules by `promtool`, when edgefast is tested.
+Thresholds are for a start; change them in a copy.
+"""
+
+
+def render_rules() -> str:
+    """Return the text of rules.yaml."""
+    recorded = [{"record": name, "expr": expr} for name, expr in RECORDED.items()]
+    groups: list[dict[str, Any]] = [{"name": "edgefast-recorded", "rules": recorded}]
+    for group in _GROUPS:
+        rules = [_rule(one) for one in ALERTS if one.group == group]
+        groups.append({"name": f"edgefast-{group}", "rules": rules})
+    text = yaml.safe_dump({"groups": groups}, sort_keys=False, allow_unicode=True, width=120)
+    return f"# {_MADE}\n{text}"
+
+
+def render_guide() -> str:
+    """Return the text of docs/monitoring/README.md."""
+    return "\n".join((_GUIDE, *_sections()))
+
+
+def _rule(one: Alert) -> dict[str, Any]:
+    waits = {} if one.lasts == "0m" else {"for": one.lasts}
+    return {
+        "alert": one.name,
+        "expr": one.expr,
+        **waits,
+        "labels": {"severity": one.severity},
+        "annotations": {
+            "summary": one.summary,
+            "description": one.todo,
+            "runbook": f"docs/monitoring/README.md#{one.name.lower()}",
+        },
+    }
+
+
+def _sections() -> Iterator[str]:
+    for group, title in _GROUPS.items():
+        yield from (f"## {title}", "")
+        for one in ALERTS:
+            if one.group == group:
+                when = "at once" if one.lasts == "0m" else f"after {one.lasts}"
+                yield from (f"### {one.name}", "")
+                yield from (f"*{one.severity}*, {when}:", "", "```promql", one.expr, "```", "")
+                yield from (one.todo, "")

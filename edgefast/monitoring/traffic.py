@@ -1,0 +1,200 @@
+"""Dashboard "traffic": requests, errors, latency, connections and backends of proxies.
+
+In: nothing. Out: `TRAFFIC`. Names are checked against the catalogue by tests/monitoring.
+"""
+
+from __future__ import annotations
+
+from edgefast.monitoring.panel import Panel, Row
+
+__all__ = ["TRAFFIC"]
+
+_RATE = "[$__rate_interval]"
+_REQUESTS = f"rate(edgefast_requests_total{{$$}}{_RATE})"
+_ERRORS = f'rate(edgefast_requests_total{{$$,code_class="5xx"}}{_RATE})'
+_BUCKETS = f"rate(edgefast_request_duration_seconds_bucket{{$$}}{_RATE})"
+
+
+def _quantile(share: float, by: str = "le") -> str:
+    return f"histogram_quantile({share}, sum by ({by}) ({_BUCKETS}))"
+
+
+def _sum(name: str) -> str:
+    return f"sum(rate({name}{{$$}}{_RATE}))"
+
+
+TRAFFIC = (
+    Row(
+        "All requests",
+        (
+            Panel("Requests", ((f"sum({_REQUESTS})", "all"),), "reqps", "stat", width=6),
+            Panel(
+                "Share of 5xx",
+                ((f"sum({_ERRORS}) / (sum({_REQUESTS}) > 0)", "5xx"),),
+                "percentunit",
+                "stat",
+                width=6,
+            ),
+            Panel("99th percentile", ((_quantile(0.99), "p99"),), "s", "stat", width=6),
+            Panel(
+                "Ready proxies",
+                (("sum(edgefast_ready{$$})", "ready"), ("count(edgefast_ready{$$})", "all")),
+                "short",
+                "stat",
+                width=6,
+            ),
+            Panel(
+                "Requests by class of the status",
+                ((f"sum by (code_class) ({_REQUESTS})", "{{code_class}}"),),
+                "reqps",
+            ),
+            Panel(
+                "Latency",
+                tuple((_quantile(one), f"p{one * 100:g}") for one in (0.5, 0.9, 0.99)),
+                "s",
+                text="From the first byte of a request to the end of its answer.",
+            ),
+            Panel(
+                "Requests that no rule answers",
+                tuple(
+                    (_sum(f"edgefast_{name}_total"), text)
+                    for name, text in (
+                        ("no_route", "no rule (404)"),
+                        ("no_listener", "no listener"),
+                        ("misdirected", "misdirected (421)"),
+                        ("path_refused", "path refused (400)"),
+                        ("body_too_large", "body too large (413)"),
+                        ("head_timeouts", "head too slow (408)"),
+                        ("heads_refused", "head refused"),
+                    )
+                ),
+                "reqps",
+            ),
+        ),
+    ),
+    Row(
+        "Routes",
+        (
+            Panel(
+                "Requests by route",
+                ((f"topk(10, sum by (route) ({_REQUESTS}))", "{{route}}"),),
+                "reqps",
+                text="The ten busiest. `-` are requests that no rule took, `overflow` what found no row of its own.",
+            ),
+            Panel(
+                "Share of 5xx by route",
+                (
+                    (
+                        f"topk(10, sum by (route) ({_ERRORS}) / (sum by (route) ({_REQUESTS}) > 0))",
+                        "{{route}}",
+                    ),
+                ),
+                "percentunit",
+            ),
+            Panel(
+                "99th percentile by route",
+                ((f"topk(10, {_quantile(0.99, 'le, route')})", "{{route}}"),),
+                "s",
+            ),
+            Panel(
+                "Without an answer, timeouts, retries",
+                (
+                    (_sum("edgefast_requests_aborted_total"), "without an answer"),
+                    (_sum("edgefast_request_timeouts_total"), "timeouts"),
+                    (_sum("edgefast_request_retries_total"), "retries"),
+                    (_sum("edgefast_retries_over_budget_total"), "retries over budget"),
+                ),
+                "reqps",
+            ),
+            Panel(
+                "Bytes by route",
+                (
+                    (
+                        f"topk(10, sum by (route) (rate(edgefast_response_bytes_total{{$$}}{_RATE})))",
+                        "answers {{route}}",
+                    ),
+                    (
+                        f"topk(10, sum by (route) (rate(edgefast_request_bytes_total{{$$}}{_RATE})))",
+                        "requests {{route}}",
+                    ),
+                ),
+                "Bps",
+            ),
+            Panel(
+                "Share of the time that is the backend's",
+                (
+                    (
+                        f"sum by (route) (rate(edgefast_upstream_seconds_total{{$$}}{_RATE})) / "
+                        f"(sum by (route) (rate(edgefast_request_duration_seconds_sum{{$$}}{_RATE})) > 0)",
+                        "{{route}}",
+                    ),
+                ),
+                "percentunit",
+            ),
+        ),
+    ),
+    Row(
+        "Clients and backends",
+        (
+            Panel(
+                "Connections of clients",
+                (
+                    ("sum(edgefast_connections_active{$$})", "open"),
+                    ("sum(edgefast_requests_active{$$})", "requests"),
+                    ("sum(edgefast_tunnels_active{$$})", "upgraded"),
+                    ("sum(edgefast_handshakes_active{$$})", "handshakes"),
+                ),
+            ),
+            Panel(
+                "New connections of clients",
+                (
+                    (_sum("edgefast_connections_total"), "accepted"),
+                    (_sum("edgefast_connections_tls_total"), "of these with TLS"),
+                    (_sum("edgefast_connections_refused_total"), "refused"),
+                    (_sum("edgefast_handshakes_failed_total"), "handshakes failed"),
+                    (_sum("edgefast_proxy_protocol_refused_total"), "without PROXY protocol"),
+                ),
+                "cps",
+            ),
+            Panel(
+                "Bytes",
+                (
+                    (_sum("edgefast_downstream_received_bytes_total"), "from clients"),
+                    (_sum("edgefast_downstream_sent_bytes_total"), "to clients"),
+                    (_sum("edgefast_upstream_received_bytes_total"), "from backends"),
+                    (_sum("edgefast_upstream_sent_bytes_total"), "to backends"),
+                ),
+                "Bps",
+            ),
+            Panel(
+                "Connections to backends",
+                (
+                    ("sum(edgefast_upstream_connections_active{$$})", "open"),
+                    (_sum("edgefast_upstream_connects_total"), "opened /s"),
+                    (_sum("edgefast_upstream_reuses_total"), "used again /s"),
+                ),
+            ),
+            Panel(
+                "Faults of backends",
+                (
+                    (_sum("edgefast_upstream_connect_failures_total"), "connecting failed"),
+                    (_sum("edgefast_upstream_protocol_errors_total"), "invalid answers"),
+                    (_sum("edgefast_endpoint_ejections_total"), "endpoints taken out"),
+                    (_sum("edgefast_pending_refused_total"), "too many wait"),
+                ),
+                "ops",
+            ),
+            Panel(
+                "Processes",
+                (
+                    ("sum(edgefast_workers_alive{$$})", "workers"),
+                    ("sum(increase(edgefast_worker_restarts_total{$$}[1h]))", "replaced in 1 h"),
+                    (
+                        "sum(increase(edgefast_access_log_dropped_total{$$}[1h]))",
+                        "log lines lost in 1 h",
+                    ),
+                ),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,66 @@
+"""Reasons of clusters alone: what happens on the way from objects to the proxies of a fleet.
+
+In: nothing. Out: `FLEETS`. Their messages are examples: no file brings them about.
+"""
+
+from __future__ import annotations
+
+from edgefast.reasons.objects import gateway
+from edgefast.reasons.word import Page
+
+__all__ = ["FLEETS"]
+
+FLEETS = (
+    Page(
+        word="AddressNotAssigned",
+        means="The fleet has no address yet. A load balancer takes seconds to minutes; without one in the cluster there is never "
+        "an address of a Service of type LoadBalancer.",
+        fix=(
+            "Wait; then look at the Service of the fleet (`kubectl describe service`).",
+            "Without load balancers choose `spec.service.type: NodePort` or ClusterIP in an EdgeProxy.",
+        ),
+        example=gateway("listeners: [{name: http, port: 80, protocol: HTTP}]"),
+        place="cluster",
+    ),
+    Page(
+        word="NoResources",
+        means="The fleet has an address and no proxy that is available.",
+        fix=(
+            "Look at its Deployment and pods: images, quotas, nodes, probes. `edgefast status` shows how far it got.",
+        ),
+        seen="Gateway default/edge: Programmed=False NoResources: 0/2 proxies available",
+    ),
+    Page(
+        word="Pending",
+        means="All is well with the objects, and not all proxies have the tables yet: no status runs ahead of what is served. "
+        "Normally for less than a second.",
+        fix=(
+            "If it stays: `edgefast status` names the proxies that do not follow, and their logs say why.",
+        ),
+        seen="Gateway default/edge: Programmed=False Pending: 1/2 proxies at version 3",
+    ),
+    Page(
+        word="RefusedByProxies",
+        means="Proxies could not take in a part of their table: a fault of ours, or a want of memory. They keep the version they "
+        "had.",
+        fix=(
+            "Raise the memory limit of the pods if the log speaks of memory; else tell us, with the message.",
+        ),
+        seen="HTTPRoute default/shop: Programmed=False RefusedByProxies: virtual_host default/edge/http/* refused",
+    ),
+    Page(
+        word="FleetFailed",
+        means="The reason of an Event: the API server refused an object of a fleet (rights, quotas, a webhook).",
+        fix=("The message is the API server's answer. It is tried again, with growing pauses.",),
+        seen='Warning FleetFailed Gateway default/edge: Deployment edge-default-edge: admission webhook "policy" denied the request',
+    ),
+    Page(
+        word="ConfigurationRefused",
+        means="The reason of an Event: an edit of the controller's configuration has problems. The one before stays in force.",
+        fix=(
+            "Put `edge-gateway.yaml` of the ConfigMap `edge-gateway-config` right; the message has the problems.",
+        ),
+        seen="Warning ConfigurationRefused the one before stays: EdgeGateway logging.level: NotSupported "
+        '"loud" (supported: debug, info, warn, error)',
+    ),
+)

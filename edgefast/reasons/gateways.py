@@ -1,0 +1,227 @@
+"""Reasons of GatewayClasses, Gateways, ListenerSets and their listeners.
+
+In: nothing. Out: `GATEWAYS`.
+"""
+
+from __future__ import annotations
+
+from edgefast.reasons.objects import gateway, listener_set
+from edgefast.reasons.word import Page
+
+__all__ = ["GATEWAYS"]
+
+_HTTP = "listeners: [{name: http, port: 8080, protocol: HTTP}]\n"
+_HTTPS = "{name: https, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: shop-tls}]}}"
+_NOT_SERVED = "The listener is not served; others of the Gateway are."
+
+GATEWAYS = (
+    Page(
+        word="AddressNotUsable",
+        means="An address that the Gateway asks for is not one, or nobody can give it: no `--bind` has it (files), or the "
+        "load balancer gave another (cluster). What is bound serves all the same.",
+        fix=(
+            "Files: add `--bind ADDRESS`. Cluster: ask for an address that the load balancer has, or for none.",
+        ),
+        example=gateway("addresses: [{value: 192.0.2.1}]\n" + _HTTP),
+        place="bound",
+    ),
+    Page(
+        word="ConfigurationChanged",
+        means="The condition InsecureFrontendValidationMode: with `AllowInsecureFallback` clients come in whose certificate is "
+        "missing or invalid. It is told because it is easily forgotten, and is no mistake.",
+        fix=("Remove `mode: AllowInsecureFallback` when all clients have certificates.",),
+        example=gateway(
+            "tls:\n"
+            "  frontend:\n"
+            "    default:\n"
+            "      validation:\n"
+            "        mode: AllowInsecureFallback\n"
+            '        caCertificateRefs: [{group: "", kind: ConfigMap, name: clients}]\n'
+            f"listeners: [{_HTTPS}]\n"
+        ),
+    ),
+    Page(
+        word="HostnameConflict",
+        means="Another listener has the same port, protocol and hostname. Of one Gateway neither is served; between several "
+        "objects the oldest keeps it.",
+        fix=("Give each a hostname or a port of its own.",),
+        example=gateway("listeners: [{name: http, port: 8080, protocol: HTTP}]\n", "second"),
+    ),
+    Page(
+        word="InvalidCACertificateKind",
+        means="A CA certificate to verify clients with must be in a ConfigMap or a Secret.",
+        fix=('Refer to one with the key `ca.crt`; the core group is written `""`.',),
+        example=gateway(
+            'tls: {frontend: {default: {validation: {caCertificateRefs: [{group: "", kind: Service, name: shop}]}}}}\n'
+            f"listeners: [{_HTTPS}]\n"
+        ),
+    ),
+    Page(
+        word="InvalidCACertificateRef",
+        means="A CA certificate is missing, or its `ca.crt` is no PEM certificate. Others of the list are used; without any, see "
+        "[NoValidCACertificate](NoValidCACertificate.md).",
+        fix=("Write the ConfigMap or Secret with the key `ca.crt`.",),
+        example=gateway(
+            'tls: {frontend: {default: {validation: {caCertificateRefs: [{group: "", kind: ConfigMap, name: clients}]}}}}\n'
+            f"listeners: [{_HTTPS}]\n"
+        ),
+    ),
+    Page(
+        word="InvalidCertificateRef",
+        means=f"No certificate of the listener can be served: its Secret is missing, broken, or no Secret. {_NOT_SERVED}",
+        fix=(
+            "Write a Secret of type kubernetes.io/tls with `tls.crt` and `tls.key` beside the Gateway.",
+            "The message says what is wrong with one that is there: PEM, the key of another certificate, expired.",
+        ),
+        example=gateway(f"listeners: [{_HTTPS}]"),
+    ),
+    Page(
+        word="InvalidClientCertificateRef",
+        means="The certificate that the proxy shows to backends is missing or broken. The Gateway is served; backends that want "
+        "the certificate will refuse.",
+        fix=("Write the Secret with `tls.crt` and `tls.key`.",),
+        example=gateway("tls: {backend: {clientCertificateRef: {name: proxy-tls}}}\n" + _HTTP),
+    ),
+    Page(
+        word="InvalidParameters",
+        means="`parametersRef` names no EdgeProxy. Gateways of a class without its parameters are not served.",
+        fix=(
+            "Write the EdgeProxy, or correct group (`gateway.edge.io`), kind, name and, for a class, namespace.",
+        ),
+        example=gateway(
+            "infrastructure: {parametersRef: {group: gateway.edge.io, kind: EdgeProxy, name: settings}}\n"
+            + _HTTP
+        ),
+    ),
+    Page(
+        word="InvalidRouteKinds",
+        means="`allowedRoutes.kinds` of a listener has a kind other than HTTPRoute. The listener is served for HTTPRoutes if it "
+        "names them too, else for none.",
+        fix=("Remove the kind.",),
+        example=gateway(
+            "listeners: [{name: http, port: 8080, protocol: HTTP, allowedRoutes: {kinds: [{kind: GRPCRoute}]}}]\n"
+        ),
+    ),
+    Page(
+        word="ListenersNotResolved",
+        means="The condition of a Gateway of which a listener has a reference that leads nowhere; the listener's own condition "
+        "says which.",
+        fix=("Look at `status.listeners` and put the reference right.",),
+        example=gateway(f"listeners: [{_HTTPS}]"),
+    ),
+    Page(
+        word="ListenersNotValid",
+        means="Listeners of the Gateway or ListenerSet are not served. With `Accepted` True some are, with False none.",
+        fix=("The conditions of the listeners that the message names say why.",),
+        example=gateway(
+            "listeners:\n"
+            "- {name: http, port: 8080, protocol: HTTP}\n"
+            "- {name: raw, port: 9000, protocol: TCP}\n"
+        ),
+    ),
+    Page(
+        word="NoValidCACertificate",
+        means="Clients, or a backend, must be verified, and nothing is there to verify them with. The listener is not served, "
+        "or requests to the backend get 500: never unverified.",
+        fix=(
+            "Write at least one CA certificate that is named; the other problems of the object say what is wrong with each.",
+        ),
+        example=gateway(
+            'tls: {frontend: {default: {validation: {caCertificateRefs: [{group: "", kind: ConfigMap, name: clients}]}}}}\n'
+            f"listeners: [{_HTTPS}]\n"
+        ),
+    ),
+    Page(
+        word="NotAllowed",
+        means="The Gateway takes no listeners of a ListenerSet of this namespace: `allowedListeners` says of which. By default of "
+        "none.",
+        fix=("Let the Gateway's owner set `allowedListeners.namespaces.from`.",),
+        example=listener_set("listeners: [{name: more, port: 9090, protocol: HTTP}]"),
+    ),
+    Page(
+        word="OverlappingHostnames",
+        means="The condition OverlappingTLSConfig: hosts of an HTTPS listener are covered by another one of the port, so that a "
+        "client may reuse a connection whose certificate is the other listener's (RFC 9113 9.1.1). Requests that come on a "
+        "connection for another listener's name get 421.",
+        fix=(
+            "Nothing, if that is meant. Else give the hosts one listener, or certificates that do not overlap.",
+        ),
+        seen="Gateway default/edge listener shop: OverlappingTLSConfig=True OverlappingHostnames: hostname shop.example.com "
+        "overlaps with listener any",
+    ),
+    Page(
+        word="ParentNotAccepted",
+        means="The Gateway of a ListenerSet is not accepted, so its listeners are not served.",
+        fix=("Put the Gateway right; its conditions say what is wrong.",),
+        example=gateway(
+            "allowedListeners: {namespaces: {from: All}}\n"
+            "infrastructure: {parametersRef: {group: gateway.edge.io, kind: EdgeProxy, name: settings}}\n"
+            + _HTTP
+        )
+        + "---\n"
+        + listener_set("listeners: [{name: more, port: 9090, protocol: HTTP}]"),
+    ),
+    Page(
+        word="ParentNotProgrammed",
+        means="The Gateway of a ListenerSet is not programmed: its fleet has no address or no proxy yet, or it is not accepted.",
+        fix=("Look at the Gateway's condition Programmed.",),
+        example=gateway(
+            "allowedListeners: {namespaces: {from: All}}\n"
+            "infrastructure: {parametersRef: {group: gateway.edge.io, kind: EdgeProxy, name: settings}}\n"
+            + _HTTP
+        )
+        + "---\n"
+        + listener_set("listeners: [{name: more, port: 9090, protocol: HTTP}]"),
+    ),
+    Page(
+        word="PartiallyInvalidCertificateRef",
+        means="Some certificates of a listener can be served and others not; those that can are. A listener serves one "
+        "certificate of each key type.",
+        fix=("Remove or repair the reference that the message names.",),
+        seen="Gateway default/edge spec.listeners[0].tls.certificateRefs[1]: PartiallyInvalidCertificateRef "
+        "Secret default/old-tls not found",
+    ),
+    Page(
+        word="PortUnavailable",
+        means="The port of a listener cannot be had: another program has it, the process may not bind it, another Gateway has it "
+        "with other settings for verifying clients, or in a fleet two ports need the same container port (80 is 10080 "
+        f"in the pod). {_NOT_SERVED}",
+        fix=(
+            "End the other program, choose another port, or grant `NET_BIND_SERVICE` for ports below 1024.",
+            "It is tried again whenever the configuration is looked at.",
+        ),
+        example=gateway(
+            "listeners: [{name: low, port: 80, protocol: HTTP}, {name: high, port: 10080, protocol: HTTP}]\n"
+        ),
+        place="cluster",
+    ),
+    Page(
+        word="ProtocolConflict",
+        means="Listeners with different protocols are on one port. Of one Gateway neither is served; between several objects the "
+        "oldest keeps it.",
+        fix=("Give each a port of its own.",),
+        example=gateway(f"listeners:\n- {{name: http, port: 8443, protocol: HTTP}}\n- {_HTTPS}\n"),
+    ),
+    Page(
+        word="UnsupportedAddress",
+        means="`spec.addresses` has a type other than IPAddress and Hostname. The Gateway is not accepted.",
+        fix=("Ask for an IPAddress or a Hostname, or for nothing.",),
+        example=gateway("addresses: [{type: example.com/pool, value: public}]\n" + _HTTP),
+    ),
+    Page(
+        word="UnsupportedProtocol",
+        means="A listener has a protocol other than HTTP and HTTPS, or the port of a backend wants one that is not spoken to "
+        "backends (`appProtocol`). The listener is not served; requests to the backend get 500.",
+        fix=("Use HTTP or HTTPS; for backends leave `appProtocol` out, or `kubernetes.io/ws`.",),
+        example=gateway("listeners: [{name: raw, port: 9000, protocol: TCP}]"),
+    ),
+    Page(
+        word="UnsupportedVersion",
+        means="The CRDs of the Gateway API in the cluster are of a release that this one does not know. Objects are served as far as "
+        "they are understood.",
+        fix=("Install the CRDs of the release that the message names.",),
+        example="apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: edge}\n"
+        "spec: {controllerName: gateway.edge.io/gatewayclass-controller}\n",
+        place="release",
+    ),
+)

@@ -1,0 +1,88 @@
+"""The words: what a Problem, or a condition that says that something is wrong, can have as its reason.
+
+In: nothing. Out: the type `Word`, and `Page`, what is to be said about one. Kubernetes field errors and Gateway API reasons keep
+their names; ours are marked. Must never: lose a word that statuses of a release may hold; a test asks for a page of each.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+__all__ = ["Page", "Word"]
+
+Word = Literal[
+    "AddressNotAssigned",
+    "AddressNotUsable",
+    "BackendNotFound",
+    "ConfigurationChanged",
+    "ConfigurationRefused",
+    "Conflicted",
+    "Duplicate",
+    "EndpointsNotFound",
+    "FleetFailed",
+    "Forbidden",
+    "HostnameConflict",
+    "Ignored",
+    "IncompatibleFilters",
+    "Invalid",
+    "InvalidBackendRef",
+    "InvalidCACertificateKind",
+    "InvalidCACertificateRef",
+    "InvalidCertificateRef",
+    "InvalidClientCertificateRef",
+    "InvalidKind",
+    "InvalidParameters",
+    "InvalidRouteKinds",
+    "ListenersNotResolved",
+    "ListenersNotValid",
+    "NoMatchingListenerHostname",
+    "NoMatchingParent",
+    "NoResources",
+    "NoValidCACertificate",
+    "NotAllowed",
+    "NotAllowedByListeners",
+    "NotFound",
+    "NotSupported",
+    "OverlappingHostnames",
+    "ParentNotAccepted",
+    "ParentNotProgrammed",
+    "PartiallyInvalidCertificateRef",
+    "Pending",
+    "PortNotFound",
+    "PortNotSpecified",
+    "PortUnavailable",
+    "ProtocolConflict",
+    "RefNotPermitted",
+    "RefusedByProxies",
+    "Required",
+    "RouteRulesOverlap",
+    "RouteRulesShadowed",
+    "Shadowed",
+    "TargetNotFound",
+    "TooLong",
+    "TooMany",
+    "UnsupportedAddress",
+    "UnsupportedProtocol",
+    "UnsupportedValue",
+    "UnsupportedVersion",
+]
+
+#: Under which settings an example is translated: files, a cluster, files with the address 127.0.0.1, CRDs of a release.
+Place = Literal["files", "cluster", "bound", "release"]
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to know of one word.
+
+    `example` are objects that bring it about beside those of `BASE`; `seen` is what one sees where files cannot bring it
+    about. One of both is given.
+    """
+
+    word: Word
+    means: str  # what is wrong, and what is served meanwhile
+    fix: tuple[str, ...]  # what to do: one sentence or two each
+    example: str = ""
+    seen: str = ""
+    place: Place = "files"

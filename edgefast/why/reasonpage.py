@@ -1,0 +1,165 @@
+"""The page of a reason: what it means, where it occurs, an example with what is really said of it, how to put it right.
+
+In: a `Page` of the catalogue (edgefast/reasons). Out: Markdown, for docs/problems and `edgefast problem`. What an example shows
+is what decoding and translating it says, so a page cannot promise what does not happen. Must never: word a message itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from edgefast.problem import ObjectRef
+from edgefast.reasons.catalogue import PAGES
+from edgefast.reasons.objects import BASE
+from edgefast.reasons.word import Page, Place
+from edgefast.resources.decode import decode_documents
+from edgefast.resources.snapshot import Snapshot
+from edgefast.translate.pipeline import translate
+from edgefast.translate.reasons import GOOD, REASONS
+from edgefast.translate.settings import Settings
+
+__all__ = ["bring_about", "first_sentence", "is_bad", "render_index", "render_reason"]
+
+_FILE = "example.yaml"
+_MADE = (
+    "<!-- Made from edgefast/reasons by `pytest tests/why/test_reasonpage.py --update-goldens`; "
+    "do not edit. -->\n"
+)
+_SETTINGS: dict[Place, Settings] = {
+    "files": Settings(),
+    "bound": Settings(addresses=("127.0.0.1",)),
+    "cluster": Settings(standalone=False),
+    "release": Settings(standalone=False, bundle_version="v0.8.0"),
+}
+_BESIDE = {
+    "files": "With `edgefast check -f`",
+    "bound": "With `edgefast run --bind 127.0.0.1`",
+    "cluster": "In a cluster (`edgefast translate --to status --cluster`)",
+    "release": "In a cluster with the CRDs of release v0.8.0",
+}
+#: Characters; an example with a longer line is told, not shown.
+_WIDEST = 160
+
+
+def is_bad(reason: str) -> bool:
+    """Tell whether a condition with this reason is worth a page."""
+    return reason not in GOOD
+
+
+def bring_about(page: Page) -> list[str]:
+    """Decode and translate the example; return what is said with the page's word, problems before conditions."""
+    base = decode_documents(BASE.encode(), "base.yaml")
+    own = decode_documents(page.example.encode(), _FILE)
+    named = [(one.ref.kind, one.ref.namespace, one.ref.name) for one in own.objects]
+    kept = [
+        one for one in base.objects if (one.ref.kind, one.ref.namespace, one.ref.name) not in named
+    ]
+    snapshot = Snapshot.of([*own.objects, *kept])
+    translation = translate(snapshot, _SETTINGS[page.place])
+    problems = [
+        f"{one.line()}{' (warning)' if one.severity == 'warning' else ''}"
+        for one in (*own.problems, *translation.problems)
+        if one.reason == page.word
+    ]
+    if problems:
+        return problems
+    return [
+        text
+        for ref, status in translation.statuses.items()
+        for text in _conditions(ref, msgspec.to_builtins(status), page.word)
+    ]
+
+
+def render_reason(page: Page, *, links: bool = True) -> str:
+    """Return the page as Markdown; without `links` as a terminal has it."""
+    lines = [_MADE] if links else []
+    lines += [f"# {page.word}", "", _plain(page.means, links), "", "## What to do", ""]
+    lines += [f"- {_plain(one, links)}" for one in page.fix]
+    lines += ["", "## Where it is seen", "", *_places(page.word, links), ""]
+    if page.example:
+        said = bring_about(page)
+        beside = _BESIDE[page.place]
+        if page.place == "files" and re.match(rf"[^:]*: \w+=\w+ {page.word}: ", said[0]):
+            beside = "With `edgefast translate --to status -f`"
+        lines += [f"{beside}, from", "", "```text", *_shown(page.example), "```", ""]
+        lines += ["comes", "", "```text", *said, "```"]
+        if links:
+            lines += [
+                "",
+                "beside the objects of [the examples](README.md#the-objects-of-the-examples).",
+            ]
+    else:
+        lines += ["```text", page.seen, "```"]
+    return "\n".join(lines) + "\n"
+
+
+def render_index() -> str:
+    """Return docs/problems/README.md: every reason with its first sentence."""
+    lines = [
+        _MADE,
+        "# Problems",
+        "",
+        "Every problem is said in one text everywhere: place, object, field path, a reason, what is wrong, what is allowed, and",
+        "what was meant if that can be guessed. Here is a page for each reason; `edgefast problem REASON` prints it, and",
+        "`edgefast check -o json` has it as `page`. Which condition has which reason: [statuses](../status.md).",
+        "",
+        "| reason | meaning |",
+        "|---|---|",
+    ]
+    lines += [f"| [{word}]({word}.md) | {first_sentence(page)} |" for word, page in PAGES.items()]
+    lines += ["", "## The objects of the examples", "", "```yaml", BASE.rstrip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def _places(word: str, links: bool) -> Iterator[str]:
+    """Say which conditions have the word."""
+    found = [
+        f"- condition `{one.type}` {one.status} of a {kind}: {one.meaning}"
+        for kind, reasons in REASONS.items()
+        for one in reasons
+        if one.reason == word
+    ]
+    if found:
+        yield from found
+        yield "- and in the messages of problems" if links else "- in the messages of problems"
+    else:
+        yield "In problems: of `edgefast check`, in the log, in messages of conditions and of Events."
+
+
+def _conditions(ref: ObjectRef, status: dict[str, object], word: str) -> Iterator[str]:
+    holders: list[tuple[str, object]] = [("", status)]
+    for field in ("parents", "ancestors", "listeners"):
+        entries = status.get(field)
+        for entry in entries if isinstance(entries, (list, tuple)) else ():
+            name = entry.get("name") if field == "listeners" else None
+            holders.append((f" listener {name}" if name else "", entry))
+    for name, holder in holders:
+        conditions = holder.get("conditions", ()) if isinstance(holder, dict) else ()
+        for one in conditions:
+            if one["reason"] == word:
+                yield f"{ref}{name}: {one['type']}={one['status']} {word}: {one['message']}"
+
+
+def _shown(example: str) -> Iterator[str]:
+    for line in example.rstrip().split("\n"):
+        yield line if len(line) <= _WIDEST else f"{line[: _WIDEST - 4]} ..."
+
+
+def first_sentence(page: Page) -> str:
+    """Return what the word means in one sentence, without links."""
+    return _plain(page.means, links=False).partition(". ")[0].rstrip(".") + "."
+
+
+def _plain(text: str, links: bool) -> str:
+    """Leave the targets of links out for a terminal."""
+    if links:
+        return text
+    out, rest = "", text
+    while "](" in rest:
+        before, _, rest = rest.partition("](")
+        out += before.replace("[", "", 1)
+        rest = rest.partition(")")[2]
+    return out + rest

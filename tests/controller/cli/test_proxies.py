@@ -1,0 +1,163 @@
+"""Proxies of a cluster: which pods are asked, how, for how long; and what is shown of those that do not answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from controller.cli import proxies
+from controller.cli.proxies import Pod, list_pods, read_pages
+from controller.cli.watched import make_proxy_rows
+from edgefast.cli.counters import Page
+from tests.controller.kube.script import failure, page, scripted
+
+pytestmark = pytest.mark.pure
+
+PAGE = 'edgefast_info{version="1",table="feed"} 1\nedgefast_ready 1\n'
+
+
+def pod(name: str, *, phase: str = "Running", address: str = "", fleet: str = "e/f") -> Pod:
+    return Pod(namespace="e", name=name, fleet=fleet, address=address, phase=phase)
+
+
+def read(
+    handler: Callable[[web.Request], Awaitable[web.StreamResponse]], *pods: Pod
+) -> dict[str, Page | str]:
+    async def work() -> dict[str, Page | str]:
+        async with scripted(handler) as kube:
+            return await read_pages(kube, pods)
+
+    return asyncio.run(work())
+
+
+def test_pods_are_asked_through_the_api_server() -> None:
+    asked = []
+
+    async def handler(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        return web.Response(text=PAGE)
+
+    found = read(handler, pod("one"), pod("two", phase="Pending"))
+    assert asked == ["/api/v1/namespaces/e/pods/one:19001/proxy/metrics"]
+    one = found["e/one"]
+    assert isinstance(one, Page) and (one.table, one.ready) == ("feed", True)
+    assert found["e/two"] == "its pod is Pending"
+
+
+def test_what_does_not_answer_is_said() -> None:
+    async def handler(request: web.Request) -> web.Response:
+        if "none" in request.path:
+            return failure(503, "ServiceUnavailable")
+        if "refused" in request.path:
+            return failure(403, "Forbidden")
+        return web.Response(text="up 1\n")
+
+    # Nothing of ours is at that address: port 19001 of a loopback address that nobody binds.
+    found = read(handler, pod("none"), pod("refused", address="127.99.99.99"), pod("other"))
+    assert "503 ServiceUnavailable" in str(found["e/none"])
+    assert str(found["e/refused"]).startswith("pods/proxy: Forbidden; at 127.99.99.99: ")
+    assert found["e/other"] == "not the metrics of an edgefast proxy"
+
+
+def test_a_few_at_once_and_never_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxies, "_EACH", 0.3)
+    monkeypatch.setattr(proxies, "_ALL", 0.5)
+    asked = []
+
+    async def handler(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        await asyncio.Event().wait()
+        return web.Response()
+
+    found = read(handler, *(pod(f"p{number}") for number in range(40)))
+    assert len(asked) == 16, "eight at once, and eight more when those have had their time"
+    assert "Timeout" in str(found["e/p0"])
+    assert found["e/p39"] == "not asked within 0.5 s, there are too many"
+
+
+def test_pods_of_fleets() -> None:
+    def one(name: str, labels: dict[str, str], owner: str, **meta: Any) -> dict[str, Any]:
+        owners = [{"kind": "ReplicaSet", "name": owner}]
+        return {
+            "metadata": {
+                "namespace": "e",
+                "name": name,
+                "labels": labels,
+                "ownerReferences": owners,
+                **meta,
+            },
+            "status": {"phase": "Running", "podIP": "10.0.0.1"},
+        }
+
+    edge = "gateway.edge.io"
+    own = {f"{edge}/owning-gateway-name": "gw", f"{edge}/owning-gateway-namespace": "shop"}
+    listed = [
+        one("b", {**own, "pod-template-hash": "12ab"}, "edge-shop-gw-9-12ab"),
+        one("a", {f"{edge}/owning-gatewayclass": "merged"}, "edge-merged-7"),
+        one("c", own, "edge-shop-gw-9", deletionTimestamp="2026-01-01T00:00:00Z"),
+    ]
+
+    async def handler(request: web.Request) -> web.Response:
+        assert request.query["labelSelector"] == f"{proxies.PROXIES},x=y"
+        return page(1, *listed)
+
+    async def work() -> tuple[Pod, ...]:
+        async with scripted(handler) as kube:
+            return await list_pods(kube, None, "x=y")
+
+    merged, plain = asyncio.run(work())
+    assert (merged.key, merged.fleet, merged.gateway_class) == ("e/a", "e/edge-merged-7", "merged")
+    assert (plain.fleet, plain.gateway, plain.address) == (
+        "e/edge-shop-gw-9",
+        "shop/gw",
+        "10.0.0.1",
+    )
+
+
+# --- rows ---------------------------------------------------------------------------------------
+
+
+def table(version: str) -> Page:
+    return Page(at=1.0, version="1", table=version, numbers={"ready": 1, "workers": 2})
+
+
+def node(name: str, version: str, *, connected: bool = True, refused: tuple[str, ...] = ()) -> Any:
+    return {"name": name, "version": version, "connected": connected, "refused": list(refused)}
+
+
+def test_rows_with_a_controller_that_answers() -> None:
+    nodes = [
+        node("a", "v2"),
+        node("b", "v1"),
+        node("c", "v1", refused=("virtual_host x: y",)),
+        node("gone", "v1", connected=False),
+    ]
+    fleets = [{"fleet": "e/f", "version": "v2", "nodes": nodes}]
+    pods = [pod("a"), pod("b"), pod("c")]
+    pages: dict[str, Page | str] = {"e/a": table("v2"), "e/b": "no answer", "e/c": table("v1")}
+    rows = {one.name: one for one in make_proxy_rows(pods, pages, fleets)}
+    assert {name: one.state for name, one in rows.items()} == {
+        "a": "up to date",
+        "b": "behind",
+        "c": "refuses virtual_host x: y",
+        "gone": "not connected",
+    }
+    assert (rows["b"].table, rows["b"].ready) == ("v1", None)
+    assert (rows["a"].ready, rows["a"].workers) == (True, "0/2")
+
+
+def test_rows_without_one() -> None:
+    pods = [pod("a"), pod("b"), pod("c", fleet="e/g"), pod("d", fleet="e/g")]
+    pages: dict[str, Page | str] = {
+        "e/a": table("v1"),
+        "e/b": table("v2"),
+        "e/c": table("v3"),
+        "e/d": "no answer",
+    }
+    states = [one.state for one in make_proxy_rows(pods, pages, [])]
+    differ = "proxies of the fleet have different tables"
+    assert states == [differ, differ, "", "no answer"]

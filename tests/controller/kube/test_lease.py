@@ -1,0 +1,39 @@
+"""Lease: what is said when it cannot be given back; everything else is tested against a real API server."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from aiohttp import web
+
+from controller.kube.lease import Lease, LeaseTimes
+
+from .script import failure, scripted
+from .waiting import run, running, until
+
+
+@pytest.mark.parametrize(
+    ("status", "warned"), [(403, False), (404, False), (422, True), (500, True)]
+)
+def test_not_given_back(caplog: pytest.LogCaptureFixture, status: int, warned: bool) -> None:
+    """An installation that is removed takes its Roles and its Lease along; only other failures are trouble."""
+    caplog.set_level(logging.INFO, "controller")
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        if request.method == "GET":
+            return failure(404, "NotFound")
+        if request.method == "POST":
+            return web.json_response(await request.json())
+        return failure(status, "Said")
+
+    async def test() -> None:
+        async with scripted(serve) as kube:
+            lease = Lease(kube, "ns", "n", "one", LeaseTimes(retry=5.0))
+            async with running(lease.run()):
+                await until(lambda: lease.leading, "leading")
+            assert not lease.leading
+
+    run(test())
+    said = [one for one in caplog.records if "not given back" in one.getMessage()]
+    assert [one.levelno >= logging.WARNING for one in said] == [warned]

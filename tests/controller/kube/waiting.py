@@ -1,0 +1,44 @@
+"""Waiting in the tests of controller/kube, with a scripted server and with a real one.
+
+In: coroutines and conditions. Out: a coroutine run under a deadline, a condition that holds, things that run beside a test.
+Must never: wait for a fixed time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+
+def run(test: Coroutine[Any, Any, None], seconds: float = 90.0) -> None:
+    """Run a test's coroutine to its end, or fail."""
+
+    async def bounded() -> None:
+        async with asyncio.timeout(seconds):
+            await test
+
+    asyncio.run(bounded())
+
+
+async def until(condition: Callable[[], object], what: str = "", seconds: float = 30.0) -> None:
+    """Return when the condition holds; AssertionError naming `what` when it does not in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not so after {seconds} s: {what or condition}")
+        await asyncio.sleep(0.005)
+
+
+@contextlib.asynccontextmanager
+async def running(*runs: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run things beside a test, and end them with it; what they raise fails the test."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one) for one in runs]
+        try:
+            yield
+        finally:
+            for one in tasks:
+                one.cancel()

@@ -1,0 +1,119 @@
+"""Reasons: each has a page, each page a reason; examples bring about what they show."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import pytest
+
+from edgefast.problem import ObjectRef, Problem, ask_for_more, page_of
+from edgefast.reasons.catalogue import PAGES
+from edgefast.reasons.objects import BASE
+from edgefast.reasons.word import Page, Word
+from edgefast.resources.decode import decode_documents
+from edgefast.resources.snapshot import Snapshot
+from edgefast.translate import Settings, translate
+from edgefast.translate.reasons import REASONS
+from edgefast.why.reasonpage import bring_about, is_bad, render_index, render_reason
+
+pytestmark = pytest.mark.pure
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "problems"
+WORDS = set(get_args(Word))
+
+
+def test_every_word_has_a_page_and_every_page_a_word() -> None:
+    assert set(PAGES) == WORDS
+    assert list(get_args(Word)) == sorted(WORDS)
+
+
+def test_no_problem_can_have_another_word() -> None:
+    """mypy holds whoever makes a Problem to it."""
+    assert get_type_hints(Problem)["reason"] == Word
+    assert set(get_args(get_args(get_type_hints(Problem)["condition"])[0])) <= {*WORDS, ""}
+
+
+def test_every_condition_that_tells_of_trouble_has_a_page() -> None:
+    found = {one.reason for reasons in REASONS.values() for one in reasons}
+    assert {one for one in found if is_bad(one)} <= set(PAGES)
+
+
+def test_conditions_that_only_a_controller_makes_have_a_page() -> None:
+    """These rooms write conditions and Events as plain values."""
+    texts = [path.read_text() for path in (ROOT / "controller").rglob("*.py")]
+    written = {
+        one
+        for text in texts
+        for one in re.findall(r'"reason": "([A-Z]\w+)"|events\.warn\([^,]+, "([A-Z]\w+)"', text)
+        for one in one
+        if one
+    }
+    assert {"Pending", "RefusedByProxies", "FleetFailed", "ConfigurationRefused"} <= written
+    assert written <= {*PAGES, "Accepted"}
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=lambda page: page.word)
+def test_examples_bring_about_what_they_show(page: Page) -> None:
+    assert bool(page.example) != bool(page.seen)
+    assert page.means.endswith(".") and page.fix
+    if page.example:
+        said = bring_about(page)
+        assert said and all(page.word in line for line in said)
+    else:
+        assert page.word in page.seen
+
+
+def test_what_files_can_bring_about_is_shown_by_an_example() -> None:
+    told = {page.word for page in PAGES.values() if page.seen}
+    # These need keys, proxies, an API server or objects that the strict decoder refuses.
+    assert told == {
+        "ConfigurationRefused",
+        "FleetFailed",
+        "IncompatibleFilters",
+        "NoResources",
+        "OverlappingHostnames",
+        "PartiallyInvalidCertificateRef",
+        "Pending",
+        "PortNotSpecified",
+        "RefusedByProxies",
+    }
+
+
+def test_the_objects_of_the_examples_are_sound() -> None:
+    decoded = decode_documents(BASE.encode(), "base.yaml")
+    translation = translate(Snapshot.of(decoded.objects), Settings())
+    assert not decoded.problems and not translation.problems
+
+
+def test_pages_are_written(pytestconfig: pytest.Config) -> None:
+    pages = {f"{word}.md": render_reason(page) for word, page in PAGES.items()}
+    pages["README.md"] = render_index()
+    if pytestconfig.getoption("--update-goldens"):
+        FOLDER.mkdir(exist_ok=True)
+        for name, text in pages.items():
+            (FOLDER / name).write_text(text)
+    assert {path.name for path in FOLDER.iterdir()} == set(pages)
+    stale = [name for name, text in pages.items() if (FOLDER / name).read_text() != text]
+    assert not stale
+
+
+def test_links_of_pages_lead_somewhere() -> None:
+    for path in FOLDER.iterdir():
+        for target in re.findall(r"\]\(([^)#]+)", path.read_text()):
+            assert (FOLDER / target).exists(), (path.name, target)
+
+
+def test_a_terminal_gets_no_links() -> None:
+    for page in PAGES.values():
+        assert "](" not in render_reason(page, links=False)
+
+
+def test_messages_name_the_page() -> None:
+    ref = ObjectRef("HTTPRoute", "default", "web")
+    many = [Problem(ref, "spec", "Invalid", ""), Problem(ref, "", "TooMany", "")] * 2
+    assert ask_for_more(many) == "edgefast problem Invalid TooMany"
+    assert ask_for_more([]) == ""
+    assert (ROOT / page_of("Invalid")).exists()
