@@ -29,7 +29,7 @@ RUN /opt/edgefast/bin/python -m pip wheel --no-cache-dir --no-deps --wheel-dir /
 
 FROM build AS proxy-packages
 RUN wheel=$(ls /wheels/*.whl) \
- && /opt/edgefast/bin/python -m pip install --no-cache-dir "$wheel[xds]" \
+ && /opt/edgefast/bin/python -m pip install --no-cache-dir "$wheel[xds,tracing]" \
  && /opt/edgefast/bin/python -m pip uninstall --yes pip
 
 FROM build AS controller-packages

@@ -1,7 +1,7 @@
 """Admin, probes and metrics: the three small servers of the controller, for operators and kubelet.
 
 In: the rooms, as functions that give plain values. Out: on loopback `/dump` (all that is served, without keys), `/fleets`
-(proxies and their versions), `/version`, `/log-level`; for kubelet `/healthz` and `/readyz`; for Prometheus `/metrics`.
+(proxies and their versions), `/version`, `/log-level`, `/console/` unless it is off (edgefast.console); for kubelet `/healthz` and `/readyz`; for Prometheus `/metrics`.
 Must never: show key material, a token or a store's password, or change anything but the log's level.
 """
 
@@ -16,6 +16,7 @@ import msgspec
 import orjson
 
 from edgefast import __version__, ir
+from edgefast.console import Console
 from edgefast.daemon.address import Address
 from edgefast.daemon.httpserver import HttpServer, Reply, Request, bind_server
 from edgefast.daemon.logs import LEVELS, set_level
@@ -36,6 +37,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Callable[[], bytes]
     healthy: Callable[[], str]  # why not, "" when all is well
     ready: Callable[[], str]
+    console: Console | None = None  # None: it is off
 
 
 class Servers:
@@ -55,6 +57,7 @@ class Servers:
                 ("GET", "/version"): self._version,
                 ("GET", "/log-level"): self._log_level,
                 ("POST", "/log-level"): self._log_level,
+                **(self._view.console.routes if self._view.console is not None else {}),
             },
         )
 

@@ -119,6 +119,8 @@ class Pipeline:
         self._forgetful = False  # the run before failed: do without its memory
         self._frozen = -1  # objects when the garbage collector was last told to leave them alone
         self.work = Work()
+        #: Told of each fleet whose table is another one: its name, the tables before (None: it is new) and now.
+        self.on_change: Callable[[str, Shards | None, Shards], None] = lambda *_: None
 
     @property
     def outcome(self) -> Outcome | None:
@@ -233,7 +235,9 @@ class Pipeline:
         work.virtual_hosts += done.virtual_hosts
         work.clusters += done.clusters
         for fleet in outcome.changed:
-            delta = diff(before.shards.get(fleet) if before else None, outcome.shards[fleet])
+            old = before.shards.get(fleet) if before else None
+            delta = diff(old, outcome.shards[fleet])
+            self.on_change(fleet, old, outcome.shards[fleet])
             work.resources += len(delta.put)
             work.bytes += sum(len(one.data) for one in delta.put)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from controller.admin import View
+from controller.consolesource import ConsoleSource
 from controller.readings import (
     read_config,
     read_infra,
@@ -21,6 +22,7 @@ from controller.readings import (
     read_writer,
 )
 from edgefast import ir
+from edgefast.console import Console
 
 if TYPE_CHECKING:
     from controller.app import App
@@ -37,6 +39,9 @@ def make_view(app: App) -> View:
         metrics=app.metrics.render,
         healthy=lambda: "",
         ready=lambda: _why_not_ready(app),
+        console=Console(ConsoleSource(app, lambda: _why_not_ready(app)))
+        if app.file.config.admin.console
+        else None,
     )
 
 

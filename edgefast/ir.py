@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import msgspec
+from edgefast.irtelemetry import AccessLog as AccessLog
+from edgefast.irtelemetry import LogMember as LogMember
+from edgefast.irtelemetry import LogPiece as LogPiece
+from edgefast.irtelemetry import Struct
+from edgefast.irtelemetry import Tracing as Tracing
 
 Protocol = Literal["HTTP", "HTTPS"]
 PathKind = Literal["exact", "prefix", "regex"]
 NameType = Literal["Hostname", "URI"]
-
-
-class Struct(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Settings that all structs of the IR share; defaults are left out of the encoding."""
-
 
 # --- a rule and its parts -----------------------------------------------------------------------------------------
 
@@ -214,36 +213,6 @@ class HttpSettings(Struct, frozen=True, gc=False):
     retry_after: bool = False
 
 
-class LogPiece(Struct, frozen=True, gc=False):
-    """A literal, or one operator of a template (docs/access-log.md)."""
-
-    operator: str = ""  # "RESPONSE_CODE"; "" is a literal
-    text: str = ""  # the literal; a header's name, lower case; a form of time
-    other: str = ""  # the header to take when the first one is not there
-    limit: int = 0  # characters at most; 0: as every value of a line
-
-
-class LogMember(Struct, frozen=True, gc=False):
-    """One member of a JSON line. A single operator that is a number stays one, and is null when there is nothing to say."""
-
-    name: str
-    pieces: tuple[LogPiece, ...]
-
-
-class AccessLog(Struct, frozen=True, gc=False):
-    """EdgeProxy spec.accessLog. Of `text`, `members` and `fields` the first that is given makes the line; without any of them
-    it is a JSON object of all fields."""
-
-    off: bool = False
-    sampling: float = 1.0  # share of the requests that pass the filter
-    # A request passes by either bound; 0 is none. Without both, all pass.
-    min_status: int = 0
-    min_duration: int = 0  # milliseconds
-    fields: tuple[str, ...] = ()
-    members: tuple[LogMember, ...] = ()
-    text: tuple[LogPiece, ...] = ()
-
-
 class ListenerTls(Struct, frozen=True, gc=False):
     """TLS termination of one listener. Versions and client verification belong to the port: equal on all its listeners."""
 
@@ -264,6 +233,7 @@ class Listener(Struct, frozen=True, gc=False):
     tls: ListenerTls | None = None
     http: HttpSettings = HttpSettings()
     access_log: AccessLog = AccessLog()
+    tracing: Tracing | None = None
 
 
 # --- where requests go --------------------------------------------------------------------------------------------

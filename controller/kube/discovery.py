@@ -23,6 +23,8 @@ from edgefast.resources.reference import GATEWAY_GROUP
 __all__ = ["Discovery", "Served"]
 
 _BUNDLE_VERSION = "gateway.networking.k8s.io/bundle-version"
+#: CRDs without the annotation are of no version that we know (GatewayClassConditionStatusSupportedVersion).
+_UNVERSIONED = "unversioned"
 _CRD = APIS["apiextensions.k8s.io/v1", "CustomResourceDefinition"]
 _GATEWAY_CLASS_CRD = _CRD.path(name="gatewayclasses.gateway.networking.k8s.io")
 
@@ -119,13 +121,15 @@ class Discovery:
         return True
 
     async def _read_bundle_version(self) -> str | None:
-        """Return the annotation, "" when there is none or it is not shown to us, None when it cannot be had now."""
+        """Return the annotation, "" when the CRD is not shown to us, None when it cannot be had now."""
         try:
             found = await self._kube.read_metadata(_GATEWAY_CLASS_CRD)
         except ApiError as error:
             return "" if error.forbidden else None
-        meta = (found or {}).get("metadata") or {}
-        return str((meta.get("annotations") or {}).get(_BUNDLE_VERSION, ""))
+        if found is None:
+            return ""
+        notes = (found.get("metadata") or {}).get("annotations") or {}
+        return str(notes.get(_BUNDLE_VERSION) or _UNVERSIONED)
 
 
 def _api(info: KindInfo, version: str) -> Api:

@@ -29,6 +29,7 @@ from edgefast.proxy.agent import Agent
 from edgefast.proxy.banner import Banner
 from edgefast.proxy.servers import ServerTaken, bind_servers, make_servers
 from edgefast.proxy.settings import ProxySettings
+from edgefast.proxy.spanexport import has_tracing
 from edgefast.proxy.standalone import NothingServed, Outcome, Standalone
 from edgefast.resources.decode import LoadedConfig
 from edgefast.resources.edgegateway import EdgeGateway
@@ -93,7 +94,8 @@ async def _serve(
 
     def translation_settings() -> Settings:
         addresses = tuple(one for one in settings.binds if one not in WILDCARDS)
-        return settings_from(gateway, addresses=addresses, now=int(time.time()))
+        now = int(time.time())
+        return settings_from(gateway, addresses=addresses, now=now, tracing=has_tracing())
 
     agent.on_problems = report_problems
     source = FileSource(files)

@@ -172,6 +172,9 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     out_number(out, ex.tries)
     out_raw(out, <const char *>b',"user_agent":"', 15)
     log_text(out, ex.raw.data + ex.agent_off, ex.agent_len)
+    if ex.trace is not None and ex.trace.flags & 1:
+        out_raw(out, <const char *>b'","trace_id":"', 14)
+        put_hex(out, ex.trace.trace_id, 16)
     out_raw(out, <const char *>b'"}\n', 3)
     return engine.log.written()
 

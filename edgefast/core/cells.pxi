@@ -41,6 +41,8 @@ cdef enum:
     G_LIMIT_STORE_ERRORS = 64
     G_LIMIT_TIMEOUTS = 65
     G_LIMIT_STORE_FULL = 66
+    G_SPANS_RECORDED = 69
+    G_SPANS_DROPPED = 70
 
 cdef enum:
     C_ABORTED = 5

@@ -65,6 +65,8 @@ GLOBALS: tuple[str, ...] = (
     "limit_store_full",
     "handshakes_active",
     "handshakes_failed",
+    "spans_recorded",
+    "spans_dropped",
 )
 
 ROW: tuple[str, ...] = (

@@ -26,6 +26,9 @@ cdef enum:
     RETRY_MAX_ATTEMPTS = 16  # ceiling of retry.attempts
     LOG_BATCH = 65536  # bytes of access log gathered before it is handed over at once
     LOG_FLUSH_MS = 100  # or after that time
+    SPAN_BATCH = 32768  # bytes of spans gathered before they are handed over: a batch and one more span fit into a frame of the channel
+    SPAN_FLUSH_MS = 200  # or after that time
+    SPAN_TARGET = 2048  # bytes of a request target in a span
     LOG_FIELD = 512  # bytes of a client-sent value in a log line; the rest is cut
     LIMIT_PART = 128  # bytes of a distinct value in a counter's key; longer ones are digested
     LIMIT_MOST = 65535  # requests that one check counts: the script takes two bytes

@@ -14,6 +14,8 @@ cdef class Tables
 cdef class Gather
 cdef class Clock
 cdef class LogBatch
+cdef class Trace
+cdef class SpanBatch
 cdef class LogKept
 cdef class LogProgram
 cdef class Upstream
@@ -48,6 +50,7 @@ include "tables.pxd"
 include "gather.pxd"
 include "clock.pxd"
 include "accesslog.pxd"
+include "span.pxd"
 include "limit.pxd"
 include "check.pxd"
 include "limiter.pxd"
@@ -93,6 +96,7 @@ cdef class Engine:
         object stat_view
         ef_stat_row *unmatched
         LogBatch log
+        SpanBatch spans
         Clock clock
 
     cdef inline void count(self, int cell) noexcept:

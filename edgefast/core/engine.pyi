@@ -35,6 +35,7 @@ class Engine:
         upstream_ssl: Callable[[ir.UpstreamTls], ssl.SSLContext],
         access_log: Callable[[bytes], None],
         limits: memoryview,
+        spans: Callable[[bytes], bool] | None = None,
     ) -> None: ...
     @property
     def version(self) -> str: ...

@@ -89,6 +89,7 @@ include "downstream.pyx"
 include "accesslog.pyx"
 include "logprogram.pyx"
 include "logvalue.pyx"
+include "span.pyx"
 
 
 cdef class ReadBuffer:
@@ -115,10 +116,11 @@ cdef class Engine:
 
     loop: a uvloop loop. arena: read-only view of the whole reserved mapping. stats: writable view of this worker's segment
     (csrc/stat.h). upstream_ssl: ir.UpstreamTls -> SSLContext. access_log: takes batches of complete lines and must not block.
-    limits: writable view of the counters that all workers share (csrc/limit.h).
+    limits: writable view of the counters that all workers share (csrc/limit.h). spans: takes batches of spans (span.pyx) and says whether
+    it did; must not block.
     """
 
-    def __cinit__(self, loop, arena, stats, *, int worker, upstream_ssl, access_log, limits):
+    def __cinit__(self, loop, arena, stats, *, int worker, upstream_ssl, access_log, limits, spans=None):
         cdef Py_buffer view
         cdef size_t size
         self.loop = loop
@@ -137,6 +139,7 @@ cdef class Engine:
         self.gather = Gather(self)
         self.clock = Clock()
         self.log = LogBatch(self, access_log)
+        self.spans = SpanBatch(self, spans)
         self.stat_view = memoryview(stats)
         PyObject_GetBuffer(self.stat_view, &view, PyBUF_WRITABLE)
         self.stat = <ef_stat *>view.buf
@@ -238,6 +241,7 @@ cdef class Engine:
             task.cancel()
         self.resolver.close()
         self.log.flush()
+        self.spans.flush()
 
     cdef int keep_mirror(self, Mirror mirror) except -1:
         self.mirrors.add(mirror)
@@ -266,8 +270,9 @@ cdef class Engine:
         return Witness(self.window, False)
 
     def log_flush(self):
-        """Hand over what has been logged so far."""
+        """Hand over what has been logged and traced so far."""
         self.log.flush()
+        self.spans.flush()
 
     def forget_rows(self, labels):
         """Give away the rows of these labels (as they are in rows) that no rule holds; returns how many there were."""
@@ -300,6 +305,7 @@ def _check_cells():
         G_HEAD_REFUSED: "head_refused_" + HEAD_ERRORS[0],
         G_LIMIT_BATCHES: "limit_batches",
         G_LIMIT_STORE_FULL: "limit_store_full",
+        G_SPANS_DROPPED: "spans_dropped",
     }
     rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0"}
     names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))

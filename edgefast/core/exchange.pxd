@@ -69,6 +69,7 @@ cdef class Exchange(Attempts):
         ListenerTable listener
         Out raw                 # the client's head, for the access log
         LogKept kept            # what the log needs besides `raw`; None: nothing
+        Trace trace             # None: not traced here
         list mirrors
         bytes cors_lines
         bytes client            # the address to believe (EdgeProxy clientAddress)

@@ -94,6 +94,8 @@ cdef class Exchange(Attempts):
             engine.count(G_NO_LISTENER)
             return self.answer(404, b"", F_NO_ROUTE)
         self.settings = self.listener.settings
+        if self.listener.traces:
+            start_trace(self, self.listener.trace_share, base, head)
         learn_client(self, base, head)
         request.query = query
         request.query_len = query_len
@@ -162,9 +164,9 @@ cdef class Exchange(Attempts):
         return self.set_off()
 
     cdef int note(self, const uint8_t *base, ef_head *head) except -1:
-        """Keep what the access log needs: the head's bytes are gone when the exchange ends."""
+        """Keep what log and spans need: the head's bytes are gone when the exchange ends."""
         cdef uint16_t i
-        if self.down.port.log_off:
+        if self.down.port.log_off and not self.down.port.traces:
             return 0
         out_reserve(&self.raw, head.head_len)
         out_raw(&self.raw, base, head.head_len)
@@ -375,24 +377,8 @@ cdef class Exchange(Attempts):
         ef_stat_add(&row.cells[C_DURATION_US], took)
         ef_stat_add(&row.cells[C_UPSTREAM_US], self.upstream_us)
         ef_stat_add(&row.cells[C_BUCKETS + ef_stat_bucket(took)], 1)
-        if self.raw.size:
+        if self.raw.size and not self.down.port.log_off:
             log_exchange(self.engine, self, took)
+        if self.trace is not None and self.trace.flags & 1:
+            record_span(self, took)
         return self.down.exchange_done(self)
-
-
-cdef bytes failure_text(int status, uint32_t flag):
-    if flag & F_NO_ENDPOINT:
-        return b"no healthy endpoint\n"
-    if flag & F_OVERFLOW:
-        return b"too many connections and requests wait for this backend\n"
-    if flag & F_CONNECT:
-        return b"the backend could not be reached\n"
-    if flag & F_RESET:
-        return b"the backend closed the connection before it answered\n"
-    if flag & F_PROTOCOL:
-        return b"the backend's answer was not valid HTTP\n"
-    if flag & F_IDLE:
-        return b"nothing was sent or received for too long\n"
-    if status == 504:
-        return b"the backend did not answer in time\n"
-    return b"the request was not valid\n"

@@ -35,13 +35,14 @@ cdef enum:
     K_REMOTE = 32
     K_DIRECT = 36
     K_LOCAL = 40
+    K_TRACE_ID = 44
     # Fields of the default line.
-    K_FIELDS = 44
+    K_FIELDS = 45
 
 cdef tuple LOG_FIELDS = (
     "time", "client", "peer", "method", "host", "path", "status", "flags", "route", "rule", "limit", "limit_window",
     "limit_remaining", "backend", "endpoint", "request_id", "bytes_received", "bytes_sent", "duration_ms", "upstream_ms", "tries",
-    "user_agent", "reason",
+    "user_agent", "trace_id", "reason",
 )
 
 _LOG_KINDS = {
@@ -61,6 +62,7 @@ _LOG_KINDS = {
     "PROTOCOL": K_PROTOCOL,
     "ROUTE_NAME": K_ROUTE_NAME,
     "STREAM_ID": K_STREAM_ID,
+    "TRACE_ID": K_TRACE_ID,
     "HOSTNAME": K_HOSTNAME,
     "UPSTREAM_HOST": K_UPSTREAM_REMOTE,
     "UPSTREAM_CLUSTER": K_UPSTREAM_CLUSTER,
@@ -208,7 +210,7 @@ cdef class LogProgram:
             elif op.kind == K_START_TIME or op.kind == K_EMIT_TIME:
                 op.at = <int>len(self.things)
                 self.things.append(TimeForm(piece.text))
-            elif K_UPSTREAM_LOCAL <= op.kind < K_FIELDS:
+            elif K_UPSTREAM_LOCAL <= op.kind < K_TRACE_ID:
                 self.wants_address = True
         self.things.append(lead)
         op.lead = <const uint8_t *>PyBytes_AS_STRING(lead)

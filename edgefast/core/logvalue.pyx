@@ -156,6 +156,13 @@ cdef bytes details_of(Exchange ex, int status, bytes reason):
     return b"via_upstream" if ex.started_response else b"direct_response"
 
 
+cdef bytes trace_id_of(Exchange ex):
+    """The trace that the request is recorded in, as its 32 digits; None: in none."""
+    if ex is None or ex.trace is None or not ex.trace.flags & 1:
+        return None
+    return (<bytes>ex.trace.trace_id[:16]).hex().encode()
+
+
 cdef int put_header(const LogOp *op, Exchange ex, LogValue *v) except -1:
     """A request header: as the client sent it, but for those that the proxy itself decides about."""
     cdef const uint8_t *name = op.name
@@ -258,6 +265,8 @@ cdef int log_value(
         program.put(v, flags_of(ex, 0, moment.status))
     elif kind == K_FLAGS_LONG:
         program.put(v, flags_of(ex, 1, moment.status))
+    elif kind == K_TRACE_ID:
+        program.put(v, trace_id_of(ex))
     elif kind == K_HOSTNAME:
         program.put(v, program.hostname)
     elif kind == K_SERVER_NAME:
@@ -377,6 +386,8 @@ cdef int log_field(
         v.shape = S_JSON
     elif name == "tries":
         put_number(v, ex.tries)
+    elif name == "trace_id":
+        program.put(v, trace_id_of(ex))
     elif name == "user_agent":
         put_raw(v, ex.raw.data + ex.agent_off, ex.agent_len)
     if text is not None:

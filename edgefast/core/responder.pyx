@@ -119,3 +119,21 @@ cdef class Responder(Connection):
         self.stalls = 0
         self.engine.wheel.disarm(self)
         return self.engine.wheel.arm(self, self.engine.wheel.now + LINGER_MS)
+
+
+cdef bytes failure_text(int status, uint32_t flag):
+    if flag & F_NO_ENDPOINT:
+        return b"no healthy endpoint\n"
+    if flag & F_OVERFLOW:
+        return b"too many connections and requests wait for this backend\n"
+    if flag & F_CONNECT:
+        return b"the backend could not be reached\n"
+    if flag & F_RESET:
+        return b"the backend closed the connection before it answered\n"
+    if flag & F_PROTOCOL:
+        return b"the backend's answer was not valid HTTP\n"
+    if flag & F_IDLE:
+        return b"nothing was sent or received for too long\n"
+    if status == 504:
+        return b"the backend did not answer in time\n"
+    return b"the request was not valid\n"

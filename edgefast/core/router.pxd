@@ -26,6 +26,8 @@ cdef class ListenerTable:
         int log_min_status
         int64_t log_min_ms
         LogProgram log_program  # None: the default line
+        bint traces
+        double trace_share      # of the requests that bring no decision
 
     cdef Host *find(self, const uint8_t *host, size_t n) noexcept
     cdef int put(self, bytes hostname, Host *host) except -1
@@ -46,6 +48,7 @@ cdef class PortTable:
         bint proxy_protocol
         bint log_off            # no listener of the port writes an access log
         bint log_wants_request, log_wants_answer, log_wants_address  # some listener's lines need more of an exchange
+        bint traces             # some listener does
         ListenerTable log_first # writes the lines of messages that reach no listener; None: the default line
         uint64_t near_hash      # of the Host that is being brought near; 0 none
         Host *near_host         # what was found for it; valid during the call that routes the request

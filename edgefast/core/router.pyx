@@ -82,6 +82,8 @@ cdef class ListenerTable:
         self.log_min_status = log.min_status
         self.log_min_ms = log.min_duration
         self.log_program = program
+        self.traces = spec.tracing is not None
+        self.trace_share = spec.tracing.sampling if self.traces else 0.0
 
     cdef Host *find(self, const uint8_t *host, size_t n) noexcept:
         """The virtual host that was put under exactly this name (any case), or NULL."""
@@ -156,6 +158,7 @@ cdef class PortTable:
             self.only = self.any
         self.log_first = None
         self.log_off = True
+        self.traces = any([(<ListenerTable>item).traces for item in listeners])
         self.log_wants_request = self.log_wants_answer = self.log_wants_address = False
         for listener in listeners:
             if listener.log_off:

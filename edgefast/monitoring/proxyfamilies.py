@@ -56,6 +56,8 @@ _AGENT = (
     _gauge("config_problems", "Problems now known in the configuration and its ports."),
     _gauge("arena_used_bytes", "Bytes of the shared table memory in use.", "bytes"),
     _gauge("arena_retired_bytes", "Of these, bytes that wait for workers to leave them.", "bytes"),
+    _count("spans_exported", "Traced requests that collectors took."),
+    _count("spans_lost", "Traced requests that no collector took."),
     _count("last_good_failures", "Tables that could not be kept on disk."),
     _gauge(
         "last_good_age_seconds",
@@ -183,6 +185,8 @@ _CELLS = (
         "Lines of the access log lost because its reader is too slow.",
         "access_log_dropped",
     ),
+    _count("spans_recorded", "Requests that were traced.", "spans_recorded"),
+    _count("spans_dropped", "Of these, lost because the agent takes no more.", "spans_dropped"),
     _count("applies", "Changes of the table that workers took in.", "applies"),
     _count(
         "resources_refused", "Resources that workers refused, by all workers.", "resources_refused"

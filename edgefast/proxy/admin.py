@@ -157,6 +157,8 @@ class Admin:
             arena_used=agent.arena.used,
             arena_retired=agent.arena.retired,
             last_good_failures=kept.failures if kept else 0,
+            spans_exported=agent.spans.exported,
+            spans_lost=agent.spans.lost,
             last_good_age=now - kept.saved_at if kept and kept.saved_at else None,
             expiries={
                 name: facts.expires

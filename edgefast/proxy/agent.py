@@ -17,7 +17,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.daemon.logs import set_level
-from edgefast.problem import ObjectRef, Problem
+from edgefast.problem import Problem
 from edgefast.proxy.arena import Arena, ArenaFull
 from edgefast.proxy.drain import Drain
 from edgefast.proxy.filelimit import check_descriptors, raise_limit
@@ -25,11 +25,13 @@ from edgefast.proxy.keeper import Keeper
 from edgefast.proxy.lastgood import LastGood
 from edgefast.proxy.ledger import Key, Ledger, Refusal
 from edgefast.proxy.limitmemory import LimitMemory
-from edgefast.proxy.listeners import Listeners, Place, place_listener
+from edgefast.proxy.listeners import Listeners, Place
 from edgefast.proxy.oldrows import OldRows
+from edgefast.proxy.refusal import describe_refusal
 from edgefast.proxy.reserve import RESERVE
 from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE, ProxySettings
 from edgefast.proxy.shop import Shop
+from edgefast.proxy.spanexport import SpanExport
 from edgefast.proxy.workers import WorkerSlot
 from edgefast.table import Shards
 from edgefast.xds.facts import StreamFacts
@@ -55,6 +57,8 @@ _SHORT_FIRST = 1.0
 _SHORT_MAX = 30.0
 #: Seconds between two looks for counters that may be forgotten; only where rows run short.
 _LOOK_FOR_ROWS = 5.0
+#: Seconds that collectors get for the last spans.
+_SPANS_LAST = 3.0
 _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
 
 
@@ -102,6 +106,8 @@ class Agent:
             self._on_poison,
             self._on_progress,
         )
+        self.spans = SpanExport()
+        self._shop.on_spans = self.spans.take
         self.slots = [
             WorkerSlot(number, self._shop, settings.stat_rows) for number in range(settings.workers)
         ]
@@ -142,6 +148,7 @@ class Agent:
             pass
         finally:
             RESERVE.hold(0)
+            self.spans.close(_SPANS_LAST)
             self.listeners.close()
             for slot in self.slots:
                 slot.segment.close()
@@ -233,6 +240,8 @@ class Agent:
                 self._served.pop(key[1], None)
             else:
                 self._served[key[1]] = _LISTENER.decode(self.arena.read(one.block))
+        if moved:
+            self.spans.use(self.served)
         if moved and not self._shop.stopping:
             self.listeners.reconcile(self.served)
             check_descriptors(self.served, self.file_limit)
@@ -251,7 +260,7 @@ class Agent:
     def problems(self) -> tuple[Problem, ...]:
         """All that keeps the newest table from being served whole."""
         found = [*self.listeners.problems.values()]
-        found += [_refusal_problem(one) for one in self.ledger.current.refused.values()]
+        found += [describe_refusal(one) for one in self.ledger.current.refused.values()]
         if self._poisoned:
             message = (
                 f"workers died while they took in table {self._poisoned}; the one before is back"
@@ -382,18 +391,3 @@ class Agent:
 
 class _Ended(Exception):
     """Ends the agent's task group."""
-
-
-def _refusal_problem(one: Refusal) -> Problem:
-    """Name the object behind a refused resource."""
-    reference: ObjectRef | None = None
-    path = ""
-    match one.type, one.name.split("/"):
-        case "listener", _:
-            reference, path = place_listener(one.name)
-        case (("virtual_host" | "fragment"), _):
-            reference, path = place_listener(one.name.rpartition("/")[0])
-        case "secret", ["secret", namespace, name]:
-            reference = ObjectRef("Secret", namespace, name)
-    message = f"{one.type} {one.name} was refused by a worker: {one.error}"
-    return Problem(reference, path, "Invalid", message, hint="the version before it stays in use")

@@ -3,7 +3,7 @@
 In: built by agent.py and worker.py. Out: MessagePack frames (channel.py), each at most FRAME_LIMIT
 bytes; what does not fit is said in several messages closed by one of another kind (Changes* Commit,
 Refused* Ack, DumpPart* with `last`). Must never carry key material or a request's bytes: those are
-in the arena or nowhere.
+in the arena or nowhere; of traced requests spans go this way.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ __all__ = [
     "Refused",
     "Sockets",
     "SocketsLost",
+    "Spans",
     "Started",
     "StopAccepting",
     "Taking",
@@ -204,11 +205,17 @@ class DumpPart(_Message, frozen=True):
     last: bool
 
 
+class Spans(_Message, frozen=True):
+    """Traced requests, as the engine packs them (spanrecord.py)."""
+
+    batch: bytes
+
+
 class Drained(_Message, frozen=True):
     """Sockets are closed and no connection is left."""
 
 
-WorkerMessage = Started | Refused | Taking | Ack | SocketsLost | Pong | DumpPart | Drained
+WorkerMessage = Started | Refused | Taking | Ack | SocketsLost | Pong | DumpPart | Spans | Drained
 
 
 def split_changes(changes: Sequence[Change]) -> Iterator[Changes]:

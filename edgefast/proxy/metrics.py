@@ -62,6 +62,8 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     arena_used: int
     arena_retired: int
     last_good_failures: int
+    spans_exported: int = 0
+    spans_lost: int = 0
     last_good_age: float | None
     expiries: Mapping[str, float]
     stream: StreamFacts | None = None  # None: tables come from files
@@ -108,6 +110,8 @@ def _render_agent(lines: list[str], facts: AgentFacts) -> None:
         "config_problems": facts.problems,
         "arena_used_bytes": facts.arena_used,
         "arena_retired_bytes": facts.arena_retired,
+        "spans_exported_total": facts.spans_exported,
+        "spans_lost_total": facts.spans_lost,
         "last_good_failures_total": facts.last_good_failures,
     }
     if facts.last_good_age is not None:

@@ -47,6 +47,7 @@ class Shop:
         self.on_short = on_short
         self.on_poison = on_poison
         self.on_progress = on_progress
+        self.on_spans: Callable[[bytes], None] = lambda _: None  # what traced requests tell
 
     @property
     def stopping(self) -> bool:

@@ -32,6 +32,7 @@ from edgefast.proxy.handshakes import Handshakes
 from edgefast.proxy.limitstore import StoreInUse
 from edgefast.proxy.reserve import RESERVE, is_shortage
 from edgefast.proxy.settings import ACK_DEADLINE, EXIT_SHORTAGE, STARTED_DEADLINE
+from edgefast.proxy.spansender import SpanSender
 from edgefast.proxy.stats import add_global, map_segment, reset_global
 from edgefast.proxy.workertable import WorkerTable
 
@@ -69,6 +70,7 @@ class Worker:
         self._channel = channel
         self._table = WorkerTable(arena)
         self._log = AccessLogWriter(1, lambda lines: add_global(stats, "access_log_dropped", lines))
+        self._spans = SpanSender(self._say, lambda count: add_global(stats, "spans_dropped", count))
         self._engine = Engine(
             asyncio.get_running_loop(),
             arena,
@@ -77,6 +79,7 @@ class Worker:
             upstream_ssl=self._table.upstream_ssl,
             access_log=self._log,
             limits=limits,
+            spans=self._spans,
         )
         self._limit_store = StoreInUse(self._engine.limiter)
         self._table.adopt_limit_store = self._limit_store.adopt
@@ -95,6 +98,7 @@ class Worker:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._serve_starved())
+                tasks.create_task(self._spans.run())
                 while await self._obey(await self._channel.receive(), tasks):
                     pass
                 raise _Done
@@ -139,6 +143,7 @@ class Worker:
             case messages.Exit():
                 self._engine.close()
                 await asyncio.sleep(0)  # a turn in which what was aborted is closed
+                await self._spans.finish(_LOG_FLUSH)
                 return False
             case messages.Hello():
                 log.error("second hello ignored")

@@ -254,6 +254,8 @@ class WorkerSlot:
                 self.connections, self.active = connections, active
             case messages.DumpPart(number, data, last):
                 self._on_dump_part(number, data, last)
+            case messages.Spans(batch):
+                self._shop.on_spans(batch)
             case messages.Drained():
                 self.drained = True
                 self._shop.on_progress()

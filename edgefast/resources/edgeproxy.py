@@ -29,6 +29,7 @@ from edgefast.resources.fields import (
     Percent,
     Resource,
     Size,
+    expects,
 )
 from edgefast.resources.meta import ObjectMeta
 
@@ -131,7 +132,8 @@ class ProxyClientAddress(Element, frozen=True, kw_only=True):
 LogField = Literal[
     "time", "client", "peer", "method", "host", "path", "status", "flags", "route", "rule",
     "limit", "limit_window", "limit_remaining", "backend", "endpoint", "request_id",
-    "bytes_received", "bytes_sent", "duration_ms", "upstream_ms", "tries", "user_agent", "reason",
+    "bytes_received", "bytes_sent", "duration_ms", "upstream_ms", "tries", "user_agent", "trace_id",
+    "reason",
 ]  # fmt: skip
 
 
@@ -204,15 +206,32 @@ class ProxyTracing(Element, frozen=True, kw_only=True):
     """Spans for requests."""
 
     endpoint: Annotated[
-        Annotated[str, Meta(min_length=1, max_length=2048)],
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=2048,
+                pattern=r"^https?://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])"
+                r"(:[1-9][0-9]{0,4})?/?\Z",
+                extra=expects("a collector's address, such as http://collector:4318"),
+            ),
+        ],
         Meta(description="OTLP collector, as http://host:port or https://host:port."),
     ]
+    protocol: Annotated[
+        Literal["grpc", "http"] | None,
+        Meta(description="OTLP over gRPC or HTTP. Absent: grpc with port 4317, else http."),
+    ] = None
     sampling: Annotated[
-        Percent | None, Meta(description="Percentage of the requests that are traced.")
+        Percent | None,
+        Meta(
+            description="Percentage of the requests that are traced, of those whose traceparent "
+            "does not decide. Absent: 100."
+        ),
     ] = None
     attributes: Annotated[
         Annotated[dict[str, str], Meta(max_length=32)] | None,
-        Meta(description="Attributes added to every span."),
+        Meta(description="Attributes added to every span; service.name is the service's."),
     ] = None
 
 

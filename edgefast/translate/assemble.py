@@ -85,7 +85,7 @@ def _assemble(
 ) -> ir.Fleet:
     served = [(draft, one) for draft in members for one in draft.listeners if one.served]
     listeners = [
-        one.listener(draft.http_of_port.get(one.port, draft.http), draft.access_log)
+        one.listener(draft.http_of_port.get(one.port, draft.http), draft.access_log, draft.tracing)
         for draft, one in served
     ]
     secrets = list(chain.from_iterable(shelf.secrets.values()))

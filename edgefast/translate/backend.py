@@ -87,7 +87,7 @@ def _resolve_service(
         said = f"{named} needs a port ({_ports(service)})"
         report.unresolve(f"{path}.port", "PortNotSpecified", said)
         return None
-    port = next((one for one in service.spec.ports if one.port == ref.port), None)
+    port = find_port(service, ref.port)
     if port is None:
         said = f"{ref.port} ({named} has {_ports(service)})"
         report.unresolve(f"{path}.port", "PortNotFound", said)
@@ -103,6 +103,12 @@ def _resolve_service(
         )
         return None
     return ClusterRef("service", *target, ref.port, certificate if policy else "")
+
+
+def find_port(service: Service, number: int) -> ServicePort | None:
+    """Return the port of that number; of several, which differ in the protocol, the one of TCP."""
+    found = [one for one in service.spec.ports if one.port == number]
+    return next((one for one in found if one.protocol == "TCP"), found[0] if found else None)
 
 
 def _check_protocol(port: ServicePort, *, encrypted: bool) -> str:

@@ -18,6 +18,7 @@ from edgefast import ir
 from edgefast.problem import Problem
 from edgefast.resources.endpointslice import EndpointSlice
 from edgefast.resources.kinds import ref_of
+from edgefast.translate.backend import find_port
 from edgefast.translate.backendcluster import translate_backend
 from edgefast.translate.clusterref import ClusterRef, ClusterState
 from edgefast.translate.facts import Fact, Reader, World
@@ -133,8 +134,7 @@ def translate_cluster(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clus
 
 def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> ClusterOutcome:
     service = reader.service(ref.namespace, ref.name)
-    ports = service.spec.ports if service else ()
-    port = next((one for one in ports if one.port == ref.port), None)
+    port = find_port(service, ref.port) if service else None
     ready: dict[ir.Endpoint, None] = {}
     leaving: dict[ir.Endpoint, None] = {}
     problems: list[Problem] = []

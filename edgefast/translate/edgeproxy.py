@@ -25,10 +25,10 @@ from edgefast.resources.kinds import EDGE_GROUP, ref_of
 from edgefast.resources.size import parse_size
 from edgefast.translate.accesslog import check_access_log
 from edgefast.translate.report import Report
+from edgefast.translate.tracing import check_tracing
 
 #: EF_MAX_HEAD in csrc/limits.h, the size of a buffer.
 MAX_HEAD = 256 * 1024
-_LATER = "is not available yet"
 #: What a controller makes a fleet of, so `edgefast run` has no use for it.
 _OF_FLEETS = ("workers", "deployment", "service", "hpa", "pdb", "shutdown")
 # Words, each list with the strictest first: it is used for a word that only a newer CRD knows.
@@ -60,11 +60,13 @@ def resolve_parameters(
     return "" if proxy else f"EdgeProxy {namespace}/{name} not found"
 
 
-def check_edge_proxy(proxy: EdgeProxy, *, of_gateway: bool, standalone: bool) -> Report:
+def check_edge_proxy(
+    proxy: EdgeProxy, *, of_gateway: bool, standalone: bool, tracing: bool = True
+) -> Report:
     """Report what of an EdgeProxy is not served; the rest of it is."""
     report, spec = Report(ref_of(proxy)), proxy.spec
     if spec.tracing is not None:
-        report.refuse("spec.tracing", "NotSupported", f"tracing {_LATER}")
+        check_tracing(spec.tracing, report, available=tracing)
     if spec.access_log is not None:
         check_access_log(spec.access_log, report)
     for field in _OF_FLEETS:

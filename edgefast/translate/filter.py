@@ -31,6 +31,15 @@ from edgefast.translate.violation import refuse_violations
 
 _REPEATABLE = ("RequestMirror", "ExtensionRef")
 _EXTENSIONS = ("RateLimitFilter",)
+_TYPES: tuple[str, ...] = (
+    "RequestHeaderModifier",
+    "ResponseHeaderModifier",
+    "RequestRedirect",
+    "URLRewrite",
+    "RequestMirror",
+    "CORS",
+    "ExtensionRef",
+)
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -110,6 +119,8 @@ def _translate(
     elif one.type == "ExternalAuth":
         said = "external authorisation is not available yet; the rule answers 500"
         report.refuse(f"{path}.type", "UnsupportedValue", said)
+    elif one.type not in _TYPES:
+        report.refuse(f"{path}.type", "UnsupportedValue", supported_text(one.type, _TYPES))
     else:
         report.refuse(path, "UnsupportedValue", f"{one.type} without its settings")
 

@@ -34,6 +34,7 @@ from edgefast.translate.listenerset import (
 from edgefast.translate.precedence import Age, age_order
 from edgefast.translate.report import Report
 from edgefast.translate.tls import resolve_certificate
+from edgefast.translate.tracing import translate_tracing
 from edgefast.translate.wishes import check_wished_labels, check_wishes, grant_spec
 
 
@@ -53,6 +54,7 @@ class GatewayDraft:
         self.checked: tuple[Problem, ...] = ()  # of its own EdgeProxy
         self.http = ir.HttpSettings()
         self.access_log = ir.AccessLog()
+        self.tracing: ir.Tracing | None = None
         self.http_of_port: dict[int, ir.HttpSettings] = {}  # where an older Gateway decides
         self.sets: list[ListenerSetDraft] = []  # that name it, allowed or not
         self.listeners: list[ListenerDraft] = []  # its own, then those of its sets
@@ -87,7 +89,8 @@ class GatewayDraft:
             own += [*one.report.problems, *one.conflicts]
         for one_set in self.sets:
             own += one_set.report.problems
-        return (*own, *self.checked)
+            own += (problem for one in one_set.listeners if one.tls for problem in one.tls.hidden)
+        return tuple(dict.fromkeys((*own, *self.checked)))
 
 
 def translate_gateways(
@@ -155,13 +158,18 @@ def _translate_parameters(draft: GatewayDraft, world: World) -> None:
             draft.report.refuse(path, "InvalidParameters", wrong)
         elif proxy is not None:
             own = grant_spec(proxy, world.settings)
-            standalone = world.settings.standalone
-            checked = check_edge_proxy(proxy, of_gateway=True, standalone=standalone).problems
+            checked = check_edge_proxy(
+                proxy,
+                of_gateway=True,
+                standalone=world.settings.standalone,
+                tracing=world.settings.tracing,
+            ).problems
             draft.checked = (*checked, *check_wishes(proxy, world.settings, of_gateway=True))
     draft.class_spec = merge_proxy_specs(class_spec)
     draft.spec = merge_proxy_specs(class_spec, own)
     draft.http = translate_http(draft.spec)
     draft.access_log = translate_access_log(draft.spec)
+    draft.tracing = translate_tracing(draft.spec, available=world.settings.tracing)
 
 
 def _check_proxy_protocol(draft: GatewayDraft) -> None:

@@ -64,8 +64,12 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
             proxy = None
             report.refuse("spec.parametersRef", "InvalidParameters", wrong)
         elif proxy is not None:
-            standalone = world.settings.standalone
-            checked = check_edge_proxy(proxy, of_gateway=False, standalone=standalone).problems
+            checked = check_edge_proxy(
+                proxy,
+                of_gateway=False,
+                standalone=world.settings.standalone,
+                tracing=world.settings.tracing,
+            ).problems
             checked += check_wishes(proxy, world.settings, of_gateway=False)
     generation = gateway_class.metadata.generation
     accepted = judge(

@@ -9,7 +9,7 @@ Must never: count a route that is not accepted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from edgefast.translate.address import is_bound, parse_address
 from edgefast.translate.condition import Condition, fails, holds, judge, render_problems
@@ -25,8 +25,8 @@ from edgefast.translate.status import (
 )
 
 MAX_ADDRESSES = 16  # maxItems of status.addresses
+_INSECURE = "AllowInsecureFallback"
 _NAMED = 5
-_SHORT = 8  # hex digits of a version that people are shown
 
 
 def judge_gateway(
@@ -39,7 +39,7 @@ def judge_gateway(
     resolved = _resolved(draft, generation)
     if resolved is not None:
         conditions.append(resolved)
-    if any(one.tls is not None and one.tls.insecure for one in draft.listeners):
+    if _is_insecure(draft):
         said = "AllowInsecureFallback lets clients in whose certificate is missing or invalid"
         conditions.append(
             holds("InsecureFrontendValidationMode", "ConfigurationChanged", said, generation)
@@ -53,6 +53,15 @@ def judge_gateway(
         ),
         attached_listener_sets=sum(one.served for one in draft.sets) if draft.accepted else 0,
     )
+
+
+def _is_insecure(draft: GatewayDraft) -> bool:
+    """Tell whether any port is configured to let clients in unverified, used or not."""
+    frontend = draft.gateway.spec.tls.frontend if draft.gateway.spec.tls else None
+    if frontend is None:
+        return False
+    configs = (frontend.default, *(one.tls for one in frontend.per_port))
+    return any(one.validation and one.validation.mode == _INSECURE for one in configs)
 
 
 def _state_of(draft: GatewayDraft, settings: Settings) -> FleetState:
@@ -73,11 +82,18 @@ def _accepted(draft: GatewayDraft, generation: int) -> Condition:
     broken = [one for one in draft.own_listeners if not one.served]
     if not broken:
         return holds("Accepted", "Accepted", "Gateway is accepted", generation)
-    names = ", ".join(one.spec.name for one in broken)
-    said = f"listeners not served: {names}"
+    said = f"listeners not served: {_names(broken)}"
+    conflicted = [one for one in broken if one.conflicts]
+    if conflicted:
+        served = [one for one in draft.own_listeners if one.served]
+        said += f" (conflicted: {_names(conflicted)}; served: {_names(served) or 'none'})"
     if draft.accepted:
         return holds("Accepted", "ListenersNotValid", said, generation)
     return fails("Accepted", "ListenersNotValid", said, generation)
+
+
+def _names(listeners: Iterable[ListenerDraft]) -> str:
+    return ", ".join(one.spec.name for one in listeners)
 
 
 def _programmed(
@@ -104,22 +120,9 @@ def _programmed(
     if not state.ready:
         said = f"0/{state.replicas} proxies available{failure}"
         return fails("Programmed", "NoResources", said, generation)
-    if state.version:
-        progress = render_progress(len(state.ready), state.behind, state.version)
-    else:
-        progress = f"{len(state.ready)}/{max(state.replicas, len(state.ready))} proxies available"
-    said = f"Address assigned to the Gateway, {progress}{failure}"
+    available = f"{len(state.ready)}/{max(state.replicas, len(state.ready))} proxies available"
+    said = f"Address assigned to the Gateway, {available}{failure}"
     return holds("Programmed", "Programmed", said, generation)
-
-
-def render_progress(ready: int, behind: Sequence[str], version: str) -> str:
-    """Say how many of the ready proxies serve a version, and name those that do not."""
-    there = max(ready - len(behind), 0)
-    said = f"{there}/{ready} proxies at version {version[:_SHORT]}"
-    if not behind:
-        return said
-    more = f" and {len(behind) - _NAMED} more" if len(behind) > _NAMED else ""
-    return f"{said}, behind: {', '.join(behind[:_NAMED])}{more}"
 
 
 def _lacking(draft: GatewayDraft, state: FleetState) -> list[str]:
@@ -145,14 +148,14 @@ def _same_address(value: str) -> str:
 
 
 def _resolved(draft: GatewayDraft, generation: int) -> Condition | None:
-    """Judge the Gateway's own references; without any, only broken listeners make it appear."""
+    """Judge the references of the Gateway and its listeners together; None when there are none."""
     if draft.report.unresolved:
         return judge("ResolvedRefs", draft.report.unresolved, generation, reason="", message="")
     broken = [one.spec.name for one in draft.own_listeners if one.report.unresolved]
     if broken:
         said = f"listeners with references that lead nowhere: {', '.join(broken)}"
         return fails("ResolvedRefs", "ListenersNotResolved", said, generation)
-    if draft.certificate is not None:
+    if draft.certificate is not None or any(one.tls is not None for one in draft.own_listeners):
         said = "All references are resolved"
         return holds("ResolvedRefs", "ResolvedRefs", said, generation)
     return None
@@ -202,8 +205,10 @@ def judge_listener(
         said = render_problems(one.conflicts)
         conditions.append(holds("Conflicted", one.conflicts[0].reason, said, generation))
     if one.overlaps:
-        names = ", ".join(one.overlaps[:_NAMED])
-        said = f"hostname {one.hostname} overlaps with listener {names}"
+        # A set is not told what others call theirs.
+        names = f"listener {', '.join(one.overlaps[:_NAMED])}"
+        rival = names if one.set is None else "another listener of the Gateway"
+        said = f"hostname {one.hostname} overlaps with {rival}"
         conditions.append(holds("OverlappingTLSConfig", "OverlappingHostnames", said, generation))
     return ListenerStatus(
         name=one.spec.name,

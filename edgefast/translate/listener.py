@@ -89,7 +89,9 @@ class ListenerDraft:
             served=self.served and gateway_served,
         )
 
-    def listener(self, http: ir.HttpSettings, log: ir.AccessLog) -> ir.Listener:
+    def listener(
+        self, http: ir.HttpSettings, log: ir.AccessLog, tracing: ir.Tracing | None
+    ) -> ir.Listener:
         """Return the data plane's listener; only of one that is served."""
         listener = ir.Listener(
             name=self.name,
@@ -98,6 +100,7 @@ class ListenerDraft:
             protocol="HTTPS" if self.tls else "HTTP",
             hostname=self.hostname,
             tls=self.tls.tls if self.tls else None,
+            tracing=tracing,
         )
         # What is the default stays the very default: the encoding leaves it out then.
         if http != listener.http:

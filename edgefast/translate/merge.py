@@ -98,25 +98,28 @@ def _claim_ports(draft: GatewayDraft, ports: dict[int, _Port]) -> None:
         if not one.accepted:
             continue
         port = ports.setdefault(one.bind_port, _Port(draft, one))
-        first, holder = port.first, "/".join(port.holder.key)
+        first = port.first
+        # A set is not told whose the place is.
+        holder = f"Gateway {'/'.join(port.holder.key)}" if one.set is None else "another Gateway"
         if first.port != one.port:
             said = (
                 f"port {one.port} needs container port {one.bind_port}, as does port {first.port}"
             )
             one.report.refuse(f"{one.path}.port", "PortUnavailable", said)
         elif first.spec.protocol != one.spec.protocol:
-            said = f"port {one.port} is {first.spec.protocol} in Gateway {holder}"
+            said = f"port {one.port} is {first.spec.protocol} in {holder}"
             one.conflict("ProtocolConflict", said)
         elif one.hostname in port.hosts:
-            said = f"same as listener {port.hosts[one.hostname].name}: {_TUPLE}"
+            rival = f"listener {port.hosts[one.hostname].name}"
+            said = f"same as {rival if one.set is None else 'a listener of ' + holder}: {_TUPLE}"
             one.conflict("HostnameConflict", said)
         elif _verification(one) != _verification(first):
-            said = f"port {one.port} verifies clients otherwise in Gateway {holder}"
+            said = f"port {one.port} verifies clients otherwise in {holder}"
             one.report.refuse(f"{one.path}.port", "PortUnavailable", said)
         else:
             port.hosts[one.hostname] = one
             if draft.http != port.holder.http:
-                said = f"port {one.port} has the HTTP settings of Gateway {holder}"
+                said = f"port {one.port} has the HTTP settings of {holder}"
                 one.report.warn(f"{one.path}.port", "Forbidden", said)
                 draft.http_of_port[one.port] = port.holder.http
 

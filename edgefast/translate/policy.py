@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem
+from edgefast.problem import Problem, supported_text
 from edgefast.resources.backendtlspolicy import BackendTLSPolicy, SubjectAltName
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.rules_hostname import check_own_hostname
@@ -28,6 +28,8 @@ from edgefast.translate.report import Report
 from edgefast.translate.violation import refuse_violations
 
 Target = tuple[str, str, str]  # namespace, Service, port name or ""
+
+_NAME_TYPES: tuple[str, ...] = ("Hostname", "URI")
 
 
 class PolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
@@ -108,6 +110,7 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
     authority = _resolve_authorities(policy, reader, keyring, report)
     named = check_own_hostname(policy.spec.validation)
     refuse_violations(named, report, "spec.validation", "Invalid")
+    names = tuple(_translate_names(policy.spec.validation.subject_alt_names, report))
     broken = report.refused[missing:]
     for key in sorted(policy.spec.options):
         said = f'"{key}" (no option is supported)'
@@ -124,7 +127,7 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
         tls=ir.UpstreamTls(
             sni=validation.hostname,
             ca=authority.name if authority else "",
-            sans=tuple(_translate_names(validation.subject_alt_names)),
+            sans=names,
         ),
         secrets=(authority,) if authority else (),
     )
@@ -189,10 +192,13 @@ def _resolve_authorities(
 
 
 def _translate_names(
-    names: Iterable[SubjectAltName],
+    names: Iterable[SubjectAltName], report: Report
 ) -> Iterable[tuple[ir.NameType, str]]:
-    for name in names:
-        if name.type == "Hostname":
+    for at, name in enumerate(names):
+        if name.type not in _NAME_TYPES:
+            path = f"spec.validation.subjectAltNames[{at}].type"
+            report.refuse(path, "Invalid", supported_text(name.type, _NAME_TYPES))
+        elif name.type == "Hostname":
             yield "Hostname", name.hostname or ""
         else:
             yield "URI", name.uri or ""

@@ -70,7 +70,12 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "A requested address is none, or nobody has bound it (standalone: `--bind`), or it is the second one "
             "of a load balancer. What is bound serves all the same.",
         ),
-        Reason("ResolvedRefs", "True", "ResolvedRefs", "The client certificate is there."),
+        Reason(
+            "ResolvedRefs",
+            "True",
+            "ResolvedRefs",
+            "All references of the Gateway and its listeners are resolved.",
+        ),
         Reason(
             "ResolvedRefs",
             "False",

@@ -21,6 +21,8 @@ from edgefast.translate.report import Report
 from edgefast.translate.violation import refuse_violations
 
 _MODIFIERS = ("ReplaceFullPath", "ReplacePrefixMatch")
+_SCHEMES: tuple[str, ...] = ("http", "https")
+_STATUSES: tuple[int, ...] = (301, 302, 303, 307, 308)
 
 
 def translate_redirect(
@@ -29,6 +31,12 @@ def translate_redirect(
     """Translate a RequestRedirect; `prefixes` tells that all matches of the rule are prefixes."""
     before = len(report.refused)
     refuse_violations(check_own_hostname(redirect), report, path)
+    if redirect.scheme is not None and redirect.scheme not in _SCHEMES:
+        said = supported_text(redirect.scheme, _SCHEMES)
+        report.refuse(f"{path}.scheme", "UnsupportedValue", said)
+    if redirect.status_code not in _STATUSES:
+        said = supported_text(str(redirect.status_code), tuple(map(str, _STATUSES)))
+        report.refuse(f"{path}.statusCode", "UnsupportedValue", said)
     target = _translate_modifier(redirect.path, report, f"{path}.path", prefixes)
     if len(report.refused) > before:
         return None

@@ -68,12 +68,13 @@ def translate_rule(
     for found in (check_filter_list(rule), check_redirect(rule)):
         refuse_violations(found, report, path, "IncompatibleFilters")
     filters = translate_filters(rule.filters, place, reader, report, f"{path}.filters")
+    name = _name_of(route, index, report, f"{path}.name")
     rate_limits: tuple[ir.RateLimit, ...] = ()
     if filters.limits:
         rate_limits = translate_rate_limits(
             filters.limits,
             name_route(route, standalone=reader.settings.standalone),
-            name_rule(rule.name or "", (match for _, match in matches)),
+            name_rule(name, (match for _, match in matches)),
             report,
             f"{path}.filters",
         )
@@ -84,9 +85,7 @@ def translate_rule(
         report.refuse(f"{path}.sessionPersistence", "UnsupportedValue", said)
     broken = report.refused[before:]
     shares, clusters = _translate_shares(rule, place, reader, report, path)
-    named = ir.Rule(
-        route=f"{meta.namespace}/{meta.name}", index=index, name=rule.name or "", source=source
-    )
+    named = ir.Rule(route=f"{meta.namespace}/{meta.name}", index=index, name=name, source=source)
     reason = broken[0].text() if broken else _check_shares(rule, shares, filters)
     if reason and not broken and not shares:
         report.warn(f"{path}.backendRefs", "Invalid", f"{reason}, so it answers 500")
@@ -115,6 +114,18 @@ def translate_rule(
         broken=False,
         clusters=(*clusters, *filters.clusters),
     )
+
+
+def _name_of(route: HTTPRoute, index: int, report: Report, path: str) -> str:
+    """Return the rule's name, "" when it has none of its own: the standard CRDs let names be equal.
+
+    Rules of one name would count together what each is limited to.
+    """
+    name = route.spec.rules[index].name or ""
+    if name and any(one.name == name for one in route.spec.rules[:index]):
+        report.warn(path, "Duplicate", f'"{name}" is ignored, the first rule has it')
+        return ""
+    return name
 
 
 def _translate_shares(

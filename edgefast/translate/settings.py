@@ -25,15 +25,13 @@ BUNDLE_VERSION = "v1.6"
 
 
 class FleetState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a controller sees of one fleet; `version` and `behind` only where acknowledgements are told."""
+    """What a controller sees of one fleet."""
 
     name: str
     namespace: str = ""  # that it lives in; "" is not told
     addresses: tuple[str, ...] = ()  # of its Service: IP addresses or host names
     replicas: int = 0  # proxies wanted
     ready: tuple[str, ...] = ()  # names of the pods that take traffic, sorted
-    version: str = ""  # of the tables that proxies are to serve, a digest; "" is not told
-    behind: tuple[str, ...] = ()  # ready pods that do not serve `version` yet, sorted
     failure: str = ""  # why the fleet could not be made or changed as wanted, in words
 
 
@@ -50,6 +48,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     watch_selector: LabelSelector | None = None  # provider.*.watch.namespaceSelector
     bundle_version: str = ""  # gateway.networking.k8s.io/bundle-version of the CRDs, "" unknown
     addresses: tuple[str, ...] = ()  # standalone: the addresses bound (--bind)
+    tracing: bool = True  # spans can be exported where this is served (edgefast[tracing])
     fleets: tuple[FleetState, ...] = ()  # cluster: observations
     now: int = 0  # seconds since 1970, to warn of expired certificates; 0 does not look
 
@@ -71,6 +70,7 @@ def settings_from(
     namespace: str = "edge-gateway-system",
     addresses: tuple[str, ...] = (),
     now: int = 0,
+    tracing: bool = True,
 ) -> Settings:
     """Derive settings from the configuration file; None is an empty file."""
     config = config or EdgeGateway()
@@ -89,6 +89,7 @@ def settings_from(
         ),
         addresses=addresses,
         now=now,
+        tracing=tracing,
     )
 
 

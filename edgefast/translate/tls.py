@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from edgefast import ir
+from edgefast.problem import Problem
 from edgefast.reasons.word import Word
 from edgefast.resources.gateway import FrontendTLSValidation, Gateway
 from edgefast.resources.kinds import ref_of
@@ -41,7 +42,7 @@ class TlsOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     tls: ir.ListenerTls
     secrets: tuple[ir.Secret, ...]
-    insecure: bool  # clients without a valid certificate are let in, by AllowInsecureFallback
+    hidden: tuple[Problem, ...] = ()  # of the Gateway, which the ListenerSet is not told
 
     @property
     def usable(self) -> bool:
@@ -65,9 +66,11 @@ def translate_tls(
         report.refuse(f"{path}.tls.mode", "UnsupportedValue", said)
     certificates = _translate_certificates(owner, tls, path, world, keyring, report)
     validation, where = _validation_of(gateway, listener.port)
-    authority = None
+    authority, mine = None, report if owner is gateway else Report(ref_of(gateway))
     if validation is not None:
-        authority = _translate_validation(gateway, validation, where, world, keyring, report)
+        authority = _translate_validation(gateway, validation, where, world, keyring, mine)
+        if mine is not report:
+            _tell_set(mine, report)
     insecure = validation is not None and validation.mode == "AllowInsecureFallback"
     return TlsOutcome(
         tls=ir.ListenerTls(
@@ -77,7 +80,7 @@ def translate_tls(
             client_insecure_fallback=insecure and authority is not None,
         ),
         secrets=(*(one.secret for one in certificates), *([authority] if authority else [])),
-        insecure=insecure,
+        hidden=mine.problems if mine is not report else (),
     )
 
 
@@ -186,6 +189,18 @@ def _translate_validation(
         if validation.ca_certificate_refs:
             report.follow(problem)  # of each reference, which has been told of already
     return join_bundles(bundles)
+
+
+def _tell_set(of_gateway: Report, report: Report) -> None:
+    """Tell a ListenerSet that its Gateway cannot verify clients, and nothing of the Gateway's references."""
+    path, said = (
+        "spec.parentRef",
+        "spec.tls.frontend of the Gateway has references that lead nowhere",
+    )
+    for one in of_gateway.unresolved[:1]:
+        report.unresolve(path, one.reason, said)
+    for one in of_gateway.refused[:1]:
+        report.follow(report.refuse(path, one.reason, said))  # told of the reference already
 
 
 def _permits(

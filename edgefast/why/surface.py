@@ -71,7 +71,7 @@ def _compare_listeners(pair: Pair) -> Iterator[Change]:
         ]
         fields += [
             field
-            for field in ("port", "protocol", "hostname", "tls", "access_log")
+            for field in ("port", "protocol", "hostname", "tls", "access_log", "tracing")
             if getattr(after, field) != getattr(old, field)
         ]
         if not fields:  # the port to bind: of no interest to a client

@@ -356,6 +356,8 @@ def watching(apps: tuple[str, ...], site: str, command: Command) -> Iterator[sub
     finally:
         process.kill()
         process.wait(10)
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 def test_watch_refreshes_and_ends(

@@ -184,5 +184,6 @@ def _crashed(release: Installed) -> bool:
     """Whether the newest pod of the controller has ended and said where the mistake is."""
     pod = release.controller_pod()
     statuses = pod["status"].get("containerStatuses") or []
-    named = "/etc/edge-gateway/edge-gateway.yaml:3" in release.controller_log()
-    return named and any("terminated" in {**one["state"], **one["lastState"]} for one in statuses)
+    if not any("terminated" in {**one["state"], **one["lastState"]} for one in statuses):
+        return False  # before that, its node may not even know it
+    return "/etc/edge-gateway/edge-gateway.yaml:3" in release.controller_log()

@@ -46,6 +46,7 @@ class Browser:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: ClientConnection | None = None
+        self._open = contextlib.ExitStack()
         self._number = 0
         self.events: list[dict[str, Any]] = []
 
@@ -69,9 +70,9 @@ class Browser:
                 env=os.environ | {"HOME": str(self._folder)},
             )
         try:
-            self._socket = connect(
-                self._read_address(), max_size=64 * 2**20, open_timeout=START, compression=None
-            )
+            address = self._read_address()
+            opened = connect(address, max_size=64 * 2**20, open_timeout=START, compression=None)
+            self._socket = self._open.enter_context(opened)
         except BaseException:
             self.__exit__()
             raise
@@ -88,8 +89,7 @@ class Browser:
         raise Failed("chromium ended:\n" + "\n".join(said))
 
     def __exit__(self, *_: object) -> None:
-        if self._socket is not None:
-            self._socket.close()
+        self._open.close()
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)  # its own session: nobody else's
@@ -115,7 +115,12 @@ class Browser:
 
     @contextlib.contextmanager
     def page(
-        self, url: str = "about:blank", *, width: int = 1440, height: int = 900, theme: str = "light"
+        self,
+        url: str = "about:blank",
+        *,
+        width: int = 1440,
+        height: int = 900,
+        theme: str = "light",
     ) -> Iterator[Page]:
         """Open a page in a context of its own: no storage is shared."""
         context = self.call("Target.createBrowserContext")["browserContextId"]
@@ -146,6 +151,7 @@ class Page:
     def __init__(self, browser: Browser, session: str) -> None:
         self._browser = browser
         self._session = session
+        self.expected: list[str] = []  # parts of complaints that are no failure
 
     def call(self, method: str, **params: Any) -> Any:
         """Send a command to this page."""
@@ -237,7 +243,8 @@ class Page:
         """Return what the browser has found wrong: errors of scripts, refusals of the policy, failed loads."""
         logged = [one["entry"] for one in self.events("Log.entryAdded")]
         thrown = self.events("Runtime.exceptionThrown")
-        return [
+        found = [
             *(f"{one['level']}: {one['text']} {one.get('url', '')}" for one in logged),
             *(str(one["exceptionDetails"]) for one in thrown),
         ]
+        return [one for one in found if not any(part in one for part in self.expected)]

@@ -223,4 +223,5 @@ def test_every_name_has_its_scene() -> None:
         name for name in GLOBALS if name.startswith("limit_")
     }  # test_limits.py, test_limit_waits.py
     handshakes = {name for name in GLOBALS if name.startswith("handshakes_")}  # proxy/handshakes.py
-    assert written | by_the_log_writer | refusals | limits | handshakes == set(GLOBALS)
+    spans = {"spans_recorded", "spans_dropped"}  # test_trace.py
+    assert written | by_the_log_writer | refusals | limits | handshakes | spans == set(GLOBALS)

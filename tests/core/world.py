@@ -75,6 +75,8 @@ class World:
         self.counters = Counters(rows)
         self.limits, self.limit_room = make_limits()
         self.batches: list[bytes] = []  # of the access log
+        self.spans: list[bytes] = []
+        self.takes_spans = True
         self.engine: Any = Engine(
             self.loop,
             memoryview(self.arena).toreadonly(),
@@ -83,6 +85,7 @@ class World:
             upstream_ssl=upstream_ssl,
             access_log=self.batches.append,
             limits=self.limits,
+            spans=self._on_spans,
         )
         self.places: dict[tuple[str, str], tuple[int, int]] = {}
         self.errors: list[str] = []  # tests that expect some clear it
@@ -98,6 +101,11 @@ class World:
 
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.errors.append(f"{context.get('message')}: {context.get('exception')!r}")
+
+    def _on_spans(self, batch: bytes) -> bool:
+        if self.takes_spans:
+            self.spans.append(batch)
+        return self.takes_spans
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -171,8 +179,12 @@ class World:
     ) -> Backend:
         """Start a backend."""
         backend = await Backend(answer).start(context)
-        self._backends.append(backend)
+        self.keep(backend)
         return backend
+
+    def keep(self, backend: Backend) -> None:
+        """Close a backend at the end."""
+        self._backends.append(backend)
 
     def refusing_port(self) -> int:
         """A port that nobody listens on, and nobody else can take."""

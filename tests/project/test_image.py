@@ -40,7 +40,7 @@ def test_targets_and_their_base() -> None:
 def test_each_target_has_what_it_alone_needs() -> None:
     """Extras of pyproject.toml; a proxy carries no Kubernetes client, a controller no stream client it does not need."""
     stages = dict(re.findall(r"^FROM \S+ AS (\S+)\n(.*?)(?=^FROM|\Z)", TEXT, re.M | re.S))
-    for target, extra in (("proxy", "xds"), ("controller", "controller")):
+    for target, extra in (("proxy", "xds,tracing"), ("controller", "controller")):
         assert f'"$wheel[{extra}]"' in stages[f"{target}-packages"]
         assert f"COPY --from={target}-packages /opt/edgefast /opt/edgefast" in stages[target]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][

@@ -72,6 +72,7 @@ def test_wheel_has_the_modules_and_their_types(wheel: Path) -> None:
     assert "edgefast/py.typed" in names
     assert any(name.startswith("edgefast/core/engine.") and name.endswith(".so") for name in names)
     assert any(name.startswith("edgefast/_csrc.") and name.endswith(".so") for name in names)
+    assert "edgefast/console/static/index.html" in names
     for suffix in (".pyx", ".pxd", ".pyi"):
         assert any(name.endswith(suffix) for name in names), suffix
     rooms = {name.partition("/")[0] for name in names}

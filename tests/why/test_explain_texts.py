@@ -54,8 +54,8 @@ def test_yaml_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["GET", "http://a/"], "either -f"),
-        (["-f", "shop.yaml", "--admin", "127.0.0.1:1", "GET", "http://a/"], "either -f"),
+        (["GET", "http://a/"], "one of -f"),
+        (["-f", "shop.yaml", "--admin", "127.0.0.1:1", "GET", "http://a/"], "one of -f"),
         (["-f", "shop.yaml", "GET", "ftp://a/"], "no URL"),
         (["-f", "shop.yaml", "GET", "http://a:99999/"], "99999"),
         (["-f", "shop.yaml", "GET", "http://a/", "-H", "x"], "no header"),

@@ -125,11 +125,12 @@ function showOverview(told) {
     page.spark.add(now ? now.requests || 0 : 0);
     put('rate', rate(now?.requests ?? (now ? 0 : null)), numbers.unmatched ? `${rate(numbers.unmatched)} / s without a rule` : '');
     put('errors', share(now ? now.errors || 0 : null), now?.refused ? `${share(now.refused)} are 4xx` : '', grade(now?.errors));
-    put('p50', time(now?.p50, shared.bound()), now ? `last ${Math.round(numbers.seconds)} s` : 'measuring');
-    put('p99', time(now?.p99, shared.bound()), now ? `last ${Math.round(numbers.seconds)} s` : 'measuring');
-    put('connections', count(numbers.connections), `${some(numbers.active, 'request')} under way`);
+    const span = now ? `last ${Math.round(numbers.seconds)} s` : 'measuring';
+    put('p50', time(now?.p50, shared.bound()), span);
+    put('p99', time(now?.p99, shared.bound()), span);
+    put('connections', count(numbers.connections), `${count(numbers.active)} active`);
   }
-  put('table', short(table.version), `${age(told.now - table.accepted)} old`);
+  put('table', short(table.version), table.accepted ? `${age(told.now - table.accepted)} old` : 'none yet');
   page.cards.get('table').box.title = table.version;
   const bad = problems.errors + problems.warnings;
   put('problems', count(bad), bad ? [problems.errors && some(problems.errors, 'error'), problems.warnings && some(problems.warnings, 'warning')].filter(Boolean).join(', ') : 'none known',

@@ -93,8 +93,13 @@ export class Limits extends List {
     this.counters = new Counters();
   }
 
+  extras() {
+    this.counters.build();
+    return [this.counters.button];
+  }
+
   before() {
-    return this.counters.build();
+    return this.counters.box;
   }
 
   forget() {
@@ -116,7 +121,6 @@ class Counters {
   build() {
     this.button = h('button', { type: 'button', on: { click: () => this.show() } }, 'Who is limited now?');
     this.box = h('div', { class: 'counters' });
-    return [h('p', { class: 'subhead' }, this.button), this.box];
   }
 
   async show() {

@@ -30,6 +30,7 @@ class Server:
         self.served = {key: set(plurals) for key, plurals in ALL.items()}
         self.ready = 200
         self.crd = 200
+        self.notes = {"gateway.networking.k8s.io/bundle-version": "v1.6.3"}
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         parts = request.path.strip("/").split("/")
@@ -39,8 +40,7 @@ class Server:
             if self.crd != 200:
                 return failure(self.crd, "No")
             assert "PartialObjectMetadata" in request.headers["Accept"]
-            notes = {"gateway.networking.k8s.io/bundle-version": "v1.6.3"}
-            return web.json_response({"metadata": {"annotations": notes}})
+            return web.json_response({"metadata": {"annotations": self.notes}})
         if len(parts) == 2:
             versions = [version for group, version in self.served if group == parts[1]]
             if not versions:
@@ -144,6 +144,11 @@ def test_the_release_is_unknown_without_permission_and_stays_in_an_outage() -> N
             server.crd = 500
             assert (await discovery.look()).bundle_version == "v1.6.3"
             server.crd = 403
+            assert (await discovery.look()).bundle_version == ""
+            server.crd = 200
+            server.notes = {}
+            assert (await discovery.look()).bundle_version == "unversioned"
+            server.crd = 404
             assert (await discovery.look()).bundle_version == ""
 
     run(test())

@@ -1,0 +1,145 @@
+"""ConsoleSource: what the console of the controller shows: tables of all fleets, their proxies, problems of all objects.
+
+In: an App. Out: a `Source` (edgefast.console); it is asked in the event loop. Numbers of requests are the proxies' own, each
+has a console of its own. Must never: show key material, or keep more of an old table than `Past` does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from controller.push.ack import Ack
+from edgefast import __version__
+from edgefast.console import Counters, Member, Past, Table
+from edgefast.problem import Problem
+from edgefast.table import Shards
+from edgefast.why import Live
+
+if TYPE_CHECKING:
+    from controller.app import App
+
+__all__ = ["ConsoleSource"]
+
+_FLEETS = 1000  # whose past is kept
+
+
+class ConsoleSource:
+    """See the module's text."""
+
+    kind: Literal["proxy", "controller"] = "controller"
+    bounds: tuple[float, ...] = ()
+
+    def __init__(self, app: App, why_not_ready: Callable[[], str]) -> None:
+        self._app = app
+        self._why_not_ready = why_not_ready
+        self._started = time.time()
+        self._past: dict[str, Past] = {}
+        self._accepted: dict[str, float] = {}
+        app.pipeline.on_change = self._on_change
+
+    def _on_change(self, fleet: str, before: Shards | None, after: Shards) -> None:
+        now = time.time()
+        if fleet not in self._past and len(self._past) >= _FLEETS:
+            del self._past[next(iter(self._past))]
+        self._past.setdefault(fleet, Past()).note(before, after, now)
+        self._accepted[fleet] = now
+
+    def fleets(self) -> Sequence[str]:
+        """Return the fleets that have a table, by key."""
+        return sorted(self._app.fleets.names())
+
+    def past(self, fleet: str) -> Past:
+        """Return the last changes of a fleet's table."""
+        return self._past.get(_name(fleet)) or Past()
+
+    def problems(self) -> Sequence[Problem]:
+        """Return those of objects and of the configuration."""
+        outcome = self._app.pipeline.outcome
+        found = outcome.problems() if outcome is not None else ()
+        return (*self._app.file.problems, *found)
+
+    def table(self, fleet: str) -> Table | None:
+        """Return a fleet's table, an empty one while there is no fleet at all."""
+        outcome, name = self._app.pipeline.outcome, _name(fleet)
+        if outcome is None or name not in outcome.shards:
+            return None if fleet else Table(state=(), version="", accepted=0.0, resources={})
+        shards = outcome.shards[name]
+        return Table(
+            state=(name, shards.version),
+            version=shards.version,
+            accepted=self._accepted.get(name, 0.0),
+            resources=shards.resources,
+            fleet=next(one for one in outcome.translation.ir.fleets if one.name == name),
+            translation=outcome.translation,
+        )
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the controller in words."""
+        app = self._app
+        why_not = self._why_not_ready()
+        outcome = app.pipeline.outcome
+        return {
+            "name": app.options.pod_name,
+            "version": __version__,
+            "state": "late" if why_not else "good",
+            "said": why_not or "ready",
+            "started": self._started,
+            "rows": [
+                ("identity", app.options.identity),
+                ("leader", f"{app.lease.holder or 'nobody'}{' (this one)' * app.lease.leading}"),
+                ("controller name", app.board.controller),
+                ("revision", str(outcome.revision if outcome is not None else 0)),
+                *((kind, str(number)) for kind, number in sorted(app.cache.counts.items())),
+            ],
+        }
+
+    def members(self) -> Sequence[Member]:
+        """Return the proxies of all fleets."""
+        return list(self._list_members())
+
+    def _list_members(self) -> Iterator[Member]:
+        fleets = self._app.fleets
+        for key in sorted(fleets.names()):
+            wanted = fleets.version(key)
+            for node, ack in sorted(fleets.acks(key).items()):
+                yield _describe(key, node, ack, wanted)
+
+    def count(self) -> Counters:
+        """Return nothing: requests are counted by proxies."""
+        return Counters()
+
+    async def live(self) -> Live | None:
+        """Return None: endpoints are known to proxies."""
+        return None
+
+    async def counters(self) -> Sequence[Mapping[str, Any]] | str | None:
+        """Return None: counters are known to proxies."""
+        return None
+
+
+def _describe(fleet: str, node: str, ack: Ack, wanted: str) -> Member:
+    refused = tuple(("refused", f"{one.type} {one.name}: {one.reason}") for one in ack.refused[:5])
+    via = (("via", ack.via),) if ack.via else ()
+    state, said = _judge(ack, wanted)
+    return Member(
+        name=node,
+        group=fleet,
+        version=ack.version,
+        state=state,
+        said=said,
+        facts=(*via, *refused),
+    )
+
+
+def _judge(ack: Ack, wanted: str) -> tuple[Literal["good", "late", "bad"], str]:
+    if not ack.connected:
+        return "bad", "is not connected"
+    if ack.refused:
+        return "bad", "refused a part of the table"
+    return ("good", "serves") if ack.version == wanted else ("late", "serves an older table")
+
+
+def _name(fleet: str) -> str:
+    return fleet.rpartition("/")[2]

@@ -1,0 +1,23 @@
+# Traces: what a request carries for its spans, and the batch of spans that has not been handed over yet.
+
+cdef class Trace:
+    cdef:
+        uint8_t trace_id[16]
+        uint8_t parent_id[8]    # of the client's span
+        uint8_t span_id[8]      # of ours towards the client
+        uint8_t client_id[8]    # of ours towards the backend: what the backend is told
+        uint8_t flags           # trace-flags of W3C Trace Context: bit 0 is sampled
+        bint has_parent
+        int64_t forwarded       # us; the head for the backend was written. 0: never
+        bytes state             # tracestate, as it came
+
+
+cdef class SpanBatch:
+    cdef:
+        Engine engine
+        Out out                 # MessagePack: an array of spans, its length filled in at the end
+        uint32_t count
+        object sink             # takes a batch; must not block. None: nobody is there to take spans
+        bint scheduled
+
+    cdef int written(self) except -1

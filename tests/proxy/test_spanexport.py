@@ -1,0 +1,230 @@
+"""From a worker's batch to a collector: bounded, counted, never in anybody's way; attributes by the semantic conventions."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from edgefast import ir
+from edgefast.proxy import spanexport
+from edgefast.proxy.otlp import OtlpExporter
+from edgefast.proxy.spanexport import SpanExport, has_tracing
+from edgefast.proxy.spanrecord import SpanRecord, count_spans
+from proxy.otlp_receiver import attributes_of, grpc_collector, http_collector
+
+SPAN = SpanRecord(
+    trace_id=b"\x01" * 16, parent_id=b"\x02" * 8, span_id=b"\x03" * 8, client_id=b"\x04" * 8, state=b"a=1,b=2",
+    listener=b"ns/gw/http", start=1_800_000_000_000_000, took=9_000, forwarded=1_000, method=b"GET",
+    target=b"/a%20b?x=1&sig=secret&y=2", authority=b"shop.test:8080", user_agent=b"curl/8", request_id=b"id-1", tls=1, port=443,
+    client=b"203.0.113.9", peer=b"10.0.0.1", status=200, details=b"via_upstream", route=b"ns/web", rule=2,
+    cluster=b"service/ns/web/80", endpoint=b"[::1]:9000", backend_tls=0, tries=2, bytes_in=3, bytes_out=5,
+)  # fmt: skip
+
+
+def pack(*spans: SpanRecord) -> bytes:
+    """A batch as the engine makes it: an array 16."""
+    parts = b"".join(map(msgspec.msgpack.encode, spans))
+    return b"\xdc" + len(spans).to_bytes(2, "big") + parts
+
+
+def listener(endpoint: str, name: str = "ns/gw/http", **more: Any) -> ir.Listener:
+    tracing = ir.Tracing(endpoint=endpoint, **more)
+    return ir.Listener(name=name, port=80, bind_port=80, protocol="HTTP", tracing=tracing)
+
+
+def until(holds: Callable[[], object], what: str = "it") -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end, f"{what} never came true"
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_spans_reach_a_collector(protocol: Any) -> None:
+    with (http_collector if protocol == "http" else grpc_collector)() as (endpoint, received):
+        export = SpanExport()
+        attributes = (
+            ("deployment.environment.name", "test"),
+            ("service.name", "shop-edge"),
+            ("team", "a"),
+        )
+        export.use([listener(endpoint, protocol=protocol, attributes=attributes)])
+        export.take(pack(SPAN, msgspec.structs.replace(SPAN, client_id=b"", endpoint=b"")))
+        until(lambda: export.exported + export.lost == 2, "an export")
+        export.close(5)
+    assert (export.exported, export.lost) == (2, 0)
+    (server, alone), (client,) = received.named(2), received.named(3)
+    resource = received.spans[0][0]
+    assert (
+        resource["service.name"] == "shop-edge"
+        and resource["deployment.environment.name"] == "test"
+    )
+    assert (server.trace_id, server.span_id, server.parent_span_id) == (
+        SPAN.trace_id,
+        SPAN.span_id,
+        SPAN.parent_id,
+    )
+    assert (client.trace_id, client.span_id, client.parent_span_id) == (
+        SPAN.trace_id,
+        SPAN.client_id,
+        SPAN.span_id,
+    )
+    assert alone.span_id == SPAN.span_id
+    assert (server.name, client.name, server.trace_state) == ("GET ns/web", "GET", "a=1,b=2")
+    assert (server.start_time_unix_nano, server.end_time_unix_nano) == (
+        SPAN.start * 1000,
+        (SPAN.start + 9_000) * 1000,
+    )
+    assert client.start_time_unix_nano == (SPAN.start + 1_000) * 1000
+    assert attributes_of(server) == {
+        "http.request.method": "GET",
+        "http.response.status_code": 200,
+        "network.protocol.version": "1.1",
+        "url.scheme": "https",
+        "url.path": "/a%20b",
+        "url.query": "x=1&sig=REDACTED&y=2",
+        "server.address": "shop.test",
+        "server.port": 8080,
+        "client.address": "203.0.113.9",
+        "network.peer.address": "10.0.0.1",
+        "user_agent.original": "curl/8",
+        "http.request.header.x-request-id": ["id-1"],
+        "http.request.body.size": 3,
+        "http.response.body.size": 5,
+        "edgefast.listener": "ns/gw/http",
+        "edgefast.route": "ns/web",
+        "edgefast.rule": 2,
+        "edgefast.details": "via_upstream",
+        "team": "a",
+    }
+    assert attributes_of(client) == {
+        "http.request.method": "GET",
+        "http.response.status_code": 200,
+        "http.request.resend_count": 1,
+        "network.protocol.version": "1.1",
+        "server.address": "::1",
+        "server.port": 9000,
+        "network.peer.address": "::1",
+        "network.peer.port": 9000,
+        "url.full": "http://[::1]:9000/a%20b?x=1&sig=REDACTED&y=2",
+        "edgefast.backend": "service/ns/web/80",
+        "team": "a",
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "server", "client"),
+    [(200, 0, 0), (404, 0, 2), (503, 2, 2), (0, 0, 2)],
+)
+def test_errors_are_those_of_the_conventions(status: int, server: int, client: int) -> None:
+    with http_collector() as (endpoint, received):
+        exporter = OtlpExporter(ir.Tracing(endpoint=endpoint))
+        assert exporter.export(
+            [
+                msgspec.structs.replace(
+                    SPAN,
+                    status=status,
+                    details=b"why",
+                    method=b"BREW",
+                    state=b"=,=\xff",
+                    target=b"*",
+                    endpoint=b"unix:/s",
+                )
+            ]
+        )
+        exporter.shutdown()
+    ((_, ours), (_, theirs)) = received.spans
+    assert (ours.status.code, theirs.status.code) == (server, client)
+    found = attributes_of(ours)
+    assert (found["http.request.method"], found["http.request.method_original"]) == (
+        "_OTHER",
+        "BREW",
+    )
+    assert ours.name == "HTTP ns/web" and ours.trace_state == ""
+    assert found.get("error.type") == {200: None, 404: None, 503: "503", 0: "why"}[status]
+    assert attributes_of(theirs)["server.address"] == "/s"
+
+
+class Slow:
+    """An exporter that waits until it may go on."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.begun = threading.Event()
+        self.taken = 0
+
+    def export(self, records: list[SpanRecord]) -> bool:
+        self.begun.set()
+        assert self.go.wait(20)
+        self.taken += len(records)
+        return True
+
+    def shutdown(self) -> None:
+        pass
+
+
+def test_a_slow_collector_blocks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = pack(*[SPAN] * 50)
+    monkeypatch.setattr(spanexport, "QUEUE_BYTES", 4 * len(batch))
+    slow = Slow()
+    export = SpanExport(lambda tracing: slow)
+    export.use([listener("http://127.0.0.1:1")])
+    export.take(batch)
+    assert slow.begun.wait(20)
+    for _ in range(10):
+        export.take(batch)
+    assert export.lost == 7 * 50
+    slow.go.set()
+    export.close(20)
+    assert (export.exported, export.lost, slow.taken) == (4 * 50, 7 * 50, 4 * 50)
+
+
+def test_a_collector_that_is_away_is_told_once_and_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Away(Slow):
+        def export(self, records: list[SpanRecord]) -> bool:
+            raise ConnectionRefusedError("nobody is there")
+
+    export = SpanExport(lambda tracing: Away())
+    export.use([listener("http://127.0.0.1:1")])
+    for _ in range(3):
+        export.take(pack(SPAN, SPAN))
+    export.close(20)
+    assert (export.exported, export.lost) == (0, 6)
+    assert sum("nobody is there" in one.message for one in caplog.records) == 1
+
+
+def test_what_is_no_batch_and_whose_listener_is_gone_is_lost() -> None:
+    slow = Slow()
+    slow.go.set()
+    export = SpanExport(lambda tracing: slow)
+    export.use([listener("http://127.0.0.1:1", "other")])
+    export.take(pack(SPAN))
+    export.take(b"\xdc\x00\x03garbage")
+    export.close(20)
+    assert (export.exported, export.lost) == (0, 4)
+
+
+def test_without_the_extra_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert has_tracing()
+    monkeypatch.setattr(spanexport, "has_tracing", lambda: False)
+    export = SpanExport()
+    for _ in range(2):
+        export.use([listener("http://127.0.0.1:1")])
+    export.take(pack(SPAN))
+    assert export.lost == 1
+    assert [one.message for one in caplog.records if "edgefast[tracing]" in one.message] == [
+        "spec.tracing asks for what is not installed, spans are dropped: pip install 'edgefast[tracing]'"
+    ]
+
+
+def test_a_batch_tells_how_many_it_has() -> None:
+    assert count_spans(pack(*[SPAN] * 300)) == 300

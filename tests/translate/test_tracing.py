@@ -1,0 +1,89 @@
+"""spec.tracing: where spans go, how, and what is said where nobody can send them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from edgefast import ir
+from edgefast.problem import ObjectRef
+from edgefast.resources.edgeproxy import EdgeProxySpec, ProxyTracing
+from edgefast.resources.edgeproxy_defaults import merge_proxy_specs
+from edgefast.translate.report import Report
+from edgefast.translate.tracing import check_tracing, translate_tracing
+
+pytestmark = pytest.mark.pure
+
+
+def spec(**tracing: Any) -> EdgeProxySpec:
+    return msgspec.convert({"tracing": tracing}, EdgeProxySpec)
+
+
+@pytest.mark.parametrize(
+    ("given", "endpoint", "protocol"),
+    [
+        ({"endpoint": "http://otel:4318"}, "http://otel:4318", "http"),
+        ({"endpoint": "http://otel:4317"}, "http://otel:4317", "grpc"),
+        ({"endpoint": "https://otel.example.com/"}, "https://otel.example.com:4318", "http"),
+        ({"endpoint": "https://otel", "protocol": "grpc"}, "https://otel:4317", "grpc"),
+        (
+            {"endpoint": "http://[fd00::1]:4317", "protocol": "http"},
+            "http://[fd00::1]:4317",
+            "http",
+        ),
+        ({"endpoint": "http://[fd00::1]"}, "http://[fd00::1]:4318", "http"),
+    ],
+)
+def test_where_to_and_how(given: dict[str, str], endpoint: str, protocol: str) -> None:
+    assert translate_tracing(spec(**given), available=True) == ir.Tracing(
+        endpoint=endpoint,
+        protocol=protocol,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "otel:4318",
+        "grpc://otel:4317",
+        "http://",
+        "http://otel:0",
+        "http://otel:4318/v1/traces",
+        "http://u:p@otel:4318",
+        "http://otel:4318?a",
+    ],
+)
+def test_what_is_no_endpoint(endpoint: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        spec(endpoint=endpoint)
+
+
+def test_sampling_and_attributes() -> None:
+    found = translate_tracing(
+        merge_proxy_specs(
+            spec(endpoint="http://a:1", sampling=10),
+            spec(endpoint="http://a:1", attributes={"z": "1", "service.name": "x"}),
+        ),
+        available=True,
+    )
+    assert found is not None
+    assert found.sampling == 0.1
+    assert found.attributes == (("service.name", "x"), ("z", "1"))
+    assert translate_tracing(merge_proxy_specs(), available=True) is None
+
+
+def test_where_nobody_can_send_spans_there_are_none_and_a_problem() -> None:
+    tracing = ProxyTracing(endpoint="http://a:1")
+    assert translate_tracing(EdgeProxySpec(tracing=tracing), available=False) is None
+    report = Report(ObjectRef("EdgeProxy", "default", "own"))
+    check_tracing(tracing, report, available=False)
+    (problem,) = report.problems
+    assert problem.text() == (
+        "EdgeProxy default/own spec.tracing: NotSupported spans need the extra edgefast[tracing], "
+        "which is not installed here, pip install 'edgefast[tracing]'"
+    )
+    report = Report(ObjectRef("EdgeProxy", "default", "own"))
+    check_tracing(tracing, report, available=True)
+    assert report.problems == ()
