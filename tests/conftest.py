@@ -1,4 +1,4 @@
-"""What all tests share: the option that rewrites golden files, and loggers that no test leaves changed.
+"""What all tests share: the option that rewrites golden files, loggers that no test leaves changed, asserts that explain themselves.
 
 Must never: hold fixtures of one room; those stand in the room's own conftest.
 """
@@ -9,6 +9,10 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+
+# Whichever room imports the harness of tests/wire first.
+for _module in ("oracle", "runner", "gateway", "cases", "client", "responses"):
+    pytest.register_assert_rewrite(f"wire.harness.{_module}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,7 +3,7 @@
 In: resources, names, versions. Out: wire bytes, and plain values of wire bytes; ProtocolError for bytes that are none.
 Must never encode a resource twice: `encode_item` makes its bytes once, every stream's message is put together of them
 (joined encodings of protobuf messages are the encoding of the merged message). No I/O; protobuf is known to this file
-only. Both ends hand bytes to gRPC and take bytes from it: method METHOD, bidirectional, at most MESSAGE_LIMIT a message.
+and protobuf.py only. Both ends hand bytes to gRPC and take bytes from it: method METHOD, bidirectional, at most MESSAGE_LIMIT a message.
 
 Opening. The proxy sends a request of each type in the order of `shards.TYPES`, then one of type COMMIT; `node` in the
 first; subscribe ["*"]. `held` is what it has (name: version), for COMMIT {"table": version of the whole, or nothing}.
@@ -42,12 +42,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
-from envoy.config.core.v3 import base_pb2  # type: ignore[import-untyped]
-from envoy.service.discovery.v3 import discovery_pb2  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError
-from google.rpc import status_pb2  # type: ignore[import-untyped]
 
 from edgefast.table.shards import TYPES, Resource
+from edgefast.xds import protobuf
 from edgefast.xds.limits import IDENTITY_LIMIT, MESSAGE_FILL, REASON_LIMIT, TEXT_LIMIT
 from edgefast.xds.refusals import (
     COMMIT,
@@ -156,7 +154,7 @@ def encode_response(
     type_: str, items: Iterable[bytes], removed: Iterable[str], nonce: str, version: str
 ) -> bytes:
     """Return a response of `items` (of `encode_item`) and names; `version` is the table's that is coming."""
-    head = discovery_pb2.DeltaDiscoveryResponse(
+    head = protobuf.DeltaDiscoveryResponse(
         type_url=TYPE_URLS[type_],
         removed_resources=removed,
         nonce=nonce,
@@ -182,7 +180,7 @@ def cut_names(names: Iterable[str]) -> Iterator[list[str]]:
 
 def decode_response(data: bytes) -> Response:
     """Read a response; raises ProtocolError."""
-    told = discovery_pb2.DeltaDiscoveryResponse()
+    told = protobuf.DeltaDiscoveryResponse()
     _parse(told, data)
     type_ = _type_of(told.type_url)
     puts = []
@@ -230,7 +228,7 @@ def encode_opening(
 
 def encode_request(request: Request) -> bytes:
     """Return the bytes of one request."""
-    told = discovery_pb2.DeltaDiscoveryRequest(
+    told = protobuf.DeltaDiscoveryRequest(
         type_url=TYPE_URLS[request.type],
         resource_names_subscribe=request.subscribe,
         initial_resource_versions=request.held,
@@ -240,14 +238,14 @@ def encode_request(request: Request) -> bytes:
         told.node.CopyFrom(_encode_node(request.node))
     if request.refused:
         message = encode_refusals(request.refused)
-        told.error_detail.CopyFrom(status_pb2.Status(code=_INVALID_ARGUMENT, message=message))
+        told.error_detail.CopyFrom(protobuf.Status(code=_INVALID_ARGUMENT, message=message))
     data: bytes = told.SerializeToString()
     return data
 
 
 def decode_request(data: bytes) -> Request:
     """Read a request; raises ProtocolError. Bound the sum of `held` over an opening yourself (TABLE_RESOURCES)."""
-    told = discovery_pb2.DeltaDiscoveryRequest()
+    told = protobuf.DeltaDiscoveryRequest()
     _parse(told, data)
     type_ = _type_of(told.type_url)
     held = dict(told.initial_resource_versions)
@@ -273,7 +271,7 @@ def decode_request(data: bytes) -> Request:
 
 def _pack(type_: str, name: str, version: str, data: bytes) -> bytes:
     """Return the bytes of a response that has this resource and nothing else: one field."""
-    told = discovery_pb2.DeltaDiscoveryResponse()
+    told = protobuf.DeltaDiscoveryResponse()
     one = told.resources.add(name=name, version=version)
     one.resource.type_url = TYPE_URLS[type_]
     one.resource.value = data
@@ -320,7 +318,7 @@ def _pair_size(pair: tuple[str, str]) -> int:
 
 
 def _encode_node(node: Node) -> Any:
-    told = base_pb2.Node(id=node.id, user_agent_name="edgefast", user_agent_version=node.version)
+    told = protobuf.Node(id=node.id, user_agent_name="edgefast", user_agent_version=node.version)
     told.client_features.extend(_FORMAT + one for one in node.formats)
     told.metadata.update({"workers": node.workers})
     return told

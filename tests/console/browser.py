@@ -210,8 +210,12 @@ class Page:
     def write(self, selector: str, text: str) -> None:
         """Put text in place of what a field has, as if it were typed."""
         found = json.dumps(selector)
-        self.until(f"document.querySelector({found})")
-        self.run(f"document.querySelector({found}).focus(), document.activeElement.select()")
+        # What is on a page that is not shown yet takes no focus.
+        self.until(
+            f"document.querySelector({found})?.focus(),"
+            f" document.activeElement === document.querySelector({found})"
+        )
+        self.run("document.activeElement.select()")
         self.call("Input.insertText", text=text)
 
     def press(self, key: str) -> None:

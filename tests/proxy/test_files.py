@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,9 +68,9 @@ def test_only_what_changed_is_decoded(tmp_path: Path, monkeypatch: pytest.Monkey
     decoded: list[str] = []
     decode = module.decode_documents
 
-    def count(data: bytes, file: str, *more: object) -> object:
+    def count(data: bytes, file: str, *more: Any, **named: Any) -> object:
         decoded.append(file)
-        return decode(data, file, *more)  # type: ignore[arg-type]
+        return decode(data, file, *more, **named)
 
     monkeypatch.setattr(module, "decode_documents", count)
     write(tmp_path / "7.yaml", route("r7", "/new"))

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.wire
 #: Python that has none of what the extra `xds` brings.
 WITHOUT = (
     "import sys\n"
-    "for name in ('grpc', 'envoy', 'google.protobuf', 'google.rpc', 'xds'): sys.modules[name] = None\n"
+    "for name in ('grpc', 'google.protobuf'): sys.modules[name] = None\n"
     "from edgefast.cli.main import main\n"
     "main()\n"
 )

@@ -1,1 +1,1 @@
-"""Tests of edgefast.xds; not named after it, because `xds` is a package of xds-protos."""
+"""Tests of edgefast.xds."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from envoy.service.discovery.v3 import discovery_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edgefast.table.shards import RESOURCE_LIMIT, TYPES, make_resource
+from edgefast.xds import protobuf
 from edgefast.xds.limits import (
     MESSAGE_FILL,
     MESSAGE_LIMIT,
@@ -62,7 +62,7 @@ def test_joined_bytes_are_the_encoding_of_the_whole(resources, removed) -> None:
     assert (told.type, told.nonce, told.version) == ("cluster", "7", "v")
     assert list(told.puts) == resources
     assert list(told.removed) == removed
-    whole = discovery_pb2.DeltaDiscoveryResponse.FromString(data)
+    whole = protobuf.DeltaDiscoveryResponse.FromString(data)
     assert decode_response(whole.SerializeToString()) == told
 
 
@@ -88,7 +88,7 @@ def test_a_commit_is_its_version_and_nothing_else() -> None:
         encode_response("cluster", [], ["x"], "", "v"),
         encode_response("cluster", [encode_item(make_resource("secret", "a", b""))], [], "1", ""),
         encode_response("cluster", [], ["x" * (TEXT_LIMIT + 1)], "1", ""),
-        discovery_pb2.DeltaDiscoveryResponse(type_url="x", nonce="1").SerializeToString(),
+        protobuf.DeltaDiscoveryResponse(type_url="x", nonce="1").SerializeToString(),
     ],
 )
 def test_what_is_no_response_is_refused(data: bytes) -> None:
@@ -146,7 +146,7 @@ def test_answers() -> None:
 
 
 def test_an_error_without_our_lines_still_refuses() -> None:
-    told = discovery_pb2.DeltaDiscoveryRequest(type_url=TYPE_URLS[COMMIT], response_nonce="1")
+    told = protobuf.DeltaDiscoveryRequest(type_url=TYPE_URLS[COMMIT], response_nonce="1")
     told.error_detail.message = "something"
     assert decode_request(told.SerializeToString()).whole == "something"
     told.error_detail.message = ""
@@ -199,7 +199,7 @@ def test_types_that_there_are_not_are_not_believed() -> None:
     one, other = decode_refusals(text)
     assert one == Refused("cluster", "a", "b")
     assert other.name == "n" * TEXT_LIMIT
-    told = discovery_pb2.DeltaDiscoveryRequest(type_url=TYPE_URLS[COMMIT], response_nonce="1")
+    told = protobuf.DeltaDiscoveryRequest(type_url=TYPE_URLS[COMMIT], response_nonce="1")
     told.error_detail.message = "invented-7 a: b"
     assert decode_request(told.SerializeToString()).whole == "invented-7 a: b"
 

@@ -1,4 +1,4 @@
-"""Wires the harness into pytest: the marker, assertion rewriting, the logs of the proxy below a failure."""
+"""Wires the harness into pytest: the marker, the logs of the proxy below a failure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-FOLDER = Path(__file__).parent
-for module in ("oracle", "runner", "gateway", "cases", "client", "responses"):
-    pytest.register_assert_rewrite(f"wire.harness.{module}")
+from wire.harness.gateway import LIVE
+from wire.harness.site import end_shared
 
-from wire.harness.gateway import LIVE  # noqa: E402
-from wire.harness.site import end_shared  # noqa: E402
+FOLDER = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
