@@ -40,7 +40,10 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
 async def find_installation(kube: Kube, name: str = "", file: Path | None = None) -> Installation:
     """Find a controller and read its configuration; ApiError when the server refuses."""
     namespace, _, release = name.partition("/")
-    wanted = Release(release or DEFAULT_RELEASE, namespace) if namespace else Release()
+    try:
+        wanted = Release(release or DEFAULT_RELEASE, namespace) if namespace else Release()
+    except ValueError as error:
+        raise InstallationError(f"--controller {name[:100]}: {error}") from None
     if file is not None:
         return Installation(
             namespace=wanted.namespace, config=_decode(_read(file), str(file)), source=str(file)

@@ -153,7 +153,9 @@ class Reader:
                 if error.forbidden:
                     self._stand_ins[reference] = make_stand_in(reference, settings)
                     self._unread[reference] = error.reason
-                elif not error.not_found:
+                elif (
+                    not error.not_found and error.status != 400
+                ):  # 400: no object can have that name
                     raise
             else:
                 self._put(kind, msgspec.Raw(data))

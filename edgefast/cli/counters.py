@@ -19,6 +19,8 @@ _ROW = re.compile(
 )
 _INFO = re.compile(r'edgefast_info\{version="([^"]*)",table="([^"]*)"\}')
 _PLAIN = re.compile(r"edgefast_([a-z_]+) ([-+.0-9e]+)$")
+#: What no counter of a proxy gets to.
+_MOST = float(2**64)
 #: Numbers without labels that a screen shows.
 _WANTED = frozenset(
     {
@@ -71,6 +73,13 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
     p99_ms: float | None
 
 
+def _finite(value: float) -> float:
+    """Return a number that a counter of ours can be; a page is what some pod says."""
+    if not abs(value) < _MOST:  # NaN too
+        raise ValueError(f"{value} is no number of a proxy")
+    return value
+
+
 def read_page(text: str, at: float) -> Page:
     """Read a page. ValueError when it is none of a proxy of ours."""
     version = table = None
@@ -80,9 +89,10 @@ def read_page(text: str, at: float) -> Page:
         if line.startswith("#"):
             continue
         if found := _ROW.match(line):
-            _add(rows.setdefault(found[2], Row()), found[1], found[3] or "", int(found[4]))
+            count = int(_finite(float(found[4])))
+            _add(rows.setdefault(found[2], Row()), found[1], found[3] or "", count)
         elif (plain := _PLAIN.match(line)) and plain[1] in _WANTED:
-            numbers[plain[1]] = float(plain[2])
+            numbers[plain[1]] = _finite(float(plain[2]))
         elif info := _INFO.match(line):
             version, table = info[1], info[2]
     if version is None or table is None:

@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from edgefast.cli.live import Cluster, Objects
+from edgefast.cli.output import escape_control
 from edgefast.providers.files import FileSource
 from edgefast.resources.endpointslice import (
     SERVICE_NAME_LABEL,
@@ -56,7 +57,7 @@ def translate_live(
     wanted = wanted.replace(changed=list(_promise_endpoints(wanted, objects.snapshot)))
     whole = cluster.complete(objects, wanted)
     for said in whole.unread:
-        click.echo(said, err=True)
+        click.echo(escape_control(said), err=True)
     return _translate_both(objects, whole)
 
 

@@ -83,9 +83,9 @@ def _choose(
         )
     if len(fleets) == 1:
         return fleets[0]
-    at = _by_address(fleets, objects.addresses, url)
-    if at is not None:
-        return at
+    fleets = _by_address(fleets, objects.addresses, url) or fleets
+    if len(fleets) == 1:
+        return fleets[0]
     tables = {one.name: one for one in translation.ir.fleets}
     near = [one for one in fleets if one.name in tables and _has_listener(tables[one.name], ask)]
     takers = [one for one in near if _takes(translation, one, ask)] if len(near) > 1 else near
@@ -107,15 +107,17 @@ def _is_meant(fleet: ir.Infra, gateway: str | None, namespace: str | None) -> bo
 
 def _by_address(
     fleets: Sequence[ir.Infra], addresses: Mapping[tuple[str, str], tuple[str, ...]], url: str
-) -> ir.Infra | None:
-    """Return the fleet whose address the URL has, as with curl and a Host header."""
-    host = urlsplit(url if "://" in url else f"http://{url}").hostname or ""
-    for fleet in fleets:
-        for one in fleet.gateways:
-            namespace, _, name = one.partition("/")
-            if _plain(host) in map(_plain, addresses.get((namespace, name), ())):
-                return fleet
-    return None
+) -> list[ir.Infra]:
+    """Return the fleets with the URL's address, as with curl and a Host header; node ports share theirs."""
+    host = _plain(urlsplit(url if "://" in url else f"http://{url}").hostname or "")
+    return [
+        fleet
+        for fleet in fleets
+        if any(
+            host in map(_plain, addresses.get((namespace, name), ()))
+            for namespace, _, name in (one.partition("/") for one in fleet.gateways)
+        )
+    ]
 
 
 def _plain(host: str) -> str:

@@ -231,6 +231,8 @@ cdef class Exchange(Attempts):
         cdef MirrorTarget target
         cdef Mirror mirror
         cdef iovec kept
+        if self.trace is not None:
+            self.trace.forwarded = now_us()
         if self.verdict is not None:
             self.limit_lines()
             if not self.down.processing:  # it was waited for

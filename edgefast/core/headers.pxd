@@ -15,5 +15,6 @@ cdef class HeaderOps:
         bint sets_server
         bint own                # drops lines that the proxy itself would write
         bint own_id             # ... x-request-id among them
+        bint own_trace          # has a traceparent of its own, or drops ours
 
     cdef bint drops(self, const uint8_t *base, const ef_span *span) noexcept

@@ -83,8 +83,12 @@ cdef class HeaderOps:
                 self.sets_server = True
             if name == b"x-request-id":
                 self.own_id = True
+            if name == b"traceparent":
+                self.own_trace = True
             if name in _OWN:
                 self.own = True
+        if b"\ntraceparent:" in b"\n" + append.lower():
+            self.own_trace = True
 
     def __dealloc__(self):
         free(self.hashes)

@@ -203,7 +203,9 @@ cdef class LogProgram:
                 op.other = <const uint8_t *>PyBytes_AS_STRING(other)
                 op.other_len = <uint32_t>len(other)
                 op.other_hash = ef_name_hash(op.other, op.other_len)
-                if op.kind == K_REQ:
+                if name.startswith(b":"):
+                    pass  # known of every exchange
+                elif op.kind == K_REQ:
                     self.wants_request = True
                 else:
                     self.wants_answer = True

@@ -163,12 +163,17 @@ cdef bytes trace_id_of(Exchange ex):
     return (<bytes>ex.trace.trace_id[:16]).hex().encode()
 
 
-cdef int put_header(const LogOp *op, Exchange ex, LogValue *v) except -1:
+cdef int put_header(LogProgram program, const LogOp *op, Exchange ex, LogValue *v) except -1:
     """A request header: as the client sent it, but for those that the proxy itself decides about."""
     cdef const uint8_t *name = op.name
     cdef uint32_t n = op.name_len, hashed = op.name_hash
     while n and v.shape == S_ABSENT:
-        put_request(name, n, hashed, ex, v)
+        if hashed == HASH_FORWARDED_FOR and n == 15 and ex.listener is not None:
+            program.put(v, ex.received + b"," + ex.down.peer if ex.received else ex.down.peer)
+        elif hashed == HASH_FORWARDED_PROTO and n == 17:
+            program.put(v, b"https" if ex.down.tls else b"http")
+        else:
+            put_request(name, n, hashed, ex, v)
         if name == op.other:
             break
         name, n, hashed = op.other, op.other_len, op.other_hash
@@ -287,12 +292,7 @@ cdef int log_exchange_value(LogProgram program, const LogOp *op, Exchange ex, Lo
     cdef int kind = op.kind
     cdef int64_t head = ex.sent + ex.upstream_us - ex.started  # us to the head of the backend's answer
     if kind == K_REQ:
-        if ex.listener is not None and op.name_len == 15 and op.name_hash == HASH_FORWARDED_FOR:
-            program.put(v, ex.received + b"," + ex.down.peer if ex.received else ex.down.peer)
-        elif op.name_len == 17 and op.name_hash == HASH_FORWARDED_PROTO:
-            program.put(v, b"https" if ex.down.tls else b"http")
-        else:
-            put_header(op, ex, v)
+        put_header(program, op, ex, v)
     elif kind == K_RESP:
         put_answer(op, ex, moment, v)
     elif kind == K_DURATION:

@@ -8,7 +8,7 @@ cdef class Trace:
         uint8_t client_id[8]    # of ours towards the backend: what the backend is told
         uint8_t flags           # trace-flags of W3C Trace Context: bit 0 is sampled
         bint has_parent
-        int64_t forwarded       # us; the head for the backend was written. 0: never
+        int64_t forwarded       # us; a connection to the backend was asked for. 0: never
         bytes state             # tracestate, as it came
 
 

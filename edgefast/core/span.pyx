@@ -100,8 +100,7 @@ cdef void put_hex(Out *out, const uint8_t *data, int n) noexcept:
 
 cdef int write_trace(Trace trace, Out *out, HeaderOps ops) except -1:
     """The traceparent line for the backend, unless a filter has its own."""
-    trace.forwarded = now_us()
-    if ops is not None and b"traceparent" in ops.names:
+    if ops is not None and ops.own_trace:
         return 0
     out_reserve(out, 512)
     out_raw(out, <const char *>b"traceparent: 00-", 16)

@@ -8,6 +8,7 @@ Must never: let a client's text be more than a value; query parameters that are 
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterator
@@ -37,7 +38,15 @@ _METHODS = frozenset(
 #: Attributes that describe who sends spans, not a span.
 _OF_RESOURCES = ("service.", "deployment.", "k8s.", "host.", "cloud.", "container.")
 #: Credentials in query parameters, by the semantic conventions of url.query.
-_SECRET = re.compile(r"(?<![^&?])(AWSAccessKeyId|Signature|sig|X-Goog-Signature)=[^&#]*")
+_SECRET = re.compile(
+    r"(?<![^&?])(AWSAccessKeyId|Signature|sig|X-Goog-Signature"
+    r"|X-Amz-(?:Credential|Security-Token|Signature))=[^&#]*"
+)
+# What the SDK logs holds clients' headers, and a line for every batch that fails; failures are told by spanexport.py.
+_library = logging.getLogger("opentelemetry")
+_library.addHandler(logging.NullHandler())
+_library.propagate = False
+
 _SCOPE = InstrumentationScope("edgefast", __version__)
 
 _Attributes = dict[str, str | int | list[str]]

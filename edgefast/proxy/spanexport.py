@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
 from typing import Protocol
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 #: Bytes of spans that may wait for a slow collector, of all workers.
 QUEUE_BYTES = 16 * 1024 * 1024
+#: Seconds for which a collector that took nothing is not asked again.
+_PAUSE = 5.0
 EXTRA = "pip install 'edgefast[tracing]'"
 
 
@@ -68,7 +71,7 @@ class SpanExport:
         self.lost = 0
         self._tracings: dict[bytes, ir.Tracing] = {}
         self._exporters: dict[ir.Tracing, Exporter] = {}
-        self._failing: set[ir.Tracing] = set()
+        self._failing: dict[ir.Tracing, float] = {}  # until when it is not tried
         self._thread: threading.Thread | None = None
         self._told = False
 
@@ -111,7 +114,7 @@ class SpanExport:
             more = None not in batches
             self._export([one for one in batches if one is not None])
         for exporter in self._exporters.values():
-            exporter.shutdown()
+            _end(exporter)
 
     def _export(self, batches: list[bytes]) -> None:
         by_tracing: dict[ir.Tracing, list[SpanRecord]] = {}
@@ -141,6 +144,8 @@ class SpanExport:
             self.lost += lost
 
     def _try(self, tracing: ir.Tracing, records: list[SpanRecord]) -> bool:
+        if time.monotonic() < self._failing.get(tracing, 0.0):
+            return False  # the others' spans do not wait for a collector that is not there
         try:
             exporter = self._exporters.get(tracing)
             if exporter is None:
@@ -152,12 +157,22 @@ class SpanExport:
                 log.warning("spans for %s: %s", tracing.endpoint, error)
         if not taken and tracing not in self._failing:
             log.warning("%s takes no spans: they are dropped and counted", tracing.endpoint)
-        (self._failing.discard if taken else self._failing.add)(tracing)
+        if taken:
+            self._failing.pop(tracing, None)
+        else:
+            self._failing[tracing] = time.monotonic() + _PAUSE
         return taken
 
     def _forget(self) -> None:
         """Let go of collectors that no listener names any more."""
         used = set(self._tracings.values())
         for tracing in [one for one in self._exporters if one not in used]:
-            self._exporters.pop(tracing).shutdown()
-            self._failing.discard(tracing)
+            _end(self._exporters.pop(tracing))
+            self._failing.pop(tracing, None)
+
+
+def _end(exporter: Exporter) -> None:
+    try:
+        exporter.shutdown()
+    except Exception as error:  # whatever a library raises: the others' spans go on
+        log.warning("an exporter of spans cannot be ended: %s", error)

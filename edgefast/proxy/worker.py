@@ -143,6 +143,7 @@ class Worker:
             case messages.Exit():
                 self._engine.close()
                 await asyncio.sleep(0)  # a turn in which what was aborted is closed
+                self._engine.log_flush()  # with the lines and spans of that
                 await self._spans.finish(_LOG_FLUSH)
                 return False
             case messages.Hello():

@@ -103,9 +103,15 @@ class Clusters:
                     idle.add(ref)
         for ref in idle:
             if ref not in uses:
-                self.outcomes.pop(ref, None)
+                self._drop(ref)
         if len(self.outcomes) != len(uses):  # others asked for some after the last count
-            self.outcomes = {ref: one for ref, one in self.outcomes.items() if ref in uses}
+            for ref in [ref for ref in self.outcomes if ref not in uses]:
+                self._drop(ref)
+
+    def _drop(self, ref: ClusterRef) -> None:
+        """Forget a cluster; whoever asks for it after all gets it made anew, not as it was before."""
+        if self.outcomes.pop(ref, None) is not None:
+            self._stale.add(ref)
 
     @property
     def noted(self) -> frozenset[ClusterRef]:

@@ -132,8 +132,11 @@ class _Reader:
         first = True
         while first or self._peek() != "]":
             first = False
-            if self._pattern.startswith("[:", self.at):
-                end = self._pattern.index(":]", self.at)
+            # Without an end it is two characters of the set.
+            if (
+                self._pattern.startswith("[:", self.at)
+                and (end := self._pattern.find(":]", self.at)) >= 0
+            ):
                 chosen = chosen or _NAMED.get(self._pattern[self.at + 2 : end], "")
                 self.at = end + 2
                 continue

@@ -121,3 +121,10 @@ def test_quantiles_are_in_the_bucket_of_the_real_one(seed: int) -> None:
 def _quantile(values: Sequence[float], share: float) -> float:
     """The smallest value that so many are not above."""
     return values[max(int(share * len(values) + 0.9999999) - 1, 0)]
+
+
+@pytest.mark.parametrize("number", ["1e999", "nan", "-1e999", "1" + "0" * 400])
+def test_a_number_that_is_none_is_no_page(number: str) -> None:
+    """Any pod may answer anything; that must not end the screen for the others."""
+    with pytest.raises(ValueError, match="number|not the metrics"):
+        read_page(f"edgefast_workers {number}\n", 1.0)

@@ -21,7 +21,8 @@ from edgefast import ir
 async def test_headers_of_the_request(world: World) -> None:
     log = text_log(
         "%REQ(X-A)%|%REQ(x-a?x-b)%|%REQ(X-B?X-A)%|%REQ(X-C?:AUTHORITY)%|%REQ(X-A):3%|%REQ(X-FORWARDED-PROTO)%|"
-        "%REQ(:SCHEME)%|%REQ(X-LONG)%|%REQ(X-LONG):1000%|%REQ(X-FORWARDED-FOR)%|%STREAM_ID%|%REQ(X-REQUEST-ID)%"
+        "%REQ(:SCHEME)%|%REQ(X-LONG)%|%REQ(X-LONG):1000%|%REQ(X-FORWARDED-FOR)%|%STREAM_ID%|%REQ(X-REQUEST-ID)%|"
+        "%REQ(X-REAL-IP?X-FORWARDED-FOR)%"
     )
     _, client = await serve(world, log)
     headers = [
@@ -34,6 +35,7 @@ async def test_headers_of_the_request(world: World) -> None:
     values = world.texts()[0].split("|")
     assert values[:7] == ["first", "first", "first", "h.test", "fir", "http", "http"]
     assert values[7:10] == ["l" * 512, "l" * 1000, "10.9.9.9,127.0.0.1"]
+    assert values[12] == "10.9.9.9,127.0.0.1"
     assert values[10] == values[11] and re.fullmatch(r"[0-9a-f-]{36}", values[10])
 
 

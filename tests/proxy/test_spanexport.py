@@ -228,3 +228,27 @@ def test_without_the_extra_it_says_what_to_install(
 
 def test_a_batch_tells_how_many_it_has() -> None:
     assert count_spans(pack(*[SPAN] * 300)) == 300
+
+
+def test_a_collector_that_is_away_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    class Known(Slow):
+        def __init__(self, tracing: ir.Tracing) -> None:
+            super().__init__()
+            self.endpoint = tracing.endpoint
+
+        def export(self, records: list[SpanRecord]) -> bool:
+            tried.append(self.endpoint)
+            return self.endpoint.endswith(":2")
+
+    monkeypatch.setattr(spanexport, "_PAUSE", 1000.0)
+    export = SpanExport(Known)
+    export.use([listener("http://127.0.0.1:1"), listener("http://127.0.0.1:2", "ns/gw/other")])
+    away, there = SPAN, msgspec.structs.replace(SPAN, listener=b"ns/gw/other")
+    for number in range(1, 4):
+        export.take(pack(away, there))
+        until(lambda number=number: export.exported + export.lost == 2 * number, "an export")
+    export.close(20)
+    assert (export.exported, export.lost) == (3, 3)
+    assert sorted(tried) == ["http://127.0.0.1:1", *["http://127.0.0.1:2"] * 3]

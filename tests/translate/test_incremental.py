@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgefast.problem import ObjectRef
+from edgefast.providers.files import FileSource
 from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, Work, translate
@@ -284,3 +287,36 @@ def test_whatever_a_route_reads_makes_it_anew(before: list[Object], change: Obje
     after = _step(snapshot.replace([change]), first)
     assert after.work.routes == 1
     assert list(after.statuses.items()) != list(first.statuses.items())
+
+
+@pytest.mark.pure
+def test_a_cluster_that_only_a_refused_route_names_is_not_taken_from_the_past(
+    tmp_path: Path,
+) -> None:
+    """What no route uses is forgotten whole: the next one that asks gets it as it is by then."""
+    head = (
+        "{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: edge},"
+        " spec: {controllerName: gateway.edge.io/gatewayclass-controller}}\n"
+        "---\n{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: gw},"
+        " spec: {gatewayClassName: edge, listeners: [{name: http, port: 80, protocol: HTTP}]}}\n"
+        "---\n{apiVersion: gateway.edge.io/v1alpha1, kind: Backend, metadata: {name: far},"
+        " spec: {endpoints: [{ip: {address: ADDRESS, port: 80}}]}}\n"
+        "---\n{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: r}, spec:"
+        " {parentRefs: [{name: gw}], rules: [{matches: [{path: {type: TYPE, value: /}}], backendRefs:"
+        " [{group: gateway.edge.io, kind: Backend, name: far}]}]}}\n"
+    )
+    source = FileSource([tmp_path])
+    made: Translation | None = None
+    for address, kind in (
+        ("10.0.0.1", "Wrong"),
+        ("10.0.0.2", "Wrong"),
+        ("10.0.0.2", "PathPrefix"),
+    ):
+        text = head.replace("ADDRESS", address).replace("TYPE", kind)
+        (tmp_path / "a.yaml").write_text(text)
+        snapshot = source.read().snapshot
+        made = translate(snapshot, PLAIN, made)
+        _same(made, translate(snapshot, PLAIN))
+    assert [one.address for cluster in made.ir.fleets[0].clusters for one in cluster.endpoints] == [
+        "10.0.0.2"
+    ]

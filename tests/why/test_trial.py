@@ -71,7 +71,7 @@ def test_candidates_are_whole(seed: int) -> None:
 PATTERNS = [
     "/api/.*", "/(a|b)(/.*)?", "[0-9]+", "[^,]*", "(?i)abc", "/v[0-9]{1,3}/x", r"a\.b", r"\d{4}-\d\d",
     "[[:alpha:]]+x", "[^a-z/]+", "(?P<x>foo|bar)baz", "^/x$", r"[\w-]+", "[]a]b", "/a+?", "x{2,}",
-    "(?:/.*)?", r"[\d]+z", r"[\]a]+b", r"a[^\]]b",
+    "(?:/.*)?", r"[\d]+z", r"[\]a]+b", r"a[^\]]b", "[[:x]y", "[[:a-z]+",
 ]  # fmt: skip
 
 
