@@ -163,6 +163,7 @@ class App:
             lambda type_: self.metrics.nacks.labels(type_).inc(),
         )
         self.pipeline = Pipeline(self.source, self._settings, self.handover, self.metrics.observe)
+        self.handover.on_served = self.pipeline.mark
         enter_readings(self)
         self._servers = Servers(make_view(self))
 

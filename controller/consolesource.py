@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from controller.push.ack import Ack
 from edgefast import __version__
-from edgefast.console import Counters, Member, Past, Table
+from edgefast.console import Counters, Member, Past, Room, Table
 from edgefast.problem import Problem
 from edgefast.table import Shards
 from edgefast.why import Live
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from controller.app import App
 
 __all__ = ["ConsoleSource"]
-
-_FLEETS = 1000  # whose past is kept
 
 
 class ConsoleSource:
@@ -35,19 +33,34 @@ class ConsoleSource:
         self._app = app
         self._why_not_ready = why_not_ready
         self._started = time.time()
-        self._past: dict[str, Past] = {}
+        self._room = Room()
+        self._past: dict[str, Past] = {}  # of fleets that are there, as below
         self._accepted: dict[str, float] = {}
+        self._swept = 0  # the revision of which that is true
         app.pipeline.on_change = self._on_change
 
     def _on_change(self, fleet: str, before: Shards | None, after: Shards) -> None:
+        self._sweep()
         now = time.time()
-        if fleet not in self._past and len(self._past) >= _FLEETS:
-            del self._past[next(iter(self._past))]
-        self._past.setdefault(fleet, Past()).note(before, after, now)
+        past = self._past.get(fleet)
+        if past is None:
+            past = self._past[fleet] = Past(self._room)
+        past.note(before, after, now)
         self._accepted[fleet] = now
+
+    def _sweep(self) -> None:
+        """Forget fleets that are gone: their last table and what it replaced."""
+        outcome = self._app.pipeline.outcome
+        if outcome is None or outcome.revision == self._swept:
+            return
+        self._swept = outcome.revision
+        for fleet in self._past.keys() - outcome.shards.keys():
+            self._past.pop(fleet).clear()
+            del self._accepted[fleet]
 
     def fleets(self) -> Sequence[str]:
         """Return the fleets that have a table, by key."""
+        self._sweep()
         return sorted(self._app.fleets.names())
 
     def past(self, fleet: str) -> Past:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Protocol
 
 from controller.infra.placement import Manifest
@@ -42,8 +42,11 @@ class Infra(Protocol):
     def states(self) -> Sequence[FleetState]:
         """Return what is seen of the fleets."""
 
-    def kept(self, outcome: Outcome) -> set[str]:
-        """Return the fleets that exist, are in no outcome, and have to go on serving (infra/succession.py)."""
+    def kept(self, outcome: Outcome, serving: Callable[[str, str], Set[str]]) -> set[str]:
+        """Return the fleets that exist, are in no outcome, and have to go on serving (infra/succession.py).
+
+        `serving` gives the nodes of a fleet that serve a version of its table.
+        """
 
 
 class Handover:
@@ -68,6 +71,9 @@ class Handover:
         self._refusals: dict[str, frozenset[Refusal]] = {}
         self._acked: set[str] = set()
         self.first = asyncio.Event()  # every fleet has been published once
+        #: Told while fleets are kept, when all ready proxies of another one serve its present table.
+        self.on_served: Callable[[], None] = lambda: None
+        self._keeps = False
         fleets.on_ack = self.on_ack
 
     # --- from the pipeline ----------------------------------------------------------------------
@@ -76,7 +82,8 @@ class Handover:
         """Hand an outcome over."""
         translation = outcome.translation
         keys = {one.name: f"{one.namespace}/{one.name}" for one in translation.infra}
-        kept = self._infra.kept(outcome)
+        kept = self._infra.kept(outcome, self._serving)
+        self._keeps = bool(kept)
         for name, shards in outcome.shards.items():
             if name in outcome.changed or self._keys.get(name) != keys[name]:
                 self._fleets.publish(keys[name], shards)
@@ -108,7 +115,20 @@ class Handover:
 
     def _gather(self) -> None:
         acked, self._acked = self._acked, set()
-        self.look_at(acked & self._tables.keys())
+        present = acked & self._tables.keys()
+        self.look_at(present)
+        if self._keeps and any(map(self._is_served, present)):
+            self.on_served()
+
+    def _serving(self, key: str, version: str) -> set[str]:
+        return {node for node, ack in self._fleets.acks(key).items() if ack.version == version}
+
+    def _is_served(self, key: str) -> bool:
+        ready = set(self._ready().get(key, ()))
+        return bool(ready) and self._serving(key, self._fleets.version(key)) >= ready
+
+    def _ready(self) -> dict[str, tuple[str, ...]]:
+        return {f"{one.namespace}/{one.name}": one.ready for one in self._infra.states()}
 
     def look_at_all(self) -> None:
         """What is seen of fleets has changed."""
@@ -116,7 +136,7 @@ class Handover:
 
     def look_at(self, keys: Iterable[str]) -> None:
         """Tell the board which proxies of some fleets are ready, and what they serve."""
-        ready = {f"{one.namespace}/{one.name}": one.ready for one in self._infra.states()}
+        ready = self._ready()
         now = time.monotonic()
         for key in tuple(keys):
             there = frozenset(ready.get(key, ()))

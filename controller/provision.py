@@ -8,7 +8,7 @@ Must never: apply anything before that.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from controller.certs.identity import split_key
 from controller.certs.rotate import Rotation
@@ -85,14 +85,14 @@ class Provision:
         """Return what is seen of the fleets."""
         return self._observer.states()
 
-    def kept(self, outcome: Outcome) -> set[str]:
-        """Return the fleets that exist, are in no outcome, and have to go on serving."""
+    def kept(self, outcome: Outcome, serving: Callable[[str, str], Set[str]]) -> set[str]:
+        """Return the fleets that exist, are in no outcome, and have to go on serving; `serving`: see find_kept."""
         wanted = {f"{one.namespace}/{one.name}" for one in outcome.translation.infra}
         rest = self._holdings.fleets() - wanted
         if not rest:
             return set()
         owners = {fleet: self._owner(fleet) for fleet in rest}
-        return find_kept(outcome, owners, self._observer.state_of)
+        return find_kept(outcome, owners, self._observer.state_of, serving)
 
     def _owner(self, fleet: str) -> Owner:
         for held in self._holdings.objects_of(fleet).values():

@@ -119,7 +119,9 @@ class Retry(Struct, frozen=True, gc=False):
 
     codes: tuple[int, ...] = ()
     attempts: int = 1  # tries after the first
-    backoff: int = 25  # milliseconds, base of the exponential backoff with full jitter
+    backoff: int = (
+        25  # milliseconds, least pause; grows by two with jitter, to ten times it at most
+    )
 
 
 class RateLimit(Struct, frozen=True, gc=False):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -68,11 +68,14 @@ def read_pair(certificate_pem: str, key_pem: str) -> Pair:
     try:
         certificate = x509.load_pem_x509_certificate(certificate_pem.encode())
         key = load_pem_private_key(key_pem.encode(), None)
+        public = certificate.public_key()
+    except UnsupportedAlgorithm:
+        raise ValueError("the key of the certificate is neither ECDSA nor RSA") from None
     except (ValueError, TypeError):
         raise ValueError("not a certificate and its private key in PEM") from None
     if not isinstance(key, Key):
         raise ValueError("the private key is neither ECDSA nor RSA")
-    if _public(key.public_key()) != _public(certificate.public_key()):
+    if _public(key.public_key()) != _public(public):
         raise ValueError("the private key does not fit the certificate")
     return Pair(certificate, key)
 

@@ -67,6 +67,7 @@ class Observer:
             return None
         ready, hosts = self._ready_pods(fleet)
         addresses: tuple[str, ...] = ()
+        ports: tuple[int, ...] = ()
         replicas = 0
         for ref, held in objects.items():
             if not held.ours:
@@ -75,6 +76,7 @@ class Observer:
                 if held.live["spec"].get("type") == "NodePort":
                     self._holdings.want_nodes()
                 addresses = service_addresses(held.live, self._holdings.nodes, hosts)
+                ports = tuple(sorted(one["port"] for one in held.live["spec"].get("ports") or ()))
             elif ref.kind in WORKLOADS:
                 # There are two while one takes the other's place.
                 replicas = max(replicas, wanted_pods(held.live))
@@ -83,6 +85,7 @@ class Observer:
             name=name,
             namespace=namespace,
             addresses=addresses,
+            ports=ports,
             replicas=replicas,
             ready=tuple(sorted(ready)),
             failure=failure,

@@ -6,7 +6,7 @@ Must never: change anything, ask for anything from elsewhere, or hold up the loo
 
 from edgefast.console.console import Console
 from edgefast.console.numbers import Counters, make_row
-from edgefast.console.past import Past
+from edgefast.console.past import Past, Room
 from edgefast.console.source import Member, Source, Table
 
-__all__ = ["Console", "Counters", "Member", "Past", "Source", "Table", "make_row"]
+__all__ = ["Console", "Counters", "Member", "Past", "Room", "Source", "Table", "make_row"]

@@ -11,7 +11,7 @@ import asyncio
 import ipaddress
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -41,7 +41,7 @@ _READ_EVERY = 1.0  # seconds between readings of counters, at least
 _AT_ONCE = 2  # answers that are made
 _PATIENCE = 5.0  # seconds for a place among them
 _DEADLINE = 15.0  # seconds for one answer
-_LIVE = 3.0  # seconds that the word of workers is good for
+_LIVE = 3.0  # seconds that the word of workers is good for, or as long as it took to work it in
 
 T = TypeVar("T")
 Api = Callable[[State, Request], Awaitable[Any]]
@@ -73,6 +73,7 @@ class Console:
         self._turn = asyncio.Lock()  # of whoever makes a state
         self._threads = ThreadPoolExecutor(_AT_ONCE, "console")
         self._slow = ThreadPoolExecutor(1, "console-slow")  # what may take seconds, one at a time
+        self._long: tuple[Hashable, asyncio.Future[Any]] | None = None  # what is at work there
         self._idle: asyncio.TimerHandle | None = None
 
     @property
@@ -133,9 +134,12 @@ class Console:
         """Return the state of a fleet; "" is the first there is."""
         fleets = self._source.fleets()
         name = fleet or (fleets[0] if fleets else "")
+        for gone in self._kept.keys() - {*fleets, name}:
+            del self._kept[gone]
         async with self._turn:
             table = self._source.table(name)
             if table is None:
+                self._kept.pop(name, None)
                 raise NotThere(f"no fleet {name}" if name else "nothing is served yet")
             kept = self._kept.get(name)
             if kept is None:
@@ -166,8 +170,27 @@ class Console:
     async def _work(self, do: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, do, *arguments)
 
-    async def _work_long(self, do: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._slow, do, *arguments)
+    async def _work_long(
+        self, key: Hashable, keep: Callable[[T], None], do: Callable[..., T], *arguments: Any
+    ) -> T:
+        """Do what may take longer than anybody waits: it goes on without them, and whoever asks again joins it.
+
+        Work of another key waits in front of the thread, not in its queue: nobody may be there any more when it is its turn.
+        """
+        while self._long is not None and self._long[0] != key:
+            await asyncio.wait((self._long[1],))
+        if self._long is None:
+
+            def end(ended: asyncio.Future[T]) -> None:
+                self._long = None
+                if not ended.cancelled() and ended.exception() is None:
+                    keep(ended.result())
+
+            future = asyncio.get_running_loop().run_in_executor(self._slow, do, *arguments)
+            future.add_done_callback(end)  # before those that wait are woken
+            self._long = key, future
+        found: T = await asyncio.shield(self._long[1])
+        return found
 
     # --- answers --------------------------------------------------------------------------------
 
@@ -284,14 +307,17 @@ class Console:
         history = self._source.past(state.fleet).look()
         number = request.query.get("step")
         wanted = _number(number) if number else None
-        newest = history.steps[0].number if history.steps else 0
+        asked = history.steps[0].number if history.steps else 0, wanted
         kept = self._kept.get(state.fleet)
-        if kept is not None and kept.changes is not None and kept.changes[0] == (newest, wanted):
+        if kept is not None and kept.changes is not None and kept.changes[0] == asked:
             return kept.changes[1]
-        found = await self._work_long(list_changes, history, wanted)
-        if kept is not None:
-            kept.changes = ((newest, wanted), found)
-        return found
+
+        def keep(found: Changes) -> None:
+            if kept is not None:
+                kept.changes = asked, found
+
+        key = "changes", state.fleet, asked
+        return await self._work_long(key, keep, list_changes, history, wanted)
 
     async def _explain(self, state: State, request: Request) -> Any:
         asked = [
@@ -299,7 +325,8 @@ class Console:
         ]
         ask = read_form(*asked)
         served = await self._serve(state)
-        return await self._work_long(explain_form, served, state, ask)
+        key = "explain", state.index, *asked
+        return await self._work_long(key, lambda _: None, explain_form, served, state, ask)
 
     async def _serve(self, state: State) -> Served:
         """Return what is served, with the word of workers: that of a moment ago is good enough."""
@@ -309,10 +336,13 @@ class Console:
             return kept.served
         live = await self._source.live()
         problems = tuple(self._source.problems())
-        served = await self._work_long(serve, state, live, problems)
-        if kept is not None and kept.state is not None and kept.state.index is state.index:
-            kept.served, kept.served_until = served, asyncio.get_running_loop().time() + _LIVE
-        return served
+
+        def keep(served: Served) -> None:
+            if kept is not None and kept.state is not None and kept.state.index is state.index:
+                ended = asyncio.get_running_loop().time()
+                kept.served, kept.served_until = served, ended + max(_LIVE, ended - now)
+
+        return await self._work_long(("serve", state.index), keep, serve, state, live, problems)
 
 
 def _answer_with(reply: Reply) -> Handler:

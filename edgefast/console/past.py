@@ -1,12 +1,14 @@
 """Past: the last changes of a table, as what they replaced.
 
 In: shards, one after the other. Out: the tables before and after each of the last changes. Only what was replaced is
-kept, within a bound, and nothing of secrets. Must never: hold up whoever publishes a table.
+kept, within a bound that all tables of a process share, and nothing of secrets. Must never: hold up whoever publishes a
+table.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import itertools
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 
 import msgspec
@@ -15,7 +17,8 @@ from edgefast.table import Resource, Shards, diff
 from edgefast.table.shards import Key
 
 STEPS = 8
-BYTES = 16 * 1024 * 1024  # of all that was replaced
+BYTES = 16 * 1024 * 1024  # of all that was replaced, in all tables together
+_KEY = 128  # bytes that a resource takes besides its content, about
 _HIDDEN = frozenset(("secret", "limit_store"))
 
 
@@ -37,38 +40,73 @@ Resources = Mapping[Key, Resource]
 class Past:
     """See the module's text."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: Room | None = None) -> None:
+        """Several pasts may share a room."""
+        self._room = room or Room()
         self._steps: deque[Step] = deque()
         self._newest: Resources = {}
-        self._number = 0
 
     def note(self, before: Shards | None, after: Shards, now: float) -> None:
         """Note that one table took another's place."""
         self._newest = after.resources
-        if before is None:  # the first: there is nothing to compare it with
+        if before is None:  # the first, or the first again: nothing led to it
+            self.clear()
             return
         delta = diff(before, after)
         keys = [*((one.type, one.name) for one in delta.put), *delta.remove]
         if not keys:
             return
         undo = {key: before.resources.get(key) for key in keys if key[0] not in _HIDDEN}
-        self._number += 1
         step = Step(
-            self._number,
+            next(self._room.numbers),
             now,
             before.version,
             after.version,
             undo,
             tuple(sorted(key for key in keys if key[0] in _HIDDEN)),
-            sum(len(one.data) for one in undo.values() if one is not None),
+            sum(len(one.data) for one in undo.values() if one is not None) + _KEY * len(keys),
         )
+        if step.size > BYTES:  # what came before it cannot be gone back to without it
+            self.clear()
+            return
         self._steps.append(step)
-        while len(self._steps) > STEPS or sum(one.size for one in self._steps) > BYTES:
-            self._steps.popleft()
+        self._room.enter(self, step)
+        if len(self._steps) > STEPS:
+            self.drop()
+
+    def drop(self) -> None:
+        """Forget the oldest step."""
+        self._room.leave(self._steps.popleft())
+
+    def clear(self) -> None:
+        """Forget all steps."""
+        while self._steps:
+            self.drop()
 
     def look(self) -> History:
         """Return what is known now; it may be read in a thread."""
         return History(tuple(reversed(self._steps)), self._newest)
+
+
+class Room:
+    """`BYTES` for the steps of some pasts: where they are too many, the oldest of all goes."""
+
+    def __init__(self) -> None:
+        self.numbers = itertools.count(1)  # of steps: none is used again when a table comes back
+        self.taken = 0  # bytes
+        self._owners: OrderedDict[int, Past] = OrderedDict()  # by number, the oldest first
+
+    def enter(self, past: Past, step: Step) -> None:
+        """Take in a past's newest step."""
+        self._owners[step.number] = past
+        self.taken += step.size
+        while self.taken > BYTES:
+            next(iter(self._owners.values())).drop()
+
+    def leave(self, step: Step) -> None:
+        """Let go of a step."""
+        del self._owners[step.number]
+        self.taken -= step.size
 
 
 class History(msgspec.Struct, frozen=True):

@@ -30,6 +30,7 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     namespace: str = ""  # that it lives in; "" is not told
     addresses: tuple[str, ...] = ()  # of its Service: IP addresses or host names
+    ports: tuple[int, ...] = ()  # of its Service, sorted
     replicas: int = 0  # proxies wanted
     ready: tuple[str, ...] = ()  # names of the pods that take traffic, sorted
     failure: str = ""  # why the fleet could not be made or changed as wanted, in words

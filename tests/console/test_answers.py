@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -10,8 +12,11 @@ import pytest
 from console.fleets import LISTENER, make_fleet, make_host, make_rule, spread
 from console.told import Told, ask, ask_all
 from edgefast import ir
-from edgefast.console import Console
+from edgefast.console import Console, console
+from edgefast.console.changes import list_changes
 from edgefast.console.console import is_loopback
+from edgefast.console.explained import serve
+from edgefast.daemon.httpserver import Request
 
 pytestmark = pytest.mark.pure
 
@@ -133,7 +138,6 @@ def test_a_new_table_is_seen_and_an_old_one_is_not_read_again() -> None:
 
     async def main() -> None:
         routes = Console(source).routes
-        from edgefast.daemon.httpserver import Request
 
         async def tree() -> list[str]:
             query = {"node": f"h:{LISTENER}/h0.example.com"}
@@ -148,6 +152,60 @@ def test_a_new_table_is_seen_and_an_old_one_is_not_read_again() -> None:
         assert await tree() == ["/r0", "/r1"]
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("api", "query", "slow"),
+    [
+        ("changes", {}, list_changes),
+        ("explain", {"url": "http://h0.example.com/r0"}, serve),
+    ],
+)
+def test_what_takes_longer_than_anybody_waits_is_done_once(
+    monkeypatch: pytest.MonkeyPatch,
+    api: str,
+    query: dict[str, str],
+    slow: Callable[..., object],
+) -> None:
+    begun: list[int] = []
+    may_end = threading.Event()
+
+    def work(*arguments: object) -> object:
+        begun.append(1)
+        assert may_end.wait(60)
+        return slow(*arguments)
+
+    monkeypatch.setattr(console, slow.__name__, work)
+    source = Told(spread(3))
+    source.use(spread(2))
+
+    async def main() -> None:
+        routes = Console(source).routes
+
+        async def ask_for(name: str, words: dict[str, str]) -> int:
+            path = f"/console/api/{name}"
+            return (
+                await routes[("GET", path)](Request("GET", path, words, b"", "localhost"))
+            ).status
+
+        assert await ask_for("overview", {}) == 200
+        monkeypatch.setattr(console, "_DEADLINE", 0.05)
+        while not begun:
+            assert await ask_for(api, query) == 503
+        for _ in range(3):
+            assert await ask_for(api, query) == 503
+        if api == "changes":  # other work stands before the thread as long as somebody waits for it
+            assert await ask_for("changes", {"step": "77"}) == 503
+        monkeypatch.setattr(console, "_DEADLINE", 60.0)
+        may_end.set()
+        assert await ask_for(api, query) == 200
+        assert await ask_for(api, query) == 200
+
+    try:
+        asyncio.run(main())
+    finally:
+        may_end.set()
+    assert len(begun) == 1
 
 
 def test_a_store_that_does_not_answer() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from console.fleets import make_fleet, make_host, make_rule
 from edgefast import ir
-from edgefast.console.past import STEPS, Past
+from edgefast.console.past import BYTES, STEPS, Past, Room
 from edgefast.table import compile_fleet
 from edgefast.table.shards import Shards, make_resource
 
@@ -55,6 +55,46 @@ def test_only_so_many_steps_and_bytes() -> None:
         assert len(kept) <= STEPS
         assert sum(step.size for step in kept) <= 16 * 2**20
     assert [step.number for step in kept] == [STEPS + 3]
+
+
+def change(past: Past, *sizes: int) -> None:
+    """Note a change of a table for each but the first: what replaces a resource of so many bytes."""
+    before = None
+    for number, size in enumerate(sizes):
+        one = make_resource("cluster", "c", bytes([number]) * size)
+        shards = Shards({("cluster", "c"): one}, f"{number}")
+        past.note(before, shards, 0.0)
+        before = shards
+
+
+def test_several_tables_share_the_bytes() -> None:
+    room = Room()
+    first, second, third = Past(room), Past(room), Past(room)
+    change(first, 5 * 2**20, 5 * 2**20, 1)
+    change(second, 5 * 2**20, 1)
+    assert [len(one.look().steps) for one in (first, second)] == [2, 1]
+    change(third, 5 * 2**20, 1)
+    assert [len(one.look().steps) for one in (first, second, third)] == [1, 1, 1]
+    numbers = [one.number for past in (first, second, third) for one in past.look().steps]
+    assert len(set(numbers)) == 3
+    assert room.taken == sum(one.look().steps[0].size for one in (first, second, third))
+    change(second, BYTES + 1, 1)  # none of its own, and those of others stay
+    assert [len(one.look().steps) for one in (first, second, third)] == [1, 0, 1]
+    for one in (first, third):
+        one.clear()
+    assert room.taken == 0
+
+
+def test_a_table_that_comes_back_has_no_past() -> None:
+    past = Past()
+    change(past, 10, 10, 10)
+    old = past.look().steps[0].number
+    change(past, 20, 20)
+    (step,) = past.look().steps
+    assert step.number > old, "what was told of another table is not taken for it"
+    found = past.look().rewind(step.number)
+    assert found is not None
+    assert [len(one.data) for one in found[1].values()] == [20]
 
 
 def test_secrets_are_named_and_not_kept() -> None:

@@ -5,6 +5,7 @@ In: a base made by debootstrap and given as a build argument; buildah in place o
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import tarfile
@@ -36,9 +37,14 @@ def _buildah(*arguments: str, wrong: bool = False) -> str:
 @pytest.fixture(scope="module")
 def images() -> dict[str, dict[str, Any]]:
     """The configuration of each image, by name."""
-    done = subprocess.run(
-        [".ci/image"], cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL
-    )
+    STORE.mkdir(parents=True, exist_ok=True)
+    with (STORE / "lock").open("w") as lock:
+        fcntl.flock(
+            lock, fcntl.LOCK_EX
+        )  # another worker of this run builds them too, then finds them
+        done = subprocess.run(
+            [".ci/image"], cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     found = {}
     for name in ("edgefast", "edgefast-controller"):

@@ -14,7 +14,7 @@ const FIRST_BEATS = 1100; // until the first rates are known
 const THEMES = ['auto', 'light', 'dark'];
 
 const views = new Map();
-const page = { view: null, live: true, bounds: null, timer: 0, spark: new Sparkline(), cards: new Map() };
+const page = { view: null, live: true, bounds: null, fleet: '', timer: 0, spark: new Sparkline(), cards: new Map() };
 
 const shared = {
   bound: () => page.bounds?.at(-1),
@@ -81,7 +81,13 @@ function show(name) {
 }
 
 function readHash() {
-  const [name, ...rest] = decodeURIComponent(location.hash.slice(1)).split('=');
+  let words = '';
+  try {
+    words = decodeURIComponent(location.hash.slice(1));
+  } catch {
+    // It was not made by this page: the first view is as good as any.
+  }
+  const [name, ...rest] = words.split('=');
   const known = views.has(name) ? name : 'routes';
   if (known === 'routes' && rest.length) views.get('routes').view.take(rest.join('='));
   show(known);
@@ -161,14 +167,33 @@ function showFleets(told) {
   }
 }
 
+/** Show another fleet; '' is the first there is. */
+function choose(fleet) {
+  page.fleet = fleet;
+  chooseFleet(fleet);
+  page.spark.clear();
+  for (const { view } of views.values()) view.forget();
+}
+
 // --- the beat -------------------------------------------------------------------------------------------------------
+
+async function askOverview() {
+  try {
+    return await ask('overview');
+  } catch (error) {
+    if (error.status !== 404 || !page.fleet) throw error;
+    choose(''); // the fleet was deleted
+    fill(byId('fleet')); // so that what is shown now is chosen there
+    return ask('overview');
+  }
+}
 
 async function beat() {
   clearTimeout(page.timer);
   let measured = true;
   if (document.visibilityState === 'visible') {
     try {
-      const told = await ask('overview');
+      const told = await askOverview();
       if (told) {
         showOverview(told);
         measured = !told.numbers || told.numbers.seconds > 0;
@@ -230,9 +255,7 @@ function start() {
   });
   byId('live').addEventListener('click', () => setLive(!page.live));
   byId('fleet').addEventListener('change', (event) => {
-    chooseFleet(event.target.value);
-    page.spark.clear();
-    for (const { view } of views.values()) view.forget();
+    choose(event.target.value);
     beat();
   });
   window.addEventListener('hashchange', readHash);

@@ -69,7 +69,7 @@ class List {
   async refresh() {
     const told = await ask(this.name, { q: this.box.value.trim(), offset: this.offset, limit: PAGE, ...this.query() });
     if (!told) return;
-    this.offset = told.offset - (told.offset >= told.total && told.offset ? PAGE : 0);
+    this.offset = told.offset >= told.total ? Math.max(0, told.offset - PAGE) : told.offset;
     const now = JSON.stringify(told);
     if (now === this.drawn) return;
     this.drawn = now;

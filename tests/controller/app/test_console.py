@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -19,11 +19,13 @@ from controller.pipeline import Pipeline
 from controller.push.fleets import Fleets
 from edgefast.console import Console
 from edgefast.daemon.httpserver import Request
-from edgefast.problem import Problem
+from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.settings import Settings
 from edgefast.xds.refusals import Refused
 from tests.translate import world
+
+SECOND = ObjectRef("Gateway", "default", "second")
 
 
 class Small:
@@ -59,9 +61,12 @@ class Small:
     def take(self, outcome: Any) -> None:
         for name, shards in outcome.shards.items():
             self.fleets.publish(f"edge-gateway-system/{name}", shards)
+        for key in self.fleets.names():
+            if key.rpartition("/")[2] not in outcome.shards:
+                self.fleets.remove(key)
 
-    async def run(self, *more: Any) -> None:
-        self.objects = self.objects.replace(more)
+    async def run(self, *more: Any, removed: Iterable[ObjectRef] = ()) -> None:
+        self.objects = self.objects.replace(more, removed)
         await self.pipeline._run_once()
 
 
@@ -120,6 +125,43 @@ def test_fleets_problems_and_changes() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.pure
+def test_nothing_is_kept_of_a_fleet_that_is_gone() -> None:
+    app = Small()
+
+    def objects() -> list[tuple[str, int]]:
+        return [(name, len(past.look().newest)) for name, past in sorted(app.source._past.items())]
+
+    async def main() -> None:
+        console = Console(app.source)
+        await app.run()
+        second = next(one for one in app.fleets.names() if "second" in one)
+        first = next(one for one in app.fleets.names() if one != second)
+        name = second.rpartition("/")[2]
+        await app.run(world.gateway("second", 82))
+        told = await ask(console, "changes", fleet=second)
+        assert len(told["steps"]) == 1
+        await app.run(removed=[SECOND])
+        await app.run(world.route(2))
+        assert name not in dict(objects()) and len(objects()) == 1
+        assert name not in app.source._accepted
+        await ask(console, "overview", fleet=first)
+        assert list(console._kept) == [first]
+        assert (await ask(console, "overview", fleet=second))[0] == 404
+
+        await app.run(world.gateway("second", 83))
+        assert (await ask(console, "changes", fleet=second))["steps"] == []
+        await app.run(world.gateway("second", 84))
+        (step,) = (await ask(console, "changes", fleet=second))["steps"]
+        (other,) = (await ask(console, "changes", fleet=first))["steps"]
+        assert step["number"] != other["number"]
+        await app.run(removed=[SECOND])
+        await ask(console, "overview")
+        assert len(objects()) == 1, "a look is as good as a change"
+
+    asyncio.run(main())
+
+
 @pytest.fixture
 def app() -> Iterator[Small]:
     """Two fleets with proxies."""
@@ -148,4 +190,23 @@ def test_in_a_browser(browser: Browser, app: Small) -> None:
         page.click("#tab-members")
         page.until("document.querySelectorAll('.grid-members tbody tr').length === 6")
         assert "edge-gateway-0_ip" in page.text(".facts")
+        assert page.complaints() == []
+
+
+@pytest.mark.wire
+@pytest.mark.timeout(300)
+def test_the_fleet_that_is_seen_is_deleted(browser: Browser, app: Small) -> None:
+    with serving(lambda: Console(app.source).routes) as url, browser.page(url) as page:
+        page.until("document.body.dataset.ready")
+        page.run(
+            "document.querySelector('#fleet').selectedIndex ="
+            " [...document.querySelector('#fleet').options].findIndex((one) => one.value.includes('second'))"
+        )
+        page.run("document.querySelector('#fleet').dispatchEvent(new Event('change'))")
+        page.until("document.querySelector('.tree .row .name')?.textContent === 'default/second'")
+        page.expected.append("status of 404")  # the browser logs the refusal by itself
+        asyncio.run(app.run(removed=[SECOND]))
+        page.until("document.querySelector('.tree .row .name')?.textContent === 'default/gw'")
+        page.until("document.querySelector('#lost').hidden")
+        assert page.run("document.querySelectorAll('#fleet option').length") == 1
         assert page.complaints() == []

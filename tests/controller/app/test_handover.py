@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import pytest
@@ -35,6 +35,7 @@ class Infra:
         self.pods: tuple[str, ...] = ()
         self.fleet = ""
         self.keep: set[str] = set()
+        self.serving: Callable[[str, str], Set[str]] = lambda fleet, version: set()
 
     def render(self, fleets: Iterable[ir.Infra]) -> Mapping[str, Sequence[Any]]:
         return {f"{one.namespace}/{one.name}": () for one in fleets}
@@ -49,7 +50,8 @@ class Infra:
         )
         return (state,)
 
-    def kept(self, outcome: Outcome) -> set[str]:
+    def kept(self, outcome: Outcome, serving: Callable[[str, str], Set[str]]) -> set[str]:
+        self.serving = serving
         return self.keep
 
 
@@ -186,6 +188,30 @@ def test_a_fleet_that_is_gone_is_removed_unless_it_is_kept() -> None:
         room.infra.keep = set()
         await room.run()
         assert room.fleets.names() == ()
+
+    run(scenario)
+
+
+def test_while_a_fleet_is_kept_it_is_told_when_another_one_serves_its_table() -> None:
+    async def scenario(room: Room) -> None:
+        told: list[int] = []
+        room.handover.on_served = lambda: told.append(1)
+        room.infra.fleet, room.infra.pods = "", ("a", "b")
+        key = await room.run()
+        room.infra.fleet = key.partition("/")[2]
+        version = room.fleets.version(key)
+        await answer(room, key, "a", version)
+        await answer(room, key, "b", version)
+        assert not told  # nothing is kept
+
+        room.infra.keep = {"edge-gateway-system/before"}
+        await room.run()
+        await answer(room, key, "b", "older")
+        assert not told
+        assert room.infra.serving(key, version) == {"a"}
+        await answer(room, key, "b", version)
+        assert told
+        assert room.infra.serving(key, version) == {"a", "b"}
 
     run(scenario)
 

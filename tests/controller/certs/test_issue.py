@@ -119,3 +119,10 @@ def test_identities() -> None:
         "edge://c/other/ns/a",
     ):
         assert identify(uri, "c") is None, uri
+
+
+def test_a_key_of_an_unknown_kind_is_refused_in_words() -> None:
+    """A Secret may hold anything; what the library cannot read is an answer, not the end of the process."""
+    key = "-----BEGIN PRIVATE KEY-----\nMA8CAQAwBQYDKgMEBAMBAgM=\n-----END PRIVATE KEY-----\n"
+    with pytest.raises(ValueError, match="neither ECDSA nor RSA"):
+        read_pair(CA.certificate_pem, key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +13,7 @@ from aiohttp import web
 from controller.infra.applier import Applier
 from controller.infra.holdings import Holdings
 from controller.infra.objectref import ref_of_manifest
+from controller.infra.observe import Observer
 from controller.infra.placement import MANAGER, Manifest, Placement
 from controller.infra.render import render_fleet
 from edgefast import ir
@@ -99,5 +101,34 @@ def test_what_somebody_else_changes_is_drift() -> None:
             async with running(holdings.run(), applier.run()):
                 await until(lambda: applier.settled and applier.applied > len(server.objects))
         assert server.applied[-1]["spec"]["replicas"] == 2
+
+    run(test())
+
+
+def test_ports_count_once_they_are_on_the_service() -> None:
+    """Applied is not enough: what a fleet has taken over is judged by what is there."""
+    more = msgspec.structs.replace(FLEET, ports=(ir.InfraPort("http-80", 80, 10080),))
+    server, open_ = Server(), asyncio.Event()
+    (changed,) = (live(one, 99) for one in rendered(more) if one["kind"] == "Service")
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        if "watch" in request.query and "services" in request.path.split("/"):
+            await open_.wait()
+            return await stream(request, event("MODIFIED", changed))
+        return await server.serve(request)
+
+    async def test() -> None:
+        async with scripted(serve) as kube:
+            holdings = Holdings(kube, PLACE, ("ns",))
+            applier = Applier(kube, holdings, PLACE.identity, lambda: True)
+            observer = Observer(holdings)
+            changes: list[tuple[int, ...]] = []
+            observer.on_change = lambda: changes.append(observer.states()[0].ports)
+            applier.want(wanted(more))
+            async with running(holdings.run(), applier.run()):
+                await until(lambda: applier.settled and applier.applied, "applied")
+                assert changes[-1] == ()
+                open_.set()
+                await until(lambda: changes[-1] == (80,), "seen")
 
     run(test())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import msgspec
 import pytest
 
 from controller.infra.succession import Owner, find_kept, owner_of
 from controller.pipeline import Outcome
 from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
+from edgefast.table import compile_fleet
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import FleetState, Settings
 from tests.translate import world
@@ -23,23 +27,41 @@ def outcome(*gateways: Object, settings: Settings | None = None) -> Outcome:
     """Translate Gateways of the class "edge", each with a fleet of its own."""
     objects = Snapshot.of([world.gateway_class(), *gateways])
     translation = translate(objects, settings or Settings(standalone=False))
-    return Outcome(revision=1, translation=translation, shards={}, changed=frozenset())
+    shards = {one.name: compile_fleet(one) for one in translation.ir.fleets}
+    return Outcome(revision=1, translation=translation, shards=shards, changed=frozenset())
 
 
 def fleets(made: Outcome) -> list[str]:
     return [f"{one.namespace}/{one.name}" for one in made.translation.infra]
 
 
-def kept(made: Outcome, owners: dict[str, Owner], **states: FleetState) -> set[str]:
-    """Return what stays; `states` by the place of a fleet: `old`, `new0`, `new1`."""
+def kept(
+    made: Outcome, owners: dict[str, Owner], serving: int = 9, /, **states: FleetState
+) -> set[str]:
+    """Return what stays; `states` by the place of a fleet: `old`, `new0`, `new1`; of each, `serving` pods have the table."""
     names = {f"new{at}": name for at, name in enumerate(fleets(made))}
     seen = {names.get(place, OLD): state for place, state in states.items()}
-    return find_kept(made, owners, seen.get)
+    return find_kept(made, owners, seen.get, served(made, serving))
 
 
-def state(ready: int = 1, replicas: int = 1, addresses: tuple[str, ...] = ADDRESS) -> FleetState:
+def served(made: Outcome, count: int = 9) -> Callable[[str, str], set[str]]:
+    """Pods of which `count` serve the present table of their fleet, and none another one."""
+    present = {(name, made.shards[name.partition("/")[2]].version) for name in fleets(made)}
+    nodes = {f"pod-{at}" for at in range(count)}
+    return lambda fleet, version: nodes if (fleet, version) in present else set()
+
+
+def state(
+    ready: int = 1,
+    replicas: int = 1,
+    addresses: tuple[str, ...] = ADDRESS,
+    ports: tuple[int, ...] = (80, 81),
+    failure: str = "",
+) -> FleetState:
     pods = tuple(f"pod-{at}" for at in range(ready))
-    return FleetState(name="", ready=pods, replicas=replicas, addresses=addresses)
+    return FleetState(
+        name="", ready=pods, replicas=replicas, addresses=addresses, ports=ports, failure=failure
+    )
 
 
 def refused(name: str = "gw") -> Object:
@@ -60,14 +82,59 @@ def refused(name: str = "gw") -> Object:
 
 @pytest.mark.parametrize(
     "heir",
-    [None, state(ready=0), state(ready=1, replicas=2), state(addresses=())],
-    ids=["nothing of it", "no pod", "not all pods", "no address"],
+    [
+        None,
+        state(ready=0),
+        state(ready=1, replicas=2),
+        state(ready=0, replicas=0),
+        state(addresses=()),
+        state(ready=2, ports=(443,)),
+        state(ready=2, failure="Service edge/edge: 403 Forbidden"),
+    ],
+    ids=[
+        "nothing of it",
+        "no pod",
+        "not all pods",
+        "no workload",
+        "no address",
+        "ports before",
+        "refused",
+    ],
 )
 def test_a_fleet_stays_until_its_successor_takes_requests(heir: FleetState | None) -> None:
     made = outcome(world.gateway())
     seen = {"new0": heir} if heir else {}
-    assert kept(made, MERGED, old=state(), **seen) == {OLD}
-    assert kept(made, MERGED, old=state(), new0=state()) == set()
+    assert kept(made, MERGED, old=state(ready=2), **seen) == {OLD}
+    assert kept(made, MERGED, old=state(ready=2), new0=state(ready=2, replicas=2)) == set()
+
+
+def test_a_successor_that_is_up_already_takes_over_when_its_pods_have_the_table() -> None:
+    """A Gateway moves into a fleet whose pods, address and ports are there; its routes are not."""
+    made = outcome(world.gateway())
+    up = state(ready=2, replicas=2)
+    assert kept(made, MERGED, 0, old=state(), new0=up) == {OLD}
+    assert kept(made, MERGED, 1, old=state(), new0=up) == {OLD}
+    assert kept(made, MERGED, 2, old=state(), new0=up) == set()
+
+
+def test_pods_that_cannot_be_hold_nothing_up() -> None:
+    """A DaemonSet with a node that is dead: as many pods as before are enough."""
+    made = outcome(world.gateway())
+    short = state(ready=2, replicas=3)
+    assert kept(made, MERGED, old=state(ready=2, replicas=3), new0=short) == set()
+    assert kept(made, MERGED, old=state(ready=3, replicas=3), new0=short) == {OLD}
+    assert kept(made, MERGED, old=state(ready=0), new0=short) == set()  # one, at least
+
+
+def test_a_successor_that_is_to_have_no_pods_is_not_waited_for() -> None:
+    made = outcome(world.gateway())
+    (infra,) = made.translation.infra
+    none = msgspec.structs.replace(infra, replicas=0)
+    made = msgspec.structs.replace(
+        made, translation=msgspec.structs.replace(made.translation, infra=(none,))
+    )
+    assert kept(made, MERGED, old=state(), new0=state(ready=0, replicas=0)) == set()
+    assert kept(made, MERGED, old=state()) == set()
 
 
 def test_every_successor_of_a_merged_fleet_is_waited_for() -> None:
@@ -96,9 +163,9 @@ def test_the_same_name_in_another_namespace_is_another_fleet() -> None:
     old = f"edge-gateway-system/{new.partition('/')[2]}"
     owners = {old: Owner("default", "gw")}
     seen = {old: state()}
-    assert find_kept(made, owners, seen.get) == {old}
+    assert find_kept(made, owners, seen.get, served(made)) == {old}
     seen[new] = state()
-    assert find_kept(made, owners, seen.get) == set()
+    assert find_kept(made, owners, seen.get, served(made)) == set()
 
 
 def test_an_address_that_is_asked_for_is_let_go_of_at_once() -> None:
