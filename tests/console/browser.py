@@ -71,7 +71,14 @@ class Browser:
             )
         try:
             address = self._read_address()
-            opened = connect(address, max_size=64 * 2**20, open_timeout=START, compression=None)
+            # No pings: they draw from `random`, in a thread, while other tests generate what must be repeatable.
+            opened = connect(
+                address,
+                max_size=64 * 2**20,
+                open_timeout=START,
+                compression=None,
+                ping_interval=None,
+            )
             self._socket = self._open.enter_context(opened)
         except BaseException:
             self.__exit__()
