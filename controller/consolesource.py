@@ -39,8 +39,10 @@ class ConsoleSource:
         self._swept = 0  # the revision of which that is true
         app.pipeline.on_change = self._on_change
 
-    def _on_change(self, fleet: str, before: Shards | None, after: Shards) -> None:
+    def _on_change(self, fleet: str, before: Shards | None, after: Shards | None) -> None:
         self._sweep()
+        if after is None:
+            return
         now = time.time()
         past = self._past.get(fleet)
         if past is None:

@@ -119,8 +119,8 @@ class Pipeline:
         self._forgetful = False  # the run before failed: do without its memory
         self._frozen = -1  # objects when the garbage collector was last told to leave them alone
         self.work = Work()
-        #: Told of each fleet whose table is another one: its name, the tables before (None: it is new) and now.
-        self.on_change: Callable[[str, Shards | None, Shards], None] = lambda *_: None
+        #: Told of each fleet whose table is another one: its name, the tables before (None: it is new) and now (None: it is gone).
+        self.on_change: Callable[[str, Shards | None, Shards | None], None] = lambda *_: None
 
     @property
     def outcome(self) -> Outcome | None:
@@ -240,6 +240,9 @@ class Pipeline:
             self.on_change(fleet, old, outcome.shards[fleet])
             work.resources += len(delta.put)
             work.bytes += sum(len(one.data) for one in delta.put)
+        for fleet, old in before.shards.items() if before else ():
+            if fleet not in outcome.shards:
+                self.on_change(fleet, old, None)
 
 
 def _changed(new: Mapping[str, Shards], old: Mapping[str, Shards]) -> frozenset[str]:

@@ -23,6 +23,7 @@ from cluster.tools.missing import built
 from cluster.tools.versions import HELM_HOME
 from cluster.world.api import ApiError
 from cluster.world.apiserver import ApiServer
+from cluster.world.helm import homes
 from controller.manifests.generate import FOLDER
 from controller.manifests.load import load_install
 from controller.manifests.naming import Release
@@ -43,11 +44,9 @@ class Installer:
 
     def helm(self, *arguments: str, wrong: bool = False) -> str:
         """Run helm; what it said."""
-        home = {
-            f"HELM_{name}_HOME": str(self._folder / name) for name in ("CACHE", "CONFIG", "DATA")
-        }
         command = [built(HELM_HOME / "helm"), *arguments]
-        return self._run(command, {**home, "KUBECONFIG": str(self.apiserver.kubeconfig)}, wrong)
+        environment = {**homes(self._folder), "KUBECONFIG": str(self.apiserver.kubeconfig)}
+        return self._run(command, environment, wrong)
 
     def edgefast(self, *arguments: str, wrong: bool = False, config: Path | None = None) -> str:
         """Run `edgefast install|uninstall`; what it said."""

@@ -20,6 +20,7 @@ from cluster.tools.crds import gateway_api_crds
 from cluster.tools.missing import MissingTool, built
 from cluster.tools.versions import GATEWAY_API, HELM_HOME
 from cluster.world.addresses import NODE_ADDRESS
+from cluster.world.helm import homes
 from cluster.world.world import World
 from project.test_readme import ROOT, Block, expect, read_blocks
 
@@ -49,14 +50,12 @@ class Reader:
         self._state.write_text("")
         if shutil.which("kubectl") is None:
             raise MissingTool("kubectl", "run the commands of the README")
-        home = {f"HELM_{name}_HOME": str(folder / name) for name in ("CACHE", "CONFIG", "DATA")}
         path = f"{HELM_HOME}{os.pathsep}{os.environ['PATH']}"
         built(HELM_HOME / "helm")
         self._environment = {
+            **homes(folder),
             "PATH": path,
-            "HOME": str(folder),
             "KUBECONFIG": str(world.kubeconfig),
-            **home,
         }
         self._curl = (
             f'curl() {{ nsenter --net=/run/netns/{world.network.client} curl --max-time 10 "$@"; }}'

@@ -15,6 +15,7 @@ import yaml
 
 from cluster.tools.missing import built
 from cluster.tools.versions import HELM_HOME
+from cluster.world.helm import homes
 from controller.manifests.generate import FOLDER
 from controller.manifests.load import load_install, merge
 from controller.manifests.naming import Release
@@ -196,9 +197,13 @@ def _helm(
     command = [built(HELM_HOME / "helm"), "template", release.name, str(FOLDER)]
     command += ["--namespace", release.namespace, "--include-crds"]
     command += ["--values", str(folder / "values.yaml"), *arguments]
-    home = {f"HELM_{name}_HOME": str(folder / name) for name in ("CACHE", "CONFIG", "DATA")}
     return subprocess.run(
-        command, env=home, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
+        command,
+        env=homes(folder),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
     )
 
 

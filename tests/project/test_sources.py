@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,12 @@ def test_names_tell_something() -> None:
         for path in _sources("*.py", "*.[ch]", "*.pyx")
         if path.stem in NAMELESS
     ]
+
+
+def test_no_tools_folder_is_committed() -> None:
+    """Caches of programs that tests run begin with a dot and are nobody's source."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    hidden = {one.partition("/")[0] for one in listed if one.startswith(".")}
+    assert hidden == {".ci", ".clang-format", ".dockerignore", ".gitignore"}

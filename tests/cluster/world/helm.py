@@ -14,6 +14,12 @@ from cluster.tools.missing import built
 from cluster.tools.versions import HELM_HOME
 
 
+def homes(folder: Path) -> dict[str, str]:
+    """Return the environment that keeps all of helm's files in a folder; its Kubernetes client has a cache below HOME."""
+    kinds = {f"HELM_{kind}_HOME": str(folder / kind) for kind in ("CACHE", "CONFIG", "DATA")}
+    return {**kinds, "HOME": str(folder)}
+
+
 class HelmError(RuntimeError):
     """Helm did not do it; the text is all it said."""
 
@@ -23,8 +29,7 @@ class Helm:
 
     def __init__(self, kubeconfig: Path, folder: Path) -> None:
         self._program = built(HELM_HOME / "helm")
-        homes = {f"HELM_{kind}_HOME": str(folder / kind) for kind in ("CACHE", "CONFIG", "DATA")}
-        self._env = {**os.environ, **homes, "KUBECONFIG": str(kubeconfig)}
+        self._env = {**os.environ, **homes(folder), "KUBECONFIG": str(kubeconfig)}
 
     def run(self, *arguments: str, stdin: str = "", seconds: float = 120.0) -> str:
         """Run helm and return its standard output."""
