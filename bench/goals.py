@@ -110,17 +110,18 @@ def list_limit_goals() -> Iterator[Goal]:
 def judge_goals(tables: Sequence[Table]) -> list[str]:
     """One line per goal whose row was measured."""
     by_name = {table.name: table.values for table in tables}
-    return [_judge(goal, by_name[goal.row]) for goal in list_goals() if goal.row in by_name]
+    return [judge(goal, by_name[goal.row]) for goal in list_goals() if goal.row in by_name]
 
 
-def _judge(goal: Goal, values: Values) -> str:
+def judge(goal: Goal, values: Values) -> str:
+    """Return the line of one goal."""
     what = f"{goal.row}: {goal.what}" + ("" if goal.must else " (reach for)")
     try:
         value = goal.read(values)
     except KeyError as missing:
         return f"{what}: not judged, this run has no {missing.args[0]}"
     met = value <= goal.limit if goal.at_most else value >= goal.limit
-    away = f"{abs(value / goal.limit - 1):.0%}"
+    away = f"{abs(value / goal.limit - 1):.0%}" if goal.limit else f"{value:g}"
     verdict = "met" if met else f"MISSED by {away}" if goal.must else f"{away} away"
     if not met and goal.bound is not None:
         try:

@@ -161,9 +161,11 @@ class App:
             self.board,
             self.writer,
             lambda type_: self.metrics.nacks.labels(type_).inc(),
+            lambda: self.lease.leading,
         )
         self.pipeline = Pipeline(self.source, self._settings, self.handover, self.metrics.observe)
         self.handover.on_served = self.pipeline.mark
+        self.handover.on_trouble = self._tell_gateways
         enter_readings(self)
         self._servers = Servers(make_view(self))
 
@@ -294,6 +296,7 @@ class App:
             self.provision.adopted = False
         elif self.handover.first.is_set():
             self.writer.mark_all()
+            self.handover.tell_again()
         if self.lease.leading:
             self.rotation.look()
         self.relay.look()
@@ -321,8 +324,13 @@ class App:
 
     def _on_fleet_problem(self, fleet: str, text: str) -> None:
         self.observer.look(fleet)
+        if text:
+            self._tell_gateways(fleet, text)
+
+    def _tell_gateways(self, fleet: str, text: str) -> None:
+        """Tell of trouble with a fleet beside each Gateway that it serves."""
         outcome = self.pipeline.outcome
-        if not text or outcome is None:
+        if outcome is None:
             return
         for infra in outcome.translation.infra:
             if f"{infra.namespace}/{infra.name}" == fleet:

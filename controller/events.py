@@ -19,6 +19,8 @@ from typing import Any
 
 import msgspec
 
+from edgefast.reasons.named import MORE, lead_on
+
 __all__ = ["About", "Events"]
 
 log = logging.getLogger(__name__)
@@ -121,14 +123,16 @@ class Events:
             "action": "Translate",
             "type": "Warning",
             "reason": reason,
-            "note": _cut(text),
+            "note": _cut(text, reason),
             "regarding": regarding,
         }
 
 
-def _cut(text: str) -> str:
-    """Return a text within the API's limit."""
-    data = text.encode()
-    if len(data) <= _NOTE_LIMIT:
-        return text
-    return data[: _NOTE_LIMIT - 4].decode(errors="ignore") + " ..."
+def _cut(text: str, reason: str) -> str:
+    """Return a text and the command that says more about it within the API's limit."""
+    text = text.partition(MORE)[0]  # that of a condition has it already, and may be too long
+    end = lead_on(reason, text)
+    data, room = text.encode(), _NOTE_LIMIT - len(end)
+    if len(data) > room:
+        text = data[: room - 4].decode(errors="ignore") + " ..."
+    return text + end

@@ -11,11 +11,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from itertools import islice
 from typing import Protocol
 
+from controller.infra.observe import Plight
 from controller.infra.placement import Manifest
+from controller.infra.succession import Kept
+from controller.overlap import Overlap
 from controller.pipeline import Outcome
-from controller.push.fleets import Fleets
+from controller.push.fleets import Ack, Fleets
 from controller.status.blame import NOBODY, Blame, Refusal, blame
 from controller.status.board import Board
 from controller.status.writer import Writer
@@ -26,6 +30,7 @@ from edgefast.xds.refusals import find_lasting
 
 __all__ = ["Handover"]
 
+_NAMED = 5  # proxies that are turned away, by name
 #: Seconds in which acknowledgements are gathered: a thousand proxies answer one table in a few looks.
 _GATHER = 0.002
 
@@ -42,7 +47,10 @@ class Infra(Protocol):
     def states(self) -> Sequence[FleetState]:
         """Return what is seen of the fleets."""
 
-    def kept(self, outcome: Outcome, serving: Callable[[str, str], Set[str]]) -> set[str]:
+    def plight(self, fleet: str) -> Plight:
+        """Return what keeps proxies of a fleet ("namespace/name") from taking traffic."""
+
+    def kept(self, outcome: Outcome, serving: Callable[[str, str], Set[str]]) -> Kept:
         """Return the fleets that exist, are in no outcome, and have to go on serving (infra/succession.py).
 
         `serving` gives the nodes of a fleet that serve a version of its table.
@@ -59,8 +67,11 @@ class Handover:
         board: Board,
         writer: Writer,
         count_nack: Callable[[str], None] = lambda type_: None,
+        leading: Callable[[], bool] = lambda: True,
     ) -> None:
         """`count_nack` gets the type of each resource that a proxy refuses anew."""
+        self._leading = leading
+        self._overlap = Overlap()
         self._fleets = fleets
         self._infra = infra
         self._board = board
@@ -71,25 +82,34 @@ class Handover:
         self._refusals: dict[str, frozenset[Refusal]] = {}
         self._acked: set[str] = set()
         self.first = asyncio.Event()  # every fleet has been published once
-        #: Told while fleets are kept, when all ready proxies of another one serve its present table.
+        #: Told while fleets are kept, when all ready proxies of another one serve its present table, or time is up.
         self.on_served: Callable[[], None] = lambda: None
-        self._keeps = False
+        #: Told of what keeps proxies of a fleet from taking traffic, once while it lasts: fleet and text.
+        self.on_trouble: Callable[[str, str], None] = lambda fleet, text: None
+        self._trouble: dict[str, frozenset[str]] = {}
+        self._kept = Kept()
+        self._timer: asyncio.TimerHandle | None = None
         fleets.on_ack = self.on_ack
 
     # --- from the pipeline ----------------------------------------------------------------------
 
     def take(self, outcome: Outcome) -> None:
         """Hand an outcome over."""
+        states = {f"{one.namespace}/{one.name}": one for one in self._infra.states()}
+        now = time.monotonic()
+        outcome = self._overlap.extend(outcome, states.get, self._serving_surely, now)
+        self._look_later(now)
         translation = outcome.translation
         keys = {one.name: f"{one.namespace}/{one.name}" for one in translation.infra}
-        kept = self._infra.kept(outcome, self._serving)
-        self._keeps = bool(kept)
+        self._kept = self._infra.kept(outcome, self._serving)
+        kept = self._kept.fleets
         for name, shards in outcome.shards.items():
             if name in outcome.changed or self._keys.get(name) != keys[name]:
                 self._fleets.publish(keys[name], shards)
         for key in set(self._fleets.names()) - set(keys.values()) - kept:
             self._fleets.remove(key)
             self._refusals.pop(key, None)
+            self._trouble.pop(key, None)
         self._keys = keys
         self._tables = {keys[one.name]: one for one in translation.ir.fleets}
         self._infra.want(self._infra.render(translation.infra), kept)
@@ -98,12 +118,20 @@ class Handover:
             gateway: keys[fleet] for gateway, fleet in outcome.fleet_of().items()
         }
         versions = {keys[name]: shards.version for name, shards in outcome.shards.items()}
-        now = time.monotonic()
         self._writer.mark(
             self._board.want(translation.statuses, outcome.revision, versions, fleet_of, now)
         )
         self.look_at(self._tables)
         self.first.set()
+
+    def _look_later(self, now: float) -> None:
+        """Have the pipeline run again when an overlap ends."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if ends := self._overlap.next_end():
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(ends - now, lambda: self.on_served())
 
     # --- from proxies ---------------------------------------------------------------------------
 
@@ -117,11 +145,17 @@ class Handover:
         acked, self._acked = self._acked, set()
         present = acked & self._tables.keys()
         self.look_at(present)
-        if self._keeps and any(map(self._is_served, present)):
+        if (self._kept.fleets or self._overlap) and any(map(self._is_served, present)):
             self.on_served()
 
     def _serving(self, key: str, version: str) -> set[str]:
         return {node for node, ack in self._fleets.acks(key).items() if ack.version == version}
+
+    def _serving_surely(self, key: str, version: str) -> Set[str]:
+        """Return who serves a table; to a follower, which hears of its own proxies alone, all ready ones do."""
+        if self._leading():
+            return self._serving(key, version)
+        return frozenset(self._ready().get(key, ()))
 
     def _is_served(self, key: str) -> bool:
         ready = set(self._ready().get(key, ()))
@@ -140,10 +174,11 @@ class Handover:
         now = time.monotonic()
         for key in tuple(keys):
             there = frozenset(ready.get(key, ()))
+            acks = self._fleets.acks(key)
             served: dict[str, str] = {}
             why: dict[str, str] = {}
             refused: set[Refusal] = set()
-            for node, ack in self._fleets.acks(key).items():
+            for node, ack in acks.items():
                 if node in there or (ack.connected and ack.version):
                     served[node] = ack.version
                     if reason := find_lasting(ack.refused):
@@ -152,6 +187,30 @@ class Handover:
                     refused |= {Refusal(node, r.type, r.name, r.reason) for r in ack.refused}
             found = self._blame(key, frozenset(refused))
             self._writer.mark(self._board.see_proxies(key, there, served, found, now, why))
+            self._note(key, acks)
+
+    def tell_again(self) -> None:
+        """Tell of all trouble: this replica leads from now on."""
+        self._trouble.clear()
+        self.look_at_all()
+
+    def _note(self, key: str, acks: Mapping[str, Ack]) -> None:
+        """Tell what there is to say of a fleet besides how far its table is."""
+        plight = self._infra.plight(key)
+        turned_away = (
+            f"{node} is not ready: {reason}"
+            for node in sorted(plight.unready & acks.keys())
+            if (reason := find_lasting(acks[node].refused))
+        )
+        trouble = [*((plight.trouble,) if plight.trouble else ()), *islice(turned_away, _NAMED)]
+        for text in frozenset(trouble) - self._trouble.get(key, frozenset()):
+            self.on_trouble(key, text)
+        self._trouble[key] = frozenset(trouble)
+        kept = self._kept.let_go.get(key)
+        waiting = (*self._kept.waiting.get(key, ()), *self._overlap.waiting.get(key, ()))
+        let_go = (*self._overlap.let_go.get(key, ()), *((kept,) if kept else ()))
+        notes = (*trouble, *let_go, *waiting)
+        self._writer.mark(self._board.see_fleet(key, notes, awaited=bool(waiting)))
 
     def _blame(self, key: str, refused: frozenset[Refusal]) -> Blame:
         for one in refused - self._refusals.get(key, frozenset()):

@@ -10,14 +10,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
+import msgspec
+
 from controller.certs.identity import split_key
 from controller.certs.rotate import Rotation
 from controller.infra.applier import Applier
 from controller.infra.holdings import Holdings
-from controller.infra.observe import Observer
+from controller.infra.observe import Observer, Plight
 from controller.infra.placement import Manifest, Placement
 from controller.infra.renderer import Renderer
-from controller.infra.succession import NOBODY, Owner, find_kept, owner_of
+from controller.infra.succession import NOBODY, Kept, Owner, find_kept, owner_of
 from controller.kube.errors import ApiError
 from controller.pipeline import Outcome
 from edgefast import ir
@@ -51,6 +53,7 @@ class Provision:
         self._certificates = certificates
         self._wanted: tuple[ir.Infra, ...] | None = None
         self._kept: frozenset[str] = frozenset()
+        self._let_go: dict[str, str] = {}  # as in Kept, until the successor is up
         self.adopted = False  # may apply
 
     def render(self, fleets: Iterable[ir.Infra]) -> Mapping[str, Sequence[Manifest]]:
@@ -85,14 +88,25 @@ class Provision:
         """Return what is seen of the fleets."""
         return self._observer.states()
 
-    def kept(self, outcome: Outcome, serving: Callable[[str, str], Set[str]]) -> set[str]:
+    def plight(self, fleet: str) -> Plight:
+        """Return what keeps proxies of a fleet from taking traffic."""
+        return self._observer.plight_of(fleet)
+
+    def kept(self, outcome: Outcome, serving: Callable[[str, str], Set[str]]) -> Kept:
         """Return the fleets that exist, are in no outcome, and have to go on serving; `serving`: see find_kept."""
         wanted = {f"{one.namespace}/{one.name}" for one in outcome.translation.infra}
         rest = self._holdings.fleets() - wanted
-        if not rest:
-            return set()
-        owners = {fleet: self._owner(fleet) for fleet in rest}
-        return find_kept(outcome, owners, self._observer.state_of, serving)
+        found = Kept()
+        if rest:
+            owners = {fleet: self._owner(fleet) for fleet in rest}
+            found = find_kept(outcome, owners, self._observer.state_of, serving)
+        said = {**self._let_go, **found.let_go}
+        self._let_go = {one: said[one] for one in said if one in wanted and not self._is_up(one)}
+        return msgspec.structs.replace(found, let_go=self._let_go)
+
+    def _is_up(self, fleet: str) -> bool:
+        state = self._observer.state_of(fleet)
+        return state is not None and bool(state.addresses and state.ready)
 
     def _owner(self, fleet: str) -> Owner:
         for held in self._holdings.objects_of(fleet).values():

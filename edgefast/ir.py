@@ -8,6 +8,7 @@ relative. It must never hold a Kubernetes object, a clock reading or an open res
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from edgefast.irtelemetry import AccessLog as AccessLog
@@ -309,8 +310,8 @@ class Fleet(Struct, frozen=True, gc=False):
 
     name: str
     listeners: tuple[Listener, ...] = ()
-    virtual_hosts: tuple[VirtualHost, ...] = ()
-    clusters: tuple[Cluster, ...] = ()
+    virtual_hosts: Sequence[VirtualHost] = ()
+    clusters: Sequence[Cluster] = ()
     secrets: tuple[Secret, ...] = ()
     limit_store: RateLimitStore | None = None  # None: no rule has limits
 

@@ -1,4 +1,4 @@
-"""`python -m bench.cluster` (root; tests/ on PYTHONPATH): propagation of routes, and what the controller costs at rest.
+"""`python -m bench.cluster` (root; tests/ on PYTHONPATH): propagation of routes, what the controller costs at rest, mistakes.
 
 In: command-line options. Out: markdown on standard output and in a file. A release of the chart is installed in a world
 of its own with one proxy; the numbers hold for the whole way: API server, controller, stream, proxy. Exit 1 when an answer was
@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 from bench.cluster.cost import measure_cost
+from bench.cluster.goals import judge_all
+from bench.cluster.mistakes import measure_mistakes
 from bench.cluster.propagation import measure_propagation
 from bench.machine import describe_machine
 from cluster.underload import under_load
@@ -33,7 +35,8 @@ def main() -> int:
         world.start()
         with under_load(world, proxies=1) as site:
             spread = measure_propagation(site, options.routes)
-            cost = measure_cost(site, options.routes, options.many) if options.many else []
+            cost = measure_cost(site, options.routes, options.many) if options.many else None
+            mistakes = measure_mistakes(site)
         done = True
     finally:
         kept = world.stop(keep_logs=not done)
@@ -48,7 +51,11 @@ def main() -> int:
             "",
             *spread.table(),
             "",
-            *cost,
+            *(cost.table() if cost is not None else []),
+            "",
+            *mistakes,
+            "",
+            *(f"- {line}" for line in judge_all(spread, cost)),
             "",
         ]
     )

@@ -1,12 +1,13 @@
 """Cost: memory and steady CPU of the controller with many routes, each with a Service and an EndpointSlice of its own.
 
-In: a Gateway, how many routes there are and how many there shall be. Out: lines of a table. Steady means: nothing changes,
+In: a Gateway, how many routes there are and how many there shall be. Out: a `Cost`. Steady means: nothing changes,
 every status is written. Must never: measure while statuses are still written.
 """
 
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from cluster.installed import route
@@ -18,11 +19,27 @@ WRITERS = 4
 STEADY_SECONDS = 20.0
 
 
-def measure_cost(site: UnderLoad, there: int, many: int) -> list[str]:
+@dataclass(frozen=True)
+class Cost:
+    """What the controller takes while nothing changes."""
+
+    routes: int
+    memory: float  # MiB
+    cpu: float  # % of one
+
+    def table(self) -> list[str]:
+        """Return a markdown table."""
+        return [
+            "| controller | memory MiB | CPU at rest, % of one |",
+            "|---|---|---|",
+            f"| {self.routes} routes, {self.routes} Services | {self.memory:.0f} | {self.cpu:.2f} |",
+        ]
+
+
+def measure_cost(site: UnderLoad, there: int, many: int) -> Cost:
     """Bring the Gateway to `many` routes with as many Services and measure the controller."""
     (pod,) = site.controllers()
     pid = site.pid(pod, "edge-gateway")
-    lines = ["| controller | memory MiB | CPU at rest, % of one |", "|---|---|---|"]
 
     def add(number: int) -> None:
         for manifest in (*_service(site.app, f"own-{number}"), _route(site, number)):
@@ -37,8 +54,7 @@ def measure_cost(site: UnderLoad, there: int, many: int) -> list[str]:
     before, began = _cpu(pid), time.monotonic()
     time.sleep(STEADY_SECONDS)
     used = (_cpu(pid) - before) / (time.monotonic() - began) * 100
-    lines.append(f"| {many} routes, {many} Services | {_memory(pid):.0f} | {used:.2f} |")
-    return lines
+    return Cost(many, _memory(pid), used)
 
 
 def _route(site: UnderLoad, number: int) -> Manifest:

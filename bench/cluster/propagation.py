@@ -26,18 +26,19 @@ class Spread:
     taken: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
+    def parts(self) -> list[tuple[str, list[float]]]:
+        """Return equal parts in order, each with the routes that there were."""
+        size = max(1, len(self.taken) // _STEPS)
+        starts = range(0, len(self.taken), size)
+        return [(f"{at}-{at + size}", self.taken[at : at + size]) for at in starts]
+
     def table(self) -> list[str]:
         """Return a markdown table: a line per part of the routes, and one for all."""
-        size = max(1, len(self.taken) // _STEPS)
-        parts = [
-            (f"{at}-{at + size}", self.taken[at : at + size])
-            for at in range(0, len(self.taken), size)
-        ]
         lines = [
             "| routes there are | mean ms | p50 | p99 | max |",
             "|---|---|---|---|---|",
         ]
-        for name, part in [*parts, ("all", self.taken)]:
+        for name, part in [*self.parts(), ("all", self.taken)]:
             ordered = sorted(part)
             lines.append(
                 f"| {name} | {statistics.mean(part):.1f} | {ordered[len(part) // 2]:.1f} "

@@ -53,6 +53,7 @@ class _Applied(msgspec.Struct):
 
     manifest: Manifest
     projection: Any
+    uid: str
     at: float
     seen: str  # resource version that was seen when it was applied, "" when there was none
     repairs: int = 0  # of drift, each within _CALM of the one before
@@ -263,6 +264,7 @@ class Applier:
         self, ref: ObjectRef, manifest: Manifest, wanted: Collection[ObjectRef]
     ) -> None:
         held = self._holdings.get(ref)
+        manifest = self._bind(ref, manifest)
         if not self._needs_apply(ref, manifest, held):
             return
         if held is None or not held.ours:
@@ -279,9 +281,28 @@ class Applier:
         if repairs == _REPAIRS:
             log.warning("%s is changed again and again by somebody else; it is put right", ref)
         seen = _version(held) if held is not None else ""
-        self._done[ref] = _Applied(manifest, project(live, manifest), now, seen, repairs)
+        self._done[ref] = _Applied(
+            manifest, project(live, manifest), live["metadata"]["uid"], now, seen, repairs
+        )
         if self._holdings.get(ref) is None:
             self._later[ref.fleet] = now + _UNSEEN
+
+    def _bind(self, ref: ObjectRef, manifest: Manifest) -> Manifest:
+        """Return the manifest of a Secret as one that the garbage collector removes with the fleet's ServiceAccount.
+
+        In Gateway Namespace mode no Secret may be deleted, and those of fleets of the mode before would stay: keys that
+        nobody looks after. An owner is named by its uid, which only the server knows.
+        """
+        if ref.kind != "Secret":
+            return manifest
+        namespace, _, name = ref.fleet.partition("/")
+        account = ObjectRef("ServiceAccount", namespace, name)
+        held, done = self._holdings.get(account), self._done.get(account)
+        uid = held.uid if held is not None else done.uid if done is not None else ""
+        if not uid:
+            return manifest  # it could not be made; with it comes another look
+        owner = {"apiVersion": "v1", "kind": "ServiceAccount", "name": name, "uid": uid}
+        return {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [owner]}}
 
     def _needs_apply(self, ref: ObjectRef, manifest: Manifest, held: Held | None) -> bool:
         done = self._done.get(ref)

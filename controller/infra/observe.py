@@ -10,11 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from controller.infra.addresses import service_addresses
 from controller.infra.holdings import Holdings
 from controller.infra.objectref import WORKLOADS
-from controller.infra.workloadstatus import wanted_pods
+from controller.infra.workloadstatus import find_trouble, wanted_pods
 from edgefast.translate.settings import FleetState
+
+
+class Plight(msgspec.Struct, frozen=True):
+    """What keeps proxies of a fleet from taking traffic, as the cluster says it; tables have nothing to do with it."""
+
+    trouble: str = ""  # of its workload, in words
+    unready: frozenset[str] = frozenset()  # pods that are there and get no traffic
+
+
+WELL = Plight()
 
 
 class Observer:
@@ -32,6 +44,7 @@ class Observer:
         self.on_change = on_change
         self._states: dict[str, FleetState] = {}
         self._sorted: tuple[FleetState, ...] = ()
+        self._plights: dict[str, Plight] = {}
         holdings.on_object.append(lambda ref, _: self.look(ref.fleet))
         holdings.on_slices.append(self.look)
         holdings.on_nodes.append(self._look_at_all)
@@ -44,15 +57,22 @@ class Observer:
         """Return the state of one fleet ("namespace/name"), None when there is nothing of it."""
         return self._states.get(fleet)
 
+    def plight_of(self, fleet: str) -> Plight:
+        """Return what keeps proxies of a fleet ("namespace/name") from taking traffic."""
+        return self._plights.get(fleet, WELL)
+
     def look(self, fleet: str) -> None:
         """Look at one fleet ("namespace/name") again."""
-        state = self._observe(fleet)
-        if state == self._states.get(fleet):
+        state, plight = self._observe(fleet)
+        if state == self._states.get(fleet) and plight == self.plight_of(fleet):
             return
+        self._plights.pop(fleet, None)
         if state is None:
-            del self._states[fleet]
+            self._states.pop(fleet, None)
         else:
             self._states[fleet] = state
+            if plight != WELL:
+                self._plights[fleet] = plight
         self._sorted = tuple(self._states[key] for key in sorted(self._states))
         self.on_change()
 
@@ -60,12 +80,13 @@ class Observer:
         for fleet in list(self._states):
             self.look(fleet)
 
-    def _observe(self, fleet: str) -> FleetState | None:
+    def _observe(self, fleet: str) -> tuple[FleetState | None, Plight]:
         failure = self._failure(fleet)
         objects = self._holdings.objects_of(fleet)
         if not objects and not failure:
-            return None
-        ready, hosts = self._ready_pods(fleet)
+            return None, WELL
+        ready, unready, hosts = self._pods(fleet)
+        trouble = []
         addresses: tuple[str, ...] = ()
         ports: tuple[int, ...] = ()
         replicas = 0
@@ -80,8 +101,10 @@ class Observer:
             elif ref.kind in WORKLOADS:
                 # There are two while one takes the other's place.
                 replicas = max(replicas, wanted_pods(held.live))
+                if said := find_trouble(held.live):
+                    trouble.append(said)
         namespace, _, name = fleet.partition("/")
-        return FleetState(
+        state = FleetState(
             name=name,
             namespace=namespace,
             addresses=addresses,
@@ -90,17 +113,23 @@ class Observer:
             ready=tuple(sorted(ready)),
             failure=failure,
         )
+        return state, Plight("; ".join(sorted(trouble)), frozenset(unready))
 
-    def _ready_pods(self, fleet: str) -> tuple[set[str], set[str]]:
-        """Return the names of ready pods, and of the nodes that they are on."""
+    def _pods(self, fleet: str) -> tuple[set[str], set[str], set[str]]:
+        """Return the names of ready pods, of those that are not, and of the nodes of the ready ones."""
         pods: set[str] = set()
+        others: set[str] = set()
         hosts: set[str] = set()
         for one in self._holdings.slices_of(fleet):
             for endpoint in one["endpoints"]:
                 conditions = endpoint.get("conditions") or {}
-                # Absent means unknown, which consumers are to take for ready.
-                if conditions.get("ready") is False or conditions.get("terminating"):
+                name = (endpoint.get("targetRef") or {}).get("name") or endpoint["addresses"][0]
+                if conditions.get("terminating"):
                     continue
-                pods.add((endpoint.get("targetRef") or {}).get("name") or endpoint["addresses"][0])
+                # Absent means unknown, which consumers are to take for ready.
+                if conditions.get("ready") is False:
+                    others.add(name)
+                    continue
+                pods.add(name)
                 hosts.add(endpoint.get("nodeName") or "")
-        return pods, hosts
+        return pods, others - pods, hosts

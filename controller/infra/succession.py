@@ -1,7 +1,7 @@
 """Succession: which fleets go on serving although translation wants them no more.
 
 In: an outcome, whose the other fleets are (their labels), what is seen of fleets, which pods serve which table. Out: the
-fleets to leave as they are. Two kinds: of a Gateway that is refused for now, since a slip of the pen must not cost a load
+fleets to leave as they are, and what to tell of them. Two kinds: of a Gateway that is refused for now, since a slip of the pen must not cost a load
 balancer; and of a Gateway that another fleet serves from now on (its class merges or does so no more, the deployment mode is
 another one), until that one takes requests, with this Gateway's ports and routes. Source: spec section 1 (deployment modes).
 Must never: keep a fleet whose Gateways are all gone.
@@ -9,18 +9,20 @@ Must never: keep a fleet whose Gateways are all gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
 
 import msgspec
 
 from controller.pipeline import Outcome
+from controller.status.hold import name_some
 from edgefast import ir
 from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.translate.address import parse_address
 from edgefast.translate.fleet import label_value
 from edgefast.translate.settings import FleetState
 
-__all__ = ["NOBODY", "Owner", "find_kept", "owner_of"]
+__all__ = ["NOBODY", "Kept", "Owner", "find_kept", "find_lack", "find_shared", "owner_of"]
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -32,6 +34,14 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 NOBODY = Owner()
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """Which fleets stay, and what to tell of it at the fleets that come after them, all as "namespace/name"."""
+
+    fleets: frozenset[str] = frozenset()
+    waiting: Mapping[str, tuple[str, ...]] = {}  # what a successor lacks still
+    let_go: Mapping[str, str] = {}  # why one was not waited for
 
 
 def owner_of(labels: Mapping[str, str]) -> Owner:
@@ -48,15 +58,47 @@ def find_kept(
     owners: Mapping[str, Owner],
     state_of: Callable[[str], FleetState | None],
     serving: Callable[[str, str], Set[str]],
-) -> set[str]:
+) -> Kept:
     """Return which of `owners` stay: fleets ("namespace/name") that are there and not wanted, with their owners.
 
     `serving` tells the pods of a fleet that serve a version of its table.
-    The class of a Gateway is the one that it has now: the merged fleet of a class that it has left is not kept for it.
+    The class of a Gateway is the one that it has now: the merged fleet of a class that it has left is not kept for it
+    (controller/overlap.py sees to a Gateway whose former fleet others have still).
     """
+    wanted = {f"{infra.namespace}/{infra.name}": infra for infra in outcome.translation.infra}
+    heirs = _find_heirs(outcome)
+    kept: set[str] = set()
+    waiting: dict[str, list[str]] = {}
+    let_go: dict[str, tuple[str, str]] = {}
+    for fleet, owner in owners.items():
+        before = state_of(fleet)
+        for heir in heirs.get(owner, ()):
+            if before is None:
+                break  # there is nothing of it
+            infra = wanted[heir]
+            if address := find_shared(infra.service.addresses, before.addresses):
+                let_go[heir] = (fleet, address)
+                continue
+            nodes = partial(serving, heir, outcome.shards[infra.name].version)
+            if lack := find_lack(infra, state_of(heir), nodes, before):
+                kept.add(fleet)
+                said = (
+                    f"fleet {fleet} goes on with its last table until this one takes over: {lack}"
+                )
+                waiting.setdefault(heir, []).append(said)
+        if owner in heirs and not heirs[owner]:
+            kept.add(fleet)  # its Gateways are refused for now
+    return Kept(
+        frozenset(kept),
+        {heir: tuple(sorted(said)) for heir, said in waiting.items()},
+        {heir: _say_let_go(*one, one[0] in kept) for heir, one in let_go.items()},
+    )
+
+
+def _find_heirs(outcome: Outcome) -> dict[Owner, set[str]]:
+    """Return the fleets that serve the Gateways of each owner that there is."""
     translation = outcome.translation
     heir_of = {gateway: infra for infra in translation.infra for gateway in infra.gateways}
-    wanted = {f"{infra.namespace}/{infra.name}": infra for infra in translation.infra}
     snapshot = translation.memo.world.snapshot
     heirs: dict[Owner, set[str]] = {}
     for key in translation.statuses.gateways:
@@ -69,49 +111,56 @@ def find_kept(
             Owner("", "", class_name),
         ):
             found = heirs.setdefault(owner, set())
-            # An address that is asked for can be at one Service alone: its first holder has to let go of it.
             if infra is not None:
-                found.add("" if infra.service.addresses else f"{infra.namespace}/{infra.name}")
-
-    def is_awaited(heir: str, before: FleetState) -> bool:
-        infra = wanted[heir]
-        nodes = partial(serving, heir, outcome.shards[infra.name].version)
-        return not _has_taken_over(infra, state_of(heir), nodes, before)
-
-    return {
-        fleet
-        for fleet, owner in owners.items()
-        if owner in heirs and _is_needed(state_of(fleet), heirs[owner], is_awaited)
-    }
+                found.add(f"{infra.namespace}/{infra.name}")
+    return heirs
 
 
-def _is_needed(
-    state: FleetState | None, heirs: Set[str], is_awaited: Callable[[str, FleetState], bool]
-) -> bool:
-    """Tell whether somebody has nothing else: no `heirs` at all, or one that does not take requests yet."""
-    if not heirs:
-        return True
-    # One without a ready pod is waited with as well: for a moment, that may happen to any fleet.
-    return state is not None and any(heir and is_awaited(heir, state) for heir in heirs)
+def find_shared(wanted: Iterable[str], there: Iterable[str]) -> str:
+    """Return an address that is asked for and that another Service has: it can be at one alone. "" for none."""
+    has = {_plain(one) for one in there}
+    return next((one for one in wanted if _plain(one) in has), "")
 
 
-def _has_taken_over(
+def _plain(address: str) -> str:
+    return str(parse_address(address) or address)
+
+
+def _say_let_go(fleet: str, address: str, stays: bool) -> str:
+    if stays:
+        return (
+            f"address {address} can be at one Service alone, and fleet {fleet} has it until it goes"
+        )
+    return (
+        f"fleet {fleet} went before this one took over, for address {address} "
+        "can be at one Service alone"
+    )
+
+
+def find_lack(
     infra: ir.Infra,
     heir: FleetState | None,
     serving: Callable[[], Set[str]],
     before: FleetState,
-) -> bool:
-    """Tell whether a fleet takes the requests that the one before it takes, as far as anybody can see.
+) -> str:
+    """Return what keeps a fleet from taking the requests that the one before it takes, "" when nothing does.
 
     It may have been up for long: what it is to be now counts, on its Service and in all of its ready pods.
     """
     if infra.replicas == 0:
-        return True
-    if heir is None or heir.failure or not set(heir.ports).issuperset(p.port for p in infra.ports):
-        return False
+        return ""
+    if heir is None:
+        return "nothing of it is there"
+    if heir.failure:
+        return "it could not be made as wanted"
+    if lacking := sorted({one.port for one in infra.ports} - set(heir.ports)):
+        return f"its Service lacks port {', '.join(map(str, lacking))}"
     # Some pods may never be, as those of a DaemonSet on nodes that are dead: as many as before are enough.
-    if len(heir.ready) < max(1, min(heir.replicas, len(before.ready))):
-        return False
+    needed = max(1, min(heir.replicas, len(before.ready)))
+    if len(heir.ready) < needed:
+        return f"{len(heir.ready)} of {needed} proxies are ready"
     if before.addresses and not heir.addresses:
-        return False
-    return serving() >= set(heir.ready)
+        return "it has no address"
+    if behind := sorted(set(heir.ready) - serving()):
+        return f"its table is not served by {name_some(behind)}"
+    return ""

@@ -69,7 +69,7 @@ def _concerned(fleet: ir.Fleet, refusal: Refusal) -> Iterator[tuple[str, set[str
                     yield host.listener, {rule.route for rule in host.rules}
         case "cluster":
             for host in fleet.virtual_hosts:
-                users = {rule.route for rule in host.rules if refusal.name in _clusters_of(rule)}
+                users = {rule.route for rule in host.rules if refusal.name in clusters_of(rule)}
                 if users:
                     yield host.listener, users
         case "secret":
@@ -83,7 +83,8 @@ def _concerned(fleet: ir.Fleet, refusal: Refusal) -> Iterator[tuple[str, set[str
                     yield one.name, set()
 
 
-def _clusters_of(rule: ir.Rule) -> set[str]:
+def clusters_of(rule: ir.Rule) -> set[str]:
+    """Return the names of the clusters that a rule sends to."""
     used = {one.cluster for one in rule.backends} | {one.cluster for one in rule.mirrors}
     for backend in rule.backends:
         used |= {one.cluster for one in backend.mirrors}

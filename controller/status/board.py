@@ -17,7 +17,7 @@ from controller.status.hold import OPEN, Gate, hold_status
 from controller.status.merge import merge_status
 from controller.status.progress import NO_REASONS, Progress, Reach
 from controller.status.shape import SHAPES, Json, is_bad
-from edgefast.resources.tablediff import find_unlike
+from edgefast.sortedmap import find_unlike
 from edgefast.translate.status import AnyStatus, Statuses
 
 #: (kind, namespace, name)
@@ -26,6 +26,8 @@ Key = tuple[str, str]
 
 #: Seconds that news of both kinds waits for its good part, to be written at once.
 GRACE = 0.25
+
+_NOTHING: tuple[tuple[str, ...], bool] = ((), False)
 
 _TABLES = {
     "GatewayClass": "gateway_classes",
@@ -64,6 +66,7 @@ class Board:
         self._reached: dict[str, int] = {}
         self._reach: dict[str, Reach] = {}
         self._blame: dict[str, Blame] = {}
+        self._notes: dict[str, tuple[tuple[str, ...], bool]] = {}
         self._waiting: dict[str, set[Ref]] = {}  # by fleet: looked at while its gate was closed
         self._ever: set[Ref] = set()  # ours once; entries may be left at the server
 
@@ -111,7 +114,7 @@ class Board:
             self._progress.setdefault(fleet, Progress()).publish(revision, version, now)
         for fleet in self._progress.keys() - versions.keys():
             dirty |= self._waiting.pop(fleet, set())
-            for state in (self._progress, self._reached, self._reach, self._blame):
+            for state in (self._progress, self._reached, self._reach, self._blame, self._notes):
                 state.pop(fleet, None)
         return dirty | self.look(now)
 
@@ -160,6 +163,14 @@ class Board:
                     if gateway in one.gateways
                 }
         return dirty | self.look(now, (fleet,))
+
+    def see_fleet(self, fleet: str, notes: tuple[str, ...], *, awaited: bool = False) -> set[Ref]:
+        """Take what there is to say of a fleet besides tables, for the statuses of its Gateways; see Gate."""
+        seen = (notes, awaited)
+        if seen == self._notes.get(fleet, _NOTHING):
+            return set()
+        self._notes[fleet] = seen
+        return {("Gateway", *key) for key, one in self._fleet_of.items() if one == fleet}
 
     def look(self, now: float, fleets: Iterable[str] | None = None) -> set[Ref]:
         """Return the objects whose gates have moved since the last look, at some fleets or all."""
@@ -229,10 +240,13 @@ class Board:
             refused = blame.gateways.get(gateway, ())
         else:
             refused = blame.routes.get(ref[1:], ()) if ref[0] == "HTTPRoute" else ()
+        notes, awaited = self._notes.get(fleet, _NOTHING) if ref[0] == "Gateway" else _NOTHING
         return Gate(
             open=self._reached.get(fleet, 0) >= revision,
             reach=self._reach.get(fleet, Reach()),
             refused=refused,
+            notes=notes,
+            awaited=awaited,
         )
 
     def explain(self) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import msgspec
 
 from controller.status.progress import Reach
 from controller.status.shape import SHAPES, Json, Shape, is_bad, reference_key
+from edgefast.translate.condition import cut_message
 
 _NAMED = 5
 
@@ -24,6 +25,8 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     open: bool = True  # its proxies have the tables
     reach: Reach = Reach()
     refused: tuple[str, ...] = ()  # what its proxies refuse of the object, as texts
+    notes: tuple[str, ...] = ()  # what else there is to say of the fleet where Programmed is told
+    awaited: bool = False  # the fleet before it serves until it can take over
 
 
 OPEN = Gate()
@@ -84,11 +87,16 @@ def hold_conditions(present: Iterable[Json], wanted: Sequence[Json], open_: bool
 def _hold_gateway(present: Json, wanted: Json, gate: Gate) -> Json:
     before = {one.get("type"): one for one in present.get("conditions") or ()}
     conditions = [
-        _programmed(one, before.get("Programmed"), gate) if one["type"] == "Programmed" else one
+        _noted(_programmed(one, before.get("Programmed"), gate), before.get("Programmed"), gate)
+        if one["type"] == "Programmed"
+        else one
         for one in wanted["conditions"]
     ]
     listeners = _hold_listeners(present, wanted, "", gate)
-    return {**wanted, "conditions": conditions, "listeners": listeners}
+    held = {**wanted, "conditions": conditions, "listeners": listeners}
+    if gate.awaited and present.get("addresses"):
+        held["addresses"] = present["addresses"]  # where requests are answered still
+    return held
 
 
 def _hold_listener_set(present: Json, wanted: Json, place: str, gate: Gate) -> Json:
@@ -133,6 +141,13 @@ def _programmed(wanted: Json, before: Json | None, gate: Gate) -> Json:
     if gate.refused:
         said += f"; {_said(gate.refused)}"
     return {**told, "message": f"{wanted['message']}, {said}"}
+
+
+def _noted(told: Json, before: Json | None, gate: Gate) -> Json:
+    """Return Programmed with what there is to say of the fleet besides; what is left as it was has that already."""
+    if not gate.notes or told is before:
+        return told
+    return {**told, "message": cut_message("; ".join((told["message"], *gate.notes)))}
 
 
 def _listener_programmed(wanted: Json, listener: Json, name: str, gate: Gate) -> Json:

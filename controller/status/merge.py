@@ -2,17 +2,21 @@
 
 In: the present status of an object and the wanted one, both plain JSON, and the time. Out: the fields of
 `status` to write, or None when nothing would change. The entries of other controllers and condition types
-that are not ours stay as they are; `lastTransitionTime` moves only with a condition's status.
+that are not ours stay as they are; `lastTransitionTime` moves only with a condition's status. Messages that tell of
+trouble get the command that prints the pages of their reasons.
 Source: Gateway API RouteStatus, PolicyStatus (lists shared by controllers, 32 and 16 entries),
 metav1.Condition. Must never: change an argument, or touch what is another's even to make room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from controller.status.shape import MAX_CONDITIONS, SHAPES, Json, Shape, reference_key
+from edgefast.reasons.named import lead_on
 from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.translate.condition import MESSAGE_LIMIT, cut_message
+from edgefast.translate.reasons import GOOD
 
 
 def merge_status(
@@ -134,6 +138,11 @@ def merge_conditions(
     return merged
 
 
-def _date(wanted: Mapping[str, object], before: Json, now: str) -> Json:
+def _date(wanted: Json, before: Json, now: str) -> Json:
     kept = before.get("lastTransitionTime") if before.get("status") == wanted["status"] else None
-    return {**wanted, "lastTransitionTime": kept or now}
+    dated = {**wanted, "lastTransitionTime": kept or now}
+    reason, said = dated.get("reason", ""), dated.get("message", "")
+    if reason not in GOOD:
+        end = lead_on(reason, said)
+        dated["message"] = cut_message(said, MESSAGE_LIMIT - len(end)) + end
+    return dated

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from edgefast.proxy.arena import Block
 from edgefast.proxy.messages import Change
+from edgefast.sortedmap import SortedMap
 from edgefast.table import Shards
 from edgefast.table.shards import TYPES, Key
 
@@ -42,7 +43,7 @@ class Table(NamedTuple):
     epoch: int
     version: str
     shards: Shards | None
-    placed: Mapping[Key, Placed]
+    placed: SortedMap[Key, Placed]
     touched: Collection[Key]  # only these may differ from the table of epoch - 1
     refused: Mapping[Key, Refusal]
     kept: Collection[Key] = ()  # not of `shards`: named by what is served in place of refused ones

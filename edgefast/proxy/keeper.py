@@ -47,7 +47,7 @@ class Keeper:
         shards = self._settled()
         if shards is None or shards is self._newest or shards.version != self._vouched:
             return
-        if any(type_ == "listener" for type_, _ in shards.resources):
+        if next(shards.names_of("listener"), None) is not None:
             self._newest = self._due = shards
             self._work.set()
 

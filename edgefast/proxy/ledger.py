@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from edgefast.proxy.arena import Arena, ArenaFull
 from edgefast.proxy.epoch import Commit, Placed, Refusal, Table, changes_between
 from edgefast.proxy.references import members_of, named_by, unit_of
+from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.table import Resource, Shards, diff
 from edgefast.table.shards import Key
 
@@ -45,7 +46,7 @@ class _Holder:
         return {**self.held.placed, **self.instead} if self.instead else self.held.placed
 
 
-_NOTHING = Table(0, "", None, {}, (), {})
+_NOTHING = Table(0, "", None, EMPTY, (), {})
 
 
 class Ledger:
@@ -121,24 +122,25 @@ class Ledger:
             for fresh in new.values():
                 self.arena.discard(fresh.block)
             raise
-        placed = {**now.placed, **new}
+        placed = now.placed.edit()
+        placed.update(new)
         for key in removed:
             placed.pop(key, None)
         refused = {key: one for key, one in now.refused.items() if unit_of(key) not in units}
         kept = self._keep_named(shards, refused, placed)
-        for key in set(now.kept).difference(kept, shards.resources):
+        for key in [one for one in now.kept if one not in kept and one not in shards.resources]:
             placed.pop(key, None)
             removed.add(key)
-        self._adopt(shards.version, shards, placed, refused, {*new, *removed}, kept)
+        self._adopt(shards.version, shards, placed.done(), refused, {*new, *removed}, kept)
 
     def _keep_named(
-        self, shards: Shards, refused: Collection[Key], placed: dict[Key, Placed]
+        self, shards: Shards, refused: Collection[Key], placed: Draft[Key, Placed]
     ) -> frozenset[Key]:
         """Put back into `placed` what is named by those that serve in place of refused ones."""
         kept: set[Key] = set()
         units = {unit_of(key) for key in refused}
-        for members in members_of(units, (placed,)).values():
-            for key in members & placed.keys():
+        for members in members_of(units, (placed.done(),)).values():
+            for key in [one for one in members if one in placed]:
                 kept |= self._name_all(key, placed[key], placed, self.current.placed, shards)
         return frozenset(kept)
 
@@ -146,7 +148,7 @@ class Ledger:
         self,
         key: Key,
         one: Placed,
-        placed: dict[Key, Placed],
+        placed: Draft[Key, Placed],
         source: Mapping[Key, Placed | None],
         shards: Shards,
     ) -> set[Key]:
@@ -173,7 +175,7 @@ class Ledger:
         self,
         version: str,
         shards: Shards | None,
-        placed: Mapping[Key, Placed],
+        placed: SortedMap[Key, Placed],
         refused: Mapping[Key, Refusal],
         touched: Collection[Key],
         kept: Collection[Key],
@@ -260,11 +262,11 @@ class Ledger:
             return []
         views = self._views()
         others = [view for number, view in views if number not in (worker, None)]
-        placed = dict(now.placed)
+        placed = now.placed.edit()
         kept = set(now.kept)
         touched: set[Key] = set()
         units = {unit_of(key) for key in fresh}
-        for unit, members in members_of(units, (placed, *(view for _, view in views))).items():
+        for unit, members in members_of(units, (now.placed, *(view for _, view in views))).items():
             bad = [key for key in members if key in fresh]
             source = _version_before(unit, bad, now.placed, [view for _, view in views])
             if source is None and any(
@@ -279,10 +281,10 @@ class Ledger:
                     placed[key] = old
             touched |= members
             if source is not None:
-                for key in members & placed.keys():
+                for key in [one for one in members if one in placed]:
                     kept |= self._name_all(key, placed[key], placed, source, now.shards)
         touched |= kept
-        self._adopt(now.version, now.shards, placed, {**now.refused, **fresh}, touched, kept)
+        self._adopt(now.version, now.shards, placed.done(), {**now.refused, **fresh}, touched, kept)
         return list(fresh.values())
 
     def _views(self) -> list[tuple[int | None, Mapping[Key, Placed | None]]]:

@@ -38,6 +38,8 @@ FLEETS = (
             "If it stays: `edgefast status` names the proxies that do not follow, and their logs say why.",
         ),
         seen="Gateway default/edge: Programmed=False Pending: 1/2 proxies at version 3",
+        where="In conditions that a controller writes (`Programmed` of Gateways and listeners, and those of routes), until the "
+        "proxies follow.",
     ),
     Page(
         word="RefusedByProxies",
@@ -47,12 +49,18 @@ FLEETS = (
             "Raise the memory limit of the pods if the log speaks of memory; else tell us, with the message.",
         ),
         seen="HTTPRoute default/shop: Programmed=False RefusedByProxies: virtual_host default/edge/http/* refused",
+        where="In conditions that a controller writes, and in Events.",
     ),
     Page(
         word="FleetFailed",
-        means="The reason of an Event: the API server refused an object of a fleet (rights, quotas, a webhook).",
-        fix=("The message is the API server's answer. It is tried again, with growing pauses.",),
+        means="The reason of an Event: the API server refused an object of a fleet (rights, quotas, a webhook), or its pods do not "
+        "come up: the Deployment says that none can be made, or a proxy reads none of the controller's table formats.",
+        fix=(
+            "The message is the answer of the API server, of the Deployment or of the controller. It is tried again, with growing "
+            "pauses. What served before goes on.",
+        ),
         seen='Warning FleetFailed Gateway default/edge: Deployment edge-default-edge: admission webhook "policy" denied the request',
+        where="In Events of a Gateway (`kubectl describe gateway`).",
     ),
     Page(
         word="ConfigurationRefused",
@@ -62,5 +70,6 @@ FLEETS = (
         ),
         seen="Warning ConfigurationRefused the one before stays: EdgeGateway logging.level: NotSupported "
         '"loud" (supported: debug, info, warn, error)',
+        where="In Events of the controller's ConfigMap, and in its log.",
     ),
 )

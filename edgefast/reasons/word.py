@@ -86,3 +86,4 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     example: str = ""
     seen: str = ""
     place: Place = "files"
+    where: str = ""  # where it is seen, of a word that only a controller uses

@@ -30,6 +30,7 @@ from edgefast.resources.ratelimitfilter import RateLimitFilter
 from edgefast.resources.referencegrant import ReferenceGrant
 from edgefast.resources.secret import Secret
 from edgefast.resources.service import Service
+from edgefast.sortedmap import EMPTY, Draft, SortedMap
 
 #: (namespace, name); the namespace of cluster-scoped objects is "".
 Key = tuple[str, str]
@@ -55,24 +56,24 @@ _TABLES: dict[str, str] = {
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """An immutable index of objects; build with `of`, go on with `replace`."""
 
-    gateway_classes: Mapping[Key, GatewayClass] = {}
-    gateways: Mapping[Key, Gateway] = {}
-    http_routes: Mapping[Key, HTTPRoute] = {}
-    listener_sets: Mapping[Key, ListenerSet] = {}
-    reference_grants: Mapping[Key, ReferenceGrant] = {}
-    backend_tls_policies: Mapping[Key, BackendTLSPolicy] = {}
-    services: Mapping[Key, Service] = {}
-    endpoint_slices: Mapping[Key, EndpointSlice] = {}
-    secrets: Mapping[Key, Secret] = {}
-    config_maps: Mapping[Key, ConfigMap] = {}
-    namespaces: Mapping[Key, Namespace] = {}
-    edge_proxies: Mapping[Key, EdgeProxy] = {}
-    rate_limit_filters: Mapping[Key, RateLimitFilter] = {}
-    backends: Mapping[Key, Backend] = {}
+    gateway_classes: SortedMap[Key, GatewayClass] = EMPTY
+    gateways: SortedMap[Key, Gateway] = EMPTY
+    http_routes: SortedMap[Key, HTTPRoute] = EMPTY
+    listener_sets: SortedMap[Key, ListenerSet] = EMPTY
+    reference_grants: SortedMap[Key, ReferenceGrant] = EMPTY
+    backend_tls_policies: SortedMap[Key, BackendTLSPolicy] = EMPTY
+    services: SortedMap[Key, Service] = EMPTY
+    endpoint_slices: SortedMap[Key, EndpointSlice] = EMPTY
+    secrets: SortedMap[Key, Secret] = EMPTY
+    config_maps: SortedMap[Key, ConfigMap] = EMPTY
+    namespaces: SortedMap[Key, Namespace] = EMPTY
+    edge_proxies: SortedMap[Key, EdgeProxy] = EMPTY
+    rate_limit_filters: SortedMap[Key, RateLimitFilter] = EMPTY
+    backends: SortedMap[Key, Backend] = EMPTY
     #: EndpointSlices by (namespace, Service), each tuple sorted by name.
-    slices_by_service: Mapping[Key, tuple[EndpointSlice, ...]] = {}
+    slices_by_service: SortedMap[Key, tuple[EndpointSlice, ...]] = EMPTY
     #: (kind, namespace, name) -> where it came from; only objects from files are in it.
-    loaded: Mapping[tuple[str, str, str], Loaded] = {}
+    loaded: SortedMap[tuple[str, str, str], Loaded] = EMPTY
     #: (kind, namespace, name) -> what is known of an object of a file that a mistake keeps out of here.
     refused: Mapping[tuple[str, str, str], Refused] = {}
 
@@ -141,28 +142,28 @@ def check_duplicates(items: Iterable[Loaded]) -> tuple[Problem, ...]:
 
 
 class _Replacement:
-    """The tables of the next snapshot, copied only when first written to."""
+    """The tables of the next snapshot; those that nothing is written to stay the same."""
 
     def __init__(self, old: Snapshot) -> None:
         self._old = old
-        self._tables: dict[str, dict[Any, Any]] = {}
+        self._tables: dict[str, Draft[Any, Any]] = {}
 
     def apply(self, changed: Iterable[Loaded | Object], removed: Iterable[ObjectRef]) -> Snapshot:
         for ref in removed:
             self._remove(ref)
         for item in changed:
             self._put(item)
-        return msgspec.structs.replace(self._old, **self._tables) if self._tables else self._old
+        made = {name: table.done() for name, table in self._tables.items()}
+        return msgspec.structs.replace(self._old, **made) if made else self._old
 
-    def _read(self, table: str) -> Mapping[Any, Any]:
-        if table in self._tables:
-            return self._tables[table]
-        present: Mapping[Any, Any] = getattr(self._old, table)
-        return present
+    def _read(self, table: str) -> SortedMap[Any, Any] | Draft[Any, Any]:
+        present: SortedMap[Any, Any] = getattr(self._old, table)
+        return self._tables.get(table, present)
 
-    def _write(self, table: str) -> dict[Any, Any]:
+    def _write(self, table: str) -> Draft[Any, Any]:
         if table not in self._tables:
-            self._tables[table] = dict(getattr(self._old, table))
+            present: SortedMap[Any, Any] = getattr(self._old, table)
+            self._tables[table] = present.edit()
         return self._tables[table]
 
     def _remove(self, ref: ObjectRef) -> None:
@@ -175,7 +176,7 @@ class _Replacement:
             # The name lives on: objects may still be in it.
             self._write(table)[key] = implicit_namespace(ref.name)
             return
-        gone = self._write(table).pop(key)
+        gone = self._write(table).pop(key, None)
         if isinstance(gone, EndpointSlice):
             self._index_slice(gone, None)
 

@@ -17,11 +17,11 @@ import msgspec
 
 from edgefast import ir
 from edgefast.problem import Problem
+from edgefast.sortedmap import EMPTY, SortedMap, Values, find_unlike
 from edgefast.table.build import BlobBuilder
 from edgefast.table.fragment import Compiled, compile_virtual_host
 from edgefast.table.shards import (
     RESOURCE_LIMIT,
-    Key,
     Resource,
     Shards,
     digest_resource,
@@ -40,8 +40,8 @@ class _Memo(msgspec.Struct, frozen=True):
     """What one compilation leaves to the next. The fleet is kept alive, so that the ids of its objects stay theirs."""
 
     fleet: ir.Fleet
-    compiled: dict[int, Compiled]  # by id of the object
-    problems: dict[int, tuple[Problem, ...]]  # of those that have any
+    compiled: SortedMap[int, Compiled]  # by id of the object
+    problems: SortedMap[int, tuple[Problem, ...]]  # of those that have any
 
 
 def compile_fleet(fleet: ir.Fleet, previous: Shards | None = None) -> Shards:
@@ -51,7 +51,7 @@ def compile_fleet(fleet: ir.Fleet, previous: Shards | None = None) -> Shards:
     what is served instead. Raises ValueError when two resources have one name: a bug of the translation.
     """
     if previous is None or not isinstance(previous.memo, _Memo):
-        previous = Shards({}, "0", memo=_Memo(ir.Fleet(name=fleet.name), {}, {}))
+        previous = Shards(EMPTY, "0", memo=_Memo(ir.Fleet(name=fleet.name), EMPTY, EMPTY))
     work = _Work(previous)
     builder = BlobBuilder()
 
@@ -64,7 +64,7 @@ def compile_fleet(fleet: ir.Fleet, previous: Shards | None = None) -> Shards:
     work.replace(old.clusters, fleet.clusters, _name, _compile_as("cluster"))
     work.replace(old.secrets, fleet.secrets, _name, _compile_as("secret"))
     work.replace(_stores(old), _stores(fleet), _name, _compile_as("limit_store"))
-    return work.finish(fleet, previous)
+    return work.finish(fleet)
 
 
 def _stores(fleet: ir.Fleet) -> tuple[ir.RateLimitStore, ...]:
@@ -77,16 +77,15 @@ class _Work:
     def __init__(self, previous: Shards) -> None:
         assert isinstance(previous.memo, _Memo)
         self.memo = previous.memo
-        self._compiled = self.memo.compiled.copy()
-        self._problems = self.memo.problems.copy()
-        self._resources: dict[Key, Resource] = dict(previous.resources)
-        self._touched: set[Key] = set()
+        self._compiled = self.memo.compiled.edit()
+        self._problems = self.memo.problems.edit()
+        self._resources = previous.edit()
         self._digest = int(previous.version, 16)
 
     def replace(
         self,
-        old: tuple[T, ...],
-        new: tuple[T, ...],
+        old: Sequence[T],
+        new: Sequence[T],
         name: Callable[[T], str],
         compile_one: Callable[[T, Compiled | None], Compiled],
     ) -> None:
@@ -102,12 +101,12 @@ class _Work:
                 self._add(resource)
 
     def _remove(self, item: object) -> Compiled:
-        compiled = self._compiled.pop(id(item))
+        compiled = self._compiled[id(item)]
+        del self._compiled[id(item)]
         self._problems.pop(id(item), None)
         for resource in compiled.resources:
             key = (resource.type, resource.name)
             del self._resources[key]
-            self._touched.add(key)
             self._digest -= digest_resource(resource)
         return compiled
 
@@ -116,18 +115,16 @@ class _Work:
         if key in self._resources:
             raise ValueError(f"two resources of type {key[0]} are named {key[1]}")
         self._resources[key] = resource
-        self._touched.add(key)
         self._digest += digest_resource(resource)
 
-    def finish(self, fleet: ir.Fleet, previous: Shards) -> Shards:
-        found = sorted((p for each in self._problems.values() for p in each), key=Problem.text)
+    def finish(self, fleet: ir.Fleet) -> Shards:
+        problems = self._problems.done()
+        found = sorted((p for each in problems.values() for p in each), key=Problem.text)
         return Shards(
-            resources=self._resources,
+            resources=self._resources.done(),
             version=f"{self._digest % 2**128:032x}",
             problems=tuple(found),
-            memo=_Memo(fleet, self._compiled, self._problems),
-            base=previous.identity,
-            touched=frozenset(self._touched),
+            memo=_Memo(fleet, self._compiled.done(), problems),
         )
 
 
@@ -135,6 +132,9 @@ def find_changed(old: Sequence[T], new: Sequence[T]) -> tuple[list[T], list[T]]:
     """Return the items of `old` that are not in `new`, and the other way round, by identity, in order."""
     if old is new:
         return [], []
+    if isinstance(old, Values) and isinstance(new, Values):
+        gone, come = find_unlike(old.map, new.map)
+        return list(gone.values()), list(come.values())
     most = min(len(old), len(new))
     start = _count_same(old, new, most)
     end = _count_same(reversed(old), reversed(new), most)

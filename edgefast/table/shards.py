@@ -7,13 +7,14 @@ effect without a request ever meeting a name that is not there, then what to rem
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import msgspec
 
 from edgefast.problem import Problem
+from edgefast.sortedmap import EMPTY, Draft, SortedMap, find_unlike
 
 RESOURCE_LIMIT = 1024 * 1024  # bytes; gRPC refuses messages above 4 MiB by default
 
@@ -54,18 +55,31 @@ class Delta:
 class Shards:
     """All resources of a fleet by (type, name). `version` is a digest of all their versions, in any order.
 
-    `problems` says what could not be compiled and what is served instead. The rest belongs to compile_fleet and diff:
-    `memo` is what the next compilation reuses; `base` and `touched` name the shards these were made from and the keys
-    that may differ from them, so that a small change costs little however large the fleet is.
+    `problems` says what could not be compiled and what is served instead. `memo` belongs to compile_fleet: what the next
+    compilation reuses.
     """
 
     resources: Mapping[Key, Resource]
     version: str
     problems: tuple[Problem, ...] = ()
     memo: object = field(default=None, repr=False)
-    identity: object = field(default_factory=object, repr=False)
-    base: object = field(default=None, repr=False)
-    touched: frozenset[Key] = field(default=frozenset(), repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.resources, SortedMap):
+            object.__setattr__(self, "resources", SortedMap(self.resources))
+
+    def names_of(self, type_: str) -> Iterator[str]:
+        """Give the names of the resources of a type, in order, without a look at the others."""
+        assert isinstance(self.resources, SortedMap)
+        for found, name in self.resources.starting_at((type_, "")):
+            if found != type_:
+                return
+            yield name
+
+    def edit(self) -> Draft[Key, Resource]:
+        """Return what the next shards' resources are made with."""
+        assert isinstance(self.resources, SortedMap)
+        return self.resources.edit()
 
 
 def digest_resource(resource: Resource) -> int:
@@ -76,23 +90,15 @@ def digest_resource(resource: Resource) -> int:
 
 def diff(old: Shards | None, new: Shards) -> Delta:
     """Return the changes from `old` (None: nothing) to `new`; resources of equal version are left out."""
-    before: Mapping[Key, Resource] = old.resources if old is not None else {}
+    before: Mapping[Key, Resource] = old.resources if old is not None else EMPTY
     after = new.resources
-    keys: Iterable[Key]
-    if old is not None and new.base is old.identity:
-        keys = new.touched
-    else:
-        keys = before.keys() | after.keys()
-    put = []
-    remove = []
-    for key in keys:
-        resource = after.get(key)
-        known = before.get(key)
-        if resource is None:
-            if known is not None:
-                remove.append(key)
-        elif known is None or known.version != resource.version:
-            put.append(resource)
+    gone, come = find_unlike(before, after)
+    put = [
+        one
+        for key, one in come.items()
+        if (known := before.get(key)) is None or known.version != one.version
+    ]
+    remove = [key for key in gone if key not in after]
     put.sort(key=lambda r: (_RANK[r.type], r.name))
     remove.sort(key=lambda key: (-_RANK[key[0]], key[1]))
     return Delta(tuple(put), tuple(remove))

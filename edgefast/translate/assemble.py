@@ -13,6 +13,7 @@ from itertools import chain
 from operator import is_
 
 from edgefast import ir
+from edgefast.sortedmap import Values, find_unlike, values_of
 from edgefast.translate.cluster import Clusters
 from edgefast.translate.fleet import STANDALONE, join_secrets
 from edgefast.translate.gateway import GatewayDraft
@@ -94,8 +95,8 @@ def _assemble(
     return ir.Fleet(
         name=name,
         listeners=tuple(sorted(listeners, key=lambda one: one.name)),
-        virtual_hosts=tuple(shelf.hosts),
-        clusters=tuple(shelf.clusters),
+        virtual_hosts=values_of(shelf.hosts),
+        clusters=values_of(shelf.clusters),
         secrets=join_secrets(secrets),
         limit_store=limit_store if shelf.limited else None,
     )
@@ -112,5 +113,7 @@ def _is_same(one: ir.Fleet, other: ir.Fleet) -> bool:
     )
 
 
-def _are_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+def _are_same(one: Sequence[object], other: Sequence[object]) -> bool:
+    if isinstance(one, Values) and isinstance(other, Values):
+        return not any(find_unlike(one.map, other.map))
     return len(one) == len(other) and all(map(is_, one, other))

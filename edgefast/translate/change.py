@@ -1,8 +1,8 @@
 """Changes: which facts differ between two worlds.
 
 In: the previous world and the present one. Out: the set of facts that anyone who read them must be
-translated again for. Tables shared between snapshots cost nothing; others one comparison by
-identity per object (tablediff.py).
+translated again for. Tables shared between snapshots cost nothing; others their chunks
+(sortedmap.py).
 Must never: miss a difference; everything a `Reader` can give has a line here or in the pipeline.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from edgefast.resources.snapshot import Key
-from edgefast.resources.tablediff import find_unlike
+from edgefast.sortedmap import find_unlike
 from edgefast.translate.facts import Fact, World
 
 _K = TypeVar("_K")

@@ -18,12 +18,14 @@ from edgefast import ir
 from edgefast.problem import Problem
 from edgefast.resources.endpointslice import EndpointSlice
 from edgefast.resources.kinds import ref_of
+from edgefast.sortedmap import SortedMap
 from edgefast.translate.backend import find_port
 from edgefast.translate.backendcluster import translate_backend
 from edgefast.translate.clusterref import ClusterRef, ClusterState
 from edgefast.translate.facts import Fact, Reader, World
 from edgefast.translate.keyring import Certified, Keyring
 from edgefast.translate.policyview import policy_for
+from edgefast.translate.readers import Readers, find_readers, follow
 from edgefast.translate.report import Report
 
 
@@ -44,25 +46,38 @@ class Clusters:
         self,
         world: World,
         keyring: Keyring,
-        previous: Mapping[ClusterRef, ClusterOutcome],
-        uses: Mapping[ClusterRef, int],
+        previous: SortedMap[ClusterRef, ClusterOutcome],
+        uses: SortedMap[ClusterRef, int],
         noted: frozenset[ClusterRef],
+        readers: Readers[ClusterRef],
         changed: set[Fact],
     ) -> None:
         """`uses`: how many routes looked at each of the previous ones; `noted`: those with problems."""
         self._world = world
         self._keyring = keyring
         self._previous = previous
-        self._stale = (
-            {ref for ref, old in previous.items() if not changed.isdisjoint(old.reads)}
-            if changed
-            else set()
-        )
-        self.outcomes = dict(previous)
-        self.uses = dict(uses)
+        self._stale = find_readers(readers, changed)
+        self._readers = readers.edit()
+        self._outcomes = previous.edit()
+        self._uses = uses.edit()
         self._noted = noted
         self.touched: set[ClusterRef] = set()  # made anew
         self.made = 0
+
+    @property
+    def outcomes(self) -> SortedMap[ClusterRef, ClusterOutcome]:
+        """All clusters as they are now."""
+        return self._outcomes.done()
+
+    @property
+    def uses(self) -> SortedMap[ClusterRef, int]:
+        """How many routes look at each."""
+        return self._uses.done()
+
+    @property
+    def readers(self) -> Readers[ClusterRef]:
+        """Which of them read each fact."""
+        return self._readers.done()
 
     def refresh(self) -> set[Fact]:
         """Make anew what changed; return the facts of clusters whose state differs now."""
@@ -74,23 +89,24 @@ class Clusters:
 
     def get(self, ref: ClusterRef) -> ClusterOutcome:
         """Return a cluster; one that is equal to its predecessor keeps its identity."""
-        found = self.outcomes.get(ref)
+        found = self._outcomes.get(ref)
         old = self._previous.get(ref) if found is None else found
         if old is not None and ref not in self._stale:
-            self.outcomes[ref] = old
+            self._outcomes[ref] = old
             return old
         self.made += 1
         new = translate_cluster(ref, Reader(self._world), self._keyring)
         if old is not None and old.cluster == new.cluster:
             new = msgspec.structs.replace(new, cluster=old.cluster)
-        self.outcomes[ref] = new
+        self._outcomes[ref] = new
+        follow(self._readers, ref, found.reads if found else frozenset(), new.reads)
         self._stale.discard(ref)
         self.touched.add(ref)
         return new
 
     def count(self, changes: Iterable[tuple[Iterable[ClusterRef], Iterable[ClusterRef]]]) -> None:
         """Take the clusters that routes looked at before and look at now; forget those of no route."""
-        uses = self.uses
+        uses = self._uses
         idle = set(self.touched)  # and of those the ones that no route looks at
         for before, after in changes:
             for ref in after:
@@ -104,13 +120,15 @@ class Clusters:
         for ref in idle:
             if ref not in uses:
                 self._drop(ref)
-        if len(self.outcomes) != len(uses):  # others asked for some after the last count
+        if len(self._outcomes) != len(uses):  # others asked for some after the last count
             for ref in [ref for ref in self.outcomes if ref not in uses]:
                 self._drop(ref)
 
     def _drop(self, ref: ClusterRef) -> None:
         """Forget a cluster; whoever asks for it after all gets it made anew, not as it was before."""
-        if self.outcomes.pop(ref, None) is not None:
+        dropped = self._outcomes.pop(ref, None)
+        if dropped is not None:
+            follow(self._readers, ref, dropped.reads)
             self._stale.add(ref)
 
     @property
@@ -118,13 +136,13 @@ class Clusters:
         """Those of which there is something to tell."""
         looked = self._noted | self.touched
         return frozenset(
-            ref for ref in looked if ref in self.outcomes and self.outcomes[ref].problems
+            ref for ref in looked if ref in self._outcomes and self._outcomes[ref].problems
         )
 
     def problems(self) -> Iterator[Problem]:
         """Give the problems of all clusters, by cluster."""
         for ref in sorted(self.noted):
-            yield from self.outcomes[ref].problems
+            yield from self._outcomes[ref].problems
 
     def state(self, ref: ClusterRef) -> ClusterState:
         """Return what routes may know of a cluster."""

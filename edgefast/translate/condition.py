@@ -74,8 +74,8 @@ def render_problems(problems: Iterable[Problem]) -> str:
     return "; ".join(dict.fromkeys(problem.text() for problem in problems))
 
 
-def cut_message(message: str) -> str:
+def cut_message(message: str, limit: int = MESSAGE_LIMIT) -> str:
     """Return the message within the API's limit."""
-    if len(message) <= MESSAGE_LIMIT:
+    if len(message) <= limit:
         return message
-    return message[: MESSAGE_LIMIT - len(_CUT)] + _CUT
+    return message[: limit - len(_CUT)] + _CUT

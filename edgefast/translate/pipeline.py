@@ -17,6 +17,7 @@ import msgspec
 
 from edgefast.problem import Problem
 from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.sortedmap import EMPTY
 from edgefast.translate.absent import explain_absent
 from edgefast.translate.assemble import assemble_fleets
 from edgefast.translate.change import (
@@ -34,6 +35,7 @@ from edgefast.translate.limitstore import translate_limit_store
 from edgefast.translate.listenerset import find_lost_sets
 from edgefast.translate.merge import merge_gateways
 from edgefast.translate.orphan import find_orphans
+from edgefast.translate.owned import Owned, find_owned
 from edgefast.translate.policy import Policies, translate_policies
 from edgefast.translate.reach import find_unreached
 from edgefast.translate.reference import index_grants
@@ -43,7 +45,7 @@ from edgefast.translate.routesums import RouteSums, sum_routes
 from edgefast.translate.settings import Settings
 from edgefast.translate.shelf import Shelves
 from edgefast.translate.statuses import judge_all
-from edgefast.translate.translation import Memo, Translation, Work
+from edgefast.translate.translation import Memo, Told, Translation, Work
 from edgefast.translate.virtualhost import Hosts, translate_virtual_hosts
 
 _PROBLEMS = attrgetter("problems")
@@ -80,16 +82,22 @@ def translate(
     clusters = Clusters(
         world,
         keyring,
-        memo.clusters if memo else {},
-        memo.cluster_uses if memo else {},
+        memo.clusters if memo else EMPTY,
+        memo.cluster_uses if memo else EMPTY,
         memo.cluster_notes if memo else frozenset(),
+        memo.cluster_readers if memo else EMPTY,
         changed,
     )
     changed |= clusters.refresh()
 
     # What requests meet: routes, virtual hosts, fleets.
     routes = translate_routes(
-        world, clusters, memo.routes if memo else {}, memo.world if memo else None, changed
+        world,
+        clusters,
+        memo.routes if memo else EMPTY,
+        memo.route_readers if memo else EMPTY,
+        memo.world if memo else None,
+        changed,
     )
     clusters.count(
         (old.clusters if old else (), new.clusters if new else ()) for old, new in routes.changes
@@ -105,9 +113,10 @@ def translate(
         memo.shelves if memo else Shelves(),
     )
 
-    # What people are told: statuses, problems.
-    unresolved = check_references(world, clusters.state)
-    unreached = find_unreached(hosts, gateways, routes.outcomes)
+    # What people are told: statuses, and problems when somebody asks.
+    unresolved = tuple(check_references(world, clusters.state))
+    owned = find_owned(gateways, hosts, memo.owned if memo else Owned())
+    unreached = find_unreached(hosts, gateways, routes.outcomes, owned)
     sums = sum_routes(routes.changes, memo.sums if memo else RouteSums())
     statuses = judge_all(
         classes,
@@ -119,23 +128,27 @@ def translate(
         policies,
         settings,
     )
-    found: list[Problem] = [
-        *limit_store.problems,
-        *find_lost_sets(world),
-        *find_orphans(world, classes),
-        *unresolved,
-    ]
-    found += chain.from_iterable(map(_PROBLEMS, chain(classes.values(), gateways)))
-    found += clusters.problems()
-    found += sums.every_problem()
-    found += policies.problems(None if settings.standalone else statuses.backend_tls_policies)
-    found += hosts.problems()
-    found += (problem for problems in unreached.values() for _, problem in problems)
+
+    def find_problems() -> tuple[Problem, ...]:
+        found: list[Problem] = [
+            *limit_store.problems,
+            *find_lost_sets(world),
+            *find_orphans(world, classes),
+            *unresolved,
+        ]
+        found += chain.from_iterable(map(_PROBLEMS, chain(classes.values(), gateways)))
+        found += clusters.problems()
+        found += sums.every_problem()
+        found += policies.problems(None if settings.standalone else statuses.backend_tls_policies)
+        found += hosts.problems()
+        found += (problem for problems in unreached.values() for _, problem in problems)
+        return _place_problems(snapshot, found, hints=settings.standalone)
+
     return Translation(
         ir=fleets,
         infra=infra,
         statuses=statuses,
-        problems=_place_problems(snapshot, found, hints=settings.standalone),
+        told=Told(find_problems),
         work=Work(routes=routes.made, virtual_hosts=hosts.made, clusters=clusters.made),
         memo=Memo(
             world=world,
@@ -143,11 +156,14 @@ def translate(
             limit_store=limit_store,
             policies=policies,
             routes=routes.outcomes,
+            route_readers=routes.readers,
             sums=sums,
             clusters=clusters.outcomes,
             cluster_uses=clusters.uses,
             cluster_notes=clusters.noted,
+            cluster_readers=clusters.readers,
             hosts=hosts,
+            owned=owned,
             shelves=shelves,
         ),
     )

@@ -3,7 +3,7 @@
 In: virtual hosts with their shadows, the Gateways' listeners, the outcomes of routes. Out: warnings for each route, by
 listener (condition RouteRulesShadowed). A match loses to others of its host (shadow.py), to a host before it that has
 all of its requests, or its host belongs to a more specific listener of the port. Equal matches of different routes are
-told elsewhere (RouteRulesOverlap). Cheap, so it is done anew each time; only listeners that share a port are walked.
+told elsewhere (RouteRulesOverlap). Done anew each time, for what there is to tell.
 Must never: fail a route; a rule that is of no use today may be there for tomorrow.
 """
 
@@ -17,8 +17,9 @@ from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key
 from edgefast.translate.gateway import GatewayDraft
-from edgefast.translate.hostname import ANY, covering, intersects, narrower
+from edgefast.translate.hostname import ANY, covering
 from edgefast.translate.listener import ListenerDraft
+from edgefast.translate.owned import Owned, Owner, served_listeners
 from edgefast.translate.route import RouteOutcome, RoutePart
 from edgefast.translate.shadow import Covers, HostEntry
 from edgefast.translate.virtualhost import Hosts, Place
@@ -35,11 +36,14 @@ class _Lost(msgspec.Struct, frozen=True):
     """What one route loses on one listener."""
 
     matches: _Losses
-    hostnames: dict[str, ListenerDraft]  # whose requests another listener has
+    hostnames: dict[str, Owner]  # whose requests another listener has
 
 
 def find_unreached(
-    hosts: Hosts, gateways: Iterable[GatewayDraft], routes: Mapping[Key, RouteOutcome]
+    hosts: Hosts,
+    gateways: Iterable[GatewayDraft],
+    routes: Mapping[Key, RouteOutcome],
+    owned: Owned,
 ) -> Unreached:
     """Return what no request comes to, by route and listener."""
     lost: dict[tuple[Key, str], _Lost] = {}
@@ -50,32 +54,21 @@ def find_unreached(
     for place in sorted(hosts.noted):
         for entry, winner in hosts.outcomes[place].shadows:
             of(entry[6], place[0]).matches.setdefault((entry[2], entry[3]), {})[place[1]] = winner
-    for group in _group_by_port(gateways):
-        for one in group:
-            for place, entry, winner in _find_across(one, hosts):
-                by_name = of(entry[6], place[0]).matches.setdefault((entry[2], entry[3]), {})
-                by_name.setdefault(place[1], winner)
-        for place, owner in _find_owned(group, hosts) if len(group) > 1 else ():
-            there = hosts.outcomes.get((owner.name, place[1]))
-            for key in hosts.outcomes[place].parts:
-                if there is None or key not in there.parts:
-                    of(key, place[0]).hostnames[place[1]] = owner
+    for one in served_listeners(gateways):
+        for place, entry, winner in _find_across(one, hosts):
+            by_name = of(entry[6], place[0]).matches.setdefault((entry[2], entry[3]), {})
+            by_name.setdefault(place[1], winner)
+    for place, owner in owned.owners.items():
+        there = hosts.outcomes.get((owner.listener, place[1]))
+        for key in hosts.outcomes[place].parts:
+            if there is None or key not in there.parts:
+                of(key, place[0]).hostnames[place[1]] = owner
     found: dict[Key, list[tuple[str, Problem]]] = {}
     for (key, listener), losses in sorted(lost.items()):
         parts = {name: part for at, name, part in routes[key].hosts if at == listener}
         problems = found.setdefault(key, [])
         problems += [(listener, one) for one in _tell(key, listener, losses, parts)]
     return {key: problems for key, problems in found.items() if problems}
-
-
-def _group_by_port(gateways: Iterable[GatewayDraft]) -> Iterator[list[ListenerDraft]]:
-    groups: dict[tuple[str, int], list[ListenerDraft]] = {}
-    for draft in gateways:
-        if draft.accepted:
-            for one in draft.listeners:
-                if one.served:
-                    groups.setdefault((draft.fleet, one.port), []).append(one)
-    yield from groups.values()
 
 
 def _find_across(one: ListenerDraft, hosts: Hosts) -> Iterator[tuple[Place, HostEntry, HostEntry]]:
@@ -96,36 +89,13 @@ def _find_across(one: ListenerDraft, hosts: Hosts) -> Iterator[tuple[Place, Host
             covers.add(entry)
 
 
-def _find_owned(group: list[ListenerDraft], hosts: Hosts) -> Iterator[tuple[Place, ListenerDraft]]:
-    """Give hosts of a listener of which a more specific one of the port has every request (listener isolation)."""
-    named: dict[str, ListenerDraft] = {}
-    for one in group:
-        named.setdefault(one.hostname, one)
-    wide = {
-        one.name: one
-        for one in group
-        for other in group
-        if one.hostname != other.hostname
-        and intersects(one.hostname, other.hostname)
-        and narrower(one.hostname, other.hostname) == other.hostname
-    }
-    for place in hosts.outcomes if wide else ():
-        listener = wide.get(place[0])
-        if listener is None:
-            continue
-        common = narrower(listener.hostname, place[1])
-        owner = next(named[name] for name in covering(common) if name in named)
-        if owner is not listener:
-            yield place, owner
-
-
 def _tell(
     key: Key, listener: str, lost: _Lost, parts: Mapping[str, RoutePart]
 ) -> Iterator[Problem]:
     for hostname, owner in sorted(lost.hostnames.items()):
         said = (
             f"requests to {hostname} never come to {listener}: "
-            f"listener {owner.name} ({owner.hostname}) has the port and a nearer hostname"
+            f"listener {owner.listener} ({owner.hostname}) has the port and a nearer hostname"
         )
         yield _problem(key, "spec.hostnames", said)
     alive = {name: part for name, part in parts.items() if name not in lost.hostnames}

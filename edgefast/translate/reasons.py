@@ -320,7 +320,8 @@ _HEAD = """\
 What `edgefast translate --to status` prints, and what a controller writes into the objects. A message is the text
 of the problems behind it, the same that `edgefast check` shows. A reason in *italics* is ours; the others are words of
 the Gateway API; each has a [page](problems/README.md). Conditions that say that something is wrong in part (`PartiallyInvalid`, `BackendsAvailable`,
-`Conflicted`, ...) are there only when it is.
+`Conflicted`, ...) are there only when it is. In a cluster the messages of bad news end with the command that prints the pages of
+their reasons (`edgefast problem BackendNotFound`).
 
 In a cluster no status runs ahead of the proxies. Until they have the tables, good news is not written, and a Gateway or
 listener that was not programmed before has `Programmed` False with the reason `Pending`. What proxies refuse, which is a

@@ -8,15 +8,14 @@ Must never: translate a route of a namespace that is not watched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from edgefast.resources.httproute import HTTPRoute
 from edgefast.resources.snapshot import Key, Snapshot
-from edgefast.resources.tablediff import find_unlike
+from edgefast.sortedmap import SortedMap, find_unlike
 from edgefast.translate.cluster import Clusters
 from edgefast.translate.facts import Fact, Reader, World
+from edgefast.translate.readers import Readers, find_readers, follow
 from edgefast.translate.route import RouteOutcome, translate_route
 
 Change = tuple[RouteOutcome | None, RouteOutcome | None]
@@ -25,7 +24,8 @@ Change = tuple[RouteOutcome | None, RouteOutcome | None]
 class Routes(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """All route outcomes."""
 
-    outcomes: Mapping[Key, RouteOutcome]
+    outcomes: SortedMap[Key, RouteOutcome]
+    readers: Readers[Key]
     changes: tuple[Change, ...]
     made: int
 
@@ -33,21 +33,23 @@ class Routes(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 def translate_routes(
     world: World,
     clusters: Clusters,
-    previous: Mapping[Key, RouteOutcome],
+    previous: SortedMap[Key, RouteOutcome],
+    readers: Readers[Key],
     before: World | None,
     changed: set[Fact],
 ) -> Routes:
-    """Translate what changed since `before`; the order of the outcomes says nothing."""
-    outcomes = dict(previous)
+    """Translate what changed since `before`; `readers` are those of `previous`."""
+    outcomes, reading = previous.edit(), readers.edit()
     changes: list[Change] = []
     made = 0
     snapshot = world.snapshot
-    for key in sorted(_find_suspects(world, previous, before, changed)):
+    for key in sorted(_find_suspects(world, previous, readers, before, changed)):
         route, old = snapshot.http_routes.get(key), previous.get(key)
         if route is None or not _is_watched(world, key[0]):
             if old is not None:
                 changes.append((old, None))
                 del outcomes[key]
+                follow(reading, key, old.reads)
             continue
         source = _source_of(route, key, snapshot)
         if (
@@ -58,13 +60,21 @@ def translate_routes(
         ):
             continue
         made += 1
-        outcomes[key] = translate_route(route, source, Reader(world, clusters.state), old)
-        changes.append((old, outcomes[key]))
-    return Routes(outcomes=outcomes, changes=tuple(changes), made=made)
+        new = translate_route(route, source, Reader(world, clusters.state), old)
+        outcomes[key] = new
+        follow(reading, key, old.reads if old else frozenset(), new.reads)
+        changes.append((old, new))
+    return Routes(
+        outcomes=outcomes.done(), readers=reading.done(), changes=tuple(changes), made=made
+    )
 
 
 def _find_suspects(
-    world: World, previous: Mapping[Key, RouteOutcome], before: World | None, changed: set[Fact]
+    world: World,
+    previous: SortedMap[Key, RouteOutcome],
+    readers: Readers[Key],
+    before: World | None,
+    changed: set[Fact],
 ) -> set[Key]:
     """Return all routes that may have to be translated again, or are gone."""
     snapshot = world.snapshot
@@ -76,9 +86,7 @@ def _find_suspects(
     ):
         return {*snapshot.http_routes, *previous}
     found: set[Key] = set().union(*find_unlike(old.http_routes, snapshot.http_routes))
-    if changed:
-        found.update(key for key, one in previous.items() if not changed.isdisjoint(one.reads))
-    return found
+    return found | find_readers(readers, changed)
 
 
 def _is_limited(world: World) -> bool:

@@ -6,13 +6,14 @@ pairs. Must never: differ from the sums that all present outcomes give when they
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 import msgspec
 
 from edgefast.problem import Problem
 from edgefast.resources.snapshot import Key
+from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.route import RouteOutcome
 from edgefast.translate.status import HTTPRouteStatus
 
@@ -22,10 +23,10 @@ _T = TypeVar("_T")
 class RouteSums(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What is asked of all routes together; never changed after it was made."""
 
-    statuses: Mapping[Key, HTTPRouteStatus] = {}  # as far as each route alone decides
-    attached: Mapping[str, int] = {}  # routes by listener
-    users: Mapping[tuple[Key, Key], int] = {}  # routes by (Gateway, Service)
-    problems: Mapping[Key, tuple[Problem, ...]] = {}  # of routes that have any
+    statuses: SortedMap[Key, HTTPRouteStatus] = EMPTY  # as far as each route alone decides
+    attached: SortedMap[str, int] = EMPTY  # routes by listener
+    users: SortedMap[tuple[Key, Key], int] = EMPTY  # routes by (Gateway, Service)
+    problems: SortedMap[Key, tuple[Problem, ...]] = EMPTY  # of routes that have any
 
     def every_problem(self) -> Iterator[Problem]:
         """Give the problems of all routes."""
@@ -44,8 +45,8 @@ def sum_routes(
     changes: Iterable[tuple[RouteOutcome | None, RouteOutcome | None]], previous: RouteSums
 ) -> RouteSums:
     """Return the sums after (old, new) pairs of outcomes; None means absent."""
-    statuses, problems = dict(previous.statuses), dict(previous.problems)
-    attached, users = dict(previous.attached), dict(previous.users)
+    statuses, problems = previous.statuses.edit(), previous.problems.edit()
+    attached, users = previous.attached.edit(), previous.users.edit()
     for old, new in changes:
         one = new or old
         assert one is not None
@@ -60,10 +61,15 @@ def sum_routes(
             problems.pop(key, None)
         _count(attached, old.counted if old else (), new.counted if new else ())
         _count(users, old.users if old else (), new.users if new else ())
-    return RouteSums(statuses=statuses, attached=attached, users=users, problems=problems)
+    return RouteSums(
+        statuses=statuses.done(),
+        attached=attached.done(),
+        users=users.done(),
+        problems=problems.done(),
+    )
 
 
-def _count(counts: dict[_T, int], gone: Iterable[_T], come: Iterable[_T]) -> None:
+def _count(counts: Draft[_T, int], gone: Iterable[_T], come: Iterable[_T]) -> None:
     for one in come:
         counts[one] = counts.get(one, 0) + 1
     for one in gone:

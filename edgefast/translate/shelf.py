@@ -1,17 +1,17 @@
-"""Shelf: the virtual hosts and clusters of one fleet, each in order, kept from one translation to the next.
+"""Shelf: the virtual hosts and clusters of one fleet, kept from one translation to the next.
 
-In: the shelf before, which hosts and clusters were touched since. Out: the next shelf, in which a change costs a search and
-not a sort. Must never: differ from a shelf that is filled from nothing with the same hosts and clusters.
+In: the shelf before, which hosts and clusters were touched since. Out: the next shelf, made for the price of what was touched.
+Must never: differ from a shelf that is filled from nothing with the same hosts and clusters.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
 from edgefast import ir
+from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.cluster import ClusterOutcome
 from edgefast.translate.clusterref import ClusterRef
 from edgefast.translate.virtualhost import HostOutcome, Place
@@ -20,13 +20,11 @@ from edgefast.translate.virtualhost import HostOutcome, Place
 class Shelf(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What one fleet is assembled of; never changed after it was made."""
 
-    places: list[Place] = []  # sorted
-    outcomes: list[HostOutcome] = []  # of `places`
-    hosts: list[ir.VirtualHost] = []  # of `places`
-    ids: list[str] = []  # of clusters, sorted
-    clusters: list[ir.Cluster] = []  # of `ids`
-    uses: Mapping[ClusterRef, int] = {}  # hosts that use a cluster
-    secrets: Mapping[ClusterRef, tuple[ir.Secret, ...]] = {}  # of clusters that have any
+    outcomes: SortedMap[Place, HostOutcome] = EMPTY
+    hosts: SortedMap[Place, ir.VirtualHost] = EMPTY  # of `outcomes`
+    clusters: SortedMap[str, ir.Cluster] = EMPTY  # by id
+    uses: SortedMap[ClusterRef, int] = EMPTY  # hosts that use a cluster
+    secrets: SortedMap[ClusterRef, tuple[ir.Secret, ...]] = EMPTY  # of clusters that have any
     limited: int = 0  # hosts with rate limits
 
 
@@ -40,28 +38,24 @@ class Shelves(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 def refill(
     shelf: Shelf,
     touched: Collection[Place],
-    hosts: Mapping[Place, HostOutcome],
+    hosts: SortedMap[Place, HostOutcome],
     changed: Collection[ClusterRef],
-    clusters: Mapping[ClusterRef, ClusterOutcome],
+    clusters: SortedMap[ClusterRef, ClusterOutcome],
 ) -> Shelf:
     """Return the shelf with these places, and these clusters if they are used, as they are now."""
     if not touched and not changed:
         return shelf
-    places, found, served = shelf.places.copy(), shelf.outcomes.copy(), shelf.hosts.copy()
-    uses, limited = dict(shelf.uses), shelf.limited
+    outcomes, served, uses = shelf.outcomes.edit(), shelf.hosts.edit(), shelf.uses.edit()
+    limited = shelf.limited
     stale: set[ClusterRef] = set(changed)
     for place in touched:
-        at = bisect_left(places, place)
-        old = found[at] if at < len(places) and places[at] == place else None
-        new = hosts.get(place)
-        if old is None and new is not None:
-            places.insert(at, place)
-            found.insert(at, new)
-            served.insert(at, new.host)
-        elif old is not None and new is not None:
-            found[at], served[at] = new, new.host
-        elif old is not None:
-            del places[at], found[at], served[at]
+        old, new = outcomes.get(place), hosts.get(place)
+        if new is not None:
+            outcomes[place] = new
+            served[place] = new.host
+        else:
+            outcomes.pop(place, None)
+            served.pop(place, None)
         limited += (new is not None and new.limited) - (old is not None and old.limited)
         for ref in new.clusters if new is not None else ():
             uses[ref] = uses.get(ref, 0) + 1
@@ -71,42 +65,34 @@ def refill(
             stale.add(ref)
             if not uses[ref]:
                 del uses[ref]
-    ids, used, secrets = _put_clusters(shelf, stale, uses, clusters)
+    used, secrets = shelf.clusters.edit(), shelf.secrets.edit()
+    _put_clusters(stale, uses, clusters, used, secrets)
     return Shelf(
-        places=places,
-        outcomes=found,
-        hosts=served,
-        ids=ids,
-        clusters=used,
-        uses=uses,
-        secrets=secrets,
+        outcomes=outcomes.done(),
+        hosts=served.done(),
+        clusters=used.done(),
+        uses=uses.done(),
+        secrets=secrets.done(),
         limited=limited,
     )
 
 
 def _put_clusters(
-    shelf: Shelf,
     stale: Iterable[ClusterRef],
-    uses: Mapping[ClusterRef, int],
-    clusters: Mapping[ClusterRef, ClusterOutcome],
-) -> tuple[list[str], list[ir.Cluster], dict[ClusterRef, tuple[ir.Secret, ...]]]:
-    """Return the shelf's ids, clusters and secrets with these as they are now; what nobody uses goes."""
-    ids, used, secrets = shelf.ids.copy(), shelf.clusters.copy(), dict(shelf.secrets)
+    uses: Draft[ClusterRef, int],
+    clusters: SortedMap[ClusterRef, ClusterOutcome],
+    used: Draft[str, ir.Cluster],
+    secrets: Draft[ClusterRef, tuple[ir.Secret, ...]],
+) -> None:
+    """Bring `used` and `secrets` up to date for these; what nobody uses goes."""
     for ref in stale:
-        name = ref.id
-        at = bisect_left(ids, name)
-        known = at < len(ids) and ids[at] == name
-        secrets.pop(ref, None)
         if ref not in uses:
-            if known:
-                del ids[at], used[at]
+            used.pop(ref.id, None)
+            secrets.pop(ref, None)
             continue
         outcome = clusters[ref]
+        used[ref.id] = outcome.cluster
         if outcome.secrets:
             secrets[ref] = outcome.secrets
-        if known:
-            used[at] = outcome.cluster
         else:
-            ids.insert(at, name)
-            used.insert(at, outcome.cluster)
-    return ids, used, secrets
+            secrets.pop(ref, None)

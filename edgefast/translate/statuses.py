@@ -13,6 +13,7 @@ import msgspec
 
 from edgefast.problem import Problem
 from edgefast.resources.snapshot import Key
+from edgefast.sortedmap import SortedMap
 from edgefast.translate.condition import holds, render_problems
 from edgefast.translate.gateway import GatewayDraft
 from edgefast.translate.gatewayclass import GatewayClassOutcome
@@ -74,18 +75,18 @@ def _judge_classes(classes: Mapping[str, GatewayClassOutcome]) -> dict[Key, Gate
 
 def _judge_routes(
     routes: Mapping[Key, RouteOutcome],
-    statuses: Mapping[Key, HTTPRouteStatus],
+    statuses: SortedMap[Key, HTTPRouteStatus],
     overlaps: _Overlaps,
     unreached: Unreached,
-) -> Mapping[Key, HTTPRouteStatus]:
+) -> SortedMap[Key, HTTPRouteStatus]:
     told = overlaps.keys() | unreached.keys()
     if not told:
         return statuses
-    found = dict(statuses)
+    found = statuses.edit()
     for key in told:
         if key in found:
             found[key] = _judge_route(routes[key], overlaps.get(key, ()), unreached.get(key, ()))
-    return found
+    return found.done()
 
 
 def _overlaps_of(hosts: Hosts) -> _Overlaps:

@@ -8,19 +8,23 @@ Must never: be compared by value; it holds the whole configuration.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import cached_property
 
 import msgspec
 
 from edgefast.ir import IR, Infra
 from edgefast.problem import Problem
 from edgefast.resources.snapshot import Key
+from edgefast.sortedmap import SortedMap
 from edgefast.translate.cluster import ClusterOutcome
 from edgefast.translate.clusterref import ClusterRef
 from edgefast.translate.facts import World
 from edgefast.translate.keyring import Keyring
 from edgefast.translate.limitstore import LimitStore
+from edgefast.translate.owned import Owned
 from edgefast.translate.policy import Policies
+from edgefast.translate.readers import Readers
 from edgefast.translate.route import RouteOutcome
 from edgefast.translate.routesums import RouteSums
 from edgefast.translate.shelf import Shelves
@@ -43,13 +47,28 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     keyring: Keyring
     limit_store: LimitStore
     policies: Policies
-    routes: Mapping[Key, RouteOutcome]
+    routes: SortedMap[Key, RouteOutcome]
+    route_readers: Readers[Key]
     sums: RouteSums
-    clusters: Mapping[ClusterRef, ClusterOutcome]
-    cluster_uses: Mapping[ClusterRef, int]
+    clusters: SortedMap[ClusterRef, ClusterOutcome]
+    cluster_uses: SortedMap[ClusterRef, int]
     cluster_notes: frozenset[ClusterRef]  # those with problems
+    cluster_readers: Readers[ClusterRef]
     hosts: Hosts
+    owned: Owned
     shelves: Shelves
+
+
+class Told:
+    """The problems of a translation, put together when first asked for: a controller that nobody asks need not know them."""
+
+    def __init__(self, find: Callable[[], tuple[Problem, ...]]) -> None:
+        self._find = find
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """All of them, in order."""
+        return self._find()
 
 
 class Translation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -58,9 +77,14 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     ir: IR
     infra: tuple[Infra, ...]
     statuses: Statuses
-    problems: tuple[Problem, ...]  # by object; with file and line where the object has them
+    told: Told
     work: Work
     memo: Memo
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Every problem, by object; with file and line where the object has them."""
+        return self.told.problems
 
     def __repr__(self) -> str:
         fleets = ", ".join(fleet.name for fleet in self.ir.fleets)

@@ -17,6 +17,7 @@ from edgefast import ir
 from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key
+from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.clusterref import ClusterRef
 from edgefast.translate.route import RouteOutcome, RoutePart
 from edgefast.translate.shadow import HostEntry, find_shadows
@@ -41,7 +42,7 @@ class HostOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False)
 class Hosts(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """All virtual hosts."""
 
-    outcomes: Mapping[Place, HostOutcome] = {}
+    outcomes: SortedMap[Place, HostOutcome] = EMPTY
     touched: frozenset[Place] = frozenset()  # that differ from the translation before
     noted: frozenset[Place] = frozenset()  # of which there is something to tell
     made: int = 0
@@ -57,7 +58,7 @@ def translate_virtual_hosts(
     changed: Iterable[tuple[RouteOutcome | None, RouteOutcome | None]], previous: Hosts
 ) -> Hosts:
     """Apply (old, new) pairs of route outcomes to the hosts; None means absent."""
-    outcomes = dict(previous.outcomes)
+    outcomes = previous.outcomes.edit()
     touched: dict[Place, dict[Key, RoutePart]] = {}
     for old, new in changed:
         before = {(listener, name): part for listener, name, part in old.hosts} if old else {}
@@ -77,11 +78,11 @@ def translate_virtual_hosts(
         outcomes[place] = _build(place, parts, outcomes.get(place))
     noted = {
         place
-        for place in touched.keys() & outcomes.keys()
-        if outcomes[place].overlaps or outcomes[place].shadows
+        for place in touched
+        if (one := outcomes.get(place)) is not None and (one.overlaps or one.shadows)
     }
     return Hosts(
-        outcomes=outcomes,
+        outcomes=outcomes.done(),
         touched=frozenset(touched),
         noted=(previous.noted - touched.keys()) | noted,
         made=made,
@@ -90,7 +91,7 @@ def translate_virtual_hosts(
 
 def _touch(
     touched: dict[Place, dict[Key, RoutePart]],
-    outcomes: Mapping[Place, HostOutcome],
+    outcomes: Draft[Place, HostOutcome],
     place: Place,
 ) -> dict[Key, RoutePart]:
     if place not in touched:

@@ -6,8 +6,9 @@ Must never let half a batch out, nor hold more than the limits (TABLE_BYTES, TAB
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from edgefast.sortedmap import EMPTY
 from edgefast.table.shards import TYPES, Key, Resource, Shards, digest_resource, make_resource
 from edgefast.xds.limits import HELD_LIMIT, TABLE_BYTES, TABLE_RESOURCES
 from edgefast.xds.messages import ProtocolError, Request, Response
@@ -27,10 +28,10 @@ class Mirror:
 
     def __init__(self, shards: Shards | None = None) -> None:
         """`shards`: a table from elsewhere (the last good one); its version is computed afresh."""
-        resources: Mapping[Key, Resource] = shards.resources if shards is not None else {}
+        resources = shards.resources if shards is not None else EMPTY
         self.digest = sum(map(digest_resource, resources.values())) % _MODULUS
         self.size = sum(len(one.data) for one in resources.values())
-        self.shards = shards if shards is not None else Shards({}, render_version(0))
+        self.shards = shards if shards is not None else Shards(EMPTY, render_version(0))
 
     @property
     def version(self) -> str:
@@ -87,7 +88,7 @@ class Batch:
     def close(self, version: str) -> Mirror:
         """Return the table that the commit with `version` completes; raises DigestMismatch, ProtocolError."""
         before = self._mirror
-        resources = dict(before.shards.resources)
+        resources = before.shards.edit()
         digest, size = before.digest, before.size
         for key in (*self._puts, *self._removed):
             old = resources.pop(key, None)
@@ -106,12 +107,7 @@ class Batch:
             )
         after = Mirror()
         after.digest, after.size = digest % _MODULUS, size
-        after.shards = Shards(
-            resources,
-            version,
-            base=before.shards.identity,
-            touched=frozenset((*self._puts, *self._removed)),
-        )
+        after.shards = Shards(resources.done(), version)
         return after
 
     def answers(self, refused: Sequence[Refused]) -> Iterator[Request]:

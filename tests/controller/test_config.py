@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from controller.config import ConfigError, ConfigFile
+from controller.kube.lease import LeaseTimes
 from controller.kube.scope import BUILT_IN, Scope
 from edgefast.resources.edgegateway import EdgeGateway
 
@@ -47,6 +48,12 @@ async def until(condition: Callable[[], object]) -> None:
 
 def test_no_file_is_the_defaults() -> None:
     assert ConfigFile(None).load() == EdgeGateway()
+
+
+def test_the_times_of_the_lease_are_those_of_other_controllers() -> None:
+    times = LeaseTimes.of(EdgeGateway().leader_election)
+    assert (times.duration, times.deadline, times.retry) == (15, 10, 2)
+    assert times == LeaseTimes()
 
 
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path) -> None:

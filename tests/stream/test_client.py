@@ -8,6 +8,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from edgefast.sortedmap import find_unlike
 from edgefast.table import Shards
 from edgefast.table.shards import TYPES, make_resource
 from edgefast.xds import client as clients
@@ -54,7 +55,8 @@ def test_tables_come_in_whole_in_order_and_are_answered(
                     table(a="2", b="1").version,
                     table(b="1").version,
                 ]
-                assert taker.tables[2].touched == {("cluster", "a")}
+                gone, come = find_unlike(taker.tables[1].resources, taker.tables[2].resources)
+                assert (gone.keys(), come) == ({("cluster", "a")}, {})
                 facts = client.facts
                 assert (facts.connected, facts.streams, facts.commits) == (True, 1, 3)
                 assert (facts.nacks, facts.mismatches, facts.failures) == (0, 0, 0)

@@ -91,11 +91,11 @@ def test_names_and_types() -> None:
     shards = compile_fleet(fleet)
     resources = shards.resources
     assert list(resources) == [
-        ("virtual_host", "ns/gw/http/*"),
-        ("listener", "ns/gw/http"),
         ("cluster", "service/ns/web/80"),
-        ("secret", "secret/ns/tls"),
         ("limit_store", "store"),
+        ("listener", "ns/gw/http"),
+        ("secret", "secret/ns/tls"),
+        ("virtual_host", "ns/gw/http/*"),
     ]
     assert shards.problems == ()
     decode = msgspec.msgpack.decode

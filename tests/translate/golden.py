@@ -93,7 +93,7 @@ def _dump(value: Any, flow: bool | None) -> str:
 
 
 def _render_ir(translation: Translation) -> Any:
-    made = msgspec.to_builtins(translation.ir, builtin_types=(bytes,))
+    made = msgspec.to_builtins(translation.ir, builtin_types=(bytes,), enc_hook=tuple)
     for fleet in made["fleets"]:
         for secret in fleet.get("secrets", ()):
             for field in ("certificate", "private_key", "ca"):

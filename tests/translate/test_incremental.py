@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgefast import ir
 from edgefast.problem import ObjectRef
 from edgefast.providers.files import FileSource
 from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
+from edgefast.sortedmap import SortedMap, Values
 from edgefast.translate import Settings, Translation, Work, translate
 from tests.translate import world
 
@@ -24,7 +28,8 @@ def _same(one: Translation, other: Translation) -> None:
     assert one.infra == other.infra
     assert one.problems == other.problems
     assert list(one.statuses.items()) == list(other.statuses.items())
-    assert msgspec.msgpack.encode(one.ir) == msgspec.msgpack.encode(other.ir)
+    encode = msgspec.msgpack.Encoder(enc_hook=tuple).encode
+    assert encode(one.ir) == encode(other.ir)
 
 
 def _step(snapshot: Snapshot, previous: Translation) -> Translation:
@@ -54,6 +59,34 @@ def test_one_route_changed(thousand: tuple[Snapshot, Translation]) -> None:
     assert after.work == Work(routes=1, virtual_hosts=1, clusters=0)
     old, new = before.ir.fleets[0].virtual_hosts, after.ir.fleets[0].virtual_hosts
     assert sum(a is not b for a, b in zip(old, new, strict=True)) == 1
+
+
+def _maps(found: object) -> Iterator[SortedMap[Any, Any]]:
+    """Every map of what a translation hands to the next one."""
+    if isinstance(found, SortedMap):
+        yield found
+    elif isinstance(found, Values):
+        yield found.map
+    elif isinstance(found, dict):
+        for one in found.values():
+            yield from _maps(one)
+    elif isinstance(found, msgspec.Struct) and not isinstance(found, ir.Listener):
+        for name in type(found).__struct_fields__:
+            yield from _maps(getattr(found, name))
+
+
+@pytest.mark.pure
+def test_one_changed_route_leaves_all_but_a_few_chunks_shared(
+    thousand: tuple[Snapshot, Translation],
+) -> None:
+    """The cost of a change is in the entries that are made anew, at any number of routes (architecture decision 2)."""
+    snapshot, before = thousand
+    after = _step(snapshot.replace([world.route(500, path="/new"), world.route(2000)]), before)
+    pairs = list(zip(_maps(before.memo), _maps(after.memo), strict=True))
+    assert sum(len(old) == 1000 and len(new) == 1001 for old, new in pairs) >= 4
+    for old, new in pairs:
+        kept = {*map(id, old._chunks)} & {*map(id, new._chunks)}
+        assert len(old._chunks) - len(kept) <= 8  # a chunk for each fact that the new one reads
 
 
 @pytest.mark.pure
@@ -159,6 +192,10 @@ _EDITS = st.one_of(
     ),
     st.builds(world.gateway, port=st.sampled_from([80, 81])),
     st.builds(world.gateway, hostname=st.sampled_from(["*.example.com", "b.org"])),
+    st.builds(
+        world.nested_gateway, st.just(""), st.just("*.example.com"), st.just("a.example.com")
+    ),
+    st.builds(world.nested_gateway, st.just("*.com"), st.sampled_from(["*.org", "*.example.com"])),
     st.builds(world.gateway, st.just("second"), protocol=st.sampled_from(["HTTP", "TCP"])),
     st.builds(world.gateway_class, st.sampled_from(["example.com/other", PLAIN.controller_name])),
     st.builds(

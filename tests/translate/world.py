@@ -50,6 +50,22 @@ def gateway(name: str = "gw", port: int = 80, **listener: Any) -> Object:
     )
 
 
+def nested_gateway(*hostnames: str) -> Object:
+    """Listeners of one port, each with a hostname; "" for every host."""
+    listeners = [
+        {"name": f"l{at}", "port": 80, "protocol": "HTTP", **({"hostname": name} if name else {})}
+        for at, name in enumerate(hostnames)
+    ]
+    return make(
+        {
+            "apiVersion": GATEWAY,
+            "kind": "Gateway",
+            "metadata": {"name": "gw", "namespace": "default"},
+            "spec": {"gatewayClassName": "edge", "listeners": listeners},
+        }
+    )
+
+
 def service(name: str, **port: Any) -> Object:
     return make(
         {

@@ -61,7 +61,7 @@ def test_an_event_says_what_about_what() -> None:
     assert (made["type"], made["reason"], made["note"]) == (
         "Warning",
         "BackendNotFound",
-        "no Service x",
+        "no Service x; more about it: edgefast problem BackendNotFound",
     )
     assert made["metadata"]["namespace"] == "shop"
 
@@ -107,6 +107,15 @@ def test_long_texts_are_cut_and_cluster_scoped_objects_have_a_place() -> None:
     assert len(desk.made[0]["note"]) == 1024
     assert desk.made[0]["metadata"]["namespace"] == "default"
     assert "namespace" not in desk.made[0]["regarding"]
+
+
+def test_a_text_that_is_cut_keeps_the_way_to_more() -> None:
+    desk = Desk()
+    desk.events.warn(ROUTE, "FleetFailed", f"Service x: Forbidden {'x' * 5000}")
+    desk.drain()
+    (made,) = desk.made
+    assert made["note"].endswith("x ...; more about it: edgefast problem FleetFailed Forbidden")
+    assert len(made["note"]) == 1024
 
 
 def test_the_limit_of_texts_is_bytes() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import pytest
 
 from controller.handover import Handover
+from controller.infra.observe import WELL, Plight
+from controller.infra.succession import Kept
+from controller.overlap import Overlap
 from controller.pipeline import Outcome, Pipeline
 from controller.push.fleets import Ack, Fleets
 from controller.status.board import Board
@@ -34,7 +38,8 @@ class Infra:
         self.wanted: Mapping[str, Any] = {}
         self.pods: tuple[str, ...] = ()
         self.fleet = ""
-        self.keep: set[str] = set()
+        self.keep = Kept()
+        self.plights: dict[str, Plight] = {}
         self.serving: Callable[[str, str], Set[str]] = lambda fleet, version: set()
 
     def render(self, fleets: Iterable[ir.Infra]) -> Mapping[str, Sequence[Any]]:
@@ -50,7 +55,10 @@ class Infra:
         )
         return (state,)
 
-    def kept(self, outcome: Outcome, serving: Callable[[str, str], Set[str]]) -> set[str]:
+    def plight(self, fleet: str) -> Plight:
+        return self.plights.get(fleet, WELL)
+
+    def kept(self, outcome: Outcome, serving: Callable[[str, str], Set[str]]) -> Kept:
         self.serving = serving
         return self.keep
 
@@ -181,11 +189,11 @@ def test_a_fleet_that_is_gone_is_removed_unless_it_is_kept() -> None:
         key = await room.run()
         gateway = ObjectRef("Gateway", "default", "gw", GATEWAY_GROUP)
         room.objects = room.objects.replace(removed=[gateway])
-        room.infra.keep = {key}
+        room.infra.keep = Kept(frozenset({key}))
         await room.run()
         assert room.fleets.names() == (key,)
         assert room.infra.wanted == {}
-        room.infra.keep = set()
+        room.infra.keep = Kept()
         await room.run()
         assert room.fleets.names() == ()
 
@@ -204,7 +212,7 @@ def test_while_a_fleet_is_kept_it_is_told_when_another_one_serves_its_table() ->
         await answer(room, key, "b", version)
         assert not told  # nothing is kept
 
-        room.infra.keep = {"edge-gateway-system/before"}
+        room.infra.keep = Kept(frozenset({"edge-gateway-system/before"}))
         await room.run()
         await answer(room, key, "b", "older")
         assert not told
@@ -212,6 +220,87 @@ def test_while_a_fleet_is_kept_it_is_told_when_another_one_serves_its_table() ->
         await answer(room, key, "b", version)
         assert told
         assert room.infra.serving(key, version) == {"a", "b"}
+
+    run(scenario)
+
+
+def test_the_end_of_an_overlap_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else need happen then: it is a matter of time."""
+
+    async def scenario(room: Room) -> None:
+        over = asyncio.Event()
+        room.handover.on_served = over.set
+        await room.run()
+        assert not over.is_set()
+        monkeypatch.setattr(Overlap, "next_end", lambda self: time.monotonic() + 0.01)
+        await room.run()
+        await over.wait()
+        # A later outcome decides anew.
+        over.clear()
+        await room.run()
+        monkeypatch.setattr(Overlap, "next_end", lambda self: 0.0)
+        await room.run()
+        await asyncio.sleep(0.03)
+        assert not over.is_set()
+
+    run(scenario)
+
+
+def said_of(room: Room) -> str:
+    """Return the message of Programmed that could be written now."""
+    fields = room.board.judge(GATEWAY, {}, 1e9, "2026-01-01T00:00:00Z").fields or {}
+    return str(next(c["message"] for c in fields["conditions"] if c["type"] == "Programmed"))
+
+
+def test_what_keeps_a_fleet_from_serving_is_told() -> None:
+    """At its Gateway while it lasts, and once as an event; a new leader tells it again."""
+
+    async def scenario(room: Room) -> None:
+        told: list[tuple[str, str]] = []
+        room.handover.on_trouble = lambda fleet, text: told.append((fleet, text))
+        key = await room.run()
+        room.infra.fleet = key.partition("/")[2]
+        why = "Deployment x: FailedCreate: exceeded quota"
+        room.infra.plights = {key: Plight(why)}
+        room.infra.keep = Kept(frozenset({"ns/old"}), waiting={key: ("fleet ns/old goes on",)})
+        room.marked.clear()
+        await room.run()
+        assert GATEWAY in room.marked
+        assert said_of(room).startswith(f"0/0 proxies available; {why}; fleet ns/old goes on")
+        room.handover.look_at_all()
+        assert told == [(key, why)]
+        room.handover.tell_again()
+        assert told == [(key, why)] * 2
+        room.infra.plights, room.infra.keep = {}, Kept(let_go={key: "it went at once"})
+        await room.run()
+        assert said_of(room).startswith("0/0 proxies available; it went at once")
+        assert len(told) == 2
+
+    run(scenario)
+
+
+def test_a_proxy_that_is_turned_away_is_told_while_it_is_there() -> None:
+    """It has no table and is not ready: nothing else would say why."""
+
+    async def scenario(room: Room) -> None:
+        told: list[str] = []
+        room.handover.on_trouble = lambda fleet, text: told.append(text)
+        key = await room.run()
+        room.infra.fleet, room.infra.pods = key.partition("/")[2], ("good",)
+        await room.run()
+        fleet = room.fleets.find(key)
+        room.fleets.tell(fleet, "good", room.fleets.version(key), ())
+        room.fleets.turn_away(fleet, "bad", "", "reads other formats")
+        await asyncio.sleep(0.01)
+        assert "bad" not in said_of(room)  # nobody knows whether there is still such a pod
+        room.infra.plights = {key: Plight(unready=frozenset({"bad", "slow"}))}
+        room.handover.look_at_all()
+        why = "bad is not ready: reads other formats"
+        assert said_of(room).endswith(f"1/1 proxies at version 0; {why}")
+        assert told == [why]
+        room.infra.plights = {}
+        room.handover.look_at_all()
+        assert said_of(room).endswith("1/1 proxies at version 0")
 
     run(scenario)
 

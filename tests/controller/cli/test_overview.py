@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from controller.cli.overview import make_overview
-from edgefast.cli.screen import ClassRow, GatewayRow, ListenerRow, ProblemRow, RouteRow
+from edgefast.cli.screen import (
+    ClassRow,
+    GatewayRow,
+    ListenerRow,
+    ListenerSetRow,
+    ProblemRow,
+    RouteRow,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -99,6 +106,47 @@ def test_routes_have_a_row_for_each_parent() -> None:
         RouteRow(name="shop/r", hostnames=hosts, parent="other:81", accepted="False"),
     )
     assert [one.object for one in made.problems] == ["HTTPRoute shop/r at other:81"]
+
+
+def test_listener_sets_and_policies() -> None:
+    """Listeners that other teams add stand among their Gateway's, and their problems among all."""
+    more = {
+        "metadata": {"name": "more", "namespace": "team"},
+        "spec": {
+            "parentRef": {"name": "gw", "namespace": "shop"},
+            "listeners": [{"name": "a", "port": 80, "protocol": "HTTP"}],
+        },
+        "status": {
+            "conditions": [condition("Accepted", "False", "NotAllowed", "not from here")],
+            "listeners": [
+                {"name": "a", "attachedRoutes": 1, "conditions": [condition("Programmed", "True")]}
+            ],
+        },
+    }
+    policy = {
+        "metadata": {"name": "tls", "namespace": "team"},
+        "spec": {},
+        "status": {
+            "ancestors": [
+                {
+                    "ancestorRef": {"name": "gw", "namespace": "shop"},
+                    "conditions": [condition("Accepted", "False", "NoValidCACertificate", "none")],
+                }
+            ]
+        },
+    }
+    own = {"metadata": {"name": "own", "namespace": "team"}, "spec": {"parentRef": {"name": "gw"}}}
+    made = make_overview([], [], [], [more, own], [policy])
+    assert made.listener_sets == (
+        ListenerSetRow(name="team/more", gateway="shop/gw", accepted="False"),
+        ListenerSetRow(name="team/own", gateway="team/gw"),
+    )
+    (row,) = made.listeners
+    assert (row.gateway, row.name, row.routes) == ("shop/gw", "team/more/a", 1)
+    assert [(one.object, one.reason) for one in made.problems] == [
+        ("ListenerSet team/more", "NotAllowed"),
+        ("BackendTLSPolicy team/tls at shop/gw", "NoValidCACertificate"),
+    ]
 
 
 def test_what_nobody_has_looked_at_is_no_verdict() -> None:

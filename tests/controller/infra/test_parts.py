@@ -17,7 +17,7 @@ from controller.infra.placement import Manifest, Placement
 from controller.infra.pod import render_pod
 from controller.infra.render import render_fleet
 from controller.infra.renderer import Renderer
-from controller.infra.workloadstatus import is_up, wanted_pods
+from controller.infra.workloadstatus import find_trouble, is_up, wanted_pods
 from edgefast import ir
 from tests.controller.infra.golden import CASES, read_case
 
@@ -310,3 +310,35 @@ def test_workloads() -> None:
     assert wanted_pods(daemons) == 0 and not is_up(daemons)
     daemons["status"] = {"observedGeneration": 1, "desiredNumberScheduled": 3, "numberReady": 3}
     assert wanted_pods(daemons) == 3 and is_up(daemons)
+
+
+def condition(type_: str, status: str, reason: str, message: str) -> dict[str, str]:
+    return {"type": type_, "status": status, "reason": reason, "message": message}
+
+
+def test_why_pods_do_not_come_up() -> None:
+    """Quotas and webhooks are in ReplicaFailure, images that cannot be pulled end in Progressing=False."""
+    fine = [condition("Progressing", "True", "NewReplicaSetAvailable", "it has progressed")]
+    status = {"observedGeneration": 2, "conditions": fine}
+    deployment: dict[str, Any] = {
+        "kind": "Deployment",
+        "metadata": {"name": "edge-a", "generation": 2},
+        "spec": {},
+        "status": status,
+    }
+    assert find_trouble(deployment) == ""
+    quota = condition("ReplicaFailure", "True", "FailedCreate", "exceeded quota: small")
+    late = condition("Progressing", "False", "ProgressDeadlineExceeded", "it has timed out")
+    status["conditions"] = [late, quota]
+    said = "FailedCreate: exceeded quota: small; ProgressDeadlineExceeded: it has timed out"
+    assert find_trouble(deployment) == f"Deployment edge-a: {said}"
+    deployment["metadata"]["generation"] = 3  # of another spec, perhaps
+    assert find_trouble(deployment) == ""
+    daemons: dict[str, Any] = {
+        "kind": "DaemonSet",
+        "metadata": {"name": "edge-a", "generation": 1},
+        "status": {"observedGeneration": 1, "desiredNumberScheduled": 0},
+    }
+    assert "DaemonSet edge-a: no node is fit" in find_trouble(daemons)
+    daemons["status"]["desiredNumberScheduled"] = 1
+    assert find_trouble(daemons) == ""

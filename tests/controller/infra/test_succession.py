@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from controller.infra.succession import Owner, find_kept, owner_of
+from controller.infra.succession import Kept, Owner, find_kept, owner_of
 from controller.pipeline import Outcome
 from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
@@ -39,6 +39,13 @@ def kept(
     made: Outcome, owners: dict[str, Owner], serving: int = 9, /, **states: FleetState
 ) -> set[str]:
     """Return what stays; `states` by the place of a fleet: `old`, `new0`, `new1`; of each, `serving` pods have the table."""
+    return set(found(made, owners, serving, **states).fleets)
+
+
+def found(
+    made: Outcome, owners: dict[str, Owner], serving: int = 9, /, **states: FleetState
+) -> Kept:
+    """The same, with what is told of it."""
     names = {f"new{at}": name for at, name in enumerate(fleets(made))}
     seen = {names.get(place, OLD): state for place, state in states.items()}
     return find_kept(made, owners, seen.get, served(made, serving))
@@ -81,15 +88,18 @@ def refused(name: str = "gw") -> Object:
 
 
 @pytest.mark.parametrize(
-    "heir",
+    ("heir", "lack"),
     [
-        None,
-        state(ready=0),
-        state(ready=1, replicas=2),
-        state(ready=0, replicas=0),
-        state(addresses=()),
-        state(ready=2, ports=(443,)),
-        state(ready=2, failure="Service edge/edge: 403 Forbidden"),
+        (None, "nothing of it is there"),
+        (state(ready=0), "0 of 1 proxies are ready"),
+        (state(ready=1, replicas=2), "1 of 2 proxies are ready"),
+        (state(ready=0, replicas=0), "0 of 1 proxies are ready"),
+        (state(addresses=()), "it has no address"),
+        (state(ready=2, ports=(443,)), "its Service lacks port 80"),
+        (
+            state(ready=2, failure="Service edge/edge: 403 Forbidden"),
+            "it could not be made as wanted",
+        ),
     ],
     ids=[
         "nothing of it",
@@ -101,10 +111,16 @@ def refused(name: str = "gw") -> Object:
         "refused",
     ],
 )
-def test_a_fleet_stays_until_its_successor_takes_requests(heir: FleetState | None) -> None:
+def test_a_fleet_stays_until_its_successor_takes_requests(
+    heir: FleetState | None, lack: str
+) -> None:
+    """Whoever asks why is told at the Gateway of the successor."""
     made = outcome(world.gateway())
     seen = {"new0": heir} if heir else {}
-    assert kept(made, MERGED, old=state(ready=2), **seen) == {OLD}
+    told = found(made, MERGED, old=state(ready=2), **seen)
+    assert told.fleets == {OLD}
+    said = f"fleet {OLD} goes on with its last table until this one takes over: {lack}"
+    assert told.waiting == {fleets(made)[0]: (said,)}
     assert kept(made, MERGED, old=state(ready=2), new0=state(ready=2, replicas=2)) == set()
 
 
@@ -113,7 +129,8 @@ def test_a_successor_that_is_up_already_takes_over_when_its_pods_have_the_table(
     made = outcome(world.gateway())
     up = state(ready=2, replicas=2)
     assert kept(made, MERGED, 0, old=state(), new0=up) == {OLD}
-    assert kept(made, MERGED, 1, old=state(), new0=up) == {OLD}
+    ((said,),) = found(made, MERGED, 1, old=state(), new0=up).waiting.values()
+    assert said.endswith("takes over: its table is not served by pod-1")
     assert kept(made, MERGED, 2, old=state(), new0=up) == set()
 
 
@@ -163,25 +180,49 @@ def test_the_same_name_in_another_namespace_is_another_fleet() -> None:
     old = f"edge-gateway-system/{new.partition('/')[2]}"
     owners = {old: Owner("default", "gw")}
     seen = {old: state()}
-    assert find_kept(made, owners, seen.get, served(made)) == {old}
+    assert find_kept(made, owners, seen.get, served(made)).fleets == {old}
     seen[new] = state()
-    assert find_kept(made, owners, seen.get, served(made)) == set()
+    assert find_kept(made, owners, seen.get, served(made)) == Kept()
 
 
-def test_an_address_that_is_asked_for_is_let_go_of_at_once() -> None:
-    gateway = world.make(
+def asking(address: str, name: str = "gw", port: int = 80) -> Object:
+    """A Gateway that asks for an address."""
+    return world.make(
         {
             "apiVersion": world.GATEWAY,
             "kind": "Gateway",
-            "metadata": {"name": "gw", "namespace": "default"},
+            "metadata": {"name": name, "namespace": "default"},
             "spec": {
                 "gatewayClassName": "edge",
-                "addresses": [{"type": "IPAddress", "value": "192.0.2.9"}],
-                "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}],
+                "addresses": [{"type": "IPAddress", "value": address}],
+                "listeners": [{"name": "http", "port": port, "protocol": "HTTP"}],
             },
         }
     )
-    assert kept(outcome(gateway), MERGED, old=state()) == set()
+
+
+def test_an_address_that_is_asked_for_is_let_go_of_at_once() -> None:
+    """It can be at one Service alone; whoever waits for it is told why nobody answers meanwhile."""
+    made = outcome(asking("2001:db8::9"))
+    told = found(made, MERGED, old=state(addresses=("2001:db8:0:0::9",)))
+    assert told.fleets == set() and not told.waiting
+    assert told.let_go == {
+        fleets(made)[0]: f"fleet {OLD} went before this one took over, for address 2001:db8::9 "
+        "can be at one Service alone"
+    }
+    # Another one that is waited for keeps it there.
+    both = outcome(asking(*ADDRESS), world.gateway("two", port=81))
+    told = found(both, MERGED, old=state())
+    assert told.fleets == {OLD}
+    assert list(told.let_go.values()) == [
+        f"address {ADDRESS[0]} can be at one Service alone, and fleet {OLD} has it until it goes"
+    ]
+
+
+def test_an_address_that_the_one_before_has_not_is_no_reason_to_break() -> None:
+    made = outcome(asking("192.0.2.9"))
+    assert kept(made, MERGED, old=state()) == {OLD}
+    assert kept(made, MERGED, old=state(), new0=state(addresses=("192.0.2.9",))) == set()
 
 
 def test_a_refused_gateway_keeps_what_it_has() -> None:

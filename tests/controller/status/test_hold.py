@@ -8,6 +8,7 @@ import pytest
 
 from controller.status.hold import OPEN, Gate, hold_conditions, hold_status
 from controller.status.progress import Reach
+from edgefast.translate.condition import MESSAGE_LIMIT
 from tests.controller.status.said import OURS, condition, entry
 
 pytestmark = pytest.mark.pure
@@ -213,3 +214,36 @@ def test_a_refused_listener_of_a_set_is_told_from_others_of_its_name() -> None:
         assert held["listeners"][0]["conditions"] == [good("Programmed")]
     held = hold_gateway(Gate(refused=("listener team/more/http: pod-a: no",)))
     assert held["listeners"][0]["conditions"][0]["status"] == "True"
+
+
+def test_addresses_are_those_where_requests_are_answered() -> None:
+    """While the fleet before serves, names that follow the status must not leave it."""
+
+    def addresses(present: dict[str, Any], *, awaited: bool) -> Any:
+        new = {"conditions": [], "listeners": [], "addresses": [{"value": "192.0.2.2"}]}
+        gate = Gate(awaited=awaited)
+        return hold_status("Gateway", "ns", "gw", present, new, lambda *_: gate, OURS)["addresses"]
+
+    old = {"addresses": [{"value": "192.0.2.1"}]}
+    assert addresses(old, awaited=True) == old["addresses"]
+    assert addresses(old, awaited=False) == [{"value": "192.0.2.2"}]
+    assert addresses({}, awaited=True) == [{"value": "192.0.2.2"}]
+
+
+def test_what_there_is_to_say_of_a_fleet_is_said_once() -> None:
+    """Beside good news and bad, within the API's limit, and not again where the condition stays as it was."""
+
+    def programmed(present: dict[str, Any], wanted: dict[str, Any], gate: Gate) -> str:
+        before, after = ({"conditions": [one], "listeners": []} for one in (present, wanted))
+        held = hold_status("Gateway", "ns", "gw", before, after, lambda *_: gate, OURS)
+        return str(held["conditions"][0]["message"])
+
+    ok, no = (condition("Programmed", status, message="said") for status in ("True", "False"))
+    notes = ("quota", "fleet x goes on")
+    for wanted in (ok, no):
+        assert "said" in (told := programmed({}, wanted, Gate(notes=notes)))
+        assert told.endswith("; quota; fleet x goes on") and told.count("quota") == 1
+    kept = condition("Programmed", "True", message="as it was; quota")
+    closed = Gate(open=False, reach=Reach(2), notes=notes)
+    assert programmed(kept, ok, closed) == "as it was; quota"
+    assert len(programmed({}, no, Gate(notes=("x" * MESSAGE_LIMIT,)))) == MESSAGE_LIMIT

@@ -55,6 +55,40 @@ def test_the_time_moves_only_with_the_status() -> None:
     assert made[0]["message"] == "new"
 
 
+def test_bad_news_lead_to_the_pages_of_their_reasons() -> None:
+    said = "HTTPRoute a/b spec.rules[0].backendRefs[0].name: BackendNotFound Service a/x not found"
+    bad = condition("ResolvedRefs", "False", reason="BackendNotFound", message=said)
+    odd = condition(
+        "PartiallyInvalid", reason="UnsupportedValue", message=f"Dropped Rule 0: {said}"
+    )
+    own = condition("Accepted", "False", reason="NobodysWord", message="something")
+    wanted = {"parents": [entry("gw", OURS, condition("Programmed"), bad, odd, own)]}
+    made = merge("HTTPRoute", {}, wanted)
+    good, *told = made["parents"][0]["conditions"]
+    assert "edgefast problem" not in good["message"]
+    assert [one["message"] for one in told] == [
+        f"{said}; more about it: edgefast problem BackendNotFound",
+        f"Dropped Rule 0: {said}; more about it: edgefast problem UnsupportedValue BackendNotFound",
+        "something",
+    ]
+    assert merge("HTTPRoute", made, wanted) is None, "it is written once"
+
+
+def test_a_gateway_that_is_accepted_in_part_leads_on_too() -> None:
+    part = condition("Accepted", reason="ListenersNotValid", message="listeners not served: a")
+    made = merge("Gateway", {}, {"conditions": [part]})
+    (told,) = made["conditions"]
+    assert told["message"].endswith("served: a; more about it: edgefast problem ListenersNotValid")
+
+
+def test_a_long_message_keeps_its_end_and_the_limit() -> None:
+    bad = condition("Accepted", "False", reason="NotAllowedByListeners", message="x" * 40_000)
+    made = merge("HTTPRoute", {}, {"parents": [entry("gw", OURS, bad)]})
+    (told,) = made["parents"][0]["conditions"]
+    assert len(told["message"]) == 32_768
+    assert told["message"].endswith("(cut); more about it: edgefast problem NotAllowedByListeners")
+
+
 def test_a_parent_written_out_in_full_is_the_same_parent() -> None:
     """The namespace may be given or not; the reference follows the spec, the time stays."""
     present = {"parents": [dated(entry("gw"))]}

@@ -1,0 +1,243 @@
+"""Overlap: a Gateway that leaves a merged fleet which goes on for others is served there until its next fleet takes over.
+
+In: outcomes, one after the other; what is seen of fleets; who serves which table. Out: the outcome with the Gateway's
+listeners still in the fleet that it has left, on the hosts, clusters and secrets that its next fleet has for them, so that
+edits and endpoints are followed meanwhile; and what to tell of it. A controller that starts in between has not seen the
+Gateway leave and finds no overlap. Source: spec section 1 (merged Gateways).
+Must never: take a port or a hostname from those whom the fleet is for, or give it what those listeners do not use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+
+from controller.infra.succession import find_lack, find_shared
+from controller.pipeline import Outcome
+from controller.status.blame import clusters_of
+from edgefast import ir
+from edgefast.resources.snapshot import Key
+from edgefast.table import Shards, compile_fleet
+from edgefast.translate.settings import FleetState
+
+__all__ = ["Overlap"]
+
+T = TypeVar("T", ir.Listener, ir.Cluster, ir.Secret)
+
+#: Seconds that the fleet before goes on when the next one could take over: until all nodes know its pods, and clients its
+#: address. As long as a pod that is told to go takes connections by default (EdgeProxy shutdown.minDrainDuration).
+LINGER = 10.0
+_ALONE = "address {} can be at one Service alone: fleet {} gave it up before this one took over"
+
+
+class _Guest(msgspec.Struct, frozen=True):
+    """A Gateway in the fleet that it has left, as it was there."""
+
+    host: str  # name of that fleet
+    listeners: tuple[ir.Listener, ...] = ()
+    ports: tuple[ir.InfraPort, ...] = ()
+    address: str = ""  # for which it had to go at once
+    ends: float = 0.0  # when it goes; 0: its next fleet lacks something
+
+
+class Overlap:
+    """See the module's text."""
+
+    def __init__(self) -> None:
+        #: What a Gateway's next fleet lacks, or why it was not waited for, by that fleet ("namespace/name").
+        self.waiting: Mapping[str, tuple[str, ...]] = {}
+        self.let_go: Mapping[str, tuple[str, ...]] = {}
+        self._guests: dict[Key, _Guest] = {}
+        self._home: Mapping[Key, str] = {}  # of the outcome before, as the rest
+        self._listeners: Mapping[str, Sequence[ir.Listener]] = {}
+        self._ports: Mapping[str, tuple[ir.InfraPort, ...]] = {}
+        self._shards: dict[str, Shards] = {}  # of fleets with guests
+
+    def __bool__(self) -> bool:
+        return bool(self._guests)
+
+    def extend(
+        self,
+        outcome: Outcome,
+        state_of: Callable[[str], FleetState | None],
+        serving: Callable[[str, str], Set[str]],
+        now: float,
+    ) -> Outcome:
+        """Return an outcome with its guests; `state_of`, `serving` as in find_kept."""
+        home = outcome.fleet_of()
+        infra = {one.name: one for one in outcome.translation.infra}
+        self._welcome(home, infra)
+        self._home = home
+        self._listeners = {one.name: one.listeners for one in outcome.translation.ir.fleets}
+        self._ports = {name: one.ports for name, one in infra.items()}
+        had = self._shards
+        extended = self._serve(outcome, had)
+        guests: dict[Key, _Guest] = {}
+        waiting: dict[str, tuple[str, ...]] = {}
+        let_go: dict[str, tuple[str, ...]] = {}
+        for gateway, guest in self._guests.items():
+            heir, host = infra[home[gateway]], _key(infra[guest.host])
+            key = _key(heir)
+            state, before = state_of(key), state_of(host)
+            if before is None:
+                continue
+            if address := guest.address or find_shared(heir.service.addresses, before.addresses):
+                if state is not None and state.addresses and state.ready:
+                    continue
+                guest = _Guest(guest.host, address=address)
+                said, told = _ALONE.format(address, host), let_go
+            else:
+                nodes = partial(serving, key, extended.shards[heir.name].version)
+                if not (lack := find_lack(heir, state, nodes, before)):
+                    ends = guest.ends or now + LINGER
+                    if now < ends:
+                        guests[gateway] = msgspec.structs.replace(guest, ends=ends)
+                    continue
+                guest = msgspec.structs.replace(guest, ends=0.0)
+                name = "/".join(gateway)
+                said, told = (
+                    f"fleet {host} serves {name} until this one takes over: {lack}",
+                    waiting,
+                )
+            guests[gateway] = guest
+            told[key] = (*told.get(key, ()), said)
+        self.waiting, self.let_go = waiting, let_go
+        served = [(one.host, one.listeners) for one in self._guests.values()]
+        self._guests = guests
+        if served == [(one.host, one.listeners) for one in guests.values()]:
+            return extended
+        return self._serve(outcome, had)
+
+    def next_end(self) -> float:
+        """Return when `extend` has a guest less, 0 while that is not known of any."""
+        return min((one.ends for one in self._guests.values() if one.ends), default=0.0)
+
+    def _welcome(self, home: Mapping[Key, str], infra: Mapping[str, ir.Infra]) -> None:
+        """Note who has left a fleet that there is still; forget whose next fleet or last one is gone, or who is back."""
+        for gateway, host in self._home.items():
+            heir = home.get(gateway)
+            if gateway in self._guests or heir in (None, host) or host not in infra:
+                continue
+            place = f"{gateway[0]}/{gateway[1]}/"
+            left = tuple(one for one in self._listeners[host] if one.name.startswith(place))
+            targets = {one.bind_port for one in left}
+            ports = tuple(one for one in self._ports[host] if one.target in targets)
+            self._guests[gateway] = _Guest(host, left, ports)
+        for gateway, guest in tuple(self._guests.items()):
+            if home.get(gateway) in (None, guest.host) or guest.host not in infra:
+                del self._guests[gateway]
+
+    def _serve(self, outcome: Outcome, had: Mapping[str, Shards]) -> Outcome:
+        """Return the outcome with the present guests; `had`: the tables of fleets that had guests in the one before."""
+        hosts: dict[str, list[tuple[Key, _Guest]]] = {}
+        for gateway, guest in self._guests.items():
+            hosts.setdefault(guest.host, []).append((gateway, guest))
+        self._shards = {}
+        if not hosts and not had:
+            return outcome
+        own = {one.name: one for one in outcome.translation.ir.fleets}
+        fleets = dict(own)
+        infra = {one.name: one for one in outcome.translation.infra}
+        shards = dict(outcome.shards)
+        changed = set(outcome.changed) | (had.keys() & shards.keys())
+        for host, guests in hosts.items():
+            fleet, around = fleets[host], infra[host]
+            for gateway, guest in guests:
+                fleet, around = _join(fleet, around, guest, own[self._home[gateway]])
+            fleets[host], infra[host] = fleet, around
+            shards[host] = self._shards[host] = compile_fleet(
+                fleet, had.get(host, outcome.shards[host])
+            )
+            changed.add(host)
+        translation = msgspec.structs.replace(
+            outcome.translation,
+            ir=ir.IR(fleets=tuple(fleets.values())),
+            infra=tuple(infra.values()),
+        )
+        return msgspec.structs.replace(
+            outcome, translation=translation, shards=shards, changed=frozenset(changed)
+        )
+
+
+def _key(infra: ir.Infra) -> str:
+    return f"{infra.namespace}/{infra.name}"
+
+
+def _join(
+    fleet: ir.Fleet, infra: ir.Infra, guest: _Guest, heir: ir.Fleet
+) -> tuple[ir.Fleet, ir.Infra]:
+    """Return a fleet and what is around it with a guest's listeners, as far as they fit beside those that it is for."""
+    names = {one.name for one in heir.listeners}
+    hosts, clusters, secrets = [], {}, {}
+    clusters_there = {one.name: one for one in heir.clusters}
+    secrets_there = {one.name: one for one in heir.secrets}
+    listeners = []
+    for one in guest.listeners:
+        fits = one.name in names and _find_place(one, fleet.listeners)
+        if not fits:
+            continue
+        own = [host for host in heir.virtual_hosts if host.listener == one.name]
+        used = {name for host in own for rule in host.rules for name in clusters_of(rule)}
+        wanted = [clusters_there[name] for name in sorted(used - {""})]
+        keys = {name for name in (*_keys_of(fits), *_keys_behind(wanted)) if name}
+        if not keys <= secrets_there.keys():
+            continue
+        listeners.append(fits)
+        hosts += own
+        clusters.update({cluster.name: cluster for cluster in wanted})
+        secrets.update({name: secrets_there[name] for name in keys})
+    bound = {one.bind_port for one in listeners}
+    there = {one.port for one in infra.ports}
+    more = [one for one in guest.ports if one.target in bound and one.port not in there]
+    return (
+        ir.Fleet(
+            name=fleet.name,
+            listeners=_sorted((*fleet.listeners, *listeners)),
+            virtual_hosts=tuple(
+                sorted((*fleet.virtual_hosts, *hosts), key=lambda one: (one.listener, one.hostname))
+            ),
+            clusters=_sorted({**clusters, **{one.name: one for one in fleet.clusters}}.values()),
+            secrets=_sorted({**secrets, **{one.name: one for one in fleet.secrets}}.values()),
+            limit_store=fleet.limit_store or (heir.limit_store if hosts else None),
+        ),
+        msgspec.structs.replace(
+            infra, ports=tuple(sorted((*infra.ports, *more), key=lambda one: one.port))
+        ),
+    )
+
+
+def _find_place(one: ir.Listener, there: Iterable[ir.Listener]) -> ir.Listener | None:
+    """Return a listener as it can be beside others, None when it cannot: a port has one protocol and one way of TLS."""
+    for other in there:
+        if other.bind_port != one.bind_port:
+            continue
+        if other.hostname == one.hostname or _way(other) != _way(one):
+            return None
+        one = msgspec.structs.replace(one, http=other.http)
+    return one
+
+
+def _way(one: ir.Listener) -> object:
+    tls = one.tls
+    how = tls and (tls.min_version, tls.client_ca, tls.client_insecure_fallback)
+    return one.port, one.protocol, how
+
+
+def _keys_of(one: ir.Listener) -> tuple[str, ...]:
+    return (*one.tls.certificates, one.tls.client_ca) if one.tls else ()
+
+
+def _keys_behind(clusters: Iterable[ir.Cluster]) -> Iterable[str]:
+    return (
+        name
+        for one in clusters
+        if one.tls is not None
+        for name in (one.tls.ca, one.tls.certificate)
+    )
+
+
+def _sorted(values: Iterable[T]) -> tuple[T, ...]:
+    return tuple(sorted(values, key=lambda one: one.name))

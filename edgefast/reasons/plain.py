@@ -1,0 +1,25 @@
+"""Texts of the catalogue without Markdown's links: for a terminal, and for the console.
+
+In: a text of a `Page`, whose links are written as docs/problems has them. Out: the same in plain words; a link to another reason is
+its word, one to a page keeps the page's path in the repository. Must never: change anything but links.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["plain_text"]
+
+_LINK = re.compile(r"\[([^\]]*)\]\(([^)#]*)[^)]*\)")
+
+
+def plain_text(text: str, *, targets: bool = True) -> str:
+    """Return a text without links; without `targets` nothing is left of where they led."""
+
+    def write(link: re.Match[str]) -> str:
+        words, target = link[1], link[2]
+        if not targets or not target.startswith("../"):
+            return words
+        return f"{words} (docs/{target.removeprefix('../')})"
+
+    return _LINK.sub(write, text)

@@ -1,0 +1,290 @@
+"""SortedMap: a mapping that never changes, ordered by its keys, whose next version shares all but a few entries with it.
+
+In: keys that can be compared with each other, values. Out: `SortedMap`; `edit` gives a `Draft` that becomes the next one;
+`find_unlike` gives what two of them do not share; `values_of` gives the values in order as a sequence.
+Entries are kept in chunks (dicts of at most CHUNK) that versions share by identity, so a change among 10,000 entries costs
+a chunk and a list of chunks, and comparing two versions costs the chunks and not the entries: architecture decision 2.
+Must never: change a chunk that a SortedMap holds, or compare values by anything but identity.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from itertools import chain, compress, count
+from operator import is_not
+from typing import Any, Generic, TypeVar, overload
+
+__all__ = ["EMPTY", "Draft", "SortedMap", "Values", "find_unlike", "values_of"]
+
+CHUNK = 96  # entries at most
+_LEAST = 16  # entries of a chunk that has neighbours, about
+_FILL = 64  # entries of a chunk that is cut off a larger one
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_D = TypeVar("_D")
+_ABSENT: Any = object()
+
+
+class SortedMap(Mapping[_K, _V]):
+    """See the module's text. Iterates in the order of its keys."""
+
+    __slots__ = ("_chunks", "_firsts", "_length")
+
+    def __init__(self, entries: Mapping[_K, _V] | Iterable[tuple[_K, _V]] = ()) -> None:
+        self._chunks: list[dict[_K, _V]] = list(_cut(dict(entries))) or [{}]
+        self._firsts: list[Any] = _list_firsts(self._chunks)
+        self._length = sum(map(len, self._chunks))
+
+    def __getitem__(self, key: _K) -> _V:
+        return self._chunks[bisect_right(self._firsts, key)][key]
+
+    @overload
+    def get(self, key: _K, /) -> _V | None: ...
+    @overload
+    def get(self, key: _K, default: _V | _D, /) -> _V | _D: ...
+    def get(self, key: _K, default: _V | _D | None = None, /) -> _V | _D | None:
+        """Return the value of a key, or `default`."""
+        return self._chunks[bisect_right(self._firsts, key)].get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._chunks[bisect_right(self._firsts, key)]
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[_K]:
+        return chain.from_iterable(self._chunks)
+
+    def __reversed__(self) -> Iterator[_K]:
+        return chain.from_iterable(map(reversed, reversed(self._chunks)))
+
+    def __repr__(self) -> str:
+        return f"SortedMap({dict(self)!r})"
+
+    def items(self) -> ItemsView[_K, _V]:
+        """Return the entries, in order."""
+        return _Items(self)
+
+    def values(self) -> ValuesView[_V]:
+        """Return the values, in the order of their keys."""
+        return _ValuesView(self)
+
+    def starting_at(self, key: _K) -> Iterator[_K]:
+        """Give the keys that are not below `key`, which need not be there."""
+        at = bisect_right(self._firsts, key)
+        first: list[Any] = list(self._chunks[at])
+        yield from first[bisect_left(first, key) :]
+        yield from chain.from_iterable(self._chunks[at + 1 :])
+
+    def edit(self) -> Draft[_K, _V]:
+        """Return what the next version is made with."""
+        return Draft(self)
+
+
+class _Items(ItemsView[_K, _V]):
+    _mapping: SortedMap[_K, _V]
+
+    def __iter__(self) -> Iterator[tuple[_K, _V]]:
+        return chain.from_iterable(chunk.items() for chunk in self._mapping._chunks)
+
+
+class _ValuesView(ValuesView[_V]):
+    _mapping: SortedMap[Any, _V]
+
+    def __iter__(self) -> Iterator[_V]:
+        return chain.from_iterable(chunk.values() for chunk in self._mapping._chunks)
+
+
+class Draft(Generic[_K, _V]):
+    """The next version of a SortedMap while it is made; after `done` it goes on from there."""
+
+    __slots__ = ("_base", "_chunks", "_firsts", "_length", "_own", "_unsorted")
+
+    def __init__(self, base: SortedMap[_K, _V]) -> None:
+        self._begin(base)
+
+    def _begin(self, base: SortedMap[_K, _V]) -> None:
+        self._base = base
+        self._chunks = base._chunks  # copied at the first change
+        self._firsts = base._firsts
+        self._length = len(base)
+        self._own: set[int] = set()  # places of chunks that are no longer the base's
+        self._unsorted: set[int] = set()
+
+    def __getitem__(self, key: _K) -> _V:
+        return self._chunks[bisect_right(self._firsts, key)][key]
+
+    @overload
+    def get(self, key: _K, /) -> _V | None: ...
+    @overload
+    def get(self, key: _K, default: _V | _D, /) -> _V | _D: ...
+    def get(self, key: _K, default: _V | _D | None = None, /) -> _V | _D | None:
+        """Return the value of a key as it is now, or `default`."""
+        return self._chunks[bisect_right(self._firsts, key)].get(key, default)
+
+    def __contains__(self, key: _K) -> bool:
+        return key in self._chunks[bisect_right(self._firsts, key)]
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __setitem__(self, key: _K, value: _V) -> None:
+        at = bisect_right(self._firsts, key)
+        known = self._chunks[at].get(key, _ABSENT)
+        if known is value:
+            return
+        if known is _ABSENT:
+            self._unsorted.add(at)
+            self._length += 1
+        self._writable(at)[key] = value
+
+    def __delitem__(self, key: _K) -> None:
+        at = bisect_right(self._firsts, key)
+        if key not in self._chunks[at]:
+            raise KeyError(key)
+        del self._writable(at)[key]
+        self._length -= 1
+
+    def pop(self, key: _K, default: _D) -> _V | _D:
+        """Take an entry out; returns its value, or `default` when there is none."""
+        at = bisect_right(self._firsts, key)
+        if key not in self._chunks[at]:
+            return default
+        self._length -= 1
+        return self._writable(at).pop(key)
+
+    def update(self, entries: Mapping[_K, _V]) -> None:
+        """Put entries in."""
+        for key, value in entries.items():
+            self[key] = value
+
+    def _writable(self, at: int) -> dict[_K, _V]:
+        if at not in self._own:
+            if not self._own:
+                self._chunks = self._chunks.copy()
+            self._chunks[at] = self._chunks[at].copy()
+            self._own.add(at)
+        return self._chunks[at]
+
+    def done(self) -> SortedMap[_K, _V]:
+        """Return the next version: the base itself when nothing was changed."""
+        if not self._own:
+            return self._base
+        chunks: list[dict[_K, _V]] = []
+        end = 0
+        for at in sorted(self._own):
+            chunks += self._chunks[end:at]
+            end = at + 1
+            chunk = self._chunks[at]
+            if len(chunk) < _LEAST and chunks:
+                # Small ones join the one before, so that there are never many of them.
+                chunks += _cut({**chunks.pop(), **chunk})
+            elif at in self._unsorted or len(chunk) > CHUNK:
+                chunks += _cut(chunk)
+            elif chunk:
+                chunks.append(chunk)
+        chunks += self._chunks[end:]
+        made: SortedMap[_K, _V] = SortedMap()
+        made._chunks = chunks or [{}]
+        made._firsts = _list_firsts(made._chunks)
+        made._length = self._length
+        self._begin(made)
+        return made
+
+
+class Values(Sequence[_V]):
+    """The values of a SortedMap in the order of its keys; equal to any sequence of equal items."""
+
+    __slots__ = ("map",)
+
+    def __init__(self, map: SortedMap[Any, _V]) -> None:  # noqa: A002 - what it is
+        self.map = map
+
+    def __len__(self) -> int:
+        return len(self.map)
+
+    def __iter__(self) -> Iterator[_V]:
+        return chain.from_iterable(chunk.values() for chunk in self.map._chunks)
+
+    @overload
+    def __getitem__(self, at: int) -> _V: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[_V]: ...
+    def __getitem__(self, at: int | slice) -> _V | Sequence[_V]:
+        return tuple(self)[at]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Values) and other.map is self.map:
+            return True
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(other) == len(self) and all(
+            one is two or one == two for one, two in zip(self, other, strict=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def values_of(map_: SortedMap[Any, _V]) -> Sequence[_V]:
+    """Return the values in the order of the keys: Values, or () of an empty map."""
+    return Values(map_) if map_ else ()
+
+
+def find_unlike(old: Mapping[_K, _V], new: Mapping[_K, _V]) -> tuple[dict[_K, _V], dict[_K, _V]]:
+    """Return the entries of each that the other does not have with the identical value, in order."""
+    if old is new:
+        return {}, {}
+    if isinstance(old, SortedMap) and isinstance(new, SortedMap):
+        before, after = _unshared(old._chunks, new._chunks)
+    else:
+        before, after = dict(old), dict(new)
+    return (
+        {key: one for key, one in before.items() if after.get(key, _ABSENT) is not one},
+        {key: one for key, one in after.items() if before.get(key, _ABSENT) is not one},
+    )
+
+
+def _unshared(
+    old: list[dict[_K, _V]], new: list[dict[_K, _V]]
+) -> tuple[dict[_K, _V], dict[_K, _V]]:
+    """Return the entries of the chunks that are in one list alone."""
+    most = min(len(old), len(new))
+    start = _count_same(old, new, most)
+    end = min(_count_same(reversed(old), reversed(new), most), most - start)
+    here, there = old[start : len(old) - end], new[start : len(new) - end]
+    shared = {*map(id, here)} & {*map(id, there)}
+    before: dict[_K, _V] = {}
+    after: dict[_K, _V] = {}
+    for found, chunks in ((before, here), (after, there)):
+        for chunk in chunks:
+            if id(chunk) not in shared:
+                found.update(chunk)
+    return before, after
+
+
+def _count_same(one: Iterable[object], other: Iterable[object], most: int) -> int:
+    return next(compress(count(), map(is_not, one, other)), most)
+
+
+def _cut(entries: dict[_K, _V]) -> Iterator[dict[_K, _V]]:
+    """Give the entries in order, in chunks; none when there are none."""
+    keys = sorted(entries)  # type: ignore[type-var]
+    if len(keys) <= CHUNK:
+        if keys:
+            yield {key: entries[key] for key in keys}
+        return
+    for at in range(0, len(keys), _FILL):
+        yield {key: entries[key] for key in keys[at : at + _FILL]}
+
+
+def _list_firsts(chunks: list[dict[_K, _V]]) -> list[Any]:
+    """Return the first key of every chunk but the first one."""
+    return [next(iter(chunk)) for chunk in chunks[1:]]
+
+
+EMPTY: SortedMap[Any, Any] = SortedMap()

@@ -1,0 +1,93 @@
+"""Owned hosts: those of a listener of which a more specific listener of the port has every request (listener isolation).
+
+In: the Gateways' listeners, the virtual hosts, what was found before. Out: each such host with its owner. As long as the
+listeners are the same, only hosts that were touched are looked at again.
+Source: Gateway API Listener.hostname ("the most specific match MUST be used"), GEP-1713.
+Must never: differ from what is found when there is no before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from edgefast.sortedmap import EMPTY, SortedMap
+from edgefast.translate.gateway import GatewayDraft
+from edgefast.translate.hostname import covering, narrower
+from edgefast.translate.listener import ListenerDraft
+from edgefast.translate.virtualhost import Hosts, Place
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """The listener that has the requests."""
+
+    listener: str
+    hostname: str
+
+
+class _Port(msgspec.Struct, frozen=True):
+    """What listeners of one fleet and port are called; only ports with listeners within others'."""
+
+    by_hostname: Mapping[str, str]  # the first listener that has it
+
+
+class Owned(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Never changed after it was made."""
+
+    wide: Mapping[str, tuple[str, _Port]] = {}  # listeners that others are within: hostname, port
+    owners: SortedMap[Place, Owner] = EMPTY
+
+
+def find_owned(gateways: Iterable[GatewayDraft], hosts: Hosts, previous: Owned) -> Owned:
+    """Return the hosts whose requests another listener has."""
+    wide = _find_wide(gateways)
+    if wide == previous.wide:
+        owners, places = previous.owners.edit(), tuple(hosts.touched)
+    else:
+        owners, places = EMPTY.edit(), tuple(hosts.outcomes if wide else ())
+    for place in places:
+        owner = _owner_of(place, wide) if place in hosts.outcomes else None
+        if owner is None:
+            owners.pop(place, None)
+        elif owners.get(place) != owner:
+            owners[place] = owner
+    return Owned(wide=wide, owners=owners.done())
+
+
+def _owner_of(place: Place, wide: Mapping[str, tuple[str, _Port]]) -> Owner | None:
+    """Return the other listener that has every request to the host."""
+    found = wide.get(place[0])
+    if found is None:
+        return None
+    hostname, port = found
+    names = port.by_hostname
+    common = narrower(hostname, place[1])
+    nearest = next(name for name in covering(common) if name in names)
+    listener = names[nearest]
+    return Owner(listener, nearest) if listener != place[0] else None
+
+
+def served_listeners(gateways: Iterable[GatewayDraft]) -> Iterator[ListenerDraft]:
+    """Give the listeners that are served."""
+    for draft in gateways:
+        if draft.accepted:
+            yield from (one for one in draft.listeners if one.served)
+
+
+def _find_wide(gateways: Iterable[GatewayDraft]) -> dict[str, tuple[str, _Port]]:
+    groups: dict[tuple[str, int], list[ListenerDraft]] = {}
+    for draft in gateways:
+        for one in served_listeners((draft,)):
+            groups.setdefault((draft.fleet, one.port), []).append(one)
+    found: dict[str, tuple[str, _Port]] = {}
+    for group in groups.values():
+        if len(group) < 2:
+            continue
+        by_hostname: dict[str, str] = {}
+        for one in group:
+            by_hostname.setdefault(one.hostname, one.name)
+        port = _Port(by_hostname)
+        wider = {name for other in by_hostname for name in covering(other) if name != other}
+        found.update((one.name, (one.hostname, port)) for one in group if one.hostname in wider)
+    return found
