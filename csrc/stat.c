@@ -125,9 +125,12 @@ void ef_stat_adopt(ef_stat *s) {
     }
 }
 
-/* Write a label that fits in place of one that does not; returns its length. */
-static size_t shorten(uint8_t out[LONGEST], const uint8_t *label, size_t len) {
+size_t ef_stat_label(uint8_t *out, const uint8_t *label, size_t len) {
     static const char digits[] = "0123456789abcdef";
+    if (len <= LONGEST) {
+        if (len > 0) memcpy(out, label, len);
+        return len;
+    }
     size_t tail = 0;
     while (tail < LONGEST_TAIL && label[len - 1 - tail] != '\t')
         tail++;
@@ -148,7 +151,7 @@ ef_stat_row *ef_stat_hold(ef_stat *s, const uint8_t *label, size_t len) {
     uint8_t shorter[LONGEST];
     if (len == 0) return s->rows;
     if (len > LONGEST) {
-        len = shorten(shorter, label, len);
+        len = ef_stat_label(shorter, label, len);
         label = shorter;
     }
     const uint64_t hash = ef_hash64(0, label, len, 0);

@@ -45,6 +45,8 @@ void ef_stat_adopt(ef_stat *s);
  * character and goes on with "~", a digest of the whole and what comes after its last tab, if that is short. Constant time, but
  * for the search for a free row: not for the request path, keep the pointer. */
 ef_stat_row *ef_stat_hold(ef_stat *s, const uint8_t *label, size_t len);
+/* Write a label as it stands in a row, with room for EF_STAT_LABEL bytes; returns its length. What readers look rows up by. */
+size_t ef_stat_label(uint8_t *out, const uint8_t *label, size_t len);
 void ef_stat_release(ef_stat_row *row);
 /* Free the row of a label as it is written in a row; 1, or 0 when there is none or somebody holds it. */
 int ef_stat_forget(ef_stat *s, const uint8_t *label, size_t len);

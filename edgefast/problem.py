@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -95,7 +95,13 @@ def page_of(reason: Word) -> str:
 
 def ask_for_more(problems: Iterable[Problem]) -> str:
     """Return the command that explains the reasons of problems, those that come first first; "" without problems."""
-    words = list(dict.fromkeys(problem.reason for problem in problems))[:_MOST_ASKED]
+    return ask_about(problem.reason for problem in problems)
+
+
+def ask_about(reasons: Iterable[str]) -> str:
+    """Return the command that explains these reasons; words without a page are left out."""
+    known = get_args(Word)
+    words = [one for one in dict.fromkeys(reasons) if one in known][:_MOST_ASKED]
     return f"edgefast problem {' '.join(words)}" if words else ""
 
 

@@ -1,7 +1,7 @@
 """overview: what the statuses in a cluster say, as the rows of `edgefast status`.
 
-In: GatewayClasses, Gateways and HTTPRoutes as the API server has them. Out: rows, and every condition that is bad
-news with its text. It reads the entries of all controllers: whose they are is in the row. Pure.
+In: GatewayClasses, Gateways, ListenerSets, HTTPRoutes and BackendTLSPolicies as the API server has them. Out: rows, and
+every condition that is bad news with its text. It reads the entries of all controllers: whose they are is in the row. Pure.
 Must never: judge anew; it shows what was written.
 """
 
@@ -13,7 +13,14 @@ from typing import Any
 import msgspec
 
 from controller.status.shape import is_bad
-from edgefast.cli.screen import ClassRow, GatewayRow, ListenerRow, ProblemRow, RouteRow
+from edgefast.cli.screen import (
+    ClassRow,
+    GatewayRow,
+    ListenerRow,
+    ListenerSetRow,
+    ProblemRow,
+    RouteRow,
+)
 
 Json = dict[str, Any]
 
@@ -26,15 +33,20 @@ class Overview(msgspec.Struct, frozen=True):
 
     classes: tuple[ClassRow, ...]
     gateways: tuple[GatewayRow, ...]
-    listeners: tuple[ListenerRow, ...]
+    listeners: tuple[ListenerRow, ...]  # of Gateways, then of ListenerSets
+    listener_sets: tuple[ListenerSetRow, ...]
     routes: tuple[RouteRow, ...]  # one for each parent
     problems: tuple[ProblemRow, ...]
 
 
 def make_overview(
-    classes: Sequence[Json], gateways: Sequence[Json], routes: Sequence[Json]
+    classes: Sequence[Json],
+    gateways: Sequence[Json],
+    routes: Sequence[Json],
+    listener_sets: Sequence[Json] = (),
+    policies: Sequence[Json] = (),
 ) -> Overview:
-    """Return the overview; objects in the order given."""
+    """Return the overview; objects in the order given. `policies`: BackendTLSPolicies."""
     return Overview(
         classes=tuple(
             ClassRow(
@@ -45,14 +57,24 @@ def make_overview(
             for one in classes
         ),
         gateways=tuple(map(_gateway_row, gateways)),
-        listeners=tuple(row for one in gateways for row in _listener_rows(one)),
+        listeners=(
+            *(row for one in gateways for row in _listener_rows(one, _name(one), "")),
+            *(
+                row
+                for one in listener_sets
+                for row in _listener_rows(one, _gateway_of(one), f"{_name(one)}/")
+            ),
+        ),
+        listener_sets=tuple(map(_listener_set_row, listener_sets)),
         routes=tuple(row for one in routes for row in _route_rows(one)),
         problems=tuple(
             problem
             for kind, objects in (
                 ("GatewayClass", classes),
                 ("Gateway", gateways),
+                ("ListenerSet", listener_sets),
                 ("HTTPRoute", routes),
+                ("BackendTLSPolicy", policies),
             )
             for one in objects
             for problem in _problems(kind, one)
@@ -89,13 +111,29 @@ def _gateway_row(one: Json) -> GatewayRow:
     )
 
 
-def _listener_rows(one: Json) -> Iterator[ListenerRow]:
+def _gateway_of(listener_set: Json) -> str:
+    ref = listener_set["spec"]["parentRef"]
+    return f"{ref.get('namespace') or listener_set['metadata']['namespace']}/{ref['name']}"
+
+
+def _listener_set_row(one: Json) -> ListenerSetRow:
+    conditions = _conditions(one)
+    return ListenerSetRow(
+        name=_name(one),
+        gateway=_gateway_of(one),
+        accepted=_state(conditions, "Accepted"),
+        programmed=_state(conditions, "Programmed"),
+    )
+
+
+def _listener_rows(one: Json, gateway: str, place: str) -> Iterator[ListenerRow]:
+    """Give the listeners of a Gateway or of a ListenerSet, whose names have a `place` before them."""
     said = {row["name"]: row for row in (one.get("status") or {}).get("listeners") or ()}
     for listener in one["spec"].get("listeners") or ():
         status = said.get(listener["name"], {})
         yield ListenerRow(
-            gateway=_name(one),
-            name=listener["name"],
+            gateway=gateway,
+            name=f"{place}{listener['name']}",
             port=listener["port"],
             protocol=listener["protocol"],
             hostname=listener.get("hostname") or "*",
@@ -135,6 +173,8 @@ def _problems(kind: str, one: Json) -> Iterator[ProblemRow]:
         yield from _bad(f"{name} listener {listener['name']}", listener.get("conditions") or ())
     for entry in status.get("parents") or ():
         yield from _bad(f"{name} at {_parent(entry['parentRef'])}", entry["conditions"])
+    for entry in status.get("ancestors") or ():
+        yield from _bad(f"{name} at {_parent(entry['ancestorRef'])}", entry["conditions"])
 
 
 def _bad(name: str, conditions: Sequence[Json]) -> Iterator[ProblemRow]:

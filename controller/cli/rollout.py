@@ -18,6 +18,7 @@ from controller.kube.apis import Api, api_of
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 from controller.manifests.certgen import HOOK
+from controller.manifests.monitoring import OPERATOR
 from controller.manifests.naming import Release
 from controller.manifests.objects import RELEASE_NAMESPACE, Install, Manifest
 
@@ -43,6 +44,10 @@ KINDS = tuple(
         ("rbac.authorization.k8s.io/v1", "ClusterRole"),
         ("v1", "ServiceAccount"),
     )
+)
+#: Kinds that only some clusters have.
+_OPTIONAL = tuple(
+    api_of(OPERATOR, kind) for kind in ("PrometheusRule", "ServiceMonitor", "PodMonitor")
 )
 _GATEWAY_CRD = "gateways.gateway.networking.k8s.io"
 
@@ -97,8 +102,14 @@ async def remove(kube: Kube, release: Release, keep: Iterable[Key] = ()) -> int:
     )
     kept = set(keep)
     gone = 0
-    for api in KINDS:
-        for found in await kube.list_all(api, label_selector=selector):
+    for api in (*_OPTIONAL, *KINDS):
+        try:
+            listed = await kube.list_all(api, label_selector=selector)
+        except ApiError as error:
+            if api in _OPTIONAL and (error.not_found or error.forbidden):
+                continue  # forbidden: whoever may not look has made none
+            raise
+        for found in listed:
             meta = found["metadata"]
             namespace = meta.get("namespace", "")
             if (api.kind, namespace, meta["name"]) not in kept:
@@ -111,7 +122,9 @@ async def _apply(kube: Kube, manifests: Iterable[Manifest]) -> None:
         try:
             await kube.apply(one, MANAGER, force=True)
         except ApiError as error:
-            raise Refused(f"{one['kind']} {one['metadata']['name']}: {error}") from error
+            missing = error.not_found and one["apiVersion"] == OPERATOR
+            why = "the Prometheus operator is not in this cluster" if missing else error
+            raise Refused(f"{one['kind']} {one['metadata']['name']}: {why}") from error
 
 
 async def _run_hooks(kube: Kube, hooks: Sequence[Manifest], seconds: float) -> None:

@@ -68,15 +68,17 @@ class ClusterSource:
     async def _look(self) -> Sight:
         kube = await self._cluster.kube()
         where = self._where(kube)
-        classes, gateways, routes, fleets = await asyncio.gather(
+        notes: list[str] = []
+        classes, gateways, routes, sets, policies, fleets = await asyncio.gather(
             kube.list_all(APIS[_GATEWAY_API, "GatewayClass"]),
             kube.list_all(APIS[_GATEWAY_API, "Gateway"], where),
             kube.list_all(APIS[_GATEWAY_API, "HTTPRoute"], where),
+            self._list_newer("ListenerSet", where, notes),
+            self._list_newer("BackendTLSPolicy", where, notes),
             asyncio.to_thread(_ask_admin, self._admin),
         )
-        notes: list[str] = []
         pods, pages = await self._ask_proxies(kube, gateways, notes)
-        seen = make_overview(classes, gateways, routes)
+        seen = make_overview(classes, gateways, routes, sets, policies)
         known = [one for one in fleets if one["fleet"] not in self._hidden]
         place = "" if where is None else f", namespace {where}"
         if where is not None and not gateways:
@@ -86,12 +88,25 @@ class ClusterSource:
             classes=seen.classes,
             gateways=seen.gateways,
             listeners=seen.listeners,
+            listener_sets=seen.listener_sets,
             routes=seen.routes,
             proxies=make_proxy_rows(pods, pages, known),
             problems=seen.problems,
             notes=tuple(notes),
         )
         return Sight(screen=screen, pages=_own(pages, where))
+
+    async def _list_newer(self, kind: str, where: str | None, notes: list[str]) -> tuple[Json, ...]:
+        """List a kind that a cluster need not have, nor its reader be allowed to see."""
+        kube = await self._cluster.kube()
+        try:
+            return await kube.list_all(APIS[_GATEWAY_API, kind], where)
+        except ApiError as error:
+            if error.forbidden:
+                notes.append(f"{kind}s are not shown: {error}")
+            elif not error.not_found:
+                raise
+            return ()
 
     def _where(self, kube: Kube) -> str | None:
         """Return the namespace that is shown, None for all."""

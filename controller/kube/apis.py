@@ -80,6 +80,7 @@ def _safe(part: str) -> str:
 
 def _rows() -> tuple[Api, ...]:
     rbac, apps = "rbac.authorization.k8s.io", "apps"
+    operator = "monitoring.coreos.com"
     return (
         *(
             Api(info.group, version, info.kind, info.plural, info.namespaced)
@@ -106,6 +107,9 @@ def _rows() -> tuple[Api, ...]:
             "customresourcedefinitions",
             namespaced=False,
         ),
+        Api(operator, "v1", "PrometheusRule", "prometheusrules"),
+        Api(operator, "v1", "ServiceMonitor", "servicemonitors"),
+        Api(operator, "v1", "PodMonitor", "podmonitors"),
         Api(rbac, "v1", "Role", "roles"),
         Api(rbac, "v1", "RoleBinding", "rolebindings"),
         Api(rbac, "v1", "ClusterRole", "clusterroles", namespaced=False),

@@ -1,4 +1,5 @@
-"""Writes what follows from the models: CRDs, values.yaml, values.schema.json, Chart.yaml, the rules of roles, the reference page.
+"""Writes what follows from the models: CRDs, values.yaml, values.schema.json, Chart.yaml, the rules of roles, what monitoring is
+given, the reference page.
 
 In: `python -m controller.manifests.generate --write` (without the flag: exit status 1 when a file differs). Out: files.
 A test holds generated = committed.
@@ -21,6 +22,8 @@ from controller.manifests.objects import VERSION
 from controller.manifests.page import render_page
 from controller.manifests.rbac import GROUPS, Grant
 from controller.manifests.valuesschema import render_schema
+from edgefast.monitoring.boards import render_boards
+from edgefast.monitoring.rulesfile import render_rules
 
 FOLDER = Path(__file__).parent / "chart"
 PAGE = Path(__file__).parents[2] / "docs" / "kubernetes-reference.md"
@@ -34,8 +37,11 @@ def generated() -> dict[Path, str]:
         FOLDER / "values.yaml": render_values(),
         FOLDER / "values.schema.json": json.dumps(render_schema(), indent=1) + "\n",
         FOLDER / "templates" / "_rules.tpl": "".join(_rules()),
+        FOLDER / "monitoring" / "rules.yaml": render_rules(),
         PAGE: render_page(),
     }
+    for name, text in render_boards().items():
+        files[FOLDER / "monitoring" / f"{name}.json"] = text
     for crd in render_crds():
         files[FOLDER / "crds" / f"{crd['metadata']['name']}.yaml"] = _MADE + _yaml(crd)
     return files

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from controller.manifests.certgen import render_certgen
 from controller.manifests.crds import render_crds
+from controller.manifests.monitoring import render_monitoring
 from controller.manifests.networkpolicy import render_network_policy
 from controller.manifests.objects import Install, Manifest
 from controller.manifests.roles import render_roles
@@ -28,4 +29,5 @@ def render_install(install: Install, *, crds: bool = True) -> tuple[Manifest, ..
         *render_autoscaler(install),
         *render_budget(install),
         *render_network_policy(install),
+        *render_monitoring(install),
     )

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from controller.manifests.monitoringvalues import MonitoringValues
 from edgefast.resources.edgegateway import EdgeGateway
 from edgefast.resources.edgeproxy_fleet import ContainerResources, EnvVar, Toleration
 from edgefast.resources.fields import (
@@ -250,6 +251,9 @@ class ChartValues(Element, frozen=True, kw_only=True):
         NetworkPolicyValues,
         Meta(description="Who may open connections to the controller."),
     ] = NetworkPolicyValues()
+    monitoring: Annotated[
+        MonitoringValues, Meta(description="Objects for Grafana and the Prometheus operator.")
+    ] = MonitoringValues()
     certgen: Annotated[
         CertgenValues, Meta(description="The Job that makes the first certificates.")
     ] = CertgenValues()

@@ -15,6 +15,7 @@ import msgspec
 from edgefast.cli.diff_live import translate_live
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.live import Where, check_live, live_options, open_cluster
+from edgefast.cli.mistakes import tell_mistakes
 from edgefast.cli.options import Format, config_option, output_option
 from edgefast.cli.output import has_colour, write_value
 from edgefast.translate.pipeline import translate
@@ -82,11 +83,7 @@ def diff_command(
 
 def _translate(path: Path, config: Path | None, *, cluster: bool) -> Translation:
     inputs = read_inputs([path], config, standalone=not cluster)
-    errors = sum(problem.severity == "error" for problem in inputs.problems)
-    if errors:
-        what = "object or file is" if errors == 1 else "objects or files are"
-        said = f"{path}: {errors} {what} left out with mistakes; `edgefast check` lists them"
-        click.echo(said, err=True)
+    tell_mistakes(str(path), inputs.problems)
     return translate(inputs.reading.snapshot, inputs.settings)
 
 

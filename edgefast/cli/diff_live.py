@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from edgefast.cli.live import Cluster, Objects
+from edgefast.cli.mistakes import tell_mistakes
 from edgefast.cli.output import escape_control
 from edgefast.providers.files import FileSource
 from edgefast.resources.endpointslice import (
@@ -44,13 +45,7 @@ def translate_live(
     """Return the cluster before and after; `namespace` is of objects that name none, None the kubeconfig's."""
     objects = cluster.read_objects()
     reading = FileSource(paths, namespace or objects.namespace).read()
-    errors = sum(one.severity == "error" for one in (*reading.problems, *objects.problems))
-    if errors:
-        what = "object or file is" if errors == 1 else "objects or files are"
-        click.echo(
-            f"{errors} {what} left out with mistakes; `edgefast check` lists those of files",
-            err=True,
-        )
+    tell_mistakes("files and cluster", (*reading.problems, *objects.problems))
     items = reading.snapshot.loaded.values()
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     wanted = lay_over(objects.snapshot, items, now)

@@ -2,7 +2,7 @@
 
 In: a request in curl's words; files, an admin address, or a kubeconfig. Out: the explanation as text, JSON or YAML on standard
 output; problems of the files go to standard error. Exit status 0 when a backend, a redirect or a filter answers, 1 when the
-proxy itself refuses (404, 429, 500, ...), 2 for wrong usage and when a cluster cannot be asked. It must not send the request.
+proxy itself refuses (404, 429, 500, ...), 2 for wrong usage and when nobody can be asked. It must not send the request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from edgefast.cli.ask import ask_admin
 from edgefast.cli.check import collect_problems
 from edgefast.cli.explain_live import explain_live
 from edgefast.cli.inputs import read_inputs
-from edgefast.cli.live import Where, check_live, live_options, open_cluster
+from edgefast.cli.live import LiveError, Where, check_live, live_options, open_cluster
 from edgefast.cli.options import Format, config_option, output_option
 from edgefast.cli.output import has_colour, write_value
 from edgefast.why import AskError, Explanation, Served, explain, read_ask, read_dump
@@ -99,7 +99,10 @@ def explain_command(
         ask = read_ask(method, url, headers, source, tls_sni)
     except AskError as error:
         raise click.UsageError(str(error)) from None
-    proxy = _ask_proxy(admin) if admin else None
+    try:
+        proxy = _ask_proxy(admin) if admin else None
+    except click.ClickException as error:  # exit status 1 would say that the request is refused
+        raise LiveError(error.message) from None
     if live:
         where = Where(kubeconfig=kubeconfig, context=context, controller=controller, config=config)
         cluster = open_cluster(where)
@@ -148,7 +151,7 @@ def _ask_proxy(admin: str) -> Served:
     try:
         limits = (
             ask_admin(admin, "/limits")
-            if dump["limit_stores"]
+            if dump.get("limit_stores")
             else {"counters": [], "complete": True}
         )
     except click.ClickException as error:  # its store may be away: the rest is known

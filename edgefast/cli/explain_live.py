@@ -16,13 +16,17 @@ import msgspec
 
 from edgefast import ir
 from edgefast.cli.live import Cluster, LiveError, Objects, Proxy
+from edgefast.reasons.named import name_reasons
 from edgefast.table.match import find_listener
 from edgefast.translate.pipeline import translate
+from edgefast.translate.status import GatewayStatus
 from edgefast.translate.translation import Translation
 from edgefast.why import Ask, Explanation, Served, explain, serve_translation
 
 #: Checks that say "not here": another Gateway may have the route.
 _ELSEWHERE = ("port", "protocol", "listener", "rule")
+#: Reasons that an address or proxies are not there yet.
+_WAITING = ("AddressNotAssigned", "NoResources", "Pending")
 _NAMED = 3  # proxies that a note names
 _SHOWN = 12  # Gateways that an error names
 
@@ -74,7 +78,8 @@ def _choose(
 ) -> ir.Infra:
     fleets = [one for one in translation.infra if _is_meant(one, gateway, namespace)]
     if not fleets:
-        said = _name_all(translation.infra) or "there are none of this controller's classes"
+        said = _why_not(translation, gateway, namespace) or _name_all(translation.infra)
+        said = said or "there are none of this controller's classes"
         named = f"Gateway {gateway}" if gateway else f"Gateway in namespace {namespace}"
         raise LiveError(
             f"no {named} is served ({said})"
@@ -95,6 +100,25 @@ def _choose(
     raise click.UsageError(
         f"several Gateways {what}, say which with --gateway: {_name_all(takers or near or fleets)}"
     )
+
+
+def _why_not(translation: Translation, gateway: str | None, namespace: str | None) -> str:
+    """Return what the status of a Gateway that is meant says; "" when there is no such Gateway of ours."""
+    for ref, status in translation.statuses.items():
+        own = f"{ref.namespace}/{ref.name}"
+        if not isinstance(status, GatewayStatus) or gateway not in (None, own, ref.name):
+            continue
+        if namespace not in (None, ref.namespace):
+            continue
+        of_listeners = (one for part in status.listeners for one in part.conditions)
+        said = [
+            one.message
+            for one in (*status.conditions, *of_listeners)
+            if one.status == "False" and one.reason not in _WAITING
+        ]
+        if said:  # one with a reason in it says more than a sum
+            return f"{ref}: {max(said, key=lambda one: bool(name_reasons(one)))}"
+    return ""
 
 
 def _is_meant(fleet: ir.Infra, gateway: str | None, namespace: str | None) -> bool:

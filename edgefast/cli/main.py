@@ -12,6 +12,7 @@ from importlib import import_module
 import click
 
 from edgefast import __version__
+from edgefast.problem import did_you_mean
 
 #: Name -> (module, attribute, help line). The help line stands here so that help loads no subcommand.
 BUILT_IN: dict[str, tuple[str, str, str]] = {
@@ -54,6 +55,17 @@ class LazyGroup(click.Group):
             found: click.Command = getattr(import_module(module), attribute)
             return found
         return _plugins().get(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            hint = did_you_mean(args[0], self.list_commands(ctx))
+            if not hint:
+                raise
+            raise click.UsageError(f"{error.message.rstrip('.')}, {hint}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, line) for name, (_, _, line) in BUILT_IN.items()]

@@ -42,6 +42,15 @@ class ListenerRow(msgspec.Struct, frozen=True, kw_only=True):
     programmed: str = ""
 
 
+class ListenerSetRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A ListenerSet; its listeners stand among those of its Gateway, as "namespace/set/listener"."""
+
+    name: str  # "namespace/name"
+    gateway: str  # "namespace/name", as the set says
+    accepted: str = ""
+    programmed: str = ""
+
+
 class RouteRow(msgspec.Struct, frozen=True, kw_only=True):
     """A route at one of its parents."""
 
@@ -99,4 +108,5 @@ class Screen(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[ProblemRow, ...] = ()
     seconds: float = 0.0  # that `traffic` is of; 0: it was not measured
     traffic: tuple[Rate, ...] = ()
+    listener_sets: tuple[ListenerSetRow, ...] = ()
     notes: tuple[str, ...] = ()  # what is not here, and why

@@ -24,7 +24,7 @@ def ir_value(translation: Translation) -> Any:
     fleets = []
     for fleet in translation.ir.fleets:
         open_ = msgspec.structs.replace(fleet, secrets=(), limit_store=None)
-        value = msgspec.to_builtins(open_)
+        value = msgspec.to_builtins(open_, enc_hook=tuple)
         if fleet.secrets:
             value["secrets"] = [_redact(secret) for secret in fleet.secrets]
         if fleet.limit_store:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from edgefast.cli.counters import Rate, sum_rates
 from edgefast.cli.output import escape_control, render_table
 from edgefast.cli.screen import ProxyRow, RouteRow, Screen
+from edgefast.problem import ask_about
 
 _Row = Sequence[object]
 _Table = tuple[Sequence[str], Sequence[_Row]]
@@ -28,6 +29,10 @@ def render_screen(screen: Screen, *, most: int = 0, width: int = 0) -> Iterator[
         yield from render_table(header, shown, width)
         if len(shown) < len(rows):
             yield f"... and {len(rows) - len(shown)} more (--most)"
+    more = ask_about(one.reason for one in screen.problems)
+    if more:
+        said = f"more about it: {more}"
+        yield said[:width] if width else said
     if screen.notes:
         yield ""
     for note in screen.notes:
@@ -82,6 +87,13 @@ def _tables(screen: Screen) -> Iterator[_Table]:
                 one.programmed or "-",
             )
             for one in screen.listeners
+        ],
+    )
+    yield (
+        ("LISTENERSET", "GATEWAY", "ACCEPTED", "PROGRAMMED"),
+        [
+            (one.name, one.gateway, one.accepted or "-", one.programmed or "-")
+            for one in screen.listener_sets
         ],
     )
     yield _routes(screen)

@@ -7,7 +7,7 @@ written does not count: a line more in a file is no change of all rules below it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -227,7 +227,7 @@ def _move_others(old: ir.Fleet, new: ir.Fleet) -> Iterator[Moved]:
 
 
 def _named(
-    found: tuple[ir.Listener, ...] | tuple[ir.Cluster, ...],
+    found: Sequence[ir.Listener] | Sequence[ir.Cluster],
 ) -> dict[str, ir.Listener | ir.Cluster]:
     return {one.name: one for one in found}
 

@@ -8,7 +8,6 @@ answers are made at a time, in threads, each from what was true when it began. M
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping
@@ -23,6 +22,7 @@ from edgefast.console.explained import explain_form, read_form, serve
 from edgefast.console.files import HEADERS, PREFIX, read_files
 from edgefast.console.index import Index
 from edgefast.console.limits import list_limits
+from edgefast.console.loopback import is_loopback
 from edgefast.console.marks import Marks
 from edgefast.console.numbers import Meter
 from edgefast.console.overview import count_all, list_busiest
@@ -32,6 +32,7 @@ from edgefast.console.source import Source
 from edgefast.console.state import State
 from edgefast.daemon.httpserver import Handler, Reply, Request
 from edgefast.problem import Problem
+from edgefast.reasons.brief import brief
 from edgefast.why import AskError, Served
 
 log = logging.getLogger(__name__)
@@ -88,6 +89,7 @@ class Console:
             "node": self._node,
             "search": self._search,
             "problems": self._problems,
+            "reason": self._reason,
             "limits": self._limits,
             "counters": self._counters,
             "members": self._members,
@@ -271,6 +273,9 @@ class Console:
 
         return await self._work(work)
 
+    async def _reason(self, _: State, request: Request) -> Any:
+        return brief(_words(request))
+
     async def _limits(self, state: State, request: Request) -> Any:
         return await self._work(list_limits, state, _words(request), *_range(request))
 
@@ -358,18 +363,6 @@ def _refuse_host(request: Request) -> Reply | None:
         return None
     said = b"refused: the console is at localhost, 127.0.0.1 or [::1] only\n"
     return Reply(421, said, headers=HEADERS)
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether a Host header is localhost or a loopback address, with any port."""
-    name, colon, port = host.rpartition(":")
-    name = name if colon and port.isdecimal() and not name.endswith(":") else host
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name.removeprefix("[").removesuffix("]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _json(status: int, value: object) -> Reply:

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from edgefast import ir
+from edgefast.table.rowlabel import label_rule
 from edgefast.why.trial import describe_match
 
 Kind = Literal["gateway", "listener", "host", "rule", "backend"]
@@ -105,7 +106,7 @@ class Index:
                 id_ = f"{id_}|{number}"
             child = self._enter(node, "rule", id_, found[0].path or "/", rule)
             child.matches = tuple(found)
-            label = f"{rule.route}\t{rule.name or rule.index}".encode()
+            label = label_rule(rule)
             child.labels, child.rules = frozenset((label,)), 1
             labels.append(label)
             self.by_label.setdefault(label, child)

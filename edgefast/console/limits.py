@@ -14,6 +14,7 @@ from edgefast import ir
 from edgefast.console.detail import write_limit
 from edgefast.console.rows import Page, cut_page
 from edgefast.console.state import State
+from edgefast.table.rowlabel import label_limit
 
 
 class LimitLine(msgspec.Struct, frozen=True):
@@ -53,7 +54,7 @@ def _lines(state: State) -> Iterator[LimitLine]:
             if key in seen:
                 continue
             seen.add(key)
-            rates = state.numbers.limit_rates(f"{rule.route}\t{one.name}".encode())
+            rates = state.numbers.limit_rates(label_limit(rule.route, one.name))
             passed, over, shadow, failed = rates or (None, None, None, None)
             yield LimitLine(
                 name=one.name,

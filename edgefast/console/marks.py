@@ -15,6 +15,7 @@ import msgspec
 from edgefast import ir
 from edgefast.console.index import Index, Node
 from edgefast.problem import Problem
+from edgefast.reasons.named import name_reasons
 
 _RULE = re.compile(r"spec\.rules\[(\d+)\]")
 
@@ -26,6 +27,7 @@ class Told(msgspec.Struct, frozen=True):
     text: str
     source: str = ""  # "shop.yaml:12"
     node: str = ""  # id of the line that it belongs to
+    reasons: tuple[str, ...] = ()  # those that there is a page about
 
 
 class Marks:
@@ -43,6 +45,7 @@ class Marks:
                 one.text(),
                 str(one.source) if one.source else "",
                 nodes[0].id if nodes else "",
+                (one.reason,),
             )
             self.all.append(told)
             for node in nodes:
@@ -56,7 +59,7 @@ class Marks:
                 continue
             said = "; ".join(dict.fromkeys(_why_broken(rule)))
             text = f"HTTPRoute {rule.route} spec.rules[{rule.index}]: {said}"
-            told = Told("error", text, rule.source, node.id)
+            told = Told("error", text, rule.source, node.id, name_reasons(text))
             self._mark(node, told)
             if text not in once:
                 once.add(text)

@@ -62,7 +62,7 @@ cdef class Attempts(UpstreamUser):
         if self.endpoint.index >= 0 and self.endpoint.index < 64:
             self.tried |= <uint64_t>1 << self.endpoint.index
         up.begin(self, self.method)
-        if self.down.port.log_wants_address:
+        if self.down.port.log_wants_upstream:
             keep_upstream(self, up)
         self.head_pending = True
         if self.rule.backend_timeout:
@@ -92,9 +92,9 @@ cdef class Attempts(UpstreamUser):
             self.tried |= <uint64_t>1 << failed.index
         # nothing was sent: any method may go to another endpoint, each at most once
         if self.tries < 4 and popcount(self.tried) < self.backend.cluster.size and self.in_budget():
-            return self.retry(0)
+            return self.retry(0, 0, F_CONNECT)
         if self.rule.has_retry and self.tries <= <uint32_t>self.rule.attempts and self.in_budget():
-            return self.retry(self.backoff())
+            return self.retry(self.backoff(), 0, F_CONNECT)
         return self.fail(503, F_CONNECT)
 
     cdef int on_response_info(self, const uint8_t *base, ef_head *head) except -1:
@@ -118,7 +118,7 @@ cdef class Attempts(UpstreamUser):
         if self.rule.has_retry and head.response_status in self.rule.retry_codes and self.may_retry(True):
             self.up.drop()
             self.up = None
-            self.retry(self.backoff())
+            self.retry(self.backoff(), head.response_status, 0)
             return 1
         self.status = head.response_status
         self.started_response = True
@@ -168,13 +168,12 @@ cdef class Attempts(UpstreamUser):
         if not up.got_bytes:
             if self.head_pending:  # not a byte was written: as good as a failed connect
                 if self.tries < 4 and self.in_budget():
-                    self.flags |= F_RETRIED
-                    return self.retry(0)
+                    return self.retry(0, 0, F_RESET)
             elif up.served and self.may_retry(False):
-                return self.retry(0)
+                return self.retry(0, 0, F_RESET)
             elif self.rule.has_retry and self.may_retry(True) and idempotent(self.method):
                 endpoint.failed()
-                return self.retry(self.backoff())
+                return self.retry(self.backoff(), 0, F_RESET)
         endpoint.failed()
         # A route that retries has been told that its backends may be away: that is 503, as for a connection that was never made
         # (conformance HTTPRouteRetryConnectionError).
@@ -229,7 +228,18 @@ cdef class Attempts(UpstreamUser):
             span += base // 4
         return base + <int64_t>(ef_random(self.engine.random) % <uint64_t>(span - base + 1))
 
-    cdef int retry(self, int64_t wait) except -1:
+    cdef int ask(self) except -1:
+        """Begin a try: ask for a connection."""
+        cdef Exchange ex = <Exchange>self
+        if ex.trace is not None and ex.trace.flags & 1:
+            begin_try(ex)
+        return self.backend.cluster.acquire(self, self.tried)
+
+    cdef int retry(self, int64_t wait, int status, uint32_t why) except -1:
+        """The try is over, with that status or for that reason; another one comes in `wait` ms."""
+        cdef Exchange ex = <Exchange>self
+        if ex.trace is not None and ex.trace.try_began:
+            end_try(ex, status, why, now_us(), False)
         self.flags |= F_RETRIED
         self.engine.count(G_RETRIES)
         if self.rule.row != NULL:
@@ -237,7 +247,7 @@ cdef class Attempts(UpstreamUser):
         self.try_deadline = 0
         self.head_pending = False
         if wait <= 0:
-            return self.backend.cluster.acquire(self, self.tried)
+            return self.ask()
         self.retry_at = self.engine.wheel.now + wait
         return self.rearm()
 
@@ -259,7 +269,7 @@ cdef class Attempts(UpstreamUser):
         if self.retry_at and self.retry_at <= now:
             self.retry_at = 0
             self.rearm()
-            return self.backend.cluster.acquire(self, self.tried)
+            return self.ask()
         if self.route_deadline and self.route_deadline <= now:
             return self.on_timeout(F_TIMEOUT)
         if self.try_deadline and self.try_deadline <= now:
@@ -271,7 +281,7 @@ cdef class Attempts(UpstreamUser):
                 self.endpoint.failed()
                 self.drop_upstream()
                 self.rearm()
-                return self.retry(self.backoff())
+                return self.retry(self.backoff(), 0, F_TIMEOUT)
             return self.on_timeout(F_TIMEOUT)
         if self.idle_deadline and self.idle_deadline <= now:
             return self.on_timeout(F_IDLE)

@@ -29,6 +29,7 @@ cdef enum:
     SPAN_BATCH = 32768  # bytes of spans gathered before they are handed over: a batch and one more span fit into a frame of the channel
     SPAN_FLUSH_MS = 200  # or after that time
     SPAN_TARGET = 2048  # bytes of a request target in a span
+    SPAN_TRIES = 16  # tries of a request that have spans: the first ones, and the last
     LOG_FIELD = 512  # bytes of a client-sent value in a log line; the rest is cut
     LIMIT_PART = 128  # bytes of a distinct value in a counter's key; longer ones are digested
     LIMIT_MOST = 65535  # requests that one check counts: the script takes two bytes

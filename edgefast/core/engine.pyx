@@ -13,7 +13,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memmove, memset
+from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
 from posix.strings cimport strncasecmp
 
@@ -88,6 +88,7 @@ include "responder.pyx"
 include "downstream.pyx"
 include "accesslog.pyx"
 include "logprogram.pyx"
+include "ending.pyx"
 include "logvalue.pyx"
 include "span.pyx"
 

@@ -55,7 +55,8 @@ cdef class Attempts(UpstreamUser):
     cdef bint may_retry(self, bint by_route) except -1
     cdef bint in_budget(self) except -1
     cdef int64_t backoff(self) noexcept
-    cdef int retry(self, int64_t wait) except -1
+    cdef int ask(self) except -1
+    cdef int retry(self, int64_t wait, int status, uint32_t why) except -1
     cdef int rearm(self) except -1
     cdef int on_timeout(self, uint32_t flag) except -1
     cdef int drop_upstream(self) except -1

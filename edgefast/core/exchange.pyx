@@ -231,8 +231,6 @@ cdef class Exchange(Attempts):
         cdef MirrorTarget target
         cdef Mirror mirror
         cdef iovec kept
-        if self.trace is not None:
-            self.trace.forwarded = now_us()
         if self.verdict is not None:
             self.limit_lines()
             if not self.down.processing:  # it was waited for
@@ -252,8 +250,7 @@ cdef class Exchange(Attempts):
                     if self.body_done:
                         mirror.request_end()
         self.rearm()
-        self.backend.cluster.acquire(self, 0)
-        return 0
+        return self.ask()
 
     cdef int request_body(self, iovec *iov, int n, size_t total) except -1:
         """Body bytes from the client, without framing; valid during the call."""

@@ -61,7 +61,7 @@ cdef class LogProgram:
         LogOp *ops
         uint32_t n
         bint is_text
-        bint wants_request, wants_answer, wants_address
+        bint wants_request, wants_answer, wants_address, wants_upstream   # of the client's connection; of the backend's
         list things             # keeps what ops point to
         bytes hostname
         Out scratch             # a value that is put together

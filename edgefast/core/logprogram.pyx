@@ -212,7 +212,9 @@ cdef class LogProgram:
             elif op.kind == K_START_TIME or op.kind == K_EMIT_TIME:
                 op.at = <int>len(self.things)
                 self.things.append(TimeForm(piece.text))
-            elif K_UPSTREAM_LOCAL <= op.kind < K_TRACE_ID:
+            elif K_UPSTREAM_LOCAL <= op.kind < K_REMOTE:
+                self.wants_upstream = True
+            elif K_REMOTE <= op.kind < K_TRACE_ID:
                 self.wants_address = True
         self.things.append(lead)
         op.lead = <const uint8_t *>PyBytes_AS_STRING(lead)

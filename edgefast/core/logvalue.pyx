@@ -3,16 +3,6 @@
 # In: an operator, a finished exchange (None: a message that never became a request). Out: a LogValue; its bytes lie in the exchange, in
 # the program's scratch or in what it holds, until the next value is asked for. What is not there is absent, never an empty text.
 
-cdef tuple FLAG_WORDS = (  # as Envoy's %RESPONSE_FLAGS% and %RESPONSE_FLAGS_LONG%; by bit
-    (b"NR", b"NoRouteFound"), (b"UH", b"NoHealthyUpstream"), (b"UO", b"UpstreamOverflow"), (b"UF", b"UpstreamConnectionFailure"),
-    (b"UC", b"UpstreamConnectionTermination"), (b"UPE", b"UpstreamProtocolError"), (b"UT", b"UpstreamRequestTimeout"),
-    (b"DC", b"DownstreamConnectionTermination"), None, (b"NC", b"NoClusterFound"), None, None, None, None,
-    (b"SI", b"StreamIdleTimeout"), (b"RL", b"RateLimited"), (b"RLSE", b"RateLimitServiceError"),
-)
-cdef tuple PROTOCOL_ERROR = (b"DPE", b"DownstreamProtocolError")
-cdef tuple TRANSPORT_FAILURES = (None, None, None, b"connection_failure", b"connection_timeout", b"tls_error")
-
-
 cdef inline void put_number(LogValue *v, int64_t number) noexcept:
     v.shape = S_NUMBER
     v.number = <uint64_t>number if number > 0 else 0
@@ -78,7 +68,9 @@ cdef int keep_upstream(Attempts tries, Upstream up) except -1:
     cdef Exchange ex = <Exchange>tries
     if ex.kept is None:
         ex.kept = LogKept.__new__(LogKept)
-    ex.kept.upstream_local = address_of(up, True)
+    if up.local is None:
+        up.local = address_of(up, True)
+    ex.kept.upstream_local = up.local
     return 0
 
 
@@ -101,59 +93,6 @@ cdef bint find_line(const uint8_t *data, size_t n, const uint8_t *name, size_t n
             return False
         at = end + 1
     return False
-
-
-cdef bytes flags_of(Exchange ex, int column, int status):
-    cdef uint32_t i
-    if ex is None:
-        return <bytes>PROTOCOL_ERROR[column]
-    words = []
-    for i in range(17):
-        if ex.flags >> i & 1:
-            word = PROTOCOL_ERROR if i == 9 and status == 400 else FLAG_WORDS[i]
-            if word is not None:
-                words.append(word[column])
-    return b",".join(words) or None
-
-
-cdef bytes details_of(Exchange ex, int status, bytes reason):
-    """Envoy's words of %RESPONSE_CODE_DETAILS%, where it has one."""
-    cdef uint32_t flags
-    if ex is None:
-        return reason.replace(b" ", b"_")
-    flags = ex.flags
-    if flags & F_CLIENT_GONE:
-        return b"downstream_remote_disconnect"
-    if flags & F_NO_ROUTE:
-        return b"route_not_found"
-    if flags & F_MISDIRECTED:
-        return b"misdirected_request"
-    if flags & F_TOO_LARGE:
-        return b"request_payload_too_large"
-    if flags & F_LIMITED:
-        return b"request_rate_limited"
-    if flags & F_LIMIT_ERROR and ex.endpoint is None:
-        return b"rate_limiter_error"
-    if flags & F_CORS:
-        return b"cors_response"
-    if flags & F_INVALID:
-        return b"path_normalization_failed" if status == 400 else b"invalid_configuration"
-    if flags & F_REDIRECT:
-        return b"direct_response"
-    if flags & F_NO_ENDPOINT:
-        return b"no_healthy_upstream"
-    if flags & F_TIMEOUT:
-        return b"request_payload_timeout" if status == 408 else b"response_timeout"
-    if flags & F_IDLE:
-        return b"stream_idle_timeout"
-    if flags & (F_OVERFLOW | F_CONNECT | F_PROTOCOL | F_RESET):
-        return b"upstream_reset_%b_response_started{%b}" % (
-            b"after" if ex.started_response else b"before",
-            b"overflow" if flags & F_OVERFLOW
-            else <bytes>(TRANSPORT_FAILURES[ex.failure] or b"connection_failure") if flags & F_CONNECT
-            else b"protocol_error" if flags & F_PROTOCOL else b"connection_termination",
-        )
-    return b"via_upstream" if ex.started_response else b"direct_response"
 
 
 cdef bytes trace_id_of(Exchange ex):

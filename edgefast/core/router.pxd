@@ -47,7 +47,7 @@ cdef class PortTable:
         ListenerTable any
         bint proxy_protocol
         bint log_off            # no listener of the port writes an access log
-        bint log_wants_request, log_wants_answer, log_wants_address  # some listener's lines need more of an exchange
+        bint log_wants_request, log_wants_answer, log_wants_address, log_wants_upstream  # what some listener's lines need besides
         bint traces             # some listener does
         ListenerTable log_first # writes the lines of messages that reach no listener; None: the default line
         uint64_t near_hash      # of the Host that is being brought near; 0 none

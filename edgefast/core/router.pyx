@@ -159,7 +159,7 @@ cdef class PortTable:
         self.log_first = None
         self.log_off = True
         self.traces = any([(<ListenerTable>item).traces for item in listeners])
-        self.log_wants_request = self.log_wants_answer = self.log_wants_address = False
+        self.log_wants_request = self.log_wants_answer = self.log_wants_address = self.log_wants_upstream = False
         for listener in listeners:
             if listener.log_off:
                 continue
@@ -170,6 +170,7 @@ cdef class PortTable:
                 self.log_wants_request |= listener.log_program.wants_request
                 self.log_wants_answer |= listener.log_program.wants_answer
                 self.log_wants_address |= listener.log_program.wants_address
+                self.log_wants_upstream |= listener.log_program.wants_upstream
         if listeners:
             self.settings = (<ListenerTable>listeners[0]).settings
             self.proxy_protocol = self.settings.proxy_protocol != 0

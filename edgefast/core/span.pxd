@@ -5,10 +5,14 @@ cdef class Trace:
         uint8_t trace_id[16]
         uint8_t parent_id[8]    # of the client's span
         uint8_t span_id[8]      # of ours towards the client
-        uint8_t client_id[8]    # of ours towards the backend: what the backend is told
+        uint8_t client_id[8]    # of ours towards the backend, one for each try: what the backend is told
         uint8_t flags           # trace-flags of W3C Trace Context: bit 0 is sampled
         bint has_parent
-        int64_t forwarded       # us; a connection to the backend was asked for. 0: never
+        size_t told_at          # where the digits of client_id are in the backend's request head; 0: nowhere
+        int64_t try_began       # us; a connection to the backend was asked for. 0: no try is under way
+        uint32_t tries          # that have begun
+        uint32_t kept           # tries in `ended`
+        Out ended               # tries that are over, as MessagePack
         bytes state             # tracestate, as it came
 
 

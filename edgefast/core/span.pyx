@@ -1,11 +1,17 @@
 # Traces (docs/tracing.md): W3C trace context kept or started, and what a sampled request tells the agent.
 #
 # In: the request head on a listener that traces, then the finished exchange. Out: a traceparent line for the backend, MessagePack
-# records in batches (edgefast/proxy/spanrecord.py reads them). Source: W3C Trace Context. A listener that does not trace costs one
-# look at a pointer; trace headers pass there as any other. Records are bounded: client values are cut.
+# records in batches (edgefast/proxy/spanrecord.py reads them). Source: W3C Trace Context. A listener that does not trace costs a look
+# at a pointer, and trace headers pass there as any other; a request that is not sampled has no spans to keep. Records are bounded:
+# client values are cut, tries beyond SPAN_TRIES left out.
 
 cdef uint32_t HASH_TRACEPARENT = ef_name_hash(<const uint8_t *>b"traceparent", 11)
 cdef uint32_t HASH_TRACESTATE = ef_name_hash(<const uint8_t *>b"tracestate", 10)
+
+
+cdef class Trace:
+    def __dealloc__(self):
+        free(self.ended.data)
 
 
 cdef inline bint is_named(const uint8_t *base, const ef_span *span, uint32_t hashed, const char *name, size_t n) noexcept:
@@ -90,12 +96,16 @@ cdef int start_trace(Exchange ex, double share, const uint8_t *base, ef_head *he
     return 0
 
 
-cdef void put_hex(Out *out, const uint8_t *data, int n) noexcept:
+cdef void write_hex(uint8_t *to, const uint8_t *data, int n) noexcept:
     cdef int i
     for i in range(n):
-        out.data[out.size] = b"0123456789abcdef"[data[i] >> 4]
-        out.data[out.size + 1] = b"0123456789abcdef"[data[i] & 15]
-        out.size += 2
+        to[2 * i] = b"0123456789abcdef"[data[i] >> 4]
+        to[2 * i + 1] = b"0123456789abcdef"[data[i] & 15]
+
+
+cdef void put_hex(Out *out, const uint8_t *data, int n) noexcept:
+    write_hex(<uint8_t *>out.data + out.size, data, n)
+    out.size += 2 * n
 
 
 cdef int write_trace(Trace trace, Out *out, HeaderOps ops) except -1:
@@ -106,11 +116,54 @@ cdef int write_trace(Trace trace, Out *out, HeaderOps ops) except -1:
     out_raw(out, <const char *>b"traceparent: 00-", 16)
     put_hex(out, trace.trace_id, 16)
     out_raw(out, <const char *>b"-", 1)
+    trace.told_at = out.size
     put_hex(out, trace.client_id, 8)
     out_raw(out, <const char *>b"-", 1)
     put_hex(out, &trace.flags, 1)
     out_raw(out, <const char *>b"\r\n", 2)
     return 0
+
+
+cdef int begin_try(Exchange ex) except -1:
+    """A recorded request asks for a connection. Each try is a span of its own, and its backend is told which."""
+    cdef Trace trace = ex.trace
+    cdef uint64_t word
+    trace.try_began = now_us()
+    trace.tries += 1
+    if trace.tries > 1:
+        word = ef_random(ex.engine.random) | 1
+        memcpy(trace.client_id, &word, 8)
+        if trace.told_at:
+            write_hex(<uint8_t *>ex.head.data + trace.told_at, trace.client_id, 8)
+    return 0
+
+
+cdef int end_try(Exchange ex, int status, uint32_t why, int64_t now, bint last) except -1:
+    """Keep what is told of a try, in the order of spanrecord.TryRecord: `status` as it came from the backend, 0 without one."""
+    cdef Trace trace = ex.trace
+    cdef Out *out = &trace.ended
+    cdef bint asked = not why & (F_NO_ENDPOINT | F_OVERFLOW)
+    if last or trace.kept < SPAN_TRIES - 1:
+        trace.kept += 1
+        out_reserve(out, 128 + 2 * LOG_FIELD)
+        pack_list(out, 7)
+        pack_bytes(out, trace.client_id, 8, 8)
+        pack_number(out, trace.tries)
+        pack_number(out, trace.try_began - ex.started)
+        pack_number(out, now - trace.try_began)
+        pack_number(out, status)
+        pack_text(out, failure_of(why, ex.failure, ex.status))
+        pack_text(out, ex.endpoint.text if asked and ex.endpoint is not None else None)
+    trace.try_began = 0
+    return 0
+
+
+cdef void pack_list(Out *out, uint32_t n) noexcept:
+    """The head of a MessagePack array 16."""
+    out.data[out.size] = 0xDC
+    out.data[out.size + 1] = <uint8_t>(n >> 8)
+    out.data[out.size + 2] = <uint8_t>(n & 255)
+    out.size += 3
 
 
 cdef void pack_bytes(Out *out, const uint8_t *data, size_t n, size_t most) noexcept:
@@ -167,13 +220,31 @@ cdef class SpanBatch:
     def flush(self):
         if self.count == 0:
             return
-        self.out.data[0] = 0xDC  # array 16
-        self.out.data[1] = <uint8_t>(self.count >> 8)
-        self.out.data[2] = <uint8_t>(self.count & 255)
-        batch = PyBytes_FromStringAndSize(<char *>self.out.data, self.out.size)
+        size, self.out.size = self.out.size, 0
+        pack_list(&self.out, self.count)
+        batch = PyBytes_FromStringAndSize(<char *>self.out.data, size)
         count, self.count, self.out.size = self.count, 0, 0
         if self.sink is None or not self.sink(batch):
             self.engine.count_n(G_SPANS_DROPPED, count)
+
+
+cdef void pack_sent(Out *out, Exchange ex) noexcept:
+    """Target and Host as the backend got them, from the head that write_request_head made; empty where none was made."""
+    cdef const uint8_t *target
+    cdef const uint8_t *end
+    cdef const uint8_t *host
+    cdef const uint8_t *space = NULL
+    if ex.trace.tries:
+        target = <const uint8_t *>ex.head.data + ex.method_len + 1
+        end = <const uint8_t *>ex.head.data + ex.head.size
+        space = <const uint8_t *>memchr(target, c" ", end - target)
+    if space == NULL:
+        pack_bytes(out, NULL, 0, 0)
+        pack_bytes(out, NULL, 0, 0)
+        return
+    host = space + 17  # " HTTP/1.1", CR, LF, "host: "
+    pack_bytes(out, target, space - target, SPAN_TARGET)
+    pack_bytes(out, host, <const uint8_t *>memchr(host, c"\r", end - host) - host, LOG_FIELD)
 
 
 cdef int record_span(Exchange ex, int64_t took) except -1:
@@ -183,23 +254,20 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     cdef Trace trace = ex.trace
     cdef Cluster cluster = ex.backend.cluster if ex.backend is not None else None
     cdef timespec ts
-    out_reserve(out, 2048 + SPAN_TARGET + 12 * LOG_FIELD)
+    if trace.try_began:
+        end_try(ex, ex.status if ex.started_response else 0, ex.flags, ex.started + took, True)
+    out_reserve(out, 2048 + 2 * SPAN_TARGET + 14 * LOG_FIELD + trace.ended.size)
     clock_gettime(CLOCK_REALTIME, &ts)
     if batch.count == 0:
         out.size = 3  # the array's head
-    out.data[out.size] = 0xDC
-    out.data[out.size + 1] = 0
-    out.data[out.size + 2] = 28
-    out.size += 3
+    pack_list(out, 27)
     pack_bytes(out, trace.trace_id, 16, 16)
     pack_bytes(out, trace.parent_id, 8 if trace.has_parent else 0, 8)
     pack_bytes(out, trace.span_id, 8, 8)
-    pack_bytes(out, trace.client_id, 8 if trace.forwarded else 0, 8)
     pack_text(out, trace.state)
     pack_text(out, ex.listener.name.encode())
     pack_number(out, <int64_t>ts.tv_sec * 1000000 + ts.tv_nsec // 1000 - took)
     pack_number(out, took)
-    pack_number(out, trace.forwarded - ex.started if trace.forwarded else 0)
     pack_bytes(out, ex.raw.data, ex.method_len, LOG_FIELD)
     pack_bytes(out, ex.raw.data + ex.target_off, ex.target_len, SPAN_TARGET)
     pack_bytes(out, ex.raw.data + ex.authority_off, ex.authority_len, LOG_FIELD)
@@ -214,9 +282,11 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     pack_text(out, ex.rule.route.encode() if ex.rule is not None else None)
     pack_number(out, ex.rule.index if ex.rule is not None else -1)
     pack_text(out, cluster.name.encode() if cluster is not None else None)
-    pack_text(out, ex.endpoint.text if ex.endpoint is not None else None)
     pack_number(out, cluster is not None and cluster.ssl is not None)
-    pack_number(out, ex.tries)
+    pack_sent(out, ex)
     pack_number(out, ex.bytes_in)
     pack_number(out, ex.bytes_out)
+    pack_list(out, trace.kept)
+    if trace.kept:
+        out_raw(out, trace.ended.data, trace.ended.size)
     return batch.written()

@@ -29,6 +29,7 @@ cdef class Upstream(Connection):
         ef_chunk chunk
         object ssl              # the context it was made with; None: plain
         str sni
+        bytes local             # "10.0.0.1:40000", our end; None: no log line has asked for it
         int64_t idle_ms         # how long it may wait in the pool
         bint attached
         bint parked             # in the pool

@@ -196,6 +196,15 @@ ALERTS = (
     ),
     Alert(
         group="proxies",
+        name="EdgefastSpansLost",
+        expr="rate(edgefast_spans_lost_total[10m]) + rate(edgefast_spans_dropped_total[10m]) > 0",
+        lasts="10m",
+        severity="warning",
+        summary="{{ $labels.instance }} loses the spans of {{ $value | humanize }} requests a second.",
+        todo="Traces have gaps; requests do not wait. The log has the collector's error; without one it is too slow: trace a smaller share (EdgeProxy `tracing.sampling`).",
+    ),
+    Alert(
+        group="proxies",
         name="EdgefastMetricRowsFull",
         expr="edgefast_metric_rows_used / edgefast_metric_rows > 0.9",
         lasts="15m",

@@ -6,18 +6,12 @@ A test holds generated = committed.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
-from edgefast.monitoring.controllerfamilies import CONTROLLER
-from edgefast.monitoring.controlplane import CONTROL_PLANE
-from edgefast.monitoring.limits import LIMITS
+from edgefast.monitoring.boards import render_boards
 from edgefast.monitoring.page import render_page
-from edgefast.monitoring.panel import render_dashboard
-from edgefast.monitoring.proxyfamilies import PROXY
 from edgefast.monitoring.rulesfile import render_guide, render_rules
-from edgefast.monitoring.traffic import TRAFFIC
 
 __all__ = ["DOCS", "generated", "main"]
 
@@ -27,25 +21,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 def generated() -> dict[Path, str]:
     """Return every generated file with its text."""
     folder = DOCS / "monitoring"
-    ready, leader = PROXY["ready"].name, CONTROLLER["leader"].name
-    boards = {
-        "traffic": ("edgefast traffic", "Requests, latency, connections.", ready, TRAFFIC),
-        "limits": ("edgefast limits", "Rate limits and their store.", ready, LIMITS),
-        "control-plane": (
-            "edgefast control plane",
-            "From objects to proxies, and statuses back.",
-            leader,
-            CONTROL_PLANE,
-        ),
-    }
     files = {
         DOCS / "reference" / "metrics.md": render_page(),
         folder / "rules.yaml": render_rules(),
         folder / "README.md": render_guide(),
     }
-    for name, (title, text, jobs_of, rows) in boards.items():
-        made = render_dashboard(f"edgefast-{name}", title, text, jobs_of, rows)
-        files[folder / f"{name}.json"] = json.dumps(made, indent=1) + "\n"
+    files |= {folder / f"{name}.json": text for name, text in render_boards().items()}
     return files
 
 

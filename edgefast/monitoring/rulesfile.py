@@ -12,7 +12,7 @@ import yaml
 
 from edgefast.monitoring.alerts import ALERTS, RECORDED, Alert
 
-__all__ = ["render_guide", "render_rules"]
+__all__ = ["list_groups", "render_guide", "render_rules"]
 
 _MADE = "Made from edgefast/monitoring by `python -m edgefast.monitoring.generate --write`; do not edit."
 _GROUPS = {"proxies": "Proxies", "limits": "Rate limits", "control-plane": "Control plane"}
@@ -25,7 +25,7 @@ Proxies and controllers have their [metrics](../reference/metrics.md) on port 19
 
 | file | for | shows |
 |---|---|---|
-| [traffic.json](traffic.json) | Grafana | requests, errors and latency by route, connections, backends |
+| [traffic.json](traffic.json) | Grafana | requests, errors and latency by route, connections, backends, log lines and spans |
 | [limits.json](limits.json) | Grafana | what rate limits count and refuse, their store |
 | [control-plane.json](control-plane.json) | Grafana | from objects to tables to proxies, statuses |
 | [rules.yaml](rules.yaml) | Prometheus | the alerts below, and the series they record |
@@ -40,25 +40,63 @@ scrape_configs:
       - targets: ["localhost:19001"]
 ```
 
-With the Prometheus operator the `groups` of rules.yaml are the `spec.groups` of a PrometheusRule.
+The pages are there, and Prometheus takes the rules, if these say so (the first for `make run`):
 
-**Grafana.** Import the files (Dashboards, New, Import), or put them into a folder that it provisions; in a cluster with the
-sidecar of its chart: `kubectl create configmap edgefast-dashboards --from-file docs/monitoring/`, with the label that it looks for.
-Each has a choice of the Prometheus, of jobs and of instances.
+```sh quickstart
+curl -s http://localhost:19001/metrics | grep '^edgefast_ready '
+```
+
+```text
+edgefast_ready 1
+```
+
+```sh
+promtool check rules docs/monitoring/rules.yaml
+```
+
+```text
+Checking docs/monitoring/rules.yaml
+  SUCCESS: ... rules found
+...
+```
+
+**Grafana.** Import the files (Dashboards, New, Import), or put them into a folder that it provisions. Each has a choice of the
+Prometheus, of jobs and of instances.
+
+**In a cluster** the [chart](../kubernetes-reference.md#values) has all of it, of the same version as the controller: ConfigMaps with
+the label by which the sidecar of Grafana's chart finds dashboards, and, where the Prometheus operator is, a PrometheusRule with the
+groups of rules.yaml, a ServiceMonitor for controllers and a PodMonitor for proxies. All are off until they are wanted:
+
+```yaml
+monitoring:
+  dashboards: {{enabled: true}}
+  rules: {{enabled: true, labels: {{release: prometheus}}}} # what the operator's ruleSelector asks for
+  serviceMonitor: {{enabled: true, labels: {{release: prometheus}}}}
+  podMonitor: {{enabled: true, labels: {{release: prometheus}}}}
+```
+
+Of several releases in a cluster one brings dashboards and rules, which are about all of them; so it is with the PodMonitor in
+Gateway Namespace mode.
 
 Every name in these files is checked against the catalogue of metrics, and the rules by `promtool`, when edgefast is tested.
 Thresholds are for a start; change them in a copy.
 """
 
 
-def render_rules() -> str:
-    """Return the text of rules.yaml."""
+def list_groups() -> list[dict[str, Any]]:
+    """Return the groups of rules, as Prometheus and its operator have them."""
     recorded = [{"record": name, "expr": expr} for name, expr in RECORDED.items()]
     groups: list[dict[str, Any]] = [{"name": "edgefast-recorded", "rules": recorded}]
     for group in _GROUPS:
         rules = [_rule(one) for one in ALERTS if one.group == group]
         groups.append({"name": f"edgefast-{group}", "rules": rules})
-    text = yaml.safe_dump({"groups": groups}, sort_keys=False, allow_unicode=True, width=120)
+    return groups
+
+
+def render_rules() -> str:
+    """Return the text of rules.yaml."""
+    groups = {"groups": list_groups()}
+    text = yaml.safe_dump(groups, sort_keys=False, allow_unicode=True, width=120)
     return f"# {_MADE}\n{text}"
 
 

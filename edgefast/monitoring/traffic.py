@@ -197,4 +197,37 @@ TRAFFIC = (
             ),
         ),
     ),
+    Row(
+        "Copies, log lines, traces",
+        (
+            Panel(
+                "Mirrored requests",
+                (
+                    (_sum("edgefast_mirrored_total"), "sent"),
+                    (_sum("edgefast_mirrors_dropped_total"), "not sent"),
+                ),
+                "reqps",
+            ),
+            Panel(
+                "Lines of the access log",
+                (
+                    (_sum("edgefast_access_log_lines_total"), "written"),
+                    (_sum("edgefast_access_log_dropped_total"), "lost"),
+                ),
+                "ops",
+            ),
+            Panel(
+                "Traced requests",
+                (
+                    (_sum("edgefast_spans_recorded_total"), "traced"),
+                    (_sum("edgefast_spans_exported_total"), "taken by collectors"),
+                    (_sum("edgefast_spans_dropped_total"), "lost in workers"),
+                    (_sum("edgefast_spans_lost_total"), "taken by no collector"),
+                ),
+                "reqps",
+                text="Traced requests have one or two spans each. Lost in workers: the agent is behind. "
+                "Taken by no collector: it is away, or slow; the log has its error.",
+            ),
+        ),
+    ),
 )

@@ -1,6 +1,6 @@
 """OTLP: spans by the OpenTelemetry SDK's exporters. Needs the extra `edgefast[tracing]`; imported only where it is used.
 
-In: records of requests. Out: a server span for each, and a client span where a backend was asked, to one collector.
+In: records of requests. Out: a server span for each, and a client span for each try at a backend, to one collector.
 Source: OpenTelemetry semantic conventions for HTTP spans; docs/tracing.md says what is ours. The environment's
 OTEL_EXPORTER_OTLP_* variables (headers, certificates) hold as for any exporter.
 Must never: let a client's text be more than a value; query parameters that are credentials are redacted.
@@ -26,7 +26,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
 
 from edgefast import __version__, ir
-from edgefast.proxy.spanrecord import SpanRecord
+from edgefast.proxy.spanrecord import SpanRecord, TryRecord
 
 __all__ = ["OtlpExporter"]
 
@@ -106,21 +106,21 @@ class OtlpExporter:
             end_time=(one.start + one.took) * 1000,
             instrumentation_scope=_SCOPE,
         )
-        if not one.client_id:
-            return
-        failed = one.status >= 400 or not one.status
-        yield ReadableSpan(
-            name=known,
-            context=_context(trace, one.client_id, state),
-            parent=own,
-            resource=self._resource,
-            attributes={**_client_attributes(one, method), **self._attributes},
-            kind=SpanKind.CLIENT,
-            status=Status(StatusCode.ERROR if failed else StatusCode.UNSET),
-            start_time=(one.start + one.forwarded) * 1000,
-            end_time=(one.start + one.took) * 1000,
-            instrumentation_scope=_SCOPE,
-        )
+        for each in one.tries:
+            failed = each.status >= 400 or bool(each.error)
+            began = one.start + each.began
+            yield ReadableSpan(
+                name=known,
+                context=_context(trace, each.span_id, state),
+                parent=own,
+                resource=self._resource,
+                attributes={**_client_attributes(one, each, method), **self._attributes},
+                kind=SpanKind.CLIENT,
+                status=Status(StatusCode.ERROR if failed else StatusCode.UNSET),
+                start_time=began * 1000,
+                end_time=(began + each.took) * 1000,
+                instrumentation_scope=_SCOPE,
+            )
 
 
 def _context(
@@ -131,22 +131,22 @@ def _context(
     )
 
 
-def _shared_attributes(one: SpanRecord, method: str, error_from: int) -> _Attributes:
+def _shared_attributes(method: str, status: int, error_from: int, error: bytes) -> _Attributes:
     found: _Attributes = {"network.protocol.version": "1.1"}
     found["http.request.method"] = method if method in _METHODS else "_OTHER"
     if method not in _METHODS:
         found["http.request.method_original"] = method
-    if one.status:
-        found["http.response.status_code"] = one.status
-    if one.status >= error_from:
-        found["error.type"] = str(one.status)
-    elif not one.status:
-        found["error.type"] = _text(one.details)
+    if status:
+        found["http.response.status_code"] = status
+    if status >= error_from:
+        found["error.type"] = str(status)
+    elif error:
+        found["error.type"] = _text(error)
     return found
 
 
 def _server_attributes(one: SpanRecord, method: str) -> _Attributes:
-    found = _shared_attributes(one, method, 500)
+    found = _shared_attributes(method, one.status, 500, b"" if one.status else one.details)
     path, _, query = _text(one.target).partition("?")
     host, port = _split(_text(one.authority))
     found |= {
@@ -172,20 +172,25 @@ def _server_attributes(one: SpanRecord, method: str) -> _Attributes:
     return found
 
 
-def _client_attributes(one: SpanRecord, method: str) -> _Attributes:
-    found = _shared_attributes(one, method, 400)
-    found["edgefast.backend"] = _text(one.cluster)
-    endpoint = _text(one.endpoint)
-    if endpoint:
-        host, port = _split(endpoint)
-        scheme = "https" if one.backend_tls else "http"
-        target = _redact(_text(one.target))
-        found |= {"server.address": host, "network.peer.address": host}
+def _client_attributes(one: SpanRecord, each: TryRecord, method: str) -> _Attributes:
+    """Of one try. Where the request goes is what its Host says (server.*, url.full), which machine took it is network.peer.*."""
+    found = _shared_attributes(method, each.status, 400, each.error)
+    authority, target = _text(one.sent_host), _redact(_text(one.sent_target))
+    host, port = _split(authority)
+    found |= {
+        "url.full": f"{'https' if one.backend_tls else 'http'}://{authority}"
+        f"{target if target[:1] == '/' else ''}",
+        "server.address": host,
+        "server.port": port or (443 if one.backend_tls else 80),
+        "edgefast.backend": _text(one.cluster),
+    }
+    if each.endpoint:
+        peer, port = _split(_text(each.endpoint))
+        found["network.peer.address"] = peer
         if port:
-            found |= {"server.port": port, "network.peer.port": port}
-            found["url.full"] = f"{scheme}://{endpoint}{target if target[:1] == '/' else ''}"
-    if one.tries > 1:
-        found["http.request.resend_count"] = one.tries - 1
+            found["network.peer.port"] = port
+    if each.number > 1:
+        found["http.request.resend_count"] = each.number - 1
     return found
 
 

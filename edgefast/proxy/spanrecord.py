@@ -8,7 +8,19 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["SpanRecord", "count_spans", "decode_spans"]
+__all__ = ["SpanRecord", "TryRecord", "count_spans", "decode_spans"]
+
+
+class TryRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One try at a backend; times in microseconds. The order is end_try's."""
+
+    span_id: bytes  # what the backend was told
+    number: int  # from 1
+    began: int  # after the request's start: a connection was asked for
+    took: int
+    status: int  # the backend's; 0: none came
+    error: bytes  # why the backend's whole answer did not come; b"": it did
+    endpoint: bytes  # b"": none was chosen
 
 
 class SpanRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -17,12 +29,10 @@ class SpanRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     trace_id: bytes
     parent_id: bytes  # b"": the trace begins here
     span_id: bytes
-    client_id: bytes  # b"": nothing was sent to a backend
     state: bytes
     listener: bytes
     start: int  # since 1970
     took: int
-    forwarded: int  # after start
     method: bytes
     target: bytes
     authority: bytes
@@ -37,11 +47,12 @@ class SpanRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     route: bytes
     rule: int  # -1: none
     cluster: bytes
-    endpoint: bytes
     backend_tls: int
-    tries: int
+    sent_target: bytes  # as the backend gets it
+    sent_host: bytes
     bytes_in: int
     bytes_out: int
+    tries: tuple[TryRecord, ...]  # the first ones and the last; (): no backend was to be asked
 
 
 _DECODER: msgspec.msgpack.Decoder[list[SpanRecord]] = msgspec.msgpack.Decoder(list[SpanRecord])

@@ -13,10 +13,12 @@ import msgspec
 
 from edgefast import ir
 from edgefast._csrc import lib
+from edgefast.reasons.named import name_reasons
 from edgefast.why.explanation import Answer, LimitPart
 from edgefast.why.forwarded import replace_path
 from edgefast.why.head import Head, Refusal
 from edgefast.why.served import Served
+from edgefast.why.unserved import Unserved
 
 _FIXES = {
     "head": "send a request that docs/http1.md allows",
@@ -37,16 +39,28 @@ def answer_refusal(refusal: Refusal) -> Answer:
     )
 
 
-def answer_closed_port(served: Served, port: int) -> Answer:
-    """Nothing listens there."""
+def answer_closed_port(served: Served, port: int, dark: Unserved | None = None) -> Answer:
+    """Nothing listens there; `dark` is the listener that would."""
+    why = f"nothing listens on port {port}"
+    if dark is not None:
+        why = f"{why}: listener {dark.name} is not served, {dark.said}"
+        return Answer(
+            kind="closed", check="port", why=why, fix=_correct(dark), reasons=dark.reasons
+        )
     ports = sorted({one.port for one in served.fleet.listeners})
     listed = " or ".join(map(str, ports))
     return Answer(
         kind="closed",
         check="port",
-        why=f"nothing listens on port {port}",
+        why=why,
         fix=f"ask port {listed}" if ports else "no Gateway has a listener that is served",
     )
+
+
+def _correct(dark: Unserved) -> str:
+    place = dark.place
+    source = f" ({place.source})" if place.source else ""
+    return f"correct {place.object} {place.path}{source}"
 
 
 def answer_protocol(scheme: str, port: int, protocol: str) -> Answer:
@@ -70,26 +84,35 @@ def answer_misdirected(sni: str, named: ir.Listener, host: str, owner: ir.Listen
     )
 
 
-def answer_no_listener(host: str, listeners: Sequence[ir.Listener]) -> Answer:
-    """No listener of the port has the host."""
+def answer_no_listener(
+    host: str, listeners: Sequence[ir.Listener], dark: Unserved | None = None
+) -> Answer:
+    """No listener of the port has the host; `dark` is the one that would."""
     names = ", ".join(dict.fromkeys(one.hostname for one in listeners))
+    why = f"no listener of port {listeners[0].port} has {host} (they have {names})"
+    fix = "add a listener with the hostname, or ask for one of theirs"
+    if dark is not None:
+        why += f": listener {dark.name} is not served, {dark.said}"
+        fix = _correct(dark)
     return Answer(
         kind="status",
         check="listener",
         status=404,
-        why=f"no listener of port {listeners[0].port} has {host} (they have {names})",
-        fix="add a listener with the hostname, or ask for one of theirs",
+        why=why,
+        fix=fix,
+        reasons=dark.reasons if dark is not None else (),
     )
 
 
-def answer_no_rule(nearest: str) -> Answer:
-    """No rule takes it."""
+def answer_no_rule(nearest: str, reasons: tuple[str, ...] = ()) -> Answer:
+    """No rule takes it; `reasons` keep the nearest one out."""
     return Answer(
         kind="status",
         check="rule",
         status=404,
         why="no rule takes the request",
         fix=f"the nearest is {nearest}" if nearest else "attach a route with the hostname and path",
+        reasons=reasons,
     )
 
 
@@ -107,7 +130,16 @@ def answer_rule(
         fix = (
             f"correct HTTPRoute {rule.route} spec.rules[{rule.index}]; `edgefast check` says where"
         )
-        return (Answer(kind="status", check="rule_invalid", status=rule.status, why=why, fix=fix),)
+        return (
+            Answer(
+                kind="status",
+                check="rule_invalid",
+                status=rule.status,
+                why=why,
+                fix=fix,
+                reasons=name_reasons(why),
+            ),
+        )
     if listener.http.body_size and head.content_length > listener.http.body_size:
         why = f"{head.content_length} bytes of body, at most {listener.http.body_size}"
         fix = "send less, or raise bodySize of EdgeProxy spec.http"
@@ -157,13 +189,31 @@ def _answer_share(
         status, reason = (share.status, share.reason) if share else (500, "")
         why = reason or "the backendRef is not valid"
         fix = "correct the backendRef; `edgefast check` says where"
-        return Answer(kind="status", check="backend_invalid", status=status, why=why, fix=fix)
+        return Answer(
+            kind="status",
+            check="backend_invalid",
+            status=status,
+            why=why,
+            fix=fix,
+            reasons=name_reasons(why),
+        )
     endpoints, _ = served.endpoints(share.cluster)
     if not endpoints:
         why = f"{share.cluster} has no endpoints"
         fix = "let the backend have ready endpoints (EndpointSlices, or the Backend's endpoints)"
-        return Answer(kind="status", check="endpoints", status=503, why=why, fix=fix)
-    return Answer(kind="backend", check="forwarded", backend=share.cluster)
+        return Answer(
+            kind="status",
+            check="endpoints",
+            status=503,
+            why=why,
+            fix=fix,
+            reasons=("EndpointsNotFound",),
+        )
+    why = fix = ""
+    if all(one.failures or one.healthy is False for one in endpoints):
+        why = "the last request to each of its endpoints failed; expect 503 or 504"
+        fix = "see that it listens and answers there; `flags` of the access log say how it failed"
+    return Answer(kind="backend", check="forwarded", backend=share.cluster, why=why, fix=fix)
 
 
 def _answer_limits(served: Served, limits: Iterable[LimitPart]) -> Answer | None:

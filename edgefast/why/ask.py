@@ -39,6 +39,10 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
         target = "" if self.target == "*" else self.target
         return f"{self.scheme}://{self.host}{target}"
 
+    def name(self) -> str:
+        """Return the name of Host, without port, in lower case."""
+        return re.sub(r":\d*$", "", self.host).lower()
+
     def head(self) -> bytes:
         """Return the request head."""
         lines = [f"{self.method} {self.target} HTTP/1.1", f"Host: {self.host}"]

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from edgefast import ir
 from edgefast.table import Hit
+from edgefast.translate.hostname import narrower
 from edgefast.why.explanation import RulePart
 from edgefast.why.origin import Origin
 from edgefast.why.served import Served
 from edgefast.why.trial import describe_match
+from edgefast.why.unserved import Unserved
+
+_KNOWN = 3  # problems of a proxy that are told
 
 
 def describe_rule(origin: Origin, hit: Hit) -> RulePart:
@@ -50,6 +54,26 @@ def _list_ops(what: str, ops: ir.HeaderOps | None) -> list[str]:
         *(f"set {what} {name}: {value}" for name, value in ops.set),
         *(f"add {what} {name}: {value}" for name, value in ops.add),
     ]
+
+
+def list_dark(listener: ir.Listener, dark: Unserved | None) -> tuple[str, ...]:
+    """Return that a nearer listener than the one that has the request is not served, if that is so."""
+    if dark is None or narrower(dark.hostname, listener.hostname) == listener.hostname:
+        return ()
+    return (
+        f"listener {dark.name} ({dark.hostname}) would have the request and is not served: {dark.said}",
+    )
+
+
+def list_known(served: Served) -> tuple[str, ...]:
+    """Return the first problems that a running proxy knows: one may be why nothing takes a request."""
+    if served.live is None or served.origin.translation is not None:
+        return ()
+    told = served.live.problems
+    notes = [f"the proxy knows: {one}" for one in told[:_KNOWN]]
+    if len(told) > _KNOWN:
+        notes.append(f"and {len(told) - _KNOWN} more problems: edgefast status lists them")
+    return tuple(notes)
 
 
 def list_notes(served: Served, listener: ir.Listener, rule: ir.Rule | None) -> tuple[str, ...]:

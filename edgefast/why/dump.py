@@ -73,13 +73,15 @@ def read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
         for cluster, named in seen.items()
     }
     refusing = bool(engines) and all(_refuses(engine.get("rate_limits")) for engine in engines)
+    problems = tuple(one["text"] for one in dump.get("problems", ()) if one["severity"] == "error")
     if isinstance(limits, str):
-        return Live(endpoints, why_no_rows=limits, refusing=refusing)
+        return Live(endpoints, why_no_rows=limits, refusing=refusing, problems=problems)
     return Live(
         endpoints,
         rows=tuple(limits["counters"]),
         more_rows=not limits["complete"],
         refusing=refusing,
+        problems=problems,
     )
 
 
@@ -90,6 +92,7 @@ def _sum_endpoint(address: str, found: list[Mapping[str, Any]]) -> EndpointPart:
         healthy=ejected == 0,
         workers=f"{ejected} of {len(found)} workers ejected it" if ejected else "",
         active=sum(one["active"] for one in found),
+        failures=sum(one.get("failures", 0) for one in found),
     )
 
 

@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+import msgspec
+
 from edgefast import ir
+from edgefast.reasons.named import name_reasons
 from edgefast.table import Hit
 from edgefast.table.match import Call, find_listener, order_hostnames
 from edgefast.why import answer as answers
@@ -19,7 +22,13 @@ from edgefast.why.ask import Ask
 from edgefast.why.candidates import find_candidates
 from edgefast.why.client import Client, find_client
 from edgefast.why.counted import judge_limits
-from edgefast.why.described import describe_rule, list_filters, list_notes
+from edgefast.why.described import (
+    describe_rule,
+    list_dark,
+    list_filters,
+    list_known,
+    list_notes,
+)
 from edgefast.why.explanation import (
     Answer,
     Asked,
@@ -33,6 +42,7 @@ from edgefast.why.explanation import (
 from edgefast.why.forwarded import write_head
 from edgefast.why.head import Head, Refusal, scan_head
 from edgefast.why.served import Served
+from edgefast.why.unserved import find_unserved
 
 MOST = 10  # candidates
 _HITS = 1000  # rules that match one request
@@ -42,7 +52,8 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
     """Explain a request; `most` is how many candidates are told."""
     listeners = served.listeners(ask.port)
     if not listeners:
-        return _stop(served, ask, answers.answer_closed_port(served, ask.port))
+        dark = find_unserved(served, ask.port, ask.name())
+        return _stop(served, ask, answers.answer_closed_port(served, ask.port, dark))
     tls = listeners[0].protocol == "HTTPS"
     if tls != (ask.scheme == "https"):
         wrong = answers.answer_protocol(ask.scheme, ask.port, listeners[0].protocol)
@@ -55,23 +66,27 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
     if named is not None and listener is not None and named is not listener:
         refused = answers.answer_misdirected(ask.sni, named, head.host, listener)
         return _stop(served, ask, refused, head, listener)
+    dark = find_unserved(served, ask.port, head.host)
     if listener is None:
-        return _stop(served, ask, answers.answer_no_listener(head.host, listeners), head)
+        return _stop(served, ask, answers.answer_no_listener(head.host, listeners, dark), head)
     client = find_client(head, ask.source, listener.http.client_address)
     request = head.request()
     hits = list(islice(served.matcher.matches(listener.name, head.host, request), _HITS))
     near, more = find_candidates(served, listener, head.host, request, hits, most)
+    notes = list_dark(listener, dark)
     if hits:
-        return _explain_rule(served, ask, head, listener, client, hits, near, more)
+        found = _explain_rule(served, ask, head, listener, client, hits, near, more)
+        return msgspec.structs.replace(found, notes=(*notes, *found.notes)) if notes else found
     nearest = _name(near[0]) if near else ""
+    kept_out = near[0].reason if near and near[0].code in ("not_accepted", "refused") else ""
     return Explanation(
         request=_asked(ask, head, client),
-        answers=(answers.answer_no_rule(nearest),),
+        answers=(answers.answer_no_rule(nearest, name_reasons(kept_out)),),
         listener=_listener(served, listener),
         virtual_hosts=_tried(served, listener, head.host, None),
         candidates=near,
         more_candidates=more,
-        notes=list_notes(served, listener, None),
+        notes=(*notes, *list_known(served), *list_notes(served, listener, None)),
         table=served.version,
     )
 
@@ -169,6 +184,7 @@ def _stop(
         request=_asked(ask, head, None),
         answers=(found,),
         listener=_listener(served, listener) if listener is not None else None,
+        notes=list_known(served) if found.check in ("port", "listener") else (),
         table=served.version,
     )
 

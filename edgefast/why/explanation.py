@@ -51,6 +51,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     fix: str = ""  # what would give another answer
     location: str = ""  # of a redirect
     backend: str = ""  # the cluster's name
+    reasons: tuple[str, ...] = ()  # those that `edgefast problem` has a page about
 
 
 class ListenerPart(Value, frozen=True, kw_only=True):
@@ -80,6 +81,7 @@ class EndpointPart(Value, frozen=True, kw_only=True):
     address: str
     healthy: bool | None = None  # None: nobody was asked
     workers: str = ""  # "1 of 2 ejected it"
+    failures: int = 0  # of its last requests, in a row, summed over workers
     active: int | None = None
 
 

@@ -51,7 +51,7 @@ class Origin:
         if isinstance(found, Gateway | ListenerSet):
             named = (at for at, one in enumerate(found.spec.listeners) if one.name == section)
             path = f"spec.listeners[{next(named, 0)}]"
-        return self._place(ref, path)
+        return self.place(ref, path)
 
     def rule(self, rule: ir.Rule) -> Place:
         """Return the place of a rule."""
@@ -85,7 +85,7 @@ class Origin:
 
     def route_place(self, name: str, path: str = "") -> Place:
         """Return the place of a field of a route."""
-        return self._place(ObjectRef("HTTPRoute", *_key(name), GATEWAY_GROUP), path)
+        return self.place(ObjectRef("HTTPRoute", *_key(name), GATEWAY_GROUP), path)
 
     def is_refused(self, ref: ObjectRef) -> bool:
         """Tell whether mistakes keep an object of a file out."""
@@ -96,14 +96,8 @@ class Origin:
         route = self.route(name)
         return age_order(route.metadata) if route is not None else None
 
-    def _outcome(self, name: str) -> RouteOutcome | None:
-        return self._translation.memo.routes.get(_key(name)) if self._translation else None
-
-    def _route_place(self, rule: ir.Rule, path: str) -> Place:
-        place = self._place(ObjectRef("HTTPRoute", *_key(rule.route), GATEWAY_GROUP), path)
-        return place if place.source else msgspec.structs.replace(place, source=rule.source)
-
-    def _place(self, ref: ObjectRef, path: str) -> Place:
+    def place(self, ref: ObjectRef, path: str) -> Place:
+        """Return the place of a field of an object."""
         source = self._snapshot.source_of(ref, path)
         if source is None:
             found = self._snapshot.get(ref)
@@ -112,6 +106,13 @@ class Origin:
                 object=str(ref), path=path, source=f"generation {generation}" if generation else ""
             )
         return Place(object=str(ref), path=path, source=str(source))
+
+    def _outcome(self, name: str) -> RouteOutcome | None:
+        return self._translation.memo.routes.get(_key(name)) if self._translation else None
+
+    def _route_place(self, rule: ir.Rule, path: str) -> Place:
+        place = self.place(ObjectRef("HTTPRoute", *_key(rule.route), GATEWAY_GROUP), path)
+        return place if place.source else msgspec.structs.replace(place, source=rule.source)
 
 
 def _key(name: str) -> Key:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
 from edgefast.problem import ObjectRef
 from edgefast.reasons.catalogue import PAGES
 from edgefast.reasons.objects import BASE
+from edgefast.reasons.plain import plain_text
 from edgefast.reasons.word import Page, Place
 from edgefast.resources.decode import decode_documents
 from edgefast.resources.snapshot import Snapshot
@@ -37,7 +39,7 @@ _SETTINGS: dict[Place, Settings] = {
 _BESIDE = {
     "files": "With `edgefast check -f`",
     "bound": "With `edgefast run --bind 127.0.0.1`",
-    "cluster": "In a cluster (`edgefast translate --to status --cluster`)",
+    "cluster": "With `edgefast translate --to status -o table --cluster -f`",
     "release": "In a cluster with the CRDs of release v0.8.0",
 }
 #: Characters; an example with a longer line is told, not shown.
@@ -50,7 +52,10 @@ def is_bad(reason: str) -> bool:
 
 
 def bring_about(page: Page) -> list[str]:
-    """Decode and translate the example; return what is said with the page's word, problems before conditions."""
+    """Decode and translate the example; return what is said with the page's word.
+
+    From files problems, else conditions; in a cluster conditions, which are all that its objects show.
+    """
     base = decode_documents(BASE.encode(), "base.yaml")
     own = decode_documents(page.example.encode(), _FILE)
     named = [(one.ref.kind, one.ref.namespace, one.ref.name) for one in own.objects]
@@ -64,7 +69,7 @@ def bring_about(page: Page) -> list[str]:
         for one in (*own.problems, *translation.problems)
         if one.reason == page.word
     ]
-    if problems:
+    if problems and page.place in ("files", "bound"):
         return problems
     return [
         text
@@ -78,12 +83,12 @@ def render_reason(page: Page, *, links: bool = True) -> str:
     lines = [_MADE] if links else []
     lines += [f"# {page.word}", "", _plain(page.means, links), "", "## What to do", ""]
     lines += [f"- {_plain(one, links)}" for one in page.fix]
-    lines += ["", "## Where it is seen", "", *_places(page.word, links), ""]
+    lines += ["", "## Where it is seen", "", *_places(page, links), ""]
     if page.example:
         said = bring_about(page)
         beside = _BESIDE[page.place]
-        if page.place == "files" and re.match(rf"[^:]*: \w+=\w+ {page.word}: ", said[0]):
-            beside = "With `edgefast translate --to status -f`"
+        if page.place == "files" and re.search(rf"  \w+  \w+  {page.word}  ", said[0]):
+            beside = "With `edgefast translate --to status -o table -f`"
         lines += [f"{beside}, from", "", "```text", *_shown(page.example), "```", ""]
         lines += ["comes", "", "```text", *said, "```"]
         if links:
@@ -103,8 +108,10 @@ def render_index() -> str:
         "# Problems",
         "",
         "Every problem is said in one text everywhere: place, object, field path, a reason, what is wrong, what is allowed, and",
-        "what was meant if that can be guessed. Here is a page for each reason; `edgefast problem REASON` prints it, and",
-        "`edgefast check -o json` has it as `page`. Which condition has which reason: [statuses](../status.md).",
+        "what was meant if that can be guessed. Here is a page for each reason; `edgefast problem REASON` prints it, without files and",
+        "without a network. `edgefast check`, `run`, `explain` and `status` end with that command for what they tell, and so do the",
+        "messages of conditions and Events in a cluster. The console shows the page in short, `edgefast check -o json` has it as `page`.",
+        "Which condition has which reason: [statuses](../status.md).",
         "",
         "| reason | meaning |",
         "|---|---|",
@@ -114,33 +121,39 @@ def render_index() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _places(word: str, links: bool) -> Iterator[str]:
+def _places(page: Page, links: bool) -> Iterator[str]:
     """Say which conditions have the word."""
     found = [
         f"- condition `{one.type}` {one.status} of a {kind}: {one.meaning}"
         for kind, reasons in REASONS.items()
         for one in reasons
-        if one.reason == word
+        if one.reason == page.word
     ]
-    if found:
+    if page.where:
+        yield page.where
+    elif found:
         yield from found
         yield "- and in the messages of problems" if links else "- in the messages of problems"
     else:
         yield "In problems: of `edgefast check`, in the log, in messages of conditions and of Events."
 
 
-def _conditions(ref: ObjectRef, status: dict[str, object], word: str) -> Iterator[str]:
-    holders: list[tuple[str, object]] = [("", status)]
-    for field in ("parents", "ancestors", "listeners"):
-        entries = status.get(field)
-        for entry in entries if isinstance(entries, (list, tuple)) else ():
-            name = entry.get("name") if field == "listeners" else None
-            holders.append((f" listener {name}" if name else "", entry))
-    for name, holder in holders:
-        conditions = holder.get("conditions", ()) if isinstance(holder, dict) else ()
-        for one in conditions:
+def _conditions(ref: ObjectRef, status: dict[str, Any], word: str) -> Iterator[str]:
+    """Give rows of the table of `edgefast translate --to status`, columns two spaces apart."""
+    holders = [("", status)]
+    holders += [(str(one["name"]), one) for one in status.get("listeners", ())]
+    for field in ("parent", "ancestor"):
+        for one in status.get(f"{field}s", ()):
+            reference = one[f"{field}Ref"]
+            section = reference.get("sectionName")
+            holders.append(
+                (f"{reference['name']}/{section}" if section else reference["name"], one)
+            )
+    for at, holder in holders:
+        for one in holder.get("conditions", ()):
             if one["reason"] == word:
-                yield f"{ref}{name}: {one['type']}={one['status']} {word}: {one['message']}"
+                cells = (str(ref), at, one["type"], one["status"], word, one["message"])
+                yield "  ".join(cell for cell in cells if cell)
 
 
 def _shown(example: str) -> Iterator[str]:
@@ -150,16 +163,9 @@ def _shown(example: str) -> Iterator[str]:
 
 def first_sentence(page: Page) -> str:
     """Return what the word means in one sentence, without links."""
-    return _plain(page.means, links=False).partition(". ")[0].rstrip(".") + "."
+    return plain_text(page.means, targets=False).partition(". ")[0].rstrip(".") + "."
 
 
 def _plain(text: str, links: bool) -> str:
-    """Leave the targets of links out for a terminal."""
-    if links:
-        return text
-    out, rest = "", text
-    while "](" in rest:
-        before, _, rest = rest.partition("](")
-        out += before.replace("[", "", 1)
-        rest = rest.partition(")")[2]
-    return out + rest
+    """Leave links out for a terminal."""
+    return text if links else plain_text(text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from edgefast.problem import ask_about
 from edgefast.why.explanation import (
     Answer,
     Asked,
@@ -91,7 +92,8 @@ def _answer(one: Answer, *, alone: bool) -> Iterator[str]:
     share = "" if alone else f"{one.share:g} %: "
     match one.kind:
         case "backend":
-            yield f"{share}goes to {one.backend}"
+            why = f": {one.why}" if one.why else ""
+            yield f"{share}goes to {one.backend}{why}"
         case "closed":
             yield f"{share}no answer: {one.why}"
         case _:
@@ -101,6 +103,8 @@ def _answer(one: Answer, *, alone: bool) -> Iterator[str]:
         yield f"  location: {one.location}"
     if one.fix:
         yield f"  {one.fix}"
+    if one.reasons:
+        yield f"  more about it: {ask_about(one.reasons)}"
 
 
 def _backend(one: BackendPart, *, again: bool) -> Iterator[str]:
@@ -109,11 +113,12 @@ def _backend(one: BackendPart, *, again: bool) -> Iterator[str]:
     yield from _place(one.place)
     endpoints = []
     for endpoint in one.endpoints:
-        state = {None: "", True: " healthy", False: f" ejected: {endpoint.workers}"}[
-            endpoint.healthy
-        ]
+        used = " in use" if endpoint.failures else " healthy"
+        state = {None: "", True: used, False: f" ejected: {endpoint.workers}"}[endpoint.healthy]
         active = f", {endpoint.active} active" if endpoint.active else ""
-        endpoints.append(f"{endpoint.address}{state}{active}")
+        last = "request" if endpoint.failures == 1 else f"{endpoint.failures} requests"
+        failed = f", its last {last} failed" if endpoint.failures else ""
+        endpoints.append(f"{endpoint.address}{state}{failed}{active}")
     kind = "terminating endpoints" if one.fallback else "endpoints"
     if one.name:
         yield _row("", f"{kind} {', '.join(endpoints) or 'none'}")

@@ -27,6 +27,7 @@ class Live(msgspec.Struct, frozen=True):
     why_no_rows: str = ""
     more_rows: bool = False  # there are more than it told
     refusing: bool = False  # its store of counters does not answer, and requests get 500 then
+    problems: tuple[str, ...] = ()  # errors that it knows of its files, one line each
 
 
 class Served:

@@ -53,6 +53,13 @@ def test_unknown_command() -> None:
 
 
 @pytest.mark.pure
+def test_a_slip_of_the_pen() -> None:
+    outcome = call("expln", "GET", "http://a/")
+    assert outcome.status == 2
+    assert "No such command 'expln', did you mean explain?" in outcome.err
+
+
+@pytest.mark.pure
 def test_version_loads_nothing_heavy() -> None:
     script = "import sys, edgefast.cli.version; print(sorted(sys.modules))"
     loaded = subprocess.run(

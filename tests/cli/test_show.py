@@ -30,7 +30,7 @@ def test_the_store_of_counters_is_shown_without_its_secrets() -> None:
         ir=ir.IR(fleets=(fleet,)),
         infra=(),
         statuses=translation.statuses,
-        problems=(),
+        told=translation.told,
         work=translation.work,
         memo=translation.memo,
     )

@@ -105,6 +105,7 @@ def test_text_is_for_people() -> None:
     )
     assert "a.yaml:3 HTTPRoute ns/lost" in done.out
     assert "\x1b" not in done.out and "evil \\x1b[2J" in done.out
+    assert done.out.splitlines()[-1] == "more about it: edgefast problem NoMatchingParent"
     rows = [line.split() for line in done.out.splitlines()]
     # What is wrong comes first.
     assert rows.index(["ns/lost", "*", "-", "-", "-"]) + 1 == rows.index(

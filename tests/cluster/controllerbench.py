@@ -187,6 +187,7 @@ class Bench:
             "HTTPRoute": "httproutes",
             "Gateway": "gateways",
             "BackendTLSPolicy": "backendtlspolicies",
+            "ListenerSet": "listenersets",
         }
         if kind in plural:
             return f"/apis/{GATEWAY_API}/namespaces/{self.namespace}/{plural[kind]}/{name}"
@@ -264,8 +265,8 @@ class Bench:
         ingress = {"loadBalancer": {"ingress": [{"ip": address}]}}
         self.api.patch(f"{path}/status", {"status": ingress})
 
-    def set_pods(self, fleet: str, *pods: str) -> None:
-        """Be the EndpointSlice controller: these pods of a fleet are ready."""
+    def set_pods(self, fleet: str, *pods: str, unready: str = "") -> None:
+        """Be the EndpointSlice controller: these pods of a fleet are there and, but for one, ready."""
         service = self.api.get(f"/api/v1/namespaces/{self.namespace}/services/{fleet}")
         labels = {**service["metadata"]["labels"], "kubernetes.io/service-name": fleet}
         self.api.apply(
@@ -281,7 +282,7 @@ class Bench:
                 "endpoints": [
                     {
                         "addresses": [f"10.1.0.{index + 2}"],
-                        "conditions": {"ready": True},
+                        "conditions": {"ready": pod != unready},
                         "targetRef": {"kind": "Pod", "name": pod, "namespace": self.namespace},
                     }
                     for index, pod in enumerate(pods)

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cluster.installed import EDGE, Manifest
+from cluster.installed import EDGE, Manifest, gateway, listener
+from cluster.world.world import World
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,33 @@ class Ground:
     merged: str  # a merged class
     controller: str
     certificate: Mapping[str, str]  # tls.crt, tls.key, ca.crt: a sound pair and its authority
+
+
+def certificate_of(world: World) -> dict[str, str]:
+    """Return a sound pair and its authority: those of the API server do."""
+    pki = world.plane.site.pki
+    return {
+        "tls.crt": (pki / "apiserver.crt").read_text(),
+        "tls.key": (pki / "apiserver.key").read_text(),
+        "ca.crt": (pki / "ca.crt").read_text(),
+    }
+
+
+def ground_gateways(ground: Ground) -> list[Manifest]:
+    """Return the Gateways that cases refer to, in the merged class."""
+    closed = {**listener("closed", 8081), "allowedRoutes": {"kinds": [{"kind": "GRPCRoute"}]}}
+    return [
+        gateway(
+            ground.namespace,
+            ground.gateway,
+            ground.merged,
+            listener(),
+            listener("narrow", 8082, "narrow.example"),
+            listener("held", 80, "held.mine.example"),
+            closed,
+        ),
+        gateway(ground.other, "eg", ground.merged, listener(port=8083)),
+    ]
 
 
 def ground_objects(ground: Ground) -> list[Manifest]:

@@ -12,7 +12,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -26,6 +28,7 @@ from cluster.world.apiserver import ApiServer
 from cluster.world.helm import homes
 from controller.manifests.generate import FOLDER
 from controller.manifests.load import load_install
+from controller.manifests.monitoring import OPERATOR
 from controller.manifests.naming import Release
 from controller.manifests.rbac import CLUSTER, GROUPS, INFRA, OWN, TOKENS, WATCH, Group
 from controller.manifests.render import render_install
@@ -117,6 +120,8 @@ def test_the_api_server_takes_every_object(apiserver: ApiServer, name: str) -> N
     made, problems = load_install(Release("one", namespace), [("values.yaml", values)])
     assert made is not None, problems
     for manifest in render_install(made, crds=False):
+        if manifest["apiVersion"] == OPERATOR:
+            continue  # kinds of the Prometheus operator, which is not here
         path = apiserver.admin.path_of(manifest, collection=True)
         apiserver.admin.post(f"{path}?dryRun=All&fieldValidation=Strict", manifest)
 
@@ -200,6 +205,71 @@ def test_a_job_that_fails_stops_the_installation(installer: Installer) -> None:
         said = installer.edgefast("install", wrong=True)
     assert "the Job edge-gateway-certgen failed" in said
     assert ("deployments", "edge-gateway") not in installer.release_objects("edge-gateway", SYSTEM)
+
+
+def test_monitoring_is_installed_where_its_kinds_are(installer: Installer) -> None:
+    """Dashboards are ConfigMaps; a PrometheusRule takes the operator, and an installation without it says so."""
+    with Hands(installer.apiserver, SYSTEM):
+        installer.edgefast("install", "--set", "monitoring.dashboards.enabled=true")
+        dashboards = {
+            ("configmaps", f"edge-gateway-dashboard-{name}")
+            for name in ("traffic", "limits", "control-plane")
+        }
+        assert dashboards <= installer.release_objects("edge-gateway", SYSTEM)
+        said = installer.edgefast("install", "--set", "monitoring.rules.enabled=true", wrong=True)
+        assert "PrometheusRule edge-gateway: the Prometheus operator is not in this cluster" in said
+        with operator_kinds(installer.apiserver):
+            every = [f"monitoring.{one}.enabled=true" for one in ("rules", "podMonitor")]
+            installer.edgefast("install", "--set", ",".join(every))
+            names = installer.release_objects("edge-gateway", SYSTEM)
+            assert not dashboards & names, "what is not wanted any more is removed"
+            rules = f"/apis/{OPERATOR}/namespaces/{SYSTEM}/prometheusrules/edge-gateway"
+            assert installer.apiserver.admin.get(rules)["spec"]["groups"]
+            installer.edgefast("install")
+            assert installer.apiserver.admin.find(rules) is None
+
+
+@contextmanager
+def operator_kinds(apiserver: ApiServer) -> Iterator[None]:
+    """Kinds of the Prometheus operator for a while, with any content."""
+    paths = []
+    for kind in ("PrometheusRule", "PodMonitor", "ServiceMonitor"):
+        group, version = OPERATOR.split("/")
+        plural = f"{kind.lower()}s"
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        spec: dict[str, Any] = {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": schema},
+                }
+            ],
+        }
+        crd = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.{group}"},
+            "spec": spec,
+        }
+        apiserver.admin.apply(crd)
+        paths.append(apiserver.admin.path_of(crd))
+        apiserver.admin.wait(paths[-1], _is_established, 30)
+    try:
+        yield
+    finally:
+        for path in paths:
+            apiserver.admin.delete(path)
+            apiserver.admin.wait_gone(path, 30)
+
+
+def _is_established(found: Any) -> bool:
+    conditions = (found or {}).get("status", {}).get("conditions") or ()
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
 def test_who_may_not_install_is_told(installer: Installer) -> None:

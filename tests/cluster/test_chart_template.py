@@ -30,6 +30,7 @@ def _provider(name: str = "orchestrator", **settings: Any) -> Values:
     return {"config": {"edgeGateway": {"provider": {name: settings}}}}
 
 
+_NAME = "app.kubernetes.io/name"
 _OWN = {"type": "GatewayNamespace"}
 _LISTED = {"type": "Namespaces", "namespaces": ["team-b", "team-a", "team-b"]}
 _LABELLED = {
@@ -147,6 +148,30 @@ VALUES: dict[str, Values] = {
             }
         },
     ),
+    "monitoring": {
+        "monitoring": {
+            "dashboards": {"enabled": True},
+            "rules": {"enabled": True},
+            "serviceMonitor": {"enabled": True},
+            "podMonitor": {"enabled": True},
+        }
+    },
+    "monitoring-gateway-namespace": merge(
+        _provider(deploy=_OWN),
+        {
+            "monitoring": {
+                "dashboards": {
+                    "enabled": True,
+                    "label": "grafana.example/dashboard",
+                    "labelValue": "yes",
+                    "annotations": {"grafana_folder": "Edge & more"},
+                },
+                "rules": {"enabled": True, "labels": {"release": "p", _NAME: "mine"}},
+                "serviceMonitor": {"enabled": True, "interval": "15s", "labels": {"a": "1"}},
+                "podMonitor": {"enabled": True, "interval": "1m30s", "labels": {"a": "true"}},
+            }
+        },
+    ),
     "certgen": {
         "certgen": {
             "overwrite": True,
@@ -186,6 +211,9 @@ REFUSED: dict[str, tuple[Values, str]] = {
     "autoscaler": ({"hpa": {"minReplicas": 6}}, "maxReplicas"),
     "pull-policy": ({"proxy": {"imagePullPolicy": "Sometimes"}}, "imagePullPolicy"),
     "peers": ({"networkPolicy": {"metricsFrom": {}}}, "metricsFrom"),
+    "interval": ({"monitoring": {"podMonitor": {"interval": "often"}}}, "interval"),
+    "label": ({"monitoring": {"dashboards": {"label": ""}}}, "label"),
+    "label-value": ({"monitoring": {"rules": {"labels": {"a": "b c"}}}}, "labels"),
     "secret": ({"deployment": {"imagePullSecrets": ["registry"]}}, "imagePullSecrets"),
 }
 
@@ -230,7 +258,13 @@ def _objects(manifests: list[Manifest]) -> Objects:
     + [
         (release, name)
         for release in ("own-namespace", "tenant")
-        for name in ("defaults", "gateway-namespace", "listed-gateway-namespace", "autoscaler")
+        for name in (
+            "defaults",
+            "gateway-namespace",
+            "listed-gateway-namespace",
+            "autoscaler",
+            "monitoring",
+        )
     ],
 )
 def test_helm_and_python_render_the_same(release: str, name: str, tmp_path: Path) -> None:

@@ -298,6 +298,9 @@ def test_operators_see_it(bench: Bench) -> None:
 def test_the_command_line_shows_it(bench: Bench) -> None:
     bench.add_route("shown", host="shown.example.com", backend="nothing")
     bench.expect_condition("HTTPRoute", "shown", "ResolvedRefs", "False")
+    added = {"name": "added", "protocol": "HTTP", "port": 8099}
+    bench.apply("ListenerSet", "added", {"parentRef": {"name": "gw"}, "listeners": [added]})
+    bench.expect_condition("ListenerSet", "added", "Accepted", "False")
     admin = bench.controller.find(r"serving .*\badmin=(\S+)")
     where = ["-n", bench.namespace, "--kubeconfig", str(bench.kubeconfig), "--admin", admin]
     done = subprocess.run(
@@ -312,5 +315,8 @@ def test_the_command_line_shows_it(bench: Bench) -> None:
     route = f"{bench.namespace}/shown"
     assert [route, "shown.example.com", "gw", "True", "False"] in lines
     assert f"HTTPRoute {route} at gw" in done.stdout and "BackendNotFound" in done.stdout
+    # A ListenerSet that its Gateway does not allow is there with its reason.
+    assert [f"{bench.namespace}/added", f"{bench.namespace}/gw", "False", "False"] in lines
+    assert f"ListenerSet {bench.namespace}/added" in done.stdout and "NotAllowed" in done.stdout
     proxy = next(line for line in lines if f"{bench.fleet_name}-0" in line)
     assert proxy[-3:] == ["up", "to", "date"]

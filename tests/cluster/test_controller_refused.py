@@ -96,6 +96,22 @@ def test_a_proxy_of_another_table_format_keeps_its_table_and_is_told(bench: Benc
     behind = f"0/1 proxies at version 1, behind: {fleet}-0 ({reason}"
     wait_for("the status of the Gateway", lambda: behind in told())
     assert bench.conditions("HTTPRoute", "next") == {}
+    # One that has no table to go on with is not ready, and nothing else would say why.
+    late = f"{fleet}-1"
+    second = bench.start_proxy(fleet, "1", bind="127.0.0.2")
+    bench.set_pods(fleet, f"{fleet}-0", late, unready=late)
+    why = f"{late} is not ready: proxy {late} reads none of the table formats"
+    wait_for("the status names it", lambda: why in told())
+    events = f"/apis/events.k8s.io/v1/namespaces/{bench.namespace}/events"
+    wait_for(
+        "an Event",
+        lambda: any(
+            one["reason"] == "FleetFailed" and why in one["note"] for one in bench.api.items(events)
+        ),
+    )
+    second.stop(signal.SIGKILL)  # else the first one would be the straggler of two
+    bench.set_pods(fleet, f"{fleet}-0")
+    wait_for("it is gone", lambda: late not in told())
     bench.controller.stop(signal.SIGTERM)
     bench.controller = bench.start_controller("downgraded", xds=address)
     bench.expect_condition("HTTPRoute", "next", "Accepted", "True")

@@ -18,6 +18,7 @@ from cluster.infrabench import (
     want,
 )
 from cluster.world.apiserver import ApiServer
+from controller.infra.metadata import adopt
 from controller.infra.placement import Placement
 from controller.infra.render import render_fleet
 from edgefast import ir
@@ -62,6 +63,38 @@ def test_a_fleet_goes_with_its_gateway_and_nothing_else_does(
         await until(lambda: all(not bench.live(kind, place.namespace, NAME) for kind in KINDS))
         await settled(bench)
         assert bench.live("ConfigMap", place.namespace, "copied") is not None
+
+    run_bench(apiserver, place, body)
+
+
+def test_a_client_s_secret_goes_with_its_fleet(apiserver: ApiServer, place: Placement) -> None:
+    """Its owner is the fleet's ServiceAccount: what may delete no Secrets leaves it to the garbage collector."""
+    infra = fleet(place, owner=("GatewayClass", "eg", "5d9b1c3e"))
+    meta = {"name": f"{NAME}-xds", "namespace": place.namespace}
+    secret = adopt({"apiVersion": "v1", "kind": "Secret", "metadata": meta}, infra, place)
+
+    async def body(bench: InfraBench) -> None:
+        def owners() -> list[tuple[str, str]]:
+            live = bench.live("Secret", place.namespace, f"{NAME}-xds") or {"metadata": {}}
+            return [
+                (one["kind"], one["uid"]) for one in live["metadata"].get("ownerReferences", ())
+            ]
+
+        def account() -> list[tuple[str, str]]:
+            live = bench.live("ServiceAccount", place.namespace, NAME)
+            return [("ServiceAccount", live["metadata"]["uid"])] if live else []
+
+        bench.applier.want({key(place): (secret, *render_fleet(infra, place))})
+        await settled(bench)
+        first = account()
+        assert first and owners() == first
+        applied = bench.applier.applied
+        bench.applier.want({key(place): (secret, *render_fleet(infra, place))})
+        await settled(bench)
+        assert bench.applier.applied == applied
+        # A ServiceAccount that is made anew is another owner.
+        apiserver.admin.delete(bench.path("ServiceAccount", place.namespace, NAME))
+        await until(lambda: account() not in ([], first) and owners() == account())
 
     run_bench(apiserver, place, body)
 

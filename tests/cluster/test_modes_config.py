@@ -155,6 +155,8 @@ def test_another_mode_by_helm(world: World, app: str) -> None:
         wait_until(lambda: made.address(app, "moves") == moved)
         assert backend_of(made.wait_status(moved, "moves.example")) == app
         made.admin.wait_gone(f"/api/v1/namespaces/{made.namespace}/services/{fleet}", 60)
+        # Its key goes with it, though Secrets are none of this mode's to delete.
+        made.admin.wait_gone(f"/api/v1/namespaces/{made.namespace}/secrets/{fleet}-xds", 60)
 
 
 def _replace(config: dict[str, object], name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import ssl
 import sys
 from collections.abc import Iterator
@@ -12,8 +13,9 @@ from typing import Any
 import pytest
 
 from cluster.installed import Manifest, listener, route
-from cluster.underload import UnderLoad, listeners_of, under_load
+from cluster.underload import STEADY, UnderLoad, listeners_of, under_load
 from cluster.world import netns
+from cluster.world.crds import own_crds
 from cluster.world.images import OWN_USER
 from cluster.world.node.settings import Image
 from cluster.world.pki import Pki
@@ -63,10 +65,38 @@ def formats(site: UnderLoad) -> set[str]:
     return {pod["spec"]["containers"][0]["image"] for pod in site.proxies()}
 
 
-def test_an_upgrade_from_the_release_before_and_back(site: UnderLoad) -> None:
+def kinds(tag: str) -> list[Manifest]:
+    """Return our kinds as a release has them: in the one before an EdgeProxy has no `http.via`."""
+    found: list[Manifest] = copy.deepcopy(own_crds())
+    if tag == OLD:
+        del _http(next(one for one in found if one["spec"]["names"]["kind"] == "EdgeProxy"))["via"]
+    return found
+
+
+def _http(crd: Manifest) -> Manifest:
+    (version,) = crd["spec"]["versions"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    found: Manifest = spec["properties"]["http"]["properties"]
+    return found
+
+
+@pytest.fixture
+def old_kinds(site: UnderLoad) -> Iterator[str]:
+    """The kinds of the release before; afterwards those of this one. Gives the path of EdgeProxy's."""
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/edgeproxies.gateway.edge.io"
+    site.admin.apply(*kinds(OLD))
+    assert "via" not in _http(site.admin.get(path))
+    yield path
+    site.admin.apply(*kinds(""))
+
+
+def test_an_upgrade_from_the_release_before_and_back(site: UnderLoad, old_kinds: str) -> None:
+    """Kinds first, then the release, as the page on upgrades says."""
     assert formats(site) == {f"edgefast:{OLD}"}
     for turn, tag in enumerate(("", OLD, "")):
         with site.load() as answers:
+            site.admin.apply(*kinds(tag))
+            assert ("via" in _http(site.admin.get(old_kinds))) == (tag != OLD)
             site.made.helm("upgrade", **images_of(tag))
             wanted = "edgefast:0.1.0" if not tag else f"edgefast:{tag}"
             # The new controller rolls the proxies, which read none of the tables of the old one.
@@ -77,6 +107,10 @@ def test_an_upgrade_from_the_release_before_and_back(site: UnderLoad) -> None:
             site.admin.apply(route(site.app, f"turn-{turn}", "eg", [host], service="two"))
             site.made.wait_status(site.address, host)
             site.made.gateway_of(site.app, "eg")
+    # What the kinds of this release have besides is of use.
+    site.shape(via="upgraded")
+    wait_until(lambda: "upgraded" in str(site.made.ask(site.address, STEADY).body).lower(), 30)
+    site.shape()
 
 
 def test_the_fleet_is_rolled_twice(site: UnderLoad) -> None:

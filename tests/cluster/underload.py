@@ -72,9 +72,11 @@ class UnderLoad:
         self.world.workloads.wait_rollout(self.namespace, self.fleet)
         self.made.wait_status(self.address, STEADY)
 
-    def shape(self, **deployment: Any) -> None:
-        """Say what the fleet's workload is like."""
+    def shape(self, via: str = "", **deployment: Any) -> None:
+        """Say what the fleet's workload is like, and how its proxies call themselves."""
         spec = {"deployment": {"replicas": 2, **deployment}, "shutdown": self._shutdown}
+        if via:
+            spec["http"] = {"via": via}
         self.admin.apply(edge_proxy(self.namespace, "edge", **spec))
 
     # --- requests -------------------------------------------------------------------------------

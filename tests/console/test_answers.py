@@ -14,9 +14,10 @@ from console.told import Told, ask, ask_all
 from edgefast import ir
 from edgefast.console import Console, console
 from edgefast.console.changes import list_changes
-from edgefast.console.console import is_loopback
 from edgefast.console.explained import serve
+from edgefast.console.loopback import is_loopback
 from edgefast.daemon.httpserver import Request
+from edgefast.problem import Problem
 
 pytestmark = pytest.mark.pure
 
@@ -110,6 +111,18 @@ def test_answers_are_bounded() -> None:
         (reply,) = ask_all(source, question)
         assert reply.status == 200
         assert len(reply.body) < 100_000, question
+
+
+def test_reasons_are_explained_by_the_catalogue() -> None:
+    source = Told(make_fleet([make_host("a.test", [make_rule(1)])]))
+    told = ask(source, "reason", "q=Invalid")
+    assert told["word"] == "Invalid" and told["means"].startswith("A value is not what")
+    assert "reference (docs/reference/README.md)" in told["fix"][0]
+    (reply,) = ask_all(source, ("api/reason", "q=Invalide"))
+    assert reply.status == 400
+    source.told_problems = [Problem(None, "admin", "TooMany", "Invalid is said here")]
+    (row,) = ask(source, "problems", "")["rows"]
+    assert row["reasons"] == ["TooMany"]
 
 
 def test_explain() -> None:

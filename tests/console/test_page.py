@@ -204,6 +204,10 @@ def test_problems_and_workers(page: Page) -> None:
     page.click("#tab-problems")
     page.until("document.querySelector('.grid-problems tbody td')")
     assert "BackendNotFound Service default/missing" in page.text(".grid-problems")
+    page.click(".grid-problems summary")
+    page.until("document.querySelector('.grid-problems .reason p')")
+    assert "names a Service or Backend that is not there" in page.text(".grid-problems .reason")
+    assert "edgefast problem BackendNotFound" in page.text(".grid-problems .reason")
     page.click(".grid-problems .link")
     page.until(
         f"document.querySelector('{TREE}[aria-selected=true] .name')?.textContent === '/lost'"

@@ -1,7 +1,8 @@
 """Tests that run in a process of their own: those that a fault would take everything down with, and those that move the clock.
 
 In: a coroutine test that is decorated with `apart`. Out: its outcome, from `python -m core.apart MODULE TEST`. With `clock=True`
-the child has clock.c preloaded and `shift` moves its time forward. Must never run anything without a deadline.
+the child has clock.c preloaded and `shift` moves its time forward, with `calls=True` calls.c, and `addresses_asked` tells how often
+the kernel was asked for an address. Must never run anything without a deadline.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from core.world import World
 
 HERE = Path(__file__).parent
 DEADLINE = 60.0  # seconds
-_LIBRARY = "EDGEFAST_TEST_CLOCK"
+_LIBRARY = "EDGEFAST_TEST_"  # and a name: the library of it
 
 Test = Callable[..., Coroutine[Any, Any, None]]
 
 
-def apart(*, clock: bool = False) -> Callable[[Test], Test]:
+def apart(*, clock: bool = False, calls: bool = False) -> Callable[[Test], Test]:
     """Run this test in a child process."""
 
     def mark(test: Test) -> Test:
-        test.apart = clock  # type: ignore[attr-defined]
+        test.apart = ["clock"] * clock + ["calls"] * calls  # type: ignore[attr-defined]
         return test
 
     return mark
@@ -39,15 +40,24 @@ def apart(*, clock: bool = False) -> Callable[[Test], Test]:
 
 def shift(seconds: float) -> None:
     """Move all clocks of this process forward."""
-    ctypes.CDLL(os.environ[_LIBRARY]).clock_shift(ctypes.c_long(round(seconds * 1000)))
+    _library("clock").clock_shift(ctypes.c_long(round(seconds * 1000)))
+
+
+def addresses_asked() -> int:
+    """Tell how often this process has called getsockname and getpeername."""
+    return int(_library("calls").addresses_asked())
+
+
+def _library(name: str) -> ctypes.CDLL:
+    return ctypes.CDLL(os.environ[_LIBRARY + name])
 
 
 @functools.cache
-def _build_clock() -> str:
-    folder = tempfile.TemporaryDirectory(prefix="edgefast-clock-")
+def _build(name: str) -> str:
+    folder = tempfile.TemporaryDirectory(prefix=f"edgefast-{name}-")
     atexit.register(folder.cleanup)
-    library = f"{folder.name}/clock.so"
-    command = ["gcc", "-std=c11", "-O1", "-shared", "-fPIC", "-o", library, str(HERE / "clock.c")]
+    library = f"{folder.name}/{name}.so"
+    command = ["gcc", "-std=c11", "-O1", "-shared", "-fPIC", "-o", library, str(HERE / f"{name}.c")]
     subprocess.run([*command, "-ldl"], check=True, timeout=DEADLINE)
     return library
 
@@ -56,10 +66,9 @@ def run_child(test: Test) -> None:
     """Run a decorated test; AssertionError with its output when it fails or dies."""
     environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join([str(HERE.parents[1]), str(HERE.parent)])
-    if test.apart:  # type: ignore[attr-defined]
-        library = _build_clock()
-        environment[_LIBRARY] = library
-        environment["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {library}".strip()
+    for name in test.apart:  # type: ignore[attr-defined]
+        library = environment[_LIBRARY + name] = _build(name)
+        environment["LD_PRELOAD"] = f"{environment.get('LD_PRELOAD', '')} {library}".strip()
     module = "core." + Path(sys.modules[test.__module__].__file__ or "").stem
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-m", "core.apart", module, test.__name__],

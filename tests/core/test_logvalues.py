@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from core.apart import addresses_asked, apart
 from core.backend import make_response, say
 from core.certificates import Site
 from core.client import make_request
@@ -181,6 +182,39 @@ async def test_addresses(world: World) -> None:
     assert told["DOWNSTREAM_REMOTE_ADDRESS"] == "[2001:db8::9]:0"
     assert told["DOWNSTREAM_DIRECT_REMOTE_ADDRESS"] == f"127.0.0.1:{own}"
     assert preamble["DOWNSTREAM_REMOTE_ADDRESS"] == "[2001:db8::1]:4711"
+
+
+@apart(calls=True)
+async def test_the_kernel_is_asked_once_for_each_connection_that_lines_need(world: World) -> None:
+    """Lines about the client ask nothing of a try; lines about our end of a backend's connection ask it once."""
+    closing = False
+    backend = await world.backend(
+        lambda call: make_response(b"x", headers=(("connection", "close"),) if closing else ())
+    )
+    listener = make_listener(log=text_log("%DURATION%"))
+    port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
+
+    async def asked(template: str, requests: int) -> int:
+        """Over one connection of a client, whose own is not counted."""
+        listener = make_listener(log=text_log(template))
+        world.apply(make_fleet(listener, make_cluster(backend.port)))
+        client = await world.client(port)
+        await client.get()
+        before = addresses_asked()
+        for _ in range(requests):
+            await client.get()
+        return addresses_asked() - before
+
+    of_clients = (
+        "%DOWNSTREAM_REMOTE_ADDRESS% %DOWNSTREAM_DIRECT_REMOTE_PORT% %DOWNSTREAM_LOCAL_PORT%"
+    )
+    of_backends = "%UPSTREAM_LOCAL_ADDRESS% %UPSTREAM_LOCAL_PORT%"
+    assert await asked(of_clients, 5) == await asked("%UPSTREAM_HOST%", 5) == 0
+    assert await asked(of_backends, 5) == 0  # the connection is the same
+    closing = True
+    least = await asked("%DURATION%", 5)  # what the event loop itself asks
+    assert await asked(of_clients, 5) == await asked("%UPSTREAM_HOST%", 5) == least
+    assert await asked(of_backends, 5) == least + 5
 
 
 async def test_unix_sockets_have_no_port(

@@ -10,9 +10,11 @@ import pytest
 import yaml
 
 from edgefast.monitoring.alerts import ALERTS, RECORDED
+from edgefast.monitoring.controllerfamilies import CONTROLLER
 from edgefast.monitoring.generate import DOCS
 from edgefast.monitoring.panel import expressions_of
 from edgefast.monitoring.promql import check_expression, metrics_of
+from edgefast.monitoring.proxyfamilies import PROXY
 from monitoring.promtool import run_promtool
 
 pytestmark = pytest.mark.pure
@@ -61,6 +63,43 @@ def test_panels_stand_beside_each_other(name: str) -> None:
         taken |= cells
     numbers = [panel["id"] for panel in board["panels"]]
     assert len(numbers) == len(set(numbers))
+
+
+#: Neither in a dashboard nor in an alert: what is looked up, and the parts of what is shown as a whole.
+LOOKED_UP = {
+    "edgefast_info",
+    "edgefast_table_age_seconds",
+    "edgefast_table_resources",
+    "edgefast_arena_used_bytes",
+    "edgefast_arena_retired_bytes",
+    "edgefast_last_good_age_seconds",
+    "edgefast_tables_total",
+    "edgefast_applies_total",
+    "edgefast_resources_refused_total",
+    "edgefast_retries_total",
+    "edgefast_body_malformed_total",
+    "edgefast_parser_disagreements_total",
+    "edgefast_xds_last_commit_timestamp_seconds",
+    "edgefast_xds_streams_total",
+    "edgefast_xds_failures_total",
+    "edgefast_xds_commits_total",
+    "edgefast_xds_nacks_total",
+    "edgefast_xds_mismatches_total",
+    "edgefast_xds_received_bytes_total",
+    "edgefast_controller_config_refusals_total",
+    "edgefast_controller_pushes_total",
+    "edgefast_controller_pushed_resources_total",
+}
+
+
+def test_every_metric_is_shown_or_watched() -> None:
+    """A new family has a panel or an alert, or somebody says here that it needs none."""
+    used = [*RECORDED.values(), *(one.expr for one in ALERTS)]
+    used += [one for name in BOARDS for one in _board(name)]
+    shown = {name for one in used for name in metrics_of(one)}
+    shown |= {re.sub(r"_(bucket|sum|count)$", "", name) for name in shown}
+    missing = {one.name for one in (*PROXY.values(), *CONTROLLER.values())} - shown
+    assert missing == LOOKED_UP
 
 
 def test_alerts_read_what_is_exposed_or_recorded() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 from unittest.mock import MagicMock
 
+import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -14,34 +14,15 @@ from controller.metrics import Metrics, Reading
 from edgefast.monitoring.controllerfamilies import CONTROLLER
 from edgefast.monitoring.family import Family
 from edgefast.monitoring.proxyfamilies import PROXY
-from edgefast.proxy.metrics import AgentFacts, render_metrics
+from edgefast.proxy.metrics import render_metrics
 from edgefast.proxy.stats import Segment
 from edgefast.xds.facts import StreamFacts
 from monitoring.promtool import run_promtool
+from proxy import agentfacts
 
 pytestmark = pytest.mark.pure
 
-FACTS = AgentFacts(
-    product_version="1",
-    started_at=1.0,
-    table_version="2",
-    table_age=0.0,
-    table_resources=0,
-    reloads=0,
-    problems=0,
-    refused=0,
-    ready=True,
-    draining=False,
-    workers=1,
-    workers_alive=1,
-    restarts=0,
-    arena_used=0,
-    arena_retired=0,
-    last_good_failures=0,
-    last_good_age=1.0,
-    expiries={"secret/default/web": 1.0},
-    stream=StreamFacts(server="controller:18000"),
-)
+FACTS = msgspec.structs.replace(agentfacts.FACTS, stream=StreamFacts(server="controller:18000"))
 
 
 @pytest.fixture
@@ -88,9 +69,8 @@ def test_a_proxy_shows_the_catalogue(proxy_page: str) -> None:
 
 def test_without_a_controller_its_metrics_are_missing(proxy_page: str) -> None:
     segment = Segment(4)
-    facts: dict[str, Any] = {name: getattr(FACTS, name) for name in FACTS.__struct_fields__}
-    facts |= {"stream": None, "expiries": {}, "last_good_age": None}
-    page = render_metrics([segment], AgentFacts(**facts)).decode()
+    facts = msgspec.structs.replace(FACTS, stream=None, expiries={}, last_good_age=None)
+    page = render_metrics([segment], facts).decode()
     segment.close()
     shown = {line.split()[2] for line in page.splitlines() if line.startswith("# TYPE ")}
     assert shown == {one.name for one in PROXY.values() if not one.when}

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.cluster.cost import Cost
+from bench.cluster.goals import judge_all
+from bench.cluster.propagation import Spread
 from bench.goals import SLOPES, WITH_FLOOR, WITHOUT_FLOOR, judge_goals, list_goals
 from bench.process import scratch_folder
 from bench.rows import ROWS
@@ -145,3 +148,17 @@ def test_a_kill_leaves_no_process_and_the_next_run_removes_its_folder(tmp_path: 
         with scratch_folder(tmp_path) as other:
             assert other.exists()
             assert not folder.exists()
+
+
+@pytest.mark.pure
+def test_goals_of_the_control_plane() -> None:
+    flat, growing = Spread([8.0, 9.0] * 300), Spread([6.0] * 500 + [11.0] * 100)
+    cost = Cost(5000, 180.0, 0.8)
+    assert [line.rpartition(": ")[2] for line in judge_all(flat, cost)] == ["met"] * 5
+    grown = [line for line in judge_all(growing, None) if "MISSED" in line]
+    assert grown == [
+        "propagation: p50 of the last part / of the first: 1.83 (<= 1.15): MISSED by 59%"
+    ]
+    assert sum("this run has no controller" in line for line in judge_all(growing, None)) == 2
+    growing.wrong.append("p1.example: 503 after 1 ms")
+    assert sum("MISSED" in line for line in judge_all(growing, None)) == 2

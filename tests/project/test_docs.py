@@ -26,10 +26,11 @@ from edgefast import __version__
 from edgefast.cli.main import main
 from edgefast.cli.run import run
 from edgefast.resources.decode import decode_documents, load_config
+from monitoring.promtool import run_promtool
 
 from .test_readme import ROOT, Block, expect, read_blocks
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMANDS: dict[str, click.Command] = {"edgefast": main, "edgefast-controller": controller_main}
 
 
@@ -82,7 +83,7 @@ def test_there_are_blocks_of_each_kind() -> None:
     _blocks("yaml"),
     ids=lambda value: value.stem if isinstance(value, Path) else "",
 )
-def test_yaml_is_what_its_decoder_takes(page: Path, text: str) -> None:
+def test_yaml_is_what_its_decoder_takes(page: Path, text: str, tmp_path: Path) -> None:
     first = next(iter(yaml.safe_load_all(text)))
     if first.keys() == {"spec"}:  # of an EdgeProxy, in the middle of a page about it
         head = "apiVersion: gateway.edge.io/v1alpha1\nkind: EdgeProxy\nmetadata: {name: settings}\n"
@@ -93,6 +94,10 @@ def test_yaml_is_what_its_decoder_takes(page: Path, text: str) -> None:
         decoded = decode_documents(text.encode(), _named(page))
         assert len(decoded.objects) == len(list(yaml.safe_load_all(text)))
         problems = decoded.problems
+    elif "scrape_configs" in first:
+        (tmp_path / "prometheus.yaml").write_text(text)
+        assert "SUCCESS" in run_promtool("check", "config", tmp_path / "prometheus.yaml")
+        return
     else:
         _, problems = load_install(Release(), [(_named(page), text.encode())])
     assert not problems, [one.text() for one in problems]

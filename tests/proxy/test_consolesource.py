@@ -6,16 +6,23 @@ import asyncio
 import os
 import signal
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
+import msgspec
 import pytest
 
+from edgefast import ir
+from edgefast.console.console import Console
 from edgefast.console.numbers import Meter
+from edgefast.core.cells import ROW
+from edgefast.daemon.httpserver import Request
 from edgefast.proxy.agent import Agent
 from edgefast.proxy.arena import Block
 from edgefast.proxy.consolesource import ConsoleSource
 from edgefast.proxy.epoch import Placed, Refusal, Table
 from edgefast.proxy.limitlist import LimitList
+from edgefast.proxy.stats import sum_rows
+from edgefast.table import compile_fleet
 from edgefast.table.shards import Shards, make_resource
 from proxy.living import ask, until, with_agent
 from proxy.tables import make_fleet
@@ -88,3 +95,54 @@ def test_a_living_agent() -> None:
         await until(lambda: source.members()[0].state == "good", "its successor")
 
     assert with_agent(talk) == 0
+
+
+@pytest.mark.wire
+@pytest.mark.parametrize("length", [3, 253])
+def test_names_of_any_length_have_numbers(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of counters have room for 183 bytes of "route<tab>rule"; names of objects may be longer."""
+    monkeypatch.setattr("edgefast.console.console._READ_EVERY", 0.0)
+    port = free_port()
+    route, limit = f"default/{'r' * length}", f"default/{'l' * length}#0"
+    rule = ir.Rule(
+        route,
+        0,
+        name="n" * length,
+        redirect=ir.Redirect(hostname="v1.test"),
+        rate_limits=(ir.RateLimit(limit, "c", 1000, 86_400),),
+    )
+    listener = ir.Listener(name="default/gw/http", port=port, bind_port=port, protocol="HTTP")
+    entry = ir.Entry(match=ir.Match(kind="prefix", path=""), rule=0)
+    host = ir.VirtualHost(listener=listener.name, hostname="*", rules=(rule,), entries=(entry,))
+    fleet = ir.Fleet(
+        name="standalone",
+        listeners=(listener,),
+        virtual_hosts=(host,),
+        limit_store=ir.RateLimitStore(),
+    )
+
+    async def talk(agent: Agent) -> None:
+        console = Console(ConsoleSource(agent, LimitList(agent)))
+
+        async def read(path: str, **query: str) -> Any:
+            request = Request("GET", f"/console/api/{path}", query, b"", "127.0.0.1:1")
+            reply = await console.routes[("GET", request.path)](request)
+            return msgspec.json.decode(reply.body)
+
+        await agent.publish(compile_fleet(fleet))
+        (found,) = (await read("search", q="rrr"))["rows"]
+        for _ in range(3):
+            assert b" 302 " in await ask(port)
+        await until(lambda: counted(agent) == 3, "what was counted")  # after the answers
+        detail = await read("node", id=found["row"]["id"])
+        assert detail["since_start"]["requests"] == 3 and detail["rate"]["requests"] > 0
+        (line,) = (await read("limits"))["rows"]
+        assert line["passed"] > 0
+        (busiest,) = (await read("overview"))["busiest"]
+        assert busiest["id"] == found["row"]["id"]
+
+    def counted(agent: Agent) -> int:
+        rows = sum_rows([slot.segment for slot in agent.slots])
+        return sum(cells[ROW.index("requests_3xx")] for cells in rows.values())
+
+    assert with_agent(talk, workers=1) == 0

@@ -14,15 +14,22 @@ from edgefast import ir
 from edgefast.proxy import spanexport
 from edgefast.proxy.otlp import OtlpExporter
 from edgefast.proxy.spanexport import SpanExport, has_tracing
-from edgefast.proxy.spanrecord import SpanRecord, count_spans
+from edgefast.proxy.spanrecord import SpanRecord, TryRecord, count_spans
 from proxy.otlp_receiver import attributes_of, grpc_collector, http_collector
 
+FIRST = TryRecord(
+    span_id=b"\x04" * 8, number=1, began=1_000, took=2_000, status=0, error=b"connection_termination", endpoint=b"10.1.1.1:9000"
+)  # fmt: skip
+SECOND = TryRecord(
+    span_id=b"\x05" * 8, number=2, began=4_000, took=5_000, status=200, error=b"", endpoint=b"[::1]:9000"
+)  # fmt: skip
 SPAN = SpanRecord(
-    trace_id=b"\x01" * 16, parent_id=b"\x02" * 8, span_id=b"\x03" * 8, client_id=b"\x04" * 8, state=b"a=1,b=2",
-    listener=b"ns/gw/http", start=1_800_000_000_000_000, took=9_000, forwarded=1_000, method=b"GET",
+    trace_id=b"\x01" * 16, parent_id=b"\x02" * 8, span_id=b"\x03" * 8, state=b"a=1,b=2",
+    listener=b"ns/gw/http", start=1_800_000_000_000_000, took=9_000, method=b"GET",
     target=b"/a%20b?x=1&sig=secret&y=2", authority=b"shop.test:8080", user_agent=b"curl/8", request_id=b"id-1", tls=1, port=443,
     client=b"203.0.113.9", peer=b"10.0.0.1", status=200, details=b"via_upstream", route=b"ns/web", rule=2,
-    cluster=b"service/ns/web/80", endpoint=b"[::1]:9000", backend_tls=0, tries=2, bytes_in=3, bytes_out=5,
+    cluster=b"service/ns/web/80", backend_tls=0, sent_target=b"/b?x=1&sig=secret", sent_host=b"inner.test:81", bytes_in=3,
+    bytes_out=5, tries=(FIRST, SECOND),
 )  # fmt: skip
 
 
@@ -54,11 +61,11 @@ def test_spans_reach_a_collector(protocol: Any) -> None:
             ("team", "a"),
         )
         export.use([listener(endpoint, protocol=protocol, attributes=attributes)])
-        export.take(pack(SPAN, msgspec.structs.replace(SPAN, client_id=b"", endpoint=b"")))
+        export.take(pack(SPAN, msgspec.structs.replace(SPAN, tries=())))
         until(lambda: export.exported + export.lost == 2, "an export")
         export.close(5)
     assert (export.exported, export.lost) == (2, 0)
-    (server, alone), (client,) = received.named(2), received.named(3)
+    (server, alone), (first, client) = received.named(2), received.named(3)
     resource = received.spans[0][0]
     assert (
         resource["service.name"] == "shop-edge"
@@ -69,18 +76,17 @@ def test_spans_reach_a_collector(protocol: Any) -> None:
         SPAN.span_id,
         SPAN.parent_id,
     )
-    assert (client.trace_id, client.span_id, client.parent_span_id) == (
-        SPAN.trace_id,
-        SPAN.client_id,
-        SPAN.span_id,
-    )
+    for span, told in ((first, FIRST), (client, SECOND)):
+        assert (span.trace_id, span.span_id) == (SPAN.trace_id, told.span_id)
+        assert (span.name, span.parent_span_id) == ("GET", SPAN.span_id)
+        assert span.start_time_unix_nano == (SPAN.start + told.began) * 1000
+        assert span.end_time_unix_nano == (SPAN.start + told.began + told.took) * 1000
     assert alone.span_id == SPAN.span_id
-    assert (server.name, client.name, server.trace_state) == ("GET ns/web", "GET", "a=1,b=2")
+    assert (server.name, server.trace_state) == ("GET ns/web", "a=1,b=2")
     assert (server.start_time_unix_nano, server.end_time_unix_nano) == (
         SPAN.start * 1000,
         (SPAN.start + 9_000) * 1000,
     )
-    assert client.start_time_unix_nano == (SPAN.start + 1_000) * 1000
     assert attributes_of(server) == {
         "http.request.method": "GET",
         "http.response.status_code": 200,
@@ -102,19 +108,26 @@ def test_spans_reach_a_collector(protocol: Any) -> None:
         "edgefast.details": "via_upstream",
         "team": "a",
     }
-    assert attributes_of(client) == {
+    both = {
         "http.request.method": "GET",
-        "http.response.status_code": 200,
-        "http.request.resend_count": 1,
         "network.protocol.version": "1.1",
-        "server.address": "::1",
-        "server.port": 9000,
-        "network.peer.address": "::1",
+        "server.address": "inner.test",
+        "server.port": 81,
         "network.peer.port": 9000,
-        "url.full": "http://[::1]:9000/a%20b?x=1&sig=REDACTED&y=2",
+        "url.full": "http://inner.test:81/b?x=1&sig=REDACTED",
         "edgefast.backend": "service/ns/web/80",
         "team": "a",
     }
+    assert attributes_of(first) == both | {
+        "network.peer.address": "10.1.1.1",
+        "error.type": "connection_termination",
+    }
+    assert attributes_of(client) == both | {
+        "network.peer.address": "::1",
+        "http.response.status_code": 200,
+        "http.request.resend_count": 1,
+    }
+    assert (first.status.code, client.status.code) == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +146,17 @@ def test_errors_are_those_of_the_conventions(status: int, server: int, client: i
                     method=b"BREW",
                     state=b"=,=\xff",
                     target=b"*",
-                    endpoint=b"unix:/s",
+                    sent_target=b"*",
+                    sent_host=b"[2001:db8::1]",
+                    backend_tls=1,
+                    tries=(
+                        msgspec.structs.replace(
+                            FIRST,
+                            status=status,
+                            error=b"" if status else b"why",
+                            endpoint=b"unix:/s",
+                        ),
+                    ),
                 )
             ]
         )
@@ -147,7 +170,11 @@ def test_errors_are_those_of_the_conventions(status: int, server: int, client: i
     )
     assert ours.name == "HTTP ns/web" and ours.trace_state == ""
     assert found.get("error.type") == {200: None, 404: None, 503: "503", 0: "why"}[status]
-    assert attributes_of(theirs)["server.address"] == "/s"
+    found = attributes_of(theirs)
+    assert found.get("error.type") == {200: None, 404: "404", 503: "503", 0: "why"}[status]
+    assert found["network.peer.address"] == "/s" and "network.peer.port" not in found
+    assert (found["server.address"], found["server.port"]) == ("2001:db8::1", 443)
+    assert found["url.full"] == "https://[2001:db8::1]"
 
 
 class Slow:

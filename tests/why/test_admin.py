@@ -189,6 +189,64 @@ DUMP: dict[str, Any] = {
 }
 
 
+def test_endpoints_that_fail_are_told() -> None:
+    """One endpoint alone is never ejected: its failures in a row are all that shows why clients get 503."""
+    seen = {"address": "10.0.0.1:80", "active": 0, "idle": 0, "healthy": True, "ejections": 0}
+    engine = {"rate_limits": None}
+
+    def worker(*failures: int) -> dict[str, Any]:
+        endpoints = [
+            {**seen, "address": f"10.0.0.{at}:80", "failures": one}
+            for at, one in enumerate(failures)
+        ]
+        return {**engine, "clusters": [{"name": "service/ns/web/80", "endpoints": endpoints}]}
+
+    def ask_of(*engines: dict[str, Any]) -> dict[str, Any]:
+        workers = [{"worker": at, "engine": one} for at, one in enumerate(engines)]
+        with AdminServer({"/dump": {**DUMP, "workers": workers, "limit_stores": []}}) as server:
+            words = ("explain", "--admin", server.address, "GET", "http://a.test/x")
+            told: dict[str, Any] = orjson.loads(call(*words, "-o", "json").out)
+            told["text"] = call(*words).out
+        return told
+
+    failing = ask_of(worker(5, 1), worker(7, 0))
+    assert [one.get("failures") for one in failing["backends"][0]["endpoints"]] == [12, 1]
+    assert failing["answers"][0]["why"].startswith(
+        "the last request to each of its endpoints failed"
+    )
+    assert "goes to service/ns/web/80: the last request" in failing["text"]
+    assert "10.0.0.0:80 in use, its last 12 requests failed" in failing["text"]
+    partly = ask_of(worker(5, 0), worker(0, 0))
+    assert partly["answers"][0]["why"] == ""
+    assert "its last 5 requests failed" in partly["text"]
+
+
+def test_problems_that_the_proxy_knows_are_told_where_nothing_takes_the_request() -> None:
+    lost = [f"tls.yaml:{line} Gateway ns/gw spec.listeners[1]: Invalid" for line in range(5)]
+    problems = [{"severity": "error", "object": "Gateway ns/gw", "text": one} for one in lost]
+    problems.append({"severity": "warning", "object": "", "text": "a warning"})
+    answers = {"/dump": {**DUMP, "problems": problems, "limit_stores": []}}
+    with AdminServer(answers) as server:
+        outcome = call("explain", "--admin", server.address, "GET", "https://a.test/x")
+        served = call("explain", "--admin", server.address, "GET", "http://a.test/x")
+    assert outcome.status == 1
+    assert "nothing listens on port 443" in outcome.out
+    assert [line for line in lost if f"the proxy knows: {line}\n" in outcome.out] == lost[:3]
+    assert "and 2 more problems: edgefast status lists them" in outcome.out
+    assert "a warning" not in outcome.out
+    assert served.status == 0 and "the proxy knows" not in served.out
+
+
+def test_nobody_to_ask_is_no_answer() -> None:
+    """Exit status 1 would say that the proxy refuses the request."""
+    outcome = call("explain", "--admin", "127.0.0.1:1", "GET", "http://a.test/x")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "is the proxy running" in outcome.err
+    with AdminServer({"/dump": {"table": {}}}) as server:
+        outcome = call("explain", "--admin", server.address, "GET", "http://a.test/x")
+    assert (outcome.status, outcome.out) == (2, "")
+
+
 def test_a_worker_and_a_store_that_do_not_answer() -> None:
     with AdminServer(
         {"/dump": DUMP, "/limits": (503, b"the store does not answer: refused\n")}
@@ -206,5 +264,5 @@ def test_a_dump_of_another_release() -> None:
     wrong = {**DUMP, "listeners": [{"nam": "x"}]}
     with AdminServer({"/dump": wrong, "/limits": {"counters": [], "complete": True}}) as server:
         outcome = call("explain", "--admin", server.address, "GET", "http://a.test/x")
-    assert outcome.status == 1
+    assert outcome.status == 2
     assert "is a proxy of another release" in outcome.err

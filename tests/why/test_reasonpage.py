@@ -10,6 +10,7 @@ import pytest
 
 from edgefast.problem import ObjectRef, Problem, ask_for_more, page_of
 from edgefast.reasons.catalogue import PAGES
+from edgefast.reasons.named import name_reasons
 from edgefast.reasons.objects import BASE
 from edgefast.reasons.word import Page, Word
 from edgefast.resources.decode import decode_documents
@@ -109,6 +110,28 @@ def test_links_of_pages_lead_somewhere() -> None:
 def test_a_terminal_gets_no_links() -> None:
     for page in PAGES.values():
         assert "](" not in render_reason(page, links=False)
+    assert "reference (docs/reference/README.md) has all" in render_reason(
+        PAGES["Invalid"], links=False
+    )
+    assert "(how (docs/explain.md))" in render_reason(PAGES["Shadowed"], links=False)
+
+
+def test_texts_name_their_reasons() -> None:
+    said = 'HTTPRoute default/a spec.rules[0].matches[0].path.type: NotSupported "PathPrefx" (supported: Exact)'
+    assert name_reasons(said) == ("NotSupported",)
+    assert name_reasons(
+        "Dropped Rule 4: HTTPRoute a/b spec: NotFound x; HTTPRoute a/b: Invalid"
+    ) == (
+        "NotFound",
+        "Invalid",
+    )
+    assert name_reasons("InvalidCertificateRef Secret a/Invalid not found") == (
+        "InvalidCertificateRef",
+    )
+    assert name_reasons("Service default/Forbidden has no endpoints") == ()
+    for page in PAGES.values():
+        for line in bring_about(page) if page.example else ():
+            assert page.word in name_reasons(line) or f"  {page.word}  " in line
 
 
 def test_messages_name_the_page() -> None:

@@ -3,6 +3,7 @@
 import { ask, Refusal } from './api.js';
 import { fill, h } from './dom.js';
 import { count, grade, rate, share, some, time } from './format.js';
+import { aboutReasons } from './reason.js';
 import { nameOf, WORDS } from './treerow.js';
 
 export class Detail {
@@ -69,7 +70,7 @@ export class Detail {
         h('button', { type: 'button', class: 'link', on: { click: () => this.onOpen(id) } }, name === '*' ? 'any host' : name), ' › '])),
       h('h2', {}, h('span', { class: 'kind', 'data-kind': row.kind, title: WORDS[row.kind] }, row.kind[0].toUpperCase()), h('span', { class: 'break' }, nameOf(row))),
       told.trial && h('button', { type: 'button', class: 'quiet-button', on: { click: () => this.shared.open('explain', told.trial) } }, 'Explain a request to it'),
-      problems.map((one) => h('p', { class: 'problem', 'data-state': one.severity === 'error' ? 'bad' : 'warn' }, one.text, one.source && h('span', { class: 'dim' }, ` ${one.source}`))),
+      problems.map((one) => h('div', { class: 'problem', 'data-state': one.severity === 'error' ? 'bad' : 'warn' }, one.text, one.source && h('span', { class: 'dim' }, ` ${one.source}`), aboutReasons(one.reasons))),
       told.more_problems ? h('p', { class: 'dim' }, `and ${some(told.more_problems, 'more problem')}`) : null,
       this.shared.hasNumbers() && row.kind !== 'backend' && this.numbers(told),
       sections.map((one) => h('section', {}, h('h3', {}, one.title),

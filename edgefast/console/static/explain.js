@@ -3,6 +3,7 @@
 import { ask } from './api.js';
 import { fill, h } from './dom.js';
 import { count, duration, short, some } from './format.js';
+import { aboutReasons } from './reason.js';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const REASONS = { 301: 'Moved Permanently', 302: 'Found', 303: 'See Other', 307: 'Temporary Redirect', 308: 'Permanent Redirect', 400: 'Bad Request', 404: 'Not Found',
@@ -78,12 +79,12 @@ export class Explain {
 }
 
 function verdict(one, several) {
-  const state = one.kind === 'backend' ? 'good' : one.kind === 'redirect' ? 'info' : 'bad';
+  const state = one.kind === 'backend' ? (one.why ? 'warn' : 'good') : one.kind === 'redirect' ? 'info' : 'bad';
   const part = several ? `${one.share} % ` : '';
   const said = one.kind === 'backend' ? `goes to ${one.backend}` : one.kind === 'closed' ? 'gets no answer' : `${one.status} ${REASONS[one.status] || ''}`.trim();
   return h('div', { class: 'verdict', 'data-state': state },
     h('strong', {}, `${part}${said}`), one.location && h('code', {}, one.location),
-    one.why && h('span', {}, one.why), one.fix && h('span', { class: 'fix' }, one.fix));
+    one.why && h('span', {}, one.why), one.fix && h('span', { class: 'fix' }, one.fix), aboutReasons(one.reasons));
 }
 
 function* steps(told) {
@@ -114,9 +115,9 @@ function* steps(told) {
 function* backend(one) {
   yield `${one.share} % ${one.name || `answered with ${one.status}: ${one.reason}`}`;
   for (const endpoint of one.endpoints || []) {
-    const state = endpoint.healthy === undefined || endpoint.healthy === null ? '' : endpoint.healthy ? 'good' : 'bad';
+    const state = endpoint.healthy === undefined || endpoint.healthy === null ? '' : !endpoint.healthy ? 'bad' : endpoint.failures ? 'warn' : 'good';
     yield h('span', { class: 'endpoint', 'data-state': state }, endpoint.address,
-      state && ` ${endpoint.healthy ? 'healthy' : `ejected: ${endpoint.workers}`}`, endpoint.active ? `, ${endpoint.active} active` : '');
+      state && ` ${state === 'warn' ? 'in use' : endpoint.healthy ? 'healthy' : `ejected: ${endpoint.workers}`}`, endpoint.failures ? `, its last ${endpoint.failures === 1 ? 'request' : some(endpoint.failures, 'request')} failed` : '', endpoint.active ? `, ${endpoint.active} active` : '');
   }
   if (one.more_endpoints) yield `and ${count(one.more_endpoints)} more endpoints`;
   if (one.name && !(one.endpoints || []).length) yield h('span', { class: 'endpoint', 'data-state': 'bad' }, 'no endpoints');

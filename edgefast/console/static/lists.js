@@ -3,6 +3,7 @@
 import { ask } from './api.js';
 import { fill, h, say } from './dom.js';
 import { count, rate, short } from './format.js';
+import { aboutReasons } from './reason.js';
 
 const PAGE = 100;
 const WAIT = 150;
@@ -168,7 +169,7 @@ export class Problems extends List {
 
   row(one) {
     const state = one.severity === 'error' ? 'bad' : 'warn';
-    return h('tr', {}, h('td', {}, h('span', { class: 'pill', 'data-state': state }, one.severity)), h('td', { class: 'break' }, one.text),
+    return h('tr', {}, h('td', {}, h('span', { class: 'pill', 'data-state': state }, one.severity)), h('td', { class: 'break' }, one.text, aboutReasons(one.reasons)),
       h('td', {}, one.source && h('code', { class: 'break' }, one.source), one.source && ' ',
         one.node && h('button', { type: 'button', class: 'link', on: { click: () => this.shared.open('routes', one.node) } }, 'show')));
   }

@@ -36,11 +36,15 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end -}}
 
-{{/* Metadata: root, name, and what differs: annotations, namespace ("" is none). */}}
+{{/* Metadata: root, name, and what differs: annotations, labels added (ours stay), namespace ("" is none). */}}
 {{- define "edge.metadata" -}}
 name: {{ .name }}
 labels:
+  {{- if .labels }}
+  {{- merge (include "edge.labels" .root | fromYaml) .labels | toYaml | nindent 2 }}
+  {{- else }}
   {{- include "edge.labels" .root | nindent 2 }}
+  {{- end }}
 {{- $namespace := ternary .namespace .root.Release.Namespace (hasKey . "namespace") }}
 {{- with $namespace }}
 namespace: {{ . }}

@@ -1,0 +1,90 @@
+"""Values of the chart about monitoring: what Grafana and the Prometheus operator are given. All of it is off by default.
+
+In: nothing. Out: `MonitoringValues`, a part of `ChartValues`. Must never: have a value that no object shows.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from edgefast.resources.fields import AnnotationValue, Element, LabelValue, expects
+
+_LabelName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=316,
+        pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?\Z",
+        extra=expects("the name of a label such as grafana_dashboard"),
+    ),
+]
+_Interval = Annotated[
+    str,
+    Meta(
+        max_length=16,
+        pattern=r"^([0-9]{1,5}(ms|s|m|h))*\Z",
+        extra=expects("a duration of Prometheus such as 30s, or nothing"),
+    ),
+]
+_Labels = dict[str, LabelValue]
+
+
+class DashboardsValues(Element, frozen=True, kw_only=True):
+    """A ConfigMap for each dashboard of Grafana, as the sidecar of its chart looks for them."""
+
+    enabled: Annotated[
+        bool, Meta(description="Makes a ConfigMap for each dashboard of Grafana.")
+    ] = False
+    label: Annotated[_LabelName, Meta(description="Label that the sidecar looks for.")] = (
+        "grafana_dashboard"
+    )
+    label_value: Annotated[LabelValue, Meta(description="Its value.")] = "1"
+    annotations: Annotated[
+        dict[str, AnnotationValue],
+        Meta(description="Annotations added to them, such as grafana_folder."),
+    ] = {}
+
+
+class RulesValues(Element, frozen=True, kw_only=True):
+    """The PrometheusRule with all alerts."""
+
+    enabled: Annotated[
+        bool, Meta(description="Makes a PrometheusRule; needs the Prometheus operator.")
+    ] = False
+    labels: Annotated[
+        _Labels, Meta(description="Labels added to it: what the operator's ruleSelector asks for.")
+    ] = {}
+
+
+class MonitorValues(Element, frozen=True, kw_only=True):
+    """A ServiceMonitor or a PodMonitor."""
+
+    enabled: Annotated[
+        bool, Meta(description="Makes the monitor; needs the Prometheus operator.")
+    ] = False
+    labels: Annotated[
+        _Labels, Meta(description="Labels added to it: what the operator's selector asks for.")
+    ] = {}
+    interval: Annotated[
+        _Interval, Meta(description="Time between two readings. Empty: that of Prometheus.")
+    ] = ""
+
+
+class MonitoringValues(Element, frozen=True, kw_only=True):
+    """Objects for Grafana and the Prometheus operator."""
+
+    dashboards: Annotated[
+        DashboardsValues, Meta(description="ConfigMaps with the dashboards of Grafana.")
+    ] = DashboardsValues()
+    rules: Annotated[RulesValues, Meta(description="A PrometheusRule with the alerts.")] = (
+        RulesValues()
+    )
+    service_monitor: Annotated[
+        MonitorValues,
+        Meta(description="A ServiceMonitor, by which Prometheus reads the controllers."),
+    ] = MonitorValues()
+    pod_monitor: Annotated[
+        MonitorValues, Meta(description="A PodMonitor, by which Prometheus reads the proxies.")
+    ] = MonitorValues()

@@ -1,0 +1,29 @@
+"""What is left out of an answer because it has mistakes, told beside the answer.
+
+In: whose the problems are, the problems of decoding. Out: the first of them on standard error, each with its place, and where there is
+more. Nothing for warnings. It must not decide what becomes of an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+
+from edgefast.cli.output import escape_control
+from edgefast.problem import Problem, ask_for_more
+
+_SHOWN = 3
+
+
+def tell_mistakes(whose: str, problems: Iterable[Problem]) -> None:
+    """Write the errors; `whose` is a file or "the files"."""
+    errors = [one for one in problems if one.severity == "error"]
+    if not errors:
+        return
+    counted = "1 mistake" if len(errors) == 1 else f"{len(errors)} mistakes"
+    click.echo(f"{whose}: {counted}, and what has one is left out", err=True)
+    for one in errors[:_SHOWN]:
+        click.echo(f"  {escape_control(one.line())}", err=True)
+    rest = f"and {len(errors) - _SHOWN} more; " if len(errors) > _SHOWN else ""
+    click.echo(f"  {rest}more about it: {ask_for_more(errors)}", err=True)

@@ -1,0 +1,98 @@
+"""Unserved: listeners that would have taken a request, had their status not kept them from it.
+
+In: the origin's translation (none for a running proxy's table), a port, a hostname. Out: the nearest `Unserved`, with the text
+of its condition and the place of its mistake. Must never: name a listener that is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from edgefast.problem import ObjectRef
+from edgefast.reasons.named import name_reasons
+from edgefast.resources.gateway import Gateway
+from edgefast.resources.listenerset import ListenerSet
+from edgefast.table.match import order_hostnames
+from edgefast.translate.condition import Condition
+from edgefast.translate.translation import Translation
+from edgefast.why.explanation import Place
+from edgefast.why.served import Served
+
+#: Conditions of a listener, the one that says most first.
+_TOLD = ("Accepted", "ResolvedRefs", "Programmed", "Conflicted")
+
+
+class Unserved(msgspec.Struct, frozen=True):
+    """One listener and why nobody listens for it."""
+
+    name: str  # "default/edge/https"
+    hostname: str  # "*" for any
+    said: str  # "InvalidCertificateRef Secret default/shop not found"
+    place: Place
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Return words that have a page."""
+        return name_reasons(self.said)
+
+
+def find_unserved(served: Served, port: int, host: str) -> Unserved | None:
+    """Return the listener of the port whose hostname is nearest to the host, None when there is none."""
+    translation = served.origin.translation
+    if translation is None:
+        return None
+    rank = {name: at for at, name in enumerate(order_hostnames(host))}
+    found = [one for one in _list_unserved(served, translation, port) if one.hostname in rank]
+    return min(found, key=lambda one: rank[one.hostname], default=None)
+
+
+def _list_unserved(served: Served, translation: Translation, port: int) -> Iterator[Unserved]:
+    names = {one.name for one in served.fleet.listeners}
+    fleets = {one.name: one.gateways for one in translation.infra}
+    gateways = fleets.get(served.fleet.name)  # None: the fleet has nothing to serve
+    for ref, status in translation.statuses.items():
+        told = {one.name: one.conditions for one in getattr(status, "listeners", ())}
+        one = translation.memo.world.snapshot.get(ref)
+        if not told or not isinstance(one, Gateway | ListenerSet):
+            continue
+        for at, listener in enumerate(one.spec.listeners):
+            said = _say(ref, told.get(listener.name, ()))
+            gateway, name = _name(ref, one, listener.name)
+            if listener.port != port or not said or name in names:
+                continue
+            if gateways is not None and gateway not in gateways:
+                continue
+            path = f"spec.listeners[{at}]"
+            place = served.origin.place(ref, _path_in(ref, said) or path)
+            text = said.removeprefix(f"{ref} {place.path}: ")
+            yield Unserved(name, (listener.hostname or "*").lower(), text, place)
+
+
+def _name(ref: ObjectRef, one: Gateway | ListenerSet, section: str) -> tuple[str, str]:
+    """Return the names of the Gateway and of its listener, as the IR has them."""
+    own = f"{ref.namespace}/{ref.name}"
+    if isinstance(one, Gateway):
+        return own, f"{own}/{section}"
+    parent = one.spec.parent_ref
+    gateway = f"{parent.namespace or ref.namespace}/{parent.name}"
+    return gateway, f"{gateway}/{own}/{section}"
+
+
+def _say(ref: ObjectRef, conditions: Sequence[Condition]) -> str:
+    """Return why a listener is not served; "" when it is."""
+    by_type = {one.type: one for one in conditions}
+    for name in _TOLD:
+        one = by_type.get(name)
+        if one is not None and (one.status == "False") == (name != "Conflicted"):
+            first = one.message.partition(f"; {ref} ")[0]
+            return first if name_reasons(first) else f"{one.reason} {first}"
+    return ""
+
+
+def _path_in(ref: ObjectRef, said: str) -> str:
+    """Return the field path that a message begins with, "" when it names none of this object."""
+    subject, colon, _ = said.partition(": ")
+    path = subject.removeprefix(f"{ref} ")
+    return path if colon and path != subject else ""
