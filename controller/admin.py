@@ -135,7 +135,13 @@ def _json(value: Any) -> Reply:
 def plain_fleet(fleet: ir.Fleet) -> dict[str, Any]:
     """Return a fleet as plain values, key material and the store's credentials left out."""
     plain: dict[str, Any] = msgspec.to_builtins(
-        msgspec.structs.replace(fleet, secrets=(), limit_store=None)
+        msgspec.structs.replace(
+            fleet,
+            virtual_hosts=tuple(fleet.virtual_hosts),
+            clusters=tuple(fleet.clusters),
+            secrets=(),
+            limit_store=None,
+        )
     )
     plain["secrets"] = [
         {

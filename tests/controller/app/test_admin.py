@@ -12,6 +12,10 @@ from controller.admin import Servers, View, plain_fleet
 from controller.metrics import Metrics
 from edgefast import ir
 from edgefast.daemon.address import Address
+from edgefast.resources.snapshot import Snapshot
+from edgefast.translate.pipeline import translate
+from edgefast.translate.settings import Settings
+from tests.translate import world
 
 SECRETS = ("KEY-MATERIAL", "CHAIN-MATERIAL", "STORE-PASSWORD", "STORE-KEY")
 FLEET = ir.Fleet(
@@ -33,6 +37,16 @@ def test_no_key_is_shown() -> None:
         {"name": "secret/a/b", "certificate": True, "privateKey": True, "ca": False}
     ]
     assert plain["limit_store"]["addresses"] == ("r:6379",)
+
+
+@pytest.mark.pure
+def test_what_translation_makes_can_be_shown() -> None:
+    """Its collections are views of what it goes on with, which nobody else need know."""
+    objects = [world.gateway_class(), world.gateway(), world.service("web"), world.route(0)]
+    (fleet,) = translate(Snapshot.of(objects), Settings(standalone=False)).ir.fleets
+    plain = plain_fleet(fleet)
+    assert [one["hostname"] for one in plain["virtual_hosts"]] == ["h0.example.com"]
+    assert [one["name"] for one in plain["clusters"]] == ["service/default/web/80"]
 
 
 @pytest.mark.pure
