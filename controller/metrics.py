@@ -7,6 +7,7 @@ label whose values objects choose without bound (fleets are the widest there is)
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 
@@ -19,6 +20,8 @@ from edgefast.monitoring.controllerfamilies import CONTROLLER
 from edgefast.monitoring.family import Family
 
 __all__ = ["Metrics", "Reading"]
+
+log = logging.getLogger(__name__)
 
 _STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _ACK_BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -39,8 +42,12 @@ class _Read(Collector):
             family = CONTROLLER[name]
             made = CounterMetricFamily if family.kind == "counter" else GaugeMetricFamily
             metric = made(family.name, family.help, labels=family.labels)
-            for values, number in source():
-                metric.add_metric(values, number)
+            try:
+                for values, number in source():
+                    metric.add_metric(values, number)
+            except Exception:  # a bug; the others are read all the same
+                log.exception("metric %s cannot be read", name)
+                continue
             yield metric
 
 

@@ -33,7 +33,8 @@ class SortedMap(Mapping[_K, _V]):
     __slots__ = ("_chunks", "_firsts", "_length")
 
     def __init__(self, entries: Mapping[_K, _V] | Iterable[tuple[_K, _V]] = ()) -> None:
-        self._chunks: list[dict[_K, _V]] = list(_cut(dict(entries))) or [{}]
+        given = entries.items() if isinstance(entries, Mapping) else entries
+        self._chunks: list[dict[_K, _V]] = list(_cut(dict(given))) or [{}]
         self._firsts: list[Any] = _list_firsts(self._chunks)
         self._length = sum(map(len, self._chunks))
 
@@ -215,6 +216,9 @@ class Values(Sequence[_V]):
     def __getitem__(self, at: int | slice) -> _V | Sequence[_V]:
         return tuple(self)[at]
 
+    def __reversed__(self) -> Iterator[_V]:
+        return chain.from_iterable(reversed(chunk.values()) for chunk in reversed(self.map._chunks))
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Values) and other.map is self.map:
             return True
@@ -242,7 +246,7 @@ def find_unlike(old: Mapping[_K, _V], new: Mapping[_K, _V]) -> tuple[dict[_K, _V
     if isinstance(old, SortedMap) and isinstance(new, SortedMap):
         before, after = _unshared(old._chunks, new._chunks)
     else:
-        before, after = dict(old), dict(new)
+        before, after = dict(old.items()), dict(new.items())
     return (
         {key: one for key, one in before.items() if after.get(key, _ABSENT) is not one},
         {key: one for key, one in after.items() if before.get(key, _ABSENT) is not one},

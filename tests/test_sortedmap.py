@@ -136,6 +136,7 @@ def test_values_are_a_sequence() -> None:
     assert values[2:4] == ("2", "3")
     assert values == tuple(map(str, range(500)))
     assert values != ("0",)
+    assert list(reversed(values)) == list(values)[::-1]
     assert list(islice(values, 2)) == ["0", "1"]
     with pytest.raises(IndexError):
         values[500]

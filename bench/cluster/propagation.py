@@ -9,6 +9,7 @@ import http.client
 import statistics
 import time
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from cluster.installed import route
 from cluster.underload import UnderLoad
@@ -28,9 +29,9 @@ class Spread:
 
     def parts(self) -> list[tuple[str, list[float]]]:
         """Return equal parts in order, each with the routes that there were."""
-        size = max(1, len(self.taken) // _STEPS)
-        starts = range(0, len(self.taken), size)
-        return [(f"{at}-{at + size}", self.taken[at : at + size]) for at in starts]
+        edges = [len(self.taken) * at // _STEPS for at in range(_STEPS + 1)]
+        pairs = [(at, end) for at, end in pairwise(edges) if at < end]
+        return [(f"{at}-{end}", self.taken[at:end]) for at, end in pairs]
 
     def table(self) -> list[str]:
         """Return a markdown table: a line per part of the routes, and one for all."""

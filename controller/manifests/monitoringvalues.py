@@ -20,15 +20,16 @@ _LabelName = Annotated[
         extra=expects("the name of a label such as grafana_dashboard"),
     ),
 ]
+#: `Duration` of the operator's CRDs: each unit once at most, the longest first.
 _Interval = Annotated[
     str,
     Meta(
         max_length=16,
-        pattern=r"^([0-9]{1,5}(ms|s|m|h))*\Z",
-        extra=expects("a duration of Prometheus such as 30s, or nothing"),
+        pattern=r"^(0|([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?)\Z",
+        extra=expects("a duration of Prometheus such as 30s or 1m30s, or nothing"),
     ),
 ]
-_Labels = dict[str, LabelValue]
+_Labels = dict[_LabelName, LabelValue]
 
 
 class DashboardsValues(Element, frozen=True, kw_only=True):

@@ -60,6 +60,8 @@ def _schema(shape: Shape, defaulted: bool = False) -> dict[str, Any]:
             schema = {"type": "object"}
             if shape.item.kind != "any":
                 schema["additionalProperties"] = _schema(shape.item)
+            if shape.key is not None:
+                schema["propertyNames"] = _schema(shape.key)
             return schema | _bounds(shape, "minProperties", "maxProperties")
         case "choice":
             return {"anyOf": [_schema(one) for one in shape.choices]}

@@ -14,6 +14,7 @@ import msgspec
 
 from controller.status.progress import Reach
 from controller.status.shape import SHAPES, Json, Shape, is_bad, reference_key
+from edgefast.reasons.named import BEHIND, BY_PROXIES
 from edgefast.translate.condition import cut_message
 
 _NAMED = 5
@@ -192,7 +193,7 @@ def _refused(texts: Sequence[str], wanted: Sequence[Json]) -> Json:
 def _said(texts: Sequence[str]) -> str:
     said = "; ".join(texts[:_NAMED])
     more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-    return f"refused by proxies, which keep what they had: {said}{more}"
+    return f"{BY_PROXIES}{said}{more}"
 
 
 def _behind(reach: Reach) -> str:
@@ -201,7 +202,7 @@ def _behind(reach: Reach) -> str:
         return ""
     why = reach.why
     named = [f"{one} ({why[one]})" if one in why else one for one in reach.behind]
-    return f", behind: {name_some(named)}"
+    return f"{BEHIND}{name_some(named)}"
 
 
 def name_some(names: Sequence[str]) -> str:

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from controller.status.shape import MAX_CONDITIONS, SHAPES, Json, Shape, reference_key
-from edgefast.reasons.named import lead_on
+from edgefast.reasons.named import MORE, lead_on
 from edgefast.resources.reference import GATEWAY_GROUP
 from edgefast.translate.condition import MESSAGE_LIMIT, cut_message
 from edgefast.translate.reasons import GOOD
+
+_END = 256  # characters of a message kept for the command at its end
 
 
 def merge_status(
@@ -143,6 +145,8 @@ def _date(wanted: Json, before: Json, now: str) -> Json:
     dated = {**wanted, "lastTransitionTime": kept or now}
     reason, said = dated.get("reason", ""), dated.get("message", "")
     if reason not in GOOD:
-        end = lead_on(reason, said)
-        dated["message"] = cut_message(said, MESSAGE_LIMIT - len(end)) + end
+        said = said.partition(MORE)[0]  # one that was there before, and holds still, has it already
+        # Cut before it is read: what was cut says the same at the next look.
+        said = cut_message(said, MESSAGE_LIMIT - _END)
+        dated["message"] = said + lead_on(reason, said)
     return dated

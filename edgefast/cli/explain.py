@@ -101,6 +101,8 @@ def explain_command(
         raise click.UsageError(str(error)) from None
     try:
         proxy = _ask_proxy(admin) if admin else None
+    except click.UsageError:
+        raise
     except click.ClickException as error:  # exit status 1 would say that the request is refused
         raise LiveError(error.message) from None
     if live:
@@ -147,6 +149,9 @@ def _read_files(files: tuple[Path, ...], config: Path | None) -> Served:
 
 def _ask_proxy(admin: str) -> Served:
     dump = ask_admin(admin, "/dump")
+    if not isinstance(dump, dict):
+        said = f"{admin} answered /dump with something else than an object: is this an edgefast admin server?"
+        raise click.ClickException(said)
     limits: Any
     try:
         limits = (
@@ -158,7 +163,7 @@ def _ask_proxy(admin: str) -> Served:
         limits = error.message
     try:
         return read_dump(dump, limits)
-    except (msgspec.ValidationError, KeyError, TypeError) as error:
+    except (msgspec.ValidationError, AttributeError, KeyError, TypeError) as error:
         raise click.ClickException(f"{admin} is a proxy of another release: {error}") from None
 
 

@@ -239,7 +239,7 @@ cdef class Attempts(UpstreamUser):
         """The try is over, with that status or for that reason; another one comes in `wait` ms."""
         cdef Exchange ex = <Exchange>self
         if ex.trace is not None and ex.trace.try_began:
-            end_try(ex, status, why, now_us(), False)
+            end_try(ex, status, why, now_us())
         self.flags |= F_RETRIED
         self.engine.count(G_RETRIES)
         if self.rule.row != NULL:

@@ -65,7 +65,8 @@ cdef class UpstreamUser(Timer):
         Engine engine
         HttpSettings settings
         Upstream up
-        Endpoint endpoint   # chosen for the try in progress; its load counts us
+        Endpoint endpoint   # chosen last; while its try is in progress its load counts us
+        bint chosen         # for this try; False: `endpoint` is an earlier one's, if there is any
         uint32_t ticket     # number of the try: a late connection finds out that nobody waits
         bint waiting
 

@@ -197,6 +197,7 @@ cdef class Cluster:
         cdef Endpoint endpoint
         cdef Upstream up
         user.ticket += 1
+        user.chosen = False
         if self.size == 0:
             if self.resolving() and <uint32_t>len(self.pending) < self.spec.max_pending:
                 user.waiting = True
@@ -210,6 +211,7 @@ cdef class Cluster:
         if up is not None:
             self.load[endpoint.index].active += 1
             user.endpoint = endpoint
+            user.chosen = True
             self.engine.count(G_UPSTREAM_REUSES)
             return user.on_up_ready(up)
         if self.connections >= <uint32_t>self.spec.max_connections:
@@ -217,6 +219,7 @@ cdef class Cluster:
             if up is not None:
                 self.load[up.endpoint.index].active += 1
                 user.endpoint = up.endpoint
+                user.chosen = True
                 self.engine.count(G_UPSTREAM_REUSES)
                 return user.on_up_ready(up)
             if <uint32_t>len(self.pending) >= <uint32_t>self.spec.max_pending:
@@ -259,6 +262,7 @@ cdef class Cluster:
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1:
         user.waiting = True
         user.endpoint = endpoint
+        user.chosen = True
         self.load[endpoint.index].active += 1
         self.connections += 1
         self.engine.spawn(self._dial(user, user.ticket, endpoint, user.settings.connect_timeout))
@@ -333,6 +337,7 @@ cdef class Cluster:
             if user.waiting and user.ticket == <uint32_t>ticket:
                 user.waiting = False
                 user.endpoint = endpoint
+                user.chosen = True
                 self.load[endpoint.index].active += 1
                 user.on_up_ready(up)
                 return 0

@@ -12,7 +12,8 @@ cdef class Trace:
         int64_t try_began       # us; a connection to the backend was asked for. 0: no try is under way
         uint32_t tries          # that have begun
         uint32_t kept           # tries in `ended`
-        Out ended               # tries that are over, as MessagePack
+        Out ended               # tries that are over, as MessagePack: the first ones and the last
+        size_t last_at          # where the last of them begins
         bytes state             # tracestate, as it came
 
 

@@ -3,7 +3,7 @@
 # In: the request head on a listener that traces, then the finished exchange. Out: a traceparent line for the backend, MessagePack
 # records in batches (edgefast/proxy/spanrecord.py reads them). Source: W3C Trace Context. A listener that does not trace costs a look
 # at a pointer, and trace headers pass there as any other; a request that is not sampled has no spans to keep. Records are bounded:
-# client values are cut, tries beyond SPAN_TRIES left out.
+# client values are cut, of many tries the first ones and the last are kept.
 
 cdef uint32_t HASH_TRACEPARENT = ef_name_hash(<const uint8_t *>b"traceparent", 11)
 cdef uint32_t HASH_TRACESTATE = ef_name_hash(<const uint8_t *>b"tracestate", 10)
@@ -138,22 +138,24 @@ cdef int begin_try(Exchange ex) except -1:
     return 0
 
 
-cdef int end_try(Exchange ex, int status, uint32_t why, int64_t now, bint last) except -1:
+cdef int end_try(Exchange ex, int status, uint32_t why, int64_t now) except -1:
     """Keep what is told of a try, in the order of spanrecord.TryRecord: `status` as it came from the backend, 0 without one."""
     cdef Trace trace = ex.trace
     cdef Out *out = &trace.ended
-    cdef bint asked = not why & (F_NO_ENDPOINT | F_OVERFLOW)
-    if last or trace.kept < SPAN_TRIES - 1:
+    if trace.kept < SPAN_TRIES:
         trace.kept += 1
-        out_reserve(out, 128 + 2 * LOG_FIELD)
-        pack_list(out, 7)
-        pack_bytes(out, trace.client_id, 8, 8)
-        pack_number(out, trace.tries)
-        pack_number(out, trace.try_began - ex.started)
-        pack_number(out, now - trace.try_began)
-        pack_number(out, status)
-        pack_text(out, failure_of(why, ex.failure, ex.status))
-        pack_text(out, ex.endpoint.text if asked and ex.endpoint is not None else None)
+        trace.last_at = out.size
+    else:  # the last one so far makes room
+        out.size = trace.last_at
+    out_reserve(out, 128 + 2 * LOG_FIELD)
+    pack_list(out, 7)
+    pack_bytes(out, trace.client_id, 8, 8)
+    pack_number(out, trace.tries)
+    pack_number(out, trace.try_began - ex.started)
+    pack_number(out, now - trace.try_began)
+    pack_number(out, status)
+    pack_text(out, failure_of(why, ex.failure, ex.status))
+    pack_text(out, ex.endpoint.text if ex.chosen else None)
     trace.try_began = 0
     return 0
 
@@ -254,8 +256,11 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     cdef Trace trace = ex.trace
     cdef Cluster cluster = ex.backend.cluster if ex.backend is not None else None
     cdef timespec ts
+    cdef uint32_t why = ex.flags
     if trace.try_began:
-        end_try(ex, ex.status if ex.started_response else 0, ex.flags, ex.started + took, True)
+        if ex.tunnel:  # may end at any time: it has no whole answer that its client could miss
+            why &= ~<uint32_t>F_CLIENT_GONE
+        end_try(ex, ex.status if ex.started_response else 0, why, ex.started + took)
     out_reserve(out, 2048 + 2 * SPAN_TARGET + 14 * LOG_FIELD + trace.ended.size)
     clock_gettime(CLOCK_REALTIME, &ts)
     if batch.count == 0:

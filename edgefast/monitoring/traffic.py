@@ -225,8 +225,8 @@ TRAFFIC = (
                     (_sum("edgefast_spans_lost_total"), "taken by no collector"),
                 ),
                 "reqps",
-                text="Traced requests have one or two spans each. Lost in workers: the agent is behind. "
-                "Taken by no collector: it is away, or slow; the log has its error.",
+                text="Traced requests have a span each, and one for each try (16 at most). "
+                "Lost in workers: the agent is behind. Taken by no collector: it is away, or slow; the log has its error.",
             ),
         ),
     ),

@@ -38,9 +38,17 @@ _METHODS = frozenset(
 #: Attributes that describe who sends spans, not a span.
 _OF_RESOURCES = ("service.", "deployment.", "k8s.", "host.", "cloud.", "container.")
 #: Credentials in query parameters, by the semantic conventions of url.query.
+_SECRET_NAMES = (
+    "AWSAccessKeyId", "Signature", "sig", "X-Goog-Signature",
+    "X-Amz-Credential", "X-Amz-Security-Token", "X-Amz-Signature",
+)  # fmt: skip
+#: Backends decode names: any of these characters may be percent-encoded, its digits in either case.
 _SECRET = re.compile(
-    r"(?<![^&?])(AWSAccessKeyId|Signature|sig|X-Goog-Signature"
-    r"|X-Amz-(?:Credential|Security-Token|Signature))=[^&#]*"
+    r"(?<![^&?])("
+    + "|".join(
+        "".join(f"(?:{re.escape(c)}|%(?i:{ord(c):02x}))" for c in name) for name in _SECRET_NAMES
+    )
+    + r")=[^&#]*"
 )
 # What the SDK logs holds clients' headers, and a line for every batch that fails; failures are told by spanexport.py.
 _library = logging.getLogger("opentelemetry")

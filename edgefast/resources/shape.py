@@ -49,6 +49,8 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     maximum: float | None = None
     #: list, map: what is in it.
     item: Shape | None = None
+    #: map: what its keys are; None: any text.
+    key: Shape | None = None
     #: list: entries are unique by these fields, or as a whole.
     list_map_keys: tuple[str, ...] = ()
     list_set: bool = False
@@ -136,6 +138,7 @@ def _shape(info: types.Type, extra: dict[str, Any]) -> Shape:
             return Shape(
                 kind="map",
                 item=_shape(info.value_type, {}),
+                key=_key(info.key_type),
                 min_length=info.min_length,
                 max_length=info.max_length,
             )
@@ -145,6 +148,12 @@ def _shape(info: types.Type, extra: dict[str, Any]) -> Shape:
             return Shape(kind="any")
         case _:
             raise TypeError(f"no shape for {info!r}")
+
+
+def _key(info: types.Type) -> Shape | None:
+    shape = _shape(info, {})
+    free = (shape.pattern, shape.min_length, shape.max_length) == (None, None, None)
+    return None if free and not shape.enum else shape
 
 
 def _choice(info: types.UnionType, extra: dict[str, Any]) -> Shape:

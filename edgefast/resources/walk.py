@@ -193,6 +193,9 @@ class Walk:
             return self._wrong_type(shape, raw, path)
         assert shape.item is not None
         sound = self._check_count(shape, raw, path, "entry", "entries")
+        if shape.key is not None:
+            keys = [self._value(shape.key, key, (*path, key)) for key in raw]
+            sound &= not _any_broken(keys)
         entries = {key: self._value(shape.item, one, (*path, key)) for key, one in raw.items()}
         return entries if sound and not _any_broken(entries.values()) else _BAD
 

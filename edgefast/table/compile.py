@@ -135,6 +135,7 @@ def find_changed(old: Sequence[T], new: Sequence[T]) -> tuple[list[T], list[T]]:
     if isinstance(old, Values) and isinstance(new, Values):
         gone, come = find_unlike(old.map, new.map)
         return list(gone.values()), list(come.values())
+    old, new = tuple(old), tuple(new)
     most = min(len(old), len(new))
     start = _count_same(old, new, most)
     end = _count_same(reversed(old), reversed(new), most)

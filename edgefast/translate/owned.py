@@ -1,7 +1,8 @@
 """Owned hosts: those of a listener of which a more specific listener of the port has every request (listener isolation).
 
-In: the Gateways' listeners, the virtual hosts, what was found before. Out: each such host with its owner. As long as the
-listeners are the same, only hosts that were touched are looked at again.
+In: the Gateways' listeners, the virtual hosts, what was found before. Out: each such host of which a route loses requests, with
+its owner: a route that is on the owner too loses none. As long as the listeners are the same, only hosts that were touched,
+and those of the same name, are looked at again.
 Source: Gateway API Listener.hostname ("the most specific match MUST be used"), GEP-1713.
 Must never: differ from what is found when there is no before.
 """
@@ -43,12 +44,15 @@ def find_owned(gateways: Iterable[GatewayDraft], hosts: Hosts, previous: Owned) 
     """Return the hosts whose requests another listener has."""
     wide = _find_wide(gateways)
     if wide == previous.wide:
-        owners, places = previous.owners.edit(), tuple(hosts.touched)
+        owners = previous.owners.edit()
+        names = {name for _, name in hosts.touched} if wide else set()
+        places = [(listener, name) for name in names for listener in wide]
     else:
-        owners, places = EMPTY.edit(), tuple(hosts.outcomes if wide else ())
+        owners = EMPTY.edit()
+        places = list(hosts.outcomes) if wide else []
     for place in places:
         owner = _owner_of(place, wide) if place in hosts.outcomes else None
-        if owner is None:
+        if owner is None or not _loses(place, owner, hosts):
             owners.pop(place, None)
         elif owners.get(place) != owner:
             owners[place] = owner
@@ -66,6 +70,13 @@ def _owner_of(place: Place, wide: Mapping[str, tuple[str, _Port]]) -> Owner | No
     nearest = next(name for name in covering(common) if name in names)
     listener = names[nearest]
     return Owner(listener, nearest) if listener != place[0] else None
+
+
+def _loses(place: Place, owner: Owner, hosts: Hosts) -> bool:
+    """Whether a route of the host is not on its owner's host of that name."""
+    there = hosts.outcomes.get((owner.listener, place[1]))
+    parts = hosts.outcomes[place].parts
+    return there is None or not parts.keys() <= there.parts.keys()
 
 
 def served_listeners(gateways: Iterable[GatewayDraft]) -> Iterator[ListenerDraft]:

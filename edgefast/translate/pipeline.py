@@ -55,8 +55,13 @@ def translate(
     snapshot: Snapshot, settings: Settings, previous: Translation | None = None
 ) -> Translation:
     """Translate all objects; with `previous`, only what changed since is done anew."""
-    world = World(snapshot=snapshot, settings=settings, grants=index_grants(snapshot))
     memo = _usable_memo(previous, settings)
+    before = memo.world if memo else None
+    if before and before.snapshot.reference_grants is snapshot.reference_grants:
+        grants = before.grants
+    else:
+        grants = index_grants(snapshot)
+    world = World(snapshot=snapshot, settings=settings, grants=grants)
 
     # What the outside of a fleet looks like: classes, Gateways, listeners, conflicts.
     keyring = Keyring(snapshot, memo.keyring if memo else None)

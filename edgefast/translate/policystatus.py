@@ -7,7 +7,7 @@ Must never: list a Gateway of another controller.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Iterable
 
 from edgefast.resources.reference import ParentReference
 from edgefast.resources.snapshot import Key
@@ -20,12 +20,12 @@ MAX_ANCESTORS = 16  # maxItems of status.ancestors
 
 
 def judge_policies(
-    policies: Policies, users: Mapping[Key, Set[Key]], settings: Settings
+    policies: Policies, users_of: Callable[[Key], Iterable[Key]], settings: Settings
 ) -> dict[Key, PolicyStatus]:
-    """Return the statuses; `users` are the Gateways of each Service. Policies without any have none."""
+    """Return the statuses; `users_of` gives the Gateways of a Service. Policies without any have none."""
     statuses = {}
     for key, outcome in policies.outcomes.items():
-        gateways = sorted({one for service in _services(outcome) for one in users.get(service, ())})
+        gateways = sorted({one for service in _services(outcome) for one in users_of(service)})
         if not gateways:
             continue
         conditions = _conditions(key, outcome, policies)

@@ -23,11 +23,10 @@ Grants = Mapping[str, tuple[ReferenceGrant, ...]]
 
 def index_grants(snapshot: Snapshot) -> Grants:
     """Return the grants by the namespace they are in, each tuple by name."""
-    index: dict[str, tuple[ReferenceGrant, ...]] = {}
-    for namespace, name in sorted(snapshot.reference_grants):
-        grant = snapshot.reference_grants[namespace, name]
-        index[namespace] = (*index.get(namespace, ()), grant)
-    return index
+    index: dict[str, list[ReferenceGrant]] = {}
+    for (namespace, _), grant in snapshot.reference_grants.items():
+        index.setdefault(namespace, []).append(grant)
+    return {namespace: tuple(grants) for namespace, grants in index.items()}
 
 
 def is_granted(

@@ -198,9 +198,9 @@ def _tell_dropped(rules: list[RuleOutcome]) -> str:
 def _users_of(
     route: HTTPRoute, attachments: list[tuple[Attachment, Report]], reader: Reader
 ) -> tuple[tuple[Key, Key], ...]:
-    """Return which Services the Gateways that took the route use because of it."""
+    """Return (Service, Gateway) for each Service that a Gateway that took the route uses because of it."""
     services = [(namespace, name) for kind, namespace, name in reader.reads if kind == "Service"]
     gateways = {
         (one.gateway.namespace, one.gateway.name) for one, _ in attachments if one.listeners
     }
-    return tuple(sorted((gateway, service) for gateway in gateways for service in services))
+    return tuple(sorted((service, gateway) for gateway in gateways for service in services))

@@ -2,7 +2,7 @@
 
 In: the world, the clusters, the previous outcomes and the changed facts. Out: the outcomes and the
 (old, new) pairs that virtual hosts have to follow.
-Source: architecture decision 2. Routes that did not change cost one set operation each, and none when no fact changed.
+Source: architecture decision 2. Routes that did not change cost nothing.
 Must never: translate a route of a namespace that is not watched.
 """
 

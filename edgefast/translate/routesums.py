@@ -25,7 +25,7 @@ class RouteSums(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     statuses: SortedMap[Key, HTTPRouteStatus] = EMPTY  # as far as each route alone decides
     attached: SortedMap[str, int] = EMPTY  # routes by listener
-    users: SortedMap[tuple[Key, Key], int] = EMPTY  # routes by (Gateway, Service)
+    users: SortedMap[tuple[Key, Key], int] = EMPTY  # routes by (Service, Gateway)
     problems: SortedMap[Key, tuple[Problem, ...]] = EMPTY  # of routes that have any
 
     def every_problem(self) -> Iterator[Problem]:
@@ -33,12 +33,12 @@ class RouteSums(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         for problems in self.problems.values():
             yield from problems
 
-    def users_of_services(self) -> dict[Key, set[Key]]:
-        """Return the Gateways that use each Service."""
-        found: dict[Key, set[Key]] = {}
-        for gateway, service in self.users:
-            found.setdefault(service, set()).add(gateway)
-        return found
+    def users_of(self, service: Key) -> Iterator[Key]:
+        """Give the Gateways that use a Service, in order."""
+        for used, gateway in self.users.starting_at((service, ("", ""))):
+            if used != service:
+                return
+            yield gateway
 
 
 def sum_routes(

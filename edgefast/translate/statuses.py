@@ -63,9 +63,7 @@ def judge_all(
         },
         parents={one.key: draft.key for one, draft in sets},
         http_routes=_judge_routes(routes, sums.statuses, overlaps, unreached),
-        backend_tls_policies=judge_policies(
-            policies, sums.users_of_services() if policies.outcomes else {}, settings
-        ),
+        backend_tls_policies=judge_policies(policies, sums.users_of, settings),
     )
 
 

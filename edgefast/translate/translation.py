@@ -9,7 +9,6 @@ Must never: be compared by value; it holds the whole configuration.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import msgspec
 
@@ -63,12 +62,17 @@ class Told:
     """The problems of a translation, put together when first asked for: a controller that nobody asks need not know them."""
 
     def __init__(self, find: Callable[[], tuple[Problem, ...]]) -> None:
-        self._find = find
+        self._find: Callable[[], tuple[Problem, ...]] | None = find
+        self._found: tuple[Problem, ...] = ()
 
-    @cached_property
+    @property
     def problems(self) -> tuple[Problem, ...]:
-        """All of them, in order."""
-        return self._find()
+        """All of them, in order. Two threads may ask at once; both find the same."""
+        find = self._find
+        if find is not None:
+            self._found = find()
+            self._find = None  # and let go of all that it looked at
+        return self._found
 
 
 class Translation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -88,4 +92,4 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def __repr__(self) -> str:
         fleets = ", ".join(fleet.name for fleet in self.ir.fleets)
-        return f"Translation(fleets=[{fleets}], problems={len(self.problems)}, {self.work})"
+        return f"Translation(fleets=[{fleets}], {self.work})"

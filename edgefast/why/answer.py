@@ -210,7 +210,7 @@ def _answer_share(
             reasons=("EndpointsNotFound",),
         )
     why = fix = ""
-    if all(one.failures or one.healthy is False for one in endpoints):
+    if all(one.failing for one in endpoints):
         why = "the last request to each of its endpoints failed; expect 503 or 504"
         fix = "see that it listens and answers there; `flags` of the access log say how it failed"
     return Answer(kind="backend", check="forwarded", backend=share.cluster, why=why, fix=fix)

@@ -81,7 +81,8 @@ class EndpointPart(Value, frozen=True, kw_only=True):
     address: str
     healthy: bool | None = None  # None: nobody was asked
     workers: str = ""  # "1 of 2 ejected it"
-    failures: int = 0  # of its last requests, in a row, summed over workers
+    failing: bool = False  # no worker is well with it: it is ejected, or the last request failed
+    failures: int = 0  # in a row, summed over workers; 0 where a worker's last request did not fail
     active: int | None = None
 
 

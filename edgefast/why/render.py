@@ -116,8 +116,9 @@ def _backend(one: BackendPart, *, again: bool) -> Iterator[str]:
         used = " in use" if endpoint.failures else " healthy"
         state = {None: "", True: used, False: f" ejected: {endpoint.workers}"}[endpoint.healthy]
         active = f", {endpoint.active} active" if endpoint.active else ""
-        last = "request" if endpoint.failures == 1 else f"{endpoint.failures} requests"
-        failed = f", its last {last} failed" if endpoint.failures else ""
+        count = endpoint.failures
+        last = "request failed" if count == 1 else f"{count} requests failed in a row"
+        failed = f", its last {last}" if count else ""
         endpoints.append(f"{endpoint.address}{state}{failed}{active}")
     kind = "terminating endpoints" if one.fallback else "endpoints"
     if one.name:

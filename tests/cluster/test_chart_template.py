@@ -168,7 +168,7 @@ VALUES: dict[str, Values] = {
                 },
                 "rules": {"enabled": True, "labels": {"release": "p", _NAME: "mine"}},
                 "serviceMonitor": {"enabled": True, "interval": "15s", "labels": {"a": "1"}},
-                "podMonitor": {"enabled": True, "interval": "1m30s", "labels": {"a": "true"}},
+                "podMonitor": {"enabled": True, "interval": "1d1h", "labels": {"a": "true"}},
             }
         },
     ),
@@ -195,6 +195,8 @@ REFUSED: dict[str, tuple[Values, str]] = {
     "type": ({"hpa": {"enabled": "yes"}}, "enabled"),
     "range": ({"deployment": {"replicas": 101}}, "replicas"),
     "pattern": ({"proxy": {"image": {"repository": "A B"}}}, "repository"),
+    "duration": ({"monitoring": {"podMonitor": {"interval": "30s1h"}}}, "interval"),
+    "label-name": ({"monitoring": {"rules": {"labels": {"bad key": "x"}}}}, "bad key"),
     "configuration": ({"config": {"edgeGateway": {"gatway": {}}}}, "gatway"),
     "mode": (_provider(deploy={"type": "Somewhere"}), "type"),
     "two-names": (

@@ -6,9 +6,10 @@ from contextlib import suppress
 
 import pytest
 
+from core.apart import apart, shift
 from core.backend import Backend, Call, make_response, say
 from core.client import Client, Gone, make_request
-from core.fleets import make_cluster, make_fleet, make_rule
+from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_rule
 from core.traces import LINE, spans_since, traced
 from core.world import World
 from edgefast import ir
@@ -98,6 +99,25 @@ async def test_the_first_tries_and_the_last_have_spans(world: World) -> None:
     assert span.tries[-1].span_id.hex().encode() == backend.told[-1] and len(backend.told) == 17
 
 
+@apart(clock=True)
+async def test_a_request_that_ends_in_a_pause_has_its_last_try_too(world: World) -> None:
+    retry = ir.Retry(codes=(503,), attempts=16, backoff=60_000)
+    rule = make_rule(retry=retry, timeouts=ir.Timeouts(request=0))
+    listener = traced(stream_idle_timeout=24 * 3_600_000)
+    client = await serve(world, Failing(503), rule, listener)
+    await client.send(make_request())
+    for number in range(1, 17):
+        await world.until(lambda n=number: world.counters["retries"] == n)  # type: ignore[misc]
+        if number < 16:
+            shift(601)
+            await world.turns()
+    client.reset()
+    await world.until(lambda: world.engine.active == 0)
+    span = only_span(world)
+    assert [one.number for one in span.tries] == [*range(1, 17)]
+    assert [(one.status, one.error) for one in span.tries] == [(503, b"")] * 16
+
+
 async def test_the_longest_span_fits_behind_a_batch_that_is_nearly_full(world: World) -> None:
     """A batch of spans is one frame of the channel."""
     backend = Failing(*[503] * 17)
@@ -145,6 +165,86 @@ async def test_why_a_try_failed(world: World, how: str, error: bytes, status: in
     received = status if how == "cut" else 0  # what the backend said, not what the client was told
     assert (one.status, one.error) == (received, error)
     assert bool(one.endpoint) == (how != "nobody")
+
+
+async def lose_the_connection(world: World, limit: int, backoff: int) -> tuple[Client, int]:
+    """A request that was answered 503, and whose cluster has one connection: that one serves a request that stays. Also the port."""
+    backend = await world.backend()
+    retry = ir.Retry(codes=(503,), attempts=1, backoff=backoff)
+    rule = make_rule(retry=retry, timeouts=ir.Timeouts(request=limit))
+    host = make_host(rule, ("/other", make_rule(timeouts=ir.Timeouts(request=0))))
+    cluster = make_cluster(backend.port, max_connections=1, max_pending=1)
+    port = await world.serve(make_fleet(traced(), host, cluster))
+    client, other = await world.client(port), await world.client(port)
+    await client.send(make_request())
+    call = await backend.call()
+    await other.send(make_request("/other"))
+    await world.until(lambda: world.cluster(CLUSTER)["pending"] == 1)
+    call.send(make_response(b"", 503))
+    assert (await backend.call()).path == "/other"
+    return client, port
+
+
+async def second_has_no_endpoint(world: World, error: bytes) -> None:
+    await world.until(lambda: len(spans_since(world, 0)) == 1)
+    first, second = only_span(world).tries
+    assert (first.status, first.error, bool(first.endpoint)) == (503, b"", True)
+    assert (second.status, second.error, second.endpoint) == (0, error, b"")
+    assert world.lines()[0]["endpoint"] == first.endpoint.decode()  # that it went to last
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+async def test_a_try_that_waits_for_a_connection_names_no_endpoint(
+    world: World, leaves: bool
+) -> None:
+    client, _ = await lose_the_connection(world, limit=0 if leaves else 300, backoff=1)
+    await world.until(lambda: world.cluster(CLUSTER)["pending"] == 1)
+    if leaves:
+        client.reset()
+    await second_has_no_endpoint(
+        world, b"downstream_remote_disconnect" if leaves else b"response_timeout"
+    )
+
+
+@apart(clock=True)
+async def test_a_try_that_may_not_even_wait_names_no_endpoint(world: World) -> None:
+    client, port = await lose_the_connection(world, limit=0, backoff=5_000)
+    waiting = await world.client(port)
+    await waiting.send(make_request("/other"))
+    await world.until(lambda: world.cluster(CLUSTER)["pending"] == 1)
+    shift(7)
+    await world.turns()
+    assert (await client.response()).status == 503
+    await second_has_no_endpoint(world, b"overflow")
+
+
+async def test_a_tunnel_that_its_client_cuts_has_no_failed_try(world: World) -> None:
+    backend = await world.backend()
+    client = await world.client(await world.serve(make_fleet(traced(), make_cluster(backend.port))))
+    upgrade = [("connection", "upgrade"), ("upgrade", "websocket")]
+    await client.send(make_request(headers=upgrade))
+    call = await backend.call()
+    call.send(b"HTTP/1.1 101 Go\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n")
+    assert (await client.response()).status == 101
+    client.reset()
+    await world.until(lambda: world.engine.active == 0)
+    span = only_span(world)
+    assert [(one.status, one.error) for one in span.tries] == [(101, b"")]
+    assert (span.status, span.details) == (101, b"downstream_remote_disconnect")
+
+
+async def test_a_tunnel_that_nobody_uses_has_a_failed_try(world: World) -> None:
+    backend = await world.backend()
+    listener = traced(stream_idle_timeout=60)
+    client = await world.client(await world.serve(make_fleet(listener, make_cluster(backend.port))))
+    upgrade = [("connection", "upgrade"), ("upgrade", "websocket")]
+    await client.send(make_request(headers=upgrade))
+    call = await backend.call()
+    call.send(b"HTTP/1.1 101 Go\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n")
+    await world.until(lambda: world.engine.active == 0)
+    assert [(one.status, one.error) for one in only_span(world).tries] == [
+        (101, b"stream_idle_timeout")
+    ]
 
 
 async def test_a_connection_that_was_old_has_a_try_of_its_own(world: World) -> None:

@@ -177,6 +177,36 @@ def test_errors_are_those_of_the_conventions(status: int, server: int, client: i
     assert found["url.full"] == "https://[2001:db8::1]"
 
 
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("%73ig=AAA", "%73ig=REDACTED"),
+        ("a=1&s%69%67=AAA&b=2", "a=1&s%69%67=REDACTED&b=2"),
+        ("%41WSAccess%4beyId=AAA", "%41WSAccess%4beyId=REDACTED"),
+        ("%41WSAccess%4BeyId=AAA", "%41WSAccess%4BeyId=REDACTED"),
+        ("X%2dAmz%2DSignature=AAA", "X%2dAmz%2DSignature=REDACTED"),
+        ("X-Goog-Signature=AAA", "X-Goog-Signature=REDACTED"),
+        ("Signature=", "Signature=REDACTED"),
+        ("a=b?sig=AAA", "a=b?sig=REDACTED"),
+        ("sig%3DAAA", "sig%3DAAA"),  # a name without a value
+        ("%2573ig=AAA", "%2573ig=AAA"),  # "%73ig", decoded once
+        ("design=AAA&sigh=AAA&%73ig", "design=AAA&sigh=AAA&%73ig"),
+    ],
+)
+def test_credentials_in_queries_are_redacted_however_their_names_are_written(
+    query: str, told: str
+) -> None:
+    sent = f"/x?{query}".encode()
+    with http_collector() as (endpoint, received):
+        exporter = OtlpExporter(ir.Tracing(endpoint=endpoint))
+        assert exporter.export([msgspec.structs.replace(SPAN, target=sent, sent_target=sent)])
+        exporter.shutdown()
+    (_, server), *clients = received.spans
+    assert attributes_of(server)["url.query"] == told
+    urls = {attributes_of(span)["url.full"] for _, span in clients}
+    assert urls == {f"http://inner.test:81/x?{told}"}
+
+
 class Slow:
     """An exporter that waits until it may go on."""
 

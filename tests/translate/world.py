@@ -260,14 +260,15 @@ def far_route(backends: list[dict[str, Any]]) -> Object:
     )
 
 
-def many(count: int) -> Snapshot:
-    """Return a snapshot of that many routes."""
+def many(count: int, services: int = 0) -> Snapshot:
+    """Return a snapshot of that many routes: to one Service, or in turn to that many."""
+    names = [f"s{index}" for index in range(services)] or ["web"]
     return Snapshot.of(
         [
             gateway_class(),
             gateway(),
-            service("web"),
-            endpoints("web", "10.0.0.1"),
-            *(route(index) for index in range(count)),
+            *map(service, names),
+            *(endpoints(name, "10.0.0.1") for name in names),
+            *(route(index, backend=names[index % len(names)]) for index in range(count)),
         ]
     )

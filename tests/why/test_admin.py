@@ -209,16 +209,68 @@ def test_endpoints_that_fail_are_told() -> None:
             told["text"] = call(*words).out
         return told
 
-    failing = ask_of(worker(5, 1), worker(7, 0))
-    assert [one.get("failures") for one in failing["backends"][0]["endpoints"]] == [12, 1]
+    failing = ask_of(worker(5, 1), worker(7, 1))
+    assert [one.get("failures") for one in failing["backends"][0]["endpoints"]] == [12, 2]
     assert failing["answers"][0]["why"].startswith(
         "the last request to each of its endpoints failed"
     )
     assert "goes to service/ns/web/80: the last request" in failing["text"]
-    assert "10.0.0.0:80 in use, its last 12 requests failed" in failing["text"]
-    partly = ask_of(worker(5, 0), worker(0, 0))
-    assert partly["answers"][0]["why"] == ""
-    assert "its last 5 requests failed" in partly["text"]
+    assert "10.0.0.0:80 in use, its last 12 requests failed in a row" in failing["text"]
+    assert "10.0.0.0:80 in use, its last request failed" in ask_of(worker(1, 0))["text"]
+    partly = ask_of(worker(5, 0), worker(1, 0))
+    assert partly["answers"][0].get("why", "") == ""
+    assert "its last 6 requests failed in a row" in partly["text"]
+    # One failure of a while ago in a worker that nothing has come to since; the other one answers.
+    well = ask_of(worker(1), worker(0))
+    assert well["answers"][0].get("why", "") == ""
+    assert "10.0.0.0:80 healthy" in well["text"] and "failed" not in well["text"]
+
+
+@pytest.mark.parametrize(
+    ("second", "fails"),
+    [
+        ({"healthy": True, "failures": 0}, False),
+        ({"healthy": True, "failures": 2}, True),
+        ({"healthy": False, "failures": 0}, True),
+    ],
+)
+def test_an_ejected_endpoint_fails_where_no_worker_is_well(
+    second: dict[str, Any], fails: bool
+) -> None:
+    """A worker counts anew after an ejection: it has no failures in a row then."""
+    workers = [
+        {
+            "worker": at,
+            "engine": {
+                "rate_limits": None,
+                "clusters": [
+                    {
+                        "name": "service/ns/web/80",
+                        "endpoints": [{"address": "10.0.0.1:80", "active": 0, **one}],
+                    }
+                ],
+            },
+        }
+        for at, one in enumerate(({"healthy": False, "failures": 0}, second))
+    ]
+    with AdminServer({"/dump": {**DUMP, "workers": workers, "limit_stores": []}}) as server:
+        outcome = call("explain", "--admin", server.address, "GET", "http://a.test/x")
+    assert ("the last request to each of its endpoints failed" in outcome.out) is fails
+
+
+@pytest.mark.parametrize("dump", [[], [1], "text", 7, None, {**DUMP, "workers": [1]}])
+def test_what_is_no_dump_is_said(dump: Any) -> None:
+    with AdminServer({"/dump": dump}) as server:
+        outcome = call("explain", "--admin", server.address, "GET", "http://a.test/x")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert server.address in outcome.err and "Traceback" not in outcome.err
+
+
+def test_an_address_that_is_none_is_wrong_usage() -> None:
+    outcome = call("explain", "--admin", "bad", "GET", "http://a.test/x")
+    assert outcome.status == 2
+    assert "Usage:" in outcome.err and "--admin" in outcome.err
+    assert '"bad" is no ADDRESS:PORT' in outcome.err
 
 
 def test_problems_that_the_proxy_knows_are_told_where_nothing_takes_the_request() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from edgefast.problem import ObjectRef, Problem, ask_for_more, page_of
 from edgefast.reasons.catalogue import PAGES
-from edgefast.reasons.named import name_reasons
+from edgefast.reasons.named import BEHIND, BY_PROXIES, name_reasons
 from edgefast.reasons.objects import BASE
 from edgefast.reasons.word import Page, Word
 from edgefast.resources.decode import decode_documents
@@ -132,6 +132,26 @@ def test_texts_name_their_reasons() -> None:
     for page in PAGES.values():
         for line in bring_about(page) if page.example else ():
             assert page.word in name_reasons(line) or f"  {page.word}  " in line
+
+
+@pytest.mark.parametrize(
+    "value", ["x: Forbidden y", 'a"b: Forbidden c', "x; NotFound", "(: Required"]
+)
+def test_users_text_names_no_reason(value: str) -> None:
+    """What stands in double quotes is somebody's; a quote that is not closed (a message was cut) reaches to the end."""
+    assert name_reasons(f'HTTPRoute a/b spec.x: Invalid "{value}", and no more') == ("Invalid",)
+    assert name_reasons(f'HTTPRoute a/b spec.x: Invalid "{value}') == ("Invalid",)
+    keyed = f"HTTPRoute a/b spec[{value}].x: NotSupported unknown field"
+    assert name_reasons(keyed) == ("NotSupported",)
+    both = f'HTTPRoute a/b: Invalid "{value}"; HTTPRoute a/c spec: TooMany 3'
+    assert name_reasons(both) == ("Invalid", "TooMany")
+
+
+def test_proxies_text_names_no_reason() -> None:
+    said = "waiting for the proxies to take the tables over"
+    assert name_reasons(f"{said}{BEHIND}ns/p (read failed: Invalid table)") == ()
+    assert name_reasons(f"{said}; {BY_PROXIES}listener a: PortUnavailable 80") == ()
+    assert name_reasons(f"Gateway a/b: TooMany 3; {BY_PROXIES}x: Invalid") == ("TooMany",)
 
 
 def test_messages_name_the_page() -> None:

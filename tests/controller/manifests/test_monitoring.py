@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from controller.manifests.generate import FOLDER
+from controller.manifests.valuesschema import render_schema
 
 from .installs import DEFAULT, GATEWAY_NAMESPACE, OTHER, of, one, provider, refused, render
 
@@ -99,6 +101,54 @@ def test_nobody_needs_more_permissions() -> None:
     assert of(render(), "ClusterRole", "Role") == of(render(None, *ALL), "ClusterRole", "Role")
 
 
-def test_what_is_no_duration_is_refused() -> None:
-    (said,) = refused({"monitoring": {"podMonitor": {"interval": "often"}}})
+#: Duration of the operator's CRDs (pkg/apis/monitoring/v1/types.go).
+DURATION = re.compile(
+    "^(0|(([0-9]+)y)?(([0-9]+)w)?(([0-9]+)d)?(([0-9]+)h)?(([0-9]+)m)?(([0-9]+)s)?(([0-9]+)ms)?)$"
+)
+
+
+@pytest.mark.parametrize("text", ["often", "30s1h", "1h1h", "30", "1.5s", "00", "30s\n"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    assert not DURATION.fullmatch(text)
+    values = {"monitoring": {"podMonitor": {"interval": text}}}
+    (said,) = refused(values)
     assert "monitoring.podMonitor.interval" in said and "30s" in said
+    assert not _fits_schema(values)
+
+
+@pytest.mark.parametrize("text", ["0", "1d", "2w", "1m30s", "1y1w1d1h1m1s1ms", "500ms", "1h500ms"])
+def test_durations_of_the_operator_are_taken(text: str) -> None:
+    assert DURATION.fullmatch(text)
+    values = {"monitoring": {"podMonitor": {"enabled": True, "interval": text}}}
+    (made,) = of(render(values), "PodMonitor").values()
+    (endpoint,) = made["spec"]["podMetricsEndpoints"]
+    assert endpoint["interval"] == text
+    assert _fits_schema(values)
+
+
+@pytest.mark.parametrize("part", ["rules", "serviceMonitor", "podMonitor"])
+def test_labels_have_names_of_labels(part: str) -> None:
+    for key in ("bad key", "", "-a", "a/b/c", "a" * 317, "a\n"):
+        values = {"monitoring": {part: {"labels": {key: "x"}}}}
+        (said,) = refused(values)
+        assert f"monitoring.{part}.labels[" in said
+        assert not _fits_schema(values)
+    good = {"monitoring": {part: {"enabled": True, "labels": {"a.example/Release_1": "x"}}}}
+    (made,) = of(render(good), *KINDS).values()
+    assert made["metadata"]["labels"]["a.example/Release_1"] == "x"
+    assert _fits_schema(good)
+
+
+def _fits_schema(values: dict[str, Any]) -> bool:
+    """Ask values.schema.json, as helm does, about the texts within `monitoring`; `$` is the end there."""
+    parts = render_schema()["properties"]["monitoring"]["properties"]
+    for part, given in values["monitoring"].items():
+        names = parts[part]["properties"]
+        asked = [(names["interval"], given["interval"])] if "interval" in given else []
+        asked += [(names["labels"]["propertyNames"], key) for key in given.get("labels", ())]
+        for schema, text in asked:
+            if not schema.get("minLength", 0) <= len(text) <= schema["maxLength"]:
+                return False
+            if not re.search(schema["pattern"].replace("$", r"\Z"), text):
+                return False
+    return True
