@@ -221,6 +221,7 @@ cdef extern from "stat.h" nogil:
         EF_STAT_GLOBALS
 
     ctypedef struct ef_stat_row:
+        uint8_t label[184]
         uint64_t cells[48]
 
     ctypedef struct ef_stat:

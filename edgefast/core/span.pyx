@@ -230,6 +230,12 @@ cdef class SpanBatch:
             self.engine.count_n(G_SPANS_DROPPED, count)
 
 
+cdef void pack_label(Out *out, ef_stat_row *row) noexcept:
+    """The label of a row that is held, as it stands there; empty: the overflow row."""
+    cdef const uint8_t *end = <const uint8_t *>memchr(row.label, 0, sizeof(row.label))
+    pack_bytes(out, row.label, end - row.label if end != NULL else sizeof(row.label), sizeof(row.label))
+
+
 cdef void pack_sent(Out *out, Exchange ex) noexcept:
     """Target and Host as the backend got them, from the head that write_request_head made; empty where none was made."""
     cdef const uint8_t *target
@@ -265,7 +271,7 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     clock_gettime(CLOCK_REALTIME, &ts)
     if batch.count == 0:
         out.size = 3  # the array's head
-    pack_list(out, 27)
+    pack_list(out, 28)
     pack_bytes(out, trace.trace_id, 16, 16)
     pack_bytes(out, trace.parent_id, 8 if trace.has_parent else 0, 8)
     pack_bytes(out, trace.span_id, 8, 8)
@@ -286,6 +292,7 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     pack_text(out, details_of(ex, ex.status, None))
     pack_text(out, ex.rule.route.encode() if ex.rule is not None else None)
     pack_number(out, ex.rule.index if ex.rule is not None else -1)
+    pack_label(out, ex.rule.row if ex.rule is not None else ex.engine.unmatched)
     pack_text(out, cluster.name.encode() if cluster is not None else None)
     pack_number(out, cluster is not None and cluster.ssl is not None)
     pack_sent(out, ex)

@@ -40,7 +40,7 @@ _CHUNK = 8 * 1024  # per read: half a head, so that the limit on heads is felt
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What a handler sees; `host` and `origin` are "" where the request has no such header."""
+    """What a handler sees; `host`, `origin` and `accept` are "" where the request has no such header."""
 
     method: str
     path: str
@@ -49,6 +49,7 @@ class Request(msgspec.Struct, frozen=True):
     host: str = ""
     origin: str = ""
     fetched_from: str = ""  # Sec-Fetch-Site: what a browser says of the page that asks
+    accept: str = ""  # in lower case
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -244,6 +245,7 @@ async def _read_request(connection: h11.Connection, sock: socket.socket) -> Requ
                 host=_field(head, b"host"),
                 origin=_field(head, b"origin"),
                 fetched_from=_field(head, b"sec-fetch-site"),
+                accept=_field(head, b"accept"),
             )
         else:
             return None

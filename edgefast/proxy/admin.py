@@ -34,7 +34,8 @@ from edgefast.proxy.channel import ChannelClosed, ChannelError
 from edgefast.proxy.consolesource import ConsoleSource
 from edgefast.proxy.ledger import Key, Placed
 from edgefast.proxy.limitlist import LimitList
-from edgefast.proxy.metrics import CONTENT_TYPE, AgentFacts, render_metrics
+from edgefast.proxy.metrics import CONTENT_TYPE, AgentFacts, render_metrics, render_openmetrics
+from edgefast.proxy.openmetrics import OPENMETRICS_TYPE, is_wanted
 from edgefast.proxy.stats import sum_globals
 from edgefast.table import describe_blob
 
@@ -135,7 +136,8 @@ class Admin:
 
     # --- metrics --------------------------------------------------------------------------------
 
-    async def _on_metrics(self, _: Request) -> Reply:
+    async def _on_metrics(self, request: Request) -> Reply:
+        """Text; OpenMetrics for who names it, where a listener has exemplars: they have no other place."""
         agent = self._agent
         placed = agent.ledger.current.placed
         kept = agent.last_good
@@ -168,6 +170,10 @@ class Admin:
             stream=agent.stream(),
         )
         segments = [slot.segment for slot in agent.slots]
+        if agent.spans.marking and is_wanted(request.accept):
+            marks = agent.spans.exemplars.marks
+            page = await asyncio.to_thread(lambda: render_openmetrics(segments, facts, marks()))
+            return Reply(200, page, OPENMETRICS_TYPE)
         return Reply(200, await asyncio.to_thread(render_metrics, segments, facts), CONTENT_TYPE)
 
     def _certificates(self, placed: Mapping[Key, Placed]) -> dict[str, CertificateFacts | None]:

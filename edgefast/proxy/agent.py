@@ -106,7 +106,7 @@ class Agent:
             self._on_poison,
             self._on_progress,
         )
-        self.spans = SpanExport()
+        self.spans = SpanExport(rows=settings.stat_rows)
         self._shop.on_spans = self.spans.take
         self.slots = [
             WorkerSlot(number, self._shop, settings.stat_rows) for number in range(settings.workers)

@@ -1,7 +1,7 @@
 """Prometheus text from the workers' counter segments and the agent's own facts.
 
 In: segments (stats.py), facts of the agent. Out: text exposition format 0.0.4 of the families of
-edgefast/monitoring/proxyfamilies.py.
+edgefast/monitoring/proxyfamilies.py; OpenMetrics where there are exemplars to show.
 Labels are names of routes, rules and rate limits from the configuration, never anything a client
 sends; rows are bounded by the segments, and what finds no row is in the row `overflow`, which is
 always there. Scraping costs workers nothing. Must never block: the agent calls it in a thread.
@@ -15,10 +15,12 @@ import msgspec
 
 from edgefast.core.cells import BUCKET_BOUNDS_MS, LIMIT, ROW
 from edgefast.monitoring.proxyfamilies import HEAD_REFUSED, OVERFLOW, PROXY
+from edgefast.proxy.exemplars import Exemplar, Marks
+from edgefast.proxy.openmetrics import EOF, canonical, heading_of, write_exemplar
 from edgefast.proxy.stats import Segment, sum_globals, sum_limits, sum_rows
 from edgefast.xds.facts import StreamFacts
 
-__all__ = ["CONTENT_TYPE", "AgentFacts", "render_metrics"]
+__all__ = ["CONTENT_TYPE", "AgentFacts", "render_metrics", "render_openmetrics"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _CELL = {name: index for index, name in enumerate(ROW)}
@@ -27,6 +29,9 @@ _LIMIT_RESULTS = ("ok", "over", "shadow_over", "error")
 _CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx")
 _FIRST_BUCKET = _CELL["duration_bucket_0"]
 _BOUNDS = (*(f"{bound / 1000:g}" for bound in BUCKET_BOUNDS_MS), "+Inf")
+_CANONICAL_BOUNDS = tuple(map(canonical, _BOUNDS))
+#: What a heading is in OpenMetrics.
+_HEADINGS = {one.heading(): heading_of(one) for one in PROXY.values()}
 #: Families of one cell each, in the order of the page.
 _OF_CELLS = [(name, one.cell) for name, one in PROXY.items() if one.cell]
 #: Families of rows that are one cell each.
@@ -71,15 +76,26 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 def render_metrics(segments: Sequence[Segment], facts: AgentFacts) -> bytes:
     """Return the whole exposition."""
+    return "".join(_render(segments, facts, None)).encode()
+
+
+def render_openmetrics(segments: Sequence[Segment], facts: AgentFacts, marks: Marks) -> bytes:
+    """Return the whole exposition as OpenMetrics, with the exemplars of rows that there are."""
+    lines = _render(segments, facts, marks)
+    return "".join((*(_HEADINGS.get(line, line) for line in lines), EOF)).encode()
+
+
+def _render(segments: Sequence[Segment], facts: AgentFacts, marks: Marks | None) -> list[str]:
+    """Return the lines of text format 0.0.4; with `marks` buckets are those of OpenMetrics."""
     lines: list[str] = []
     _render_agent(lines, facts)
     _render_room(lines, segments)
     if facts.stream is not None:
         _render_stream(lines, facts.stream)
     _render_globals(lines, sum_globals(segments))
-    _render_rows(lines, sum_rows(segments))
+    _render_rows(lines, sum_rows(segments), marks)
     _render_limits(lines, sum_limits(segments))
-    return "".join(lines).encode()
+    return lines
 
 
 def _open(lines: list[str], name: str) -> str:
@@ -161,7 +177,9 @@ def _render_globals(lines: list[str], totals: Mapping[str, int]) -> None:
             _one(lines, name, totals[cell] / 1e6 if cell.endswith("_us") else totals[cell])
 
 
-def _render_rows(lines: list[str], rows: Mapping[bytes, Sequence[int]]) -> None:
+def _render_rows(
+    lines: list[str], rows: Mapping[bytes, Sequence[int]], marks: Marks | None
+) -> None:
     """Write one series set per route rule."""
     labelled = _labelled(rows, "route", "rule", len(ROW))
     name = _open(lines, "requests_total")
@@ -172,7 +190,11 @@ def _render_rows(lines: list[str], rows: Mapping[bytes, Sequence[int]]) -> None:
         ]
     for short, cell in _OF_ROWS.items():
         _render_cells(lines, short, labelled, _CELL[cell], cell.endswith("_us"))
-    _render_histogram(lines, labelled)
+    if marks is None:
+        _render_histogram(lines, labelled, _BOUNDS, {})
+    else:
+        of_labels = {_pair("route", "rule", label): row for label, row in marks.items()}
+        _render_histogram(lines, labelled, _CANONICAL_BOUNDS, of_labels)
 
 
 def _render_limits(lines: list[str], rows: Mapping[bytes, Sequence[int]]) -> None:
@@ -198,13 +220,22 @@ def _render_cells(
         lines += [f"{name}{{{labels}}} {cells[index]}\n" for labels, cells in labelled]
 
 
-def _render_histogram(lines: list[str], labelled: _Rows) -> None:
+def _render_histogram(
+    lines: list[str],
+    labelled: _Rows,
+    bounds: Sequence[str],
+    marks: Mapping[str, Mapping[int, Exemplar]],
+) -> None:
     name = _open(lines, "request_duration_seconds")
     for labels, cells in labelled:
+        marked = marks.get(labels, {})
         count = 0
-        for offset, bound in enumerate(_BOUNDS):
-            count += cells[_FIRST_BUCKET + offset]
-            lines.append(f'{name}_bucket{{{labels},le="{bound}"}} {count}\n')
+        for offset, bound in enumerate(bounds):
+            inside = cells[_FIRST_BUCKET + offset]
+            count += inside
+            # A row that was forgotten and begins again does not have the request that is remembered.
+            shown = write_exemplar(marked[offset]) if inside and offset in marked else ""
+            lines.append(f'{name}_bucket{{{labels},le="{bound}"}} {count}{shown}\n')
         lines.append(f"{name}_sum{{{labels}}} {cells[_CELL['duration_us']] / 1e6:.6f}\n")
         lines.append(f"{name}_count{{{labels}}} {count}\n")
 
@@ -215,11 +246,15 @@ def _labelled(
     """Turn each "route\\trule" into label pairs, the overflow row first; it is there even if nobody needed it."""
     found = []
     for label, numbers in sorted({b"": [0] * cells, **rows}.items()):
-        one, _, two = label.decode("utf-8", "replace").partition("\t")
-        if not label:
-            one = two = OVERFLOW
-        found.append((f'{first}="{_escape(one)}",{second}="{_escape(two)}"', numbers))
+        found.append((_pair(first, second, label), numbers))
     return found
+
+
+def _pair(first: str, second: str, label: bytes) -> str:
+    one, _, two = label.decode("utf-8", "replace").partition("\t")
+    if not label:
+        one = two = OVERFLOW
+    return f'{first}="{_escape(one)}",{second}="{_escape(two)}"'
 
 
 def _escape(text: str) -> str:

@@ -1,8 +1,8 @@
 """SpanExport: the agent's way from the workers' spans to collectors, in a thread of its own.
 
 In: batches of spans, and which listener traces where. Out: exports by an `Exporter` per collector (otlp.py, with the
-extra `edgefast[tracing]`). The queue is bounded; what does not fit, has no collector any more, or is not taken by it, is
-counted as lost. Must never block its caller, keep the process alive, or end with a collector.
+extra `edgefast[tracing]`), and exemplars of what collectors took, where a listener asks for them. The queue is bounded; what does
+not fit, has no collector any more, or is not taken by it, is counted as lost. Must never block its caller, keep the process alive, or end with a collector.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import Protocol
 import msgspec
 
 from edgefast import ir
+from edgefast.proxy.exemplars import Exemplars
+from edgefast.proxy.settings import STAT_ROWS
 from edgefast.proxy.spanrecord import SpanRecord, count_spans, decode_spans
 
 __all__ = ["EXTRA", "QUEUE_BYTES", "Exporter", "SpanExport", "has_tracing"]
@@ -62,8 +64,14 @@ def _make_exporter(tracing: ir.Tracing) -> Exporter:
 class SpanExport:
     """See the module's text."""
 
-    def __init__(self, make: Callable[[ir.Tracing], Exporter] = _make_exporter) -> None:
+    def __init__(
+        self,
+        make: Callable[[ir.Tracing], Exporter] = _make_exporter,
+        rows: int = STAT_ROWS,
+    ) -> None:
+        """`rows`: of counters that a worker has, and so of exemplars."""
         self._make = make
+        self.exemplars = Exemplars(rows)
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._lock = threading.Lock()  # guards the numbers: held for one addition at a time
         self._waiting = 0
@@ -77,12 +85,20 @@ class SpanExport:
 
     def use(self, listeners: Iterable[ir.Listener]) -> None:
         """Follow a table."""
+        before = {name for name, one in self._tracings.items() if one.exemplars}
         self._tracings = {
             one.name.encode(): one.tracing for one in listeners if one.tracing is not None
         }
+        if not all(name in self._tracings and self._tracings[name].exemplars for name in before):
+            self.exemplars.clear()  # which ones are of a listener that has none now, rows do not tell
         if self._tracings and not self._told and not has_tracing():
             self._told = True
             log.error("spec.tracing asks for what is not installed, spans are dropped: %s", EXTRA)
+
+    @property
+    def marking(self) -> bool:
+        """Whether a listener in force has exemplars."""
+        return any(one.exemplars for one in self._tracings.values())
 
     def take(self, batch: bytes) -> None:
         """Queue a worker's batch. Called on the event loop."""
@@ -135,6 +151,8 @@ class SpanExport:
         for tracing, records in by_tracing.items():
             if self._try(tracing, records):
                 exported += len(records)
+                if tracing.exemplars:
+                    self._mark(records)
             else:
                 lost += len(records)
         self._forget()
@@ -142,6 +160,13 @@ class SpanExport:
             self._waiting -= sum(map(len, batches))
             self.exported += exported
             self.lost += lost
+
+    def _mark(self, records: list[SpanRecord]) -> None:
+        """Take exemplars of what a collector has now; the table may have changed since."""
+        for one in records:
+            tracing = self._tracings.get(one.listener)
+            if tracing is not None and tracing.exemplars:
+                self.exemplars.add(one)
 
     def _try(self, tracing: ir.Tracing, records: list[SpanRecord]) -> bool:
         if time.monotonic() < self._failing.get(tracing, 0.0):

@@ -46,6 +46,7 @@ class SpanRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     details: bytes  # %RESPONSE_CODE_DETAILS%
     route: bytes
     rule: int  # -1: none
+    row: bytes  # label of the row that counted it, as it stands there (csrc/stat.h); b"": the overflow row
     cluster: bytes
     backend_tls: int
     sent_target: bytes  # as the backend gets it

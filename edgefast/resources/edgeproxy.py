@@ -233,6 +233,13 @@ class ProxyTracing(Element, frozen=True, kw_only=True):
         Annotated[dict[str, str], Meta(max_length=32)] | None,
         Meta(description="Attributes added to every span; service.name is the service's."),
     ] = None
+    exemplars: Annotated[
+        bool | None,
+        Meta(
+            description="The histogram of durations names the newest trace of each bucket, "
+            "for scrapers that take OpenMetrics. Absent: false."
+        ),
+    ] = None
 
 
 class EdgeProxySpec(Element, frozen=True, kw_only=True):

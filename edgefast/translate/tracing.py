@@ -45,4 +45,5 @@ def translate_tracing(spec: EdgeProxySpec, *, available: bool) -> ir.Tracing | N
             for name, text in sorted((tracing.attributes or {}).items())
             if name.strip() and name.isprintable()
         ),
+        exemplars=bool(tracing.exemplars),
     )

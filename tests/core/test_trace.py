@@ -8,10 +8,11 @@ import pytest
 
 from core.backend import Backend, Call, make_response, say
 from core.client import Client, make_request
-from core.fleets import CLUSTER, make_cluster, make_fleet, make_listener, make_rule
+from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_listener, make_rule
 from core.traces import GIVEN, LINE, PARENT, TRACE, spans_since, traced
 from core.world import World
 from edgefast import ir
+from edgefast.core.cells import BUCKET_BOUNDS_MS
 from edgefast.proxy.spanrecord import SpanRecord, decode_spans
 
 
@@ -194,6 +195,30 @@ async def test_sampling(world: World) -> None:
     spans = spans_since(world, 0)
     assert 40 < len(spans) < 160  # 100, give or take seven standard deviations
     assert len({one.trace_id for one in spans}) == len({one.span_id for one in spans}) == len(spans)
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "row"),
+    [
+        (make_rule(), "/a", "ns/web\t0"),
+        (make_rule(name="first"), "/a", "ns/web\tfirst"),
+        (make_rule(), "/other", "-\t-"),
+        (make_rule(route="ns/" + "\u00e9" * 200), "/a", "ns/" + "\u00e9" * 80 + "~"),
+    ],
+)
+async def test_a_span_names_the_row_that_counted_it(
+    world: World, rule: ir.Rule, path: str, row: str
+) -> None:
+    backend = await world.backend(say("x"))
+    fleet = make_fleet(traced(), make_host(("/a", rule)), make_cluster(backend.port))
+    client = await world.client(await world.serve(fleet))
+    await client.get(path)
+    (span,) = spans_since(world, 0)
+    label = span.row.decode()
+    assert label == row or ("~" in row and label.startswith(row) and label.endswith("\t0"))
+    counted = world.counters.rows()[label]
+    bucket = sum(bound * 1000 < span.took for bound in BUCKET_BOUNDS_MS)
+    assert counted[f"duration_bucket_{bucket}"] == 1 and counted["duration_us"] == span.took
 
 
 async def test_the_proxys_own_answers_have_no_client_span(world: World) -> None:

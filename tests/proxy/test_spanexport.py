@@ -14,29 +14,9 @@ from edgefast import ir
 from edgefast.proxy import spanexport
 from edgefast.proxy.otlp import OtlpExporter
 from edgefast.proxy.spanexport import SpanExport, has_tracing
-from edgefast.proxy.spanrecord import SpanRecord, TryRecord, count_spans
+from edgefast.proxy.spanrecord import SpanRecord, count_spans
 from proxy.otlp_receiver import attributes_of, grpc_collector, http_collector
-
-FIRST = TryRecord(
-    span_id=b"\x04" * 8, number=1, began=1_000, took=2_000, status=0, error=b"connection_termination", endpoint=b"10.1.1.1:9000"
-)  # fmt: skip
-SECOND = TryRecord(
-    span_id=b"\x05" * 8, number=2, began=4_000, took=5_000, status=200, error=b"", endpoint=b"[::1]:9000"
-)  # fmt: skip
-SPAN = SpanRecord(
-    trace_id=b"\x01" * 16, parent_id=b"\x02" * 8, span_id=b"\x03" * 8, state=b"a=1,b=2",
-    listener=b"ns/gw/http", start=1_800_000_000_000_000, took=9_000, method=b"GET",
-    target=b"/a%20b?x=1&sig=secret&y=2", authority=b"shop.test:8080", user_agent=b"curl/8", request_id=b"id-1", tls=1, port=443,
-    client=b"203.0.113.9", peer=b"10.0.0.1", status=200, details=b"via_upstream", route=b"ns/web", rule=2,
-    cluster=b"service/ns/web/80", backend_tls=0, sent_target=b"/b?x=1&sig=secret", sent_host=b"inner.test:81", bytes_in=3,
-    bytes_out=5, tries=(FIRST, SECOND),
-)  # fmt: skip
-
-
-def pack(*spans: SpanRecord) -> bytes:
-    """A batch as the engine makes it: an array 16."""
-    parts = b"".join(map(msgspec.msgpack.encode, spans))
-    return b"\xdc" + len(spans).to_bytes(2, "big") + parts
+from proxy.spans import FIRST, SECOND, SPAN, pack
 
 
 def listener(endpoint: str, name: str = "ns/gw/http", **more: Any) -> ir.Listener:
@@ -309,3 +289,57 @@ def test_a_collector_that_is_away_keeps_nobody_waiting(monkeypatch: pytest.Monke
     export.close(20)
     assert (export.exported, export.lost) == (3, 3)
     assert sorted(tried) == ["http://127.0.0.1:1", *["http://127.0.0.1:2"] * 3]
+
+
+def test_exemplars_are_what_a_collector_took_and_a_listener_asks_for() -> None:
+    class Picky(Slow):
+        def __init__(self, tracing: ir.Tracing) -> None:
+            super().__init__()
+            self.takes = tracing.endpoint.endswith(":1")
+
+        def export(self, records: list[SpanRecord]) -> bool:
+            return self.takes
+
+    export = SpanExport(Picky)
+    asks, plain, away = (
+        listener("http://127.0.0.1:1", exemplars=True),
+        listener("http://127.0.0.1:1", "ns/gw/plain"),
+        listener("http://127.0.0.1:2", "ns/gw/away", exemplars=True),
+    )
+    export.use([plain])
+    assert not export.marking
+    export.use([asks, plain, away])
+    assert export.marking
+    rows = {b"ns/gw/http": b"a\t0", b"ns/gw/plain": b"b\t0", b"ns/gw/away": b"c\t0"}
+    export.take(
+        pack(*(msgspec.structs.replace(SPAN, listener=one, row=row) for one, row in rows.items()))
+    )
+    until(lambda: export.exported + export.lost == 3, "an export")
+    assert export.exemplars.marks().keys() == {b"a\t0"}
+    export.use([asks, plain, away, listener("http://127.0.0.1:1", "ns/gw/new", exemplars=True)])
+    assert export.exemplars.marks().keys() == {b"a\t0"}
+    export.use([asks, plain])  # one that had them is gone
+    assert export.exemplars.marks() == {} and export.marking
+    export.close(20)
+
+
+def test_exemplars_have_as_many_rows_as_counters() -> None:
+    slow = Slow()
+    slow.go.set()
+    export = SpanExport(lambda tracing: slow, rows=2)
+    export.use([listener("http://127.0.0.1:1", exemplars=True)])
+    export.take(pack(*(msgspec.structs.replace(SPAN, row=b"r\t%d" % n) for n in range(5))))
+    export.close(20)
+    assert export.exemplars.marks().keys() == {b"r\t3", b"r\t4"}
+
+
+def test_what_was_switched_off_while_a_collector_took_its_time_is_no_exemplar() -> None:
+    slow = Slow()
+    export = SpanExport(lambda tracing: slow)
+    export.use([listener("http://127.0.0.1:1", exemplars=True)])
+    export.take(pack(SPAN))
+    assert slow.begun.wait(20)
+    export.use([listener("http://127.0.0.1:1")])
+    slow.go.set()
+    export.close(20)
+    assert export.exported == 1 and export.exemplars.marks() == {} and not export.marking

@@ -74,6 +74,14 @@ def test_sampling_and_attributes() -> None:
     assert translate_tracing(merge_proxy_specs(), available=True) is None
 
 
+def test_exemplars_are_off_unless_asked_for() -> None:
+    for given, asked in (({}, False), ({"exemplars": False}, False), ({"exemplars": True}, True)):
+        found = translate_tracing(spec(endpoint="http://a:1", **given), available=True)
+        assert found is not None and found.exemplars is asked
+    with pytest.raises(msgspec.ValidationError, match=r"\$\.tracing\.exemplars"):
+        spec(endpoint="http://a:1", exemplars="yes")
+
+
 def test_where_nobody_can_send_spans_there_are_none_and_a_problem() -> None:
     tracing = ProxyTracing(endpoint="http://a:1")
     assert translate_tracing(EdgeProxySpec(tracing=tracing), available=False) is None

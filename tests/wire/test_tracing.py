@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.samples import Exemplar
 
 from origin.recording import RecordingOrigin
 from proxy.otlp_receiver import Received, attributes_of, http_collector
@@ -12,6 +16,7 @@ from wire.harness import objects as make
 from wire.harness.ports import free_port
 from wire.harness.site import Site
 
+OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
@@ -61,6 +66,70 @@ def test_one_trace_from_client_to_backend(
         site.wait_until(
             lambda: site.metric("edgefast_spans_exported_total") == 1, "the export counted"
         )
+
+
+def ask_metrics(site: Site, accept: str) -> tuple[str, str]:
+    """The content type and the page, for who takes `accept`."""
+    connection = http.client.HTTPConnection(*site.metrics, timeout=10)
+    with closing(connection):
+        connection.request("GET", "/metrics", headers={"Accept": accept} if accept else {})
+        answer = connection.getresponse()
+        assert answer.status == 200
+        return answer.headers["Content-Type"], answer.read().decode()
+
+
+def exemplars_of(site: Site) -> list[tuple[dict[str, str], Exemplar]]:
+    kind, page = ask_metrics(site, OPENMETRICS)
+    assert kind == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    return [
+        (one.labels, one.exemplar)
+        for family in text_string_to_metric_families(page)
+        for one in family.samples
+        if one.exemplar is not None
+    ]
+
+
+def test_the_histogram_names_the_trace(
+    origin: RecordingOrigin, collector: tuple[str, Received]
+) -> None:
+    """A client's trace is the exemplar of the bucket that counted it; who does not take OpenMetrics gets text."""
+    endpoint, received = collector
+    before = len(received.spans)
+    tracing = {"endpoint": endpoint, "sampling": 100, "exemplars": True}
+    with Site(objects(origin), settings={"tracing": tracing}) as site:
+        site.ask("GET", "/nobodys", host="b")  # no rule takes it: it has a trace, and no exemplar
+        site.ask("GET", "/one", headers=[("traceparent", f"00-{TRACE}-{PARENT}-01")])
+        site.wait_until(lambda: exemplars_of(site), "an exemplar", 20)
+        ((labels, found),) = exemplars_of(site)
+        assert labels["route"] == "default/all" and labels["rule"] == "0"
+        assert found.labels["trace_id"] == TRACE
+        spans = [one for _, one in received.spans[before:] if one.trace_id.hex() == TRACE]
+        (server,) = [one for one in spans if one.parent_span_id.hex() == PARENT]
+        assert found.labels["span_id"] == server.span_id.hex()
+        took = (server.end_time_unix_nano - server.start_time_unix_nano) / 1e9
+        assert found.value == pytest.approx(took, abs=1e-9) and found.value <= float(labels["le"])
+        assert float(found.timestamp) == pytest.approx(server.end_time_unix_nano / 1e9, abs=0.001)
+        for accept in ("", "text/plain", f"{OPENMETRICS};q=0"):
+            kind, page = ask_metrics(site, accept)
+            assert kind == "text/plain; version=0.0.4; charset=utf-8"
+            assert "trace_id" not in page and "EOF" not in page
+        assert site.metric("edgefast_requests_total", route="default/all") == 1
+
+
+@pytest.mark.parametrize("settings", [{}, {"exemplars": False}])
+def test_without_exemplars_the_page_is_text(
+    origin: RecordingOrigin, collector: tuple[str, Received], settings: dict[str, bool]
+) -> None:
+    tracing = {"endpoint": collector[0], "sampling": 100, **settings}
+    with Site(objects(origin), settings={"tracing": tracing}) as site:
+        site.ask("GET", "/one", headers=[("traceparent", f"00-{TRACE}-{PARENT}-01")])
+        site.wait_until(
+            lambda: site.metric("edgefast_spans_exported_total") == 1, "the export counted", 20
+        )
+        kind, page = ask_metrics(site, OPENMETRICS)
+        assert kind == "text/plain; version=0.0.4; charset=utf-8"
+        assert "trace_id" not in page and "EOF" not in page
+        assert "# TYPE edgefast_requests_total counter" in page
 
 
 def test_a_collector_that_is_away_costs_spans_only(origin: RecordingOrigin) -> None:
