@@ -27,16 +27,14 @@ _D = TypeVar("_D")
 _ABSENT: Any = object()
 
 
-class SortedMap(Mapping[_K, _V]):
-    """See the module's text. Iterates in the order of its keys."""
+class _Chunked(Generic[_K, _V]):
+    """Chunks in order, as they are read: the place of a key's chunk is its place among the first keys."""
 
     __slots__ = ("_chunks", "_firsts", "_length")
 
-    def __init__(self, entries: Mapping[_K, _V] | Iterable[tuple[_K, _V]] = ()) -> None:
-        given = entries.items() if isinstance(entries, Mapping) else entries
-        self._chunks: list[dict[_K, _V]] = list(_cut(dict(given))) or [{}]
-        self._firsts: list[Any] = _list_firsts(self._chunks)
-        self._length = sum(map(len, self._chunks))
+    _chunks: list[dict[_K, _V]]
+    _firsts: list[Any]
+    _length: int
 
     def __getitem__(self, key: _K) -> _V:
         return self._chunks[bisect_right(self._firsts, key)][key]
@@ -55,6 +53,18 @@ class SortedMap(Mapping[_K, _V]):
     def __len__(self) -> int:
         return self._length
 
+
+class SortedMap(_Chunked[_K, _V], Mapping[_K, _V]):
+    """See the module's text. Iterates in the order of its keys."""
+
+    __slots__ = ()
+
+    def __init__(self, entries: Mapping[_K, _V] | Iterable[tuple[_K, _V]] = ()) -> None:
+        given = entries.items() if isinstance(entries, Mapping) else entries
+        self._chunks = list(_cut(dict(given))) or [{}]
+        self._firsts = _list_firsts(self._chunks)
+        self._length = sum(map(len, self._chunks))
+
     def __iter__(self) -> Iterator[_K]:
         return chain.from_iterable(self._chunks)
 
@@ -62,7 +72,7 @@ class SortedMap(Mapping[_K, _V]):
         return chain.from_iterable(map(reversed, reversed(self._chunks)))
 
     def __repr__(self) -> str:
-        return f"SortedMap({dict(self)!r})"
+        return f"SortedMap({dict(self.items())!r})"
 
     def items(self) -> ItemsView[_K, _V]:
         """Return the entries, in order."""
@@ -72,8 +82,8 @@ class SortedMap(Mapping[_K, _V]):
         """Return the values, in the order of their keys."""
         return _ValuesView(self)
 
-    def starting_at(self, key: _K) -> Iterator[_K]:
-        """Give the keys that are not below `key`, which need not be there."""
+    def starting_at(self, key: Any) -> Iterator[_K]:
+        """Give the keys that are not below `key`: a key, there or not, or what can be compared with keys."""
         at = bisect_right(self._firsts, key)
         first: list[Any] = list(self._chunks[at])
         yield from first[bisect_left(first, key) :]
@@ -98,10 +108,10 @@ class _ValuesView(ValuesView[_V]):
         return chain.from_iterable(chunk.values() for chunk in self._mapping._chunks)
 
 
-class Draft(Generic[_K, _V]):
+class Draft(_Chunked[_K, _V]):
     """The next version of a SortedMap while it is made; after `done` it goes on from there."""
 
-    __slots__ = ("_base", "_chunks", "_firsts", "_length", "_own", "_unsorted")
+    __slots__ = ("_base", "_own", "_unsorted")
 
     def __init__(self, base: SortedMap[_K, _V]) -> None:
         self._begin(base)
@@ -113,23 +123,6 @@ class Draft(Generic[_K, _V]):
         self._length = len(base)
         self._own: set[int] = set()  # places of chunks that are no longer the base's
         self._unsorted: set[int] = set()
-
-    def __getitem__(self, key: _K) -> _V:
-        return self._chunks[bisect_right(self._firsts, key)][key]
-
-    @overload
-    def get(self, key: _K, /) -> _V | None: ...
-    @overload
-    def get(self, key: _K, default: _V | _D, /) -> _V | _D: ...
-    def get(self, key: _K, default: _V | _D | None = None, /) -> _V | _D | None:
-        """Return the value of a key as it is now, or `default`."""
-        return self._chunks[bisect_right(self._firsts, key)].get(key, default)
-
-    def __contains__(self, key: _K) -> bool:
-        return key in self._chunks[bisect_right(self._firsts, key)]
-
-    def __len__(self) -> int:
-        return self._length
 
     def __setitem__(self, key: _K, value: _V) -> None:
         at = bisect_right(self._firsts, key)
@@ -200,8 +193,8 @@ class Values(Sequence[_V]):
 
     __slots__ = ("map",)
 
-    def __init__(self, map: SortedMap[Any, _V]) -> None:  # noqa: A002 - what it is
-        self.map = map
+    def __init__(self, source: SortedMap[Any, _V]) -> None:
+        self.map = source
 
     def __len__(self) -> int:
         return len(self.map)
@@ -227,8 +220,6 @@ class Values(Sequence[_V]):
         return len(other) == len(self) and all(
             one is two or one == two for one, two in zip(self, other, strict=True)
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return repr(tuple(self))
@@ -277,7 +268,8 @@ def _count_same(one: Iterable[object], other: Iterable[object], most: int) -> in
 
 def _cut(entries: dict[_K, _V]) -> Iterator[dict[_K, _V]]:
     """Give the entries in order, in chunks; none when there are none."""
-    keys = sorted(entries)  # type: ignore[type-var]
+    keys: list[Any] = list(entries)
+    keys.sort()
     if len(keys) <= CHUNK:
         if keys:
             yield {key: entries[key] for key in keys}

@@ -26,7 +26,7 @@ def find_readers(readers: Readers[_R], facts: Iterable[Fact]) -> set[_R]:
     found: set[_R] = set()
     for fact in facts:
         # A tuple of one comes before every longer one that begins alike.
-        for read, reader in readers.starting_at((fact,)):  # type: ignore[arg-type]
+        for read, reader in readers.starting_at((fact,)):
             if read != fact:
                 break
             found.add(reader)

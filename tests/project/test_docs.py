@@ -7,11 +7,8 @@ has the subcommand and the options that it is written with.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +25,7 @@ from edgefast.cli.run import run
 from edgefast.resources.decode import decode_documents, load_config
 from monitoring.promtool import run_promtool
 
+from .scripts import run_script
 from .test_readme import ROOT, Block, expect, read_blocks
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -56,20 +54,9 @@ _RUN = [(page, block) for page in PAGES[1:] for block in read_blocks(page.read_t
     ("page", "block"), _RUN, ids=[f"{page.stem}-{number}" for number, (page, _) in enumerate(_RUN)]
 )
 def test_shell_blocks_do_what_they_show(page: Path, block: Block) -> None:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-uo", "pipefail", "-c", block.script],
-        cwd=ROOT,
-        env={**os.environ, "PATH": path},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    shown = f"{_named(page)}\n{block.script}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}"
-    assert done.returncode == 0 and "Traceback" not in done.stderr, shown
+    out, shown = run_script(block.script, _named(page))
     assert block.output is not None, "a block that shows nothing proves nothing"
-    assert expect(block.output).fullmatch(done.stdout), shown
+    assert expect(block.output).fullmatch(out), shown
 
 
 def test_there_are_blocks_of_each_kind() -> None:

@@ -6,18 +6,16 @@ a gateway, in their order; outputs are compared as in test_readme.py. Fixed port
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from examples.running import EXAMPLES, Example
 
+from .scripts import run_script
 from .test_docs import PAGES
-from .test_readme import ROOT, expect, read_blocks
+from .test_readme import expect, read_blocks
 
 pytestmark = [pytest.mark.wire, pytest.mark.timeout(200)]
 
@@ -36,24 +34,13 @@ _RUN = [
     ids=[f"{page.stem}-{name}" for page, name, _ in _RUN],
 )
 def test_blocks_do_what_they_show(page: Path, name: str, tmp_path: Path) -> None:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     with Example(f"{name}.yaml", tmp_path) as run:
         for block in read_blocks(page.read_text(), name):
             script = run.ports.replace(block.script)
-            done = subprocess.run(
-                ["bash", "-uo", "pipefail", "-c", script],
-                cwd=ROOT,
-                env={**os.environ, "PATH": path},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=60,
-            )
-            shown = f"{page.name}\n{script}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}\n{run.log}"
-            assert done.returncode == 0 and "Traceback" not in done.stderr, shown
+            out, shown = run_script(script, page.name, log=lambda: run.log)
             assert block.output is not None, "a block that shows nothing proves nothing"
             wanted = expect(_columns(run.ports.replace(block.output)))
-            assert wanted.fullmatch(_columns(done.stdout)), shown
+            assert wanted.fullmatch(_columns(out)), shown
 
 
 def _columns(text: str) -> str:

@@ -21,6 +21,8 @@ import pytest
 from examples.ports import Ports
 from examples.running import get, leave_the_hour
 
+from .scripts import run_script
+
 pytestmark = [pytest.mark.wire, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
@@ -163,20 +165,9 @@ def test_blocks_do_what_they_show(ports: Ports, run: Run, tmp_path: Path) -> Non
         for name in ("dump", "limits"):
             asked = f"edgefast {name} --admin 127.0.0.1:{ports[19000]}"
             script = script.replace(f"edgefast {name}", asked)
-        done = subprocess.run(
-            ["bash", "-uo", "pipefail", "-c", script],
-            cwd=ROOT,
-            env=_outside_make(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        shown = f"{script}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}"
-        assert "Traceback" not in done.stderr, shown
-        assert done.returncode == 0, shown
+        out, shown = run_script(script, "README.md", env=_outside_make())
         if block.output is not None:
-            assert expect(ports.replace(block.output)).fullmatch(done.stdout), shown
+            assert expect(ports.replace(block.output)).fullmatch(out), shown
 
 
 def test_what_make_run_prints(ports: Ports, run: Run) -> None:
