@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from cluster.cable import laid
 from cluster.world.apiserver import ApiServer
@@ -21,18 +21,31 @@ TIMES = LeaseTimes(duration=3.0, deadline=1.5, retry=0.3)
 
 @contextlib.asynccontextmanager
 async def watched(*leases: Lease) -> AsyncIterator[list[str]]:
-    """Look all the time who leads; two at once fail the test. Gives the leaders in order."""
+    """Look all the time who leads; two at once fail the test. Gives the leaders in order, each as it is told."""
     leaders: list[str] = []
 
-    async def look() -> None:
+    def look() -> None:
+        now = [one.identity for one in leases if one.leading]
+        assert len(now) < 2, now
+        if now and now != leaders[-1:]:
+            leaders.append(now[0])
+
+    async def look_always() -> None:
         while True:
-            now = [one.identity for one in leases if one.leading]
-            assert len(now) < 2, now
-            if now and now != leaders[-1:]:
-                leaders.append(now[0])
+            look()
             await asyncio.sleep(0.002)
 
-    async with running(look()):
+    def on_change(told: Callable[[], None]) -> Callable[[], None]:
+        def tell() -> None:
+            look()
+            told()
+
+        return tell
+
+    # Looking from time to time alone would miss one that leads for a moment only.
+    for one in leases:
+        one.on_change = on_change(one.on_change)
+    async with running(look_always()):
         yield leaders
 
 

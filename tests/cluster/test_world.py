@@ -52,8 +52,13 @@ def test_a_service_has_a_name(world: World, namespace: str) -> None:
     urls = ["http://echo/", f"http://echo.{namespace}.svc.cluster.local/"]
     for url in [*urls, f"http://bare.{namespace}.svc:3000/"]:
         asked = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", url]
-        done = world.workloads.execute(namespace, "asks", "main", asked)
-        assert done.stdout == "200", url
+
+        def answered(asked: list[str] = asked) -> bool:
+            done = world.workloads.execute(namespace, "asks", "main", asked)
+            return bool(done.stdout == "200")
+
+        # A ready pod is in its Service, and the Service in the names, a moment later.
+        wait_until(answered)
     nobody = world.workloads.execute(
         namespace, "asks", "main", ["getent", "hosts", "nobody.invalid"]
     )
