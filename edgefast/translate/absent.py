@@ -1,6 +1,6 @@
 """Absent objects: what "not found" is really about.
 
-In: the problems of a translation. Out: the same, without those that only follow from a mistake in an
+In: the problems of a translation, or the text of one. Out: the same, without those that only follow from a mistake in an
 object of a file (it is there, it was refused, and that is told at its own place), and in standalone
 with the name that was perhaps meant. Done anew each time and for all, because a name that appears may
 explain the problem of an object that did not change.
@@ -44,6 +44,12 @@ def explain_absent(
             hint = _near(snapshot, kind, namespace, name)
             problem = msgspec.structs.replace(problem, hint=hint) if hint else problem
         yield problem
+
+
+def hint_absent(text: str, snapshot: Snapshot) -> str:
+    """Return "did you mean X?" for the object that a text says is not there, "" for any other text."""
+    found = _ABSENT.search(text)
+    return _near(snapshot, found[1], found[2] or "", found[3]) if found else ""
 
 
 def _near(snapshot: Snapshot, kind: str, namespace: str, name: str) -> str:

@@ -17,6 +17,8 @@ from edgefast.reasons.named import name_reasons
 from edgefast.why.explanation import Answer, LimitPart
 from edgefast.why.forwarded import replace_path
 from edgefast.why.head import Head, Refusal
+from edgefast.why.mistake import correct
+from edgefast.why.origin import Origin
 from edgefast.why.served import Served
 from edgefast.why.unserved import Unserved
 
@@ -45,7 +47,11 @@ def answer_closed_port(served: Served, port: int, dark: Unserved | None = None) 
     if dark is not None:
         why = f"{why}: listener {dark.name} is not served, {dark.said}"
         return Answer(
-            kind="closed", check="port", why=why, fix=_correct(dark), reasons=dark.reasons
+            kind="closed",
+            check="port",
+            why=why,
+            fix=correct(served.origin, dark.place, dark.said),
+            reasons=dark.reasons,
         )
     ports = sorted({one.port for one in served.fleet.listeners})
     listed = " or ".join(map(str, ports))
@@ -55,12 +61,6 @@ def answer_closed_port(served: Served, port: int, dark: Unserved | None = None) 
         why=why,
         fix=f"ask port {listed}" if ports else "no Gateway has a listener that is served",
     )
-
-
-def _correct(dark: Unserved) -> str:
-    place = dark.place
-    source = f" ({place.source})" if place.source else ""
-    return f"correct {place.object} {place.path}{source}"
 
 
 def answer_protocol(scheme: str, port: int, protocol: str) -> Answer:
@@ -85,7 +85,7 @@ def answer_misdirected(sni: str, named: ir.Listener, host: str, owner: ir.Listen
 
 
 def answer_no_listener(
-    host: str, listeners: Sequence[ir.Listener], dark: Unserved | None = None
+    origin: Origin, host: str, listeners: Sequence[ir.Listener], dark: Unserved | None = None
 ) -> Answer:
     """No listener of the port has the host; `dark` is the one that would."""
     names = ", ".join(dict.fromkeys(one.hostname for one in listeners))
@@ -93,7 +93,7 @@ def answer_no_listener(
     fix = "add a listener with the hostname, or ask for one of theirs"
     if dark is not None:
         why += f": listener {dark.name} is not served, {dark.said}"
-        fix = _correct(dark)
+        fix = correct(origin, dark.place, dark.said)
     return Answer(
         kind="status",
         check="listener",
@@ -124,19 +124,15 @@ def answer_rule(
     prefix_len: int,
     limits: Sequence[LimitPart],
 ) -> tuple[Answer, ...]:
-    """Return what the rule's shares answer, the most frequent first."""
+    """Return what the rule's shares answer, the most frequent first; how to correct mistakes is up to `advise`."""
     if rule.status:
         why = rule.reason or "the rule is not valid"
-        fix = (
-            f"correct HTTPRoute {rule.route} spec.rules[{rule.index}]; `edgefast check` says where"
-        )
         return (
             Answer(
                 kind="status",
                 check="rule_invalid",
                 status=rule.status,
                 why=why,
-                fix=fix,
                 reasons=name_reasons(why),
             ),
         )
@@ -188,13 +184,11 @@ def _answer_share(
     if share is None or not share.cluster:
         status, reason = (share.status, share.reason) if share else (500, "")
         why = reason or "the backendRef is not valid"
-        fix = "correct the backendRef; `edgefast check` says where"
         return Answer(
             kind="status",
             check="backend_invalid",
             status=status,
             why=why,
-            fix=fix,
             reasons=name_reasons(why),
         )
     endpoints, _ = served.endpoints(share.cluster)

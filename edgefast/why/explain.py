@@ -41,6 +41,7 @@ from edgefast.why.explanation import (
 )
 from edgefast.why.forwarded import write_head
 from edgefast.why.head import Head, Refusal, scan_head
+from edgefast.why.mistake import advise
 from edgefast.why.served import Served
 from edgefast.why.unserved import find_unserved
 
@@ -68,7 +69,9 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
         return _stop(served, ask, refused, head, listener)
     dark = find_unserved(served, ask.port, head.host)
     if listener is None:
-        return _stop(served, ask, answers.answer_no_listener(head.host, listeners, dark), head)
+        return _stop(
+            served, ask, answers.answer_no_listener(served.origin, head.host, listeners, dark), head
+        )
     client = find_client(head, ask.source, listener.http.client_address)
     request = head.request()
     hits = list(islice(served.matcher.matches(listener.name, head.host, request), _HITS))
@@ -105,10 +108,11 @@ def _explain_rule(
     rule, http = hit.rule, listener.http
     rows = served.live.rows if served.live else None
     limits = judge_limits(rule, Call(head.request()), client, rows)
+    found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits)
     hostname = hit.virtual_host.rpartition("/")[2]
     return Explanation(
         request=_asked(ask, head, client),
-        answers=answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits),
+        answers=advise(served.origin, rule, found),
         listener=_listener(served, listener),
         virtual_hosts=_tried(served, listener, head.host, hostname),
         rule=describe_rule(served.origin, hit),

@@ -40,6 +40,11 @@ class Origin:
         """What is known beside the table."""
         return self._translation
 
+    @property
+    def snapshot(self) -> Snapshot:
+        """The objects; none of a running proxy's table."""
+        return self._snapshot
+
     def listener(self, name: str) -> Place:
         """Return the place of a listener: "namespace/gateway/listener", or with a ListenerSet's between the last two."""
         namespace, gateway, *of_set, section = name.split("/")
@@ -55,7 +60,12 @@ class Origin:
 
     def rule(self, rule: ir.Rule) -> Place:
         """Return the place of a rule."""
-        return self._route_place(rule, f"spec.rules[{rule.index}]")
+        return self.rule_place(rule, f"spec.rules[{rule.index}]")
+
+    def rule_place(self, rule: ir.Rule, path: str) -> Place:
+        """Return the place of a field of a rule's route."""
+        place = self.place(self.route_ref(rule.route), path)
+        return place if place.source else msgspec.structs.replace(place, source=rule.source)
 
     def match(self, rule: ir.Rule, match: ir.Match) -> Place:
         """Return the place of one of a rule's matches; of the rule when the match cannot be told."""
@@ -64,28 +74,30 @@ class Origin:
         for _, _, part in outcome.hosts if outcome else ():
             for _, index, at, one in part.candidates:
                 if index == rule.index and one == match:
-                    return self._route_place(rule, f"{path}.matches[{at}]")
-        return self._route_place(rule, path)
+                    return self.rule_place(rule, f"{path}.matches[{at}]")
+        return self.rule_place(rule, path)
 
     def backend(self, rule: ir.Rule, share: int) -> Place:
         """Return the place of a rule's share: backendRefs without weight have none."""
         path = f"spec.rules[{rule.index}].backendRefs"
         route = self.route(rule.route)
         if route is None:
-            return self._route_place(rule, path)
+            return self.rule_place(rule, path)
         refs = route.spec.rules[rule.index].backend_refs
         weighty = [at for at, one in enumerate(refs) if one.weight > 0]
-        return self._route_place(
-            rule, f"{path}[{weighty[share]}]" if share < len(weighty) else path
-        )
+        return self.rule_place(rule, f"{path}[{weighty[share]}]" if share < len(weighty) else path)
 
     def route(self, name: str) -> HTTPRoute | None:
         """Return the object of a route, "namespace/name"."""
         return self._snapshot.http_routes.get(_key(name))
 
+    def route_ref(self, name: str) -> ObjectRef:
+        """Return the reference to a route, "namespace/name"."""
+        return ObjectRef("HTTPRoute", *_key(name), GATEWAY_GROUP)
+
     def route_place(self, name: str, path: str = "") -> Place:
         """Return the place of a field of a route."""
-        return self.place(ObjectRef("HTTPRoute", *_key(name), GATEWAY_GROUP), path)
+        return self.place(self.route_ref(name), path)
 
     def is_refused(self, ref: ObjectRef) -> bool:
         """Tell whether mistakes keep an object of a file out."""
@@ -109,10 +121,6 @@ class Origin:
 
     def _outcome(self, name: str) -> RouteOutcome | None:
         return self._translation.memo.routes.get(_key(name)) if self._translation else None
-
-    def _route_place(self, rule: ir.Rule, path: str) -> Place:
-        place = self.place(ObjectRef("HTTPRoute", *_key(rule.route), GATEWAY_GROUP), path)
-        return place if place.source else msgspec.structs.replace(place, source=rule.source)
 
 
 def _key(name: str) -> Key:

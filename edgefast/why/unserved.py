@@ -18,6 +18,7 @@ from edgefast.table.match import order_hostnames
 from edgefast.translate.condition import Condition
 from edgefast.translate.translation import Translation
 from edgefast.why.explanation import Place
+from edgefast.why.mistake import find_path
 from edgefast.why.served import Served
 
 #: Conditions of a listener, the one that says most first.
@@ -65,7 +66,7 @@ def _list_unserved(served: Served, translation: Translation, port: int) -> Itera
             if gateways is not None and gateway not in gateways:
                 continue
             path = f"spec.listeners[{at}]"
-            place = served.origin.place(ref, _path_in(ref, said) or path)
+            place = served.origin.place(ref, find_path(ref, said) or path)
             text = said.removeprefix(f"{ref} {place.path}: ")
             yield Unserved(name, (listener.hostname or "*").lower(), text, place)
 
@@ -89,10 +90,3 @@ def _say(ref: ObjectRef, conditions: Sequence[Condition]) -> str:
             first = one.message.partition(f"; {ref} ")[0]
             return first if name_reasons(first) else f"{one.reason} {first}"
     return ""
-
-
-def _path_in(ref: ObjectRef, said: str) -> str:
-    """Return the field path that a message begins with, "" when it names none of this object."""
-    subject, colon, _ = said.partition(": ")
-    path = subject.removeprefix(f"{ref} ")
-    return path if colon and path != subject else ""

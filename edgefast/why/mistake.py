@@ -1,0 +1,49 @@
+"""Mistake: where in somebody's objects the mistake stands that an answer is about, and what to do about it.
+
+In: the text of a problem as `Problem.text` writes it ("HTTPRoute default/a spec.rules[0]: NotFound ..."), the origin. Out: the
+place, and one line of advice with the name that was perhaps meant.
+Must never: name a place that the text does not name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import ObjectRef
+from edgefast.translate.absent import hint_absent
+from edgefast.why.explanation import Answer, Place
+from edgefast.why.origin import Origin
+
+
+def find_path(ref: ObjectRef, said: str) -> str:
+    """Return the field path that a message begins with, "" when it names none of this object."""
+    subject, colon, _ = said.partition(": ")
+    path = subject.removeprefix(f"{ref} ")
+    return path if colon and path != subject else ""
+
+
+def advise(origin: Origin, rule: ir.Rule, answers: Iterable[Answer]) -> tuple[Answer, ...]:
+    """Return a rule's answers with what to do about mistakes: looking for names is for one request, not for thousands."""
+    return tuple(
+        msgspec.structs.replace(one, fix=_correct_rule(origin, rule, one.why))
+        if one.check in ("rule_invalid", "backend_invalid") and not one.fix
+        else one
+        for one in answers
+    )
+
+
+def _correct_rule(origin: Origin, rule: ir.Rule, said: str) -> str:
+    path = find_path(origin.route_ref(rule.route), said)
+    place = origin.rule_place(rule, path) if path else origin.rule(rule)
+    return correct(origin, place, said)
+
+
+def correct(origin: Origin, place: Place, said: str) -> str:
+    """Advise on a mistake at a place."""
+    source = f" ({place.source})" if place.source else ""
+    advice = f"correct {place.object} {place.path}{source}"
+    hint = hint_absent(said, origin.snapshot)
+    return f"{advice}: {hint}" if hint else advice
