@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from controller.admin import Servers
 from controller.certs.certgen import CertgenError
 from controller.certs.rotate import Rotation
 from controller.config import ConfigFile, level_of, structure_of
@@ -45,7 +44,6 @@ from controller.status.clock import SystemClock
 from controller.status.news import find_news
 from controller.status.shape import SHAPES, Json
 from controller.status.writer import Writer
-from controller.views import enter_readings, make_view
 from edgefast.daemon.address import Address
 from edgefast.daemon.logs import set_level
 from edgefast.problem import ObjectRef
@@ -166,29 +164,18 @@ class App:
         self.pipeline = Pipeline(self.source, self._settings, self.handover, self.metrics.observe)
         self.handover.on_served = self.pipeline.mark
         self.handover.on_trouble = self._tell_gateways
-        enter_readings(self)
-        self._servers = Servers(make_view(self))
 
     # --- life -----------------------------------------------------------------------------------
 
-    def open(self) -> None:
-        """Bind the servers of operators, kubelet and Prometheus. Raises OSError."""
-        options, admin = self.options, self.file.config.admin.address
-        bound = {
-            "admin": self._servers.open_admin(options.admin or Address(admin.host, admin.port))
-        }
-        if options.probes is not None:
-            bound["probes"] = self._servers.open_probes(options.probes)
-        if options.metrics is not None:
-            bound["metrics"] = self._servers.open_metrics(options.metrics)
-        log.info("serving %s", " ".join(f"{name}={where}" for name, where in bound.items()))
+    async def run(self, servers: Coroutine[Any, Any, None]) -> bool:
+        """Control until `stop`, and run the `servers` of views.py for as long as anything else runs.
 
-    async def run(self) -> bool:
-        """Control until `stop`; True when the configuration asks for a new start in this process."""
+        True when the configuration asks for a new start in this process.
+        """
         self.file.on_change = self._on_config
         self.rotation.on_change = self.provision.render_again
         async with asyncio.TaskGroup() as tasks:
-            self._start(tasks, "servers", self._servers.run())
+            self._start(tasks, "servers", servers)
             self._start(tasks, "lease", self.lease.run())
             self._start(tasks, "config", self.file.run())
             self._start(tasks, "config-events", self._tell_config())

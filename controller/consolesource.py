@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from controller.app import App
 from controller.push.ack import Ack
 from edgefast import __version__
 from edgefast.console import Counters, Member, Past, Room, Table
 from edgefast.problem import Problem
 from edgefast.table import Shards
 from edgefast.why import Live
-
-if TYPE_CHECKING:
-    from controller.app import App
 
 __all__ = ["ConsoleSource"]
 

@@ -21,6 +21,7 @@ from controller.kube.access import AccessError
 from controller.kube.client import Kube
 from controller.options import Options
 from controller.push.credentials import KeysError
+from controller.views import open_servers
 from edgefast.daemon.logs import set_level, start_logging
 
 __all__ = ["serve"]
@@ -58,9 +59,9 @@ async def _serve(options: Options, log_level: str | None) -> int:
         try:
             async with await Kube.open(options.kubeconfig, options.context) as kube:
                 app = App(options, kube, file)
-                app.open()
+                servers = open_servers(app)
                 signals.follow(app)
-                if not await app.run():
+                if not await app.run(servers.run()):
                     break
         except (AccessError, KeysError, OSError) as error:
             log.error("cannot start: %s", error)

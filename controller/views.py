@@ -1,16 +1,18 @@
 """Views: what operators, kubelet and Prometheus see of a running App.
 
-In: an App. Out: `View` for the servers of admin.py, and the readings of its rooms in its metrics. All of it is called in the
-event loop when somebody asks. Must never: change anything, or show key material.
+In: an App. Out: the servers of admin.py with its `View`, and the readings of its rooms in its metrics. All of it is called in
+the event loop when somebody asks. Must never: change anything, or show key material.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import logging
+from typing import Any
 
 import msgspec
 
-from controller.admin import View
+from controller.admin import Servers, View
+from controller.app import App
 from controller.consolesource import ConsoleSource
 from controller.readings import (
     read_config,
@@ -23,14 +25,28 @@ from controller.readings import (
 )
 from edgefast import ir
 from edgefast.console import Console
+from edgefast.daemon.address import Address
 
-if TYPE_CHECKING:
-    from controller.app import App
+__all__ = ["open_servers"]
 
-__all__ = ["enter_readings", "make_view"]
+log = logging.getLogger(__name__)
 
 
-def make_view(app: App) -> View:
+def open_servers(app: App) -> Servers:
+    """Bind the servers of operators, kubelet and Prometheus. Raises OSError."""
+    _enter_readings(app)
+    servers = Servers(_make_view(app))
+    options, admin = app.options, app.file.config.admin.address
+    bound = {"admin": servers.open_admin(options.admin or Address(admin.host, admin.port))}
+    if options.probes is not None:
+        bound["probes"] = servers.open_probes(options.probes)
+    if options.metrics is not None:
+        bound["metrics"] = servers.open_metrics(options.metrics)
+    log.info("serving %s", " ".join(f"{name}={where}" for name, where in bound.items()))
+    return servers
+
+
+def _make_view(app: App) -> View:
     """Return what the servers may ask of an App."""
     return View(
         dump=lambda: _dump(app),
@@ -45,7 +61,7 @@ def make_view(app: App) -> View:
     )
 
 
-def enter_readings(app: App) -> None:
+def _enter_readings(app: App) -> None:
     """Have the numbers of all rooms read when somebody looks."""
     read_kube(app.metrics, app.cache)
     read_lease(app.metrics, app.lease)

@@ -19,7 +19,7 @@ import yaml
 from controller.manifests.load import load_install
 from controller.manifests.naming import DEFAULT_NAMESPACE, DEFAULT_RELEASE, Release
 from controller.manifests.objects import Install, Manifest
-from controller.manifests.render import render_install
+from controller.manifests.render import render_install, render_namespace
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -120,11 +120,6 @@ def make_release(name: str, namespace: str) -> Release:
         return Release(name, namespace)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--release") from None
-
-
-def render_namespace(release: Release) -> Manifest:
-    """The release's namespace; proxies and controller meet the restricted Pod Security Standard."""
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": release.namespace}}
 
 
 def render_yaml(manifests: list[Manifest]) -> str:

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from pathlib import Path
 from typing import Any
 
-from controller.cli.install import render_namespace
 from controller.kube.access import AccessError
 from controller.kube.apis import Api, api_of
 from controller.kube.client import Kube
@@ -21,6 +20,7 @@ from controller.manifests.certgen import HOOK
 from controller.manifests.monitoring import OPERATOR
 from controller.manifests.naming import Release
 from controller.manifests.objects import RELEASE_NAMESPACE, Install, Manifest
+from controller.manifests.render import render_namespace
 
 MANAGER = "edgefast"
 _POLL = 0.25  # seconds

@@ -11,21 +11,19 @@ import asyncio
 import http.client
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from controller.cli.overview import make_overview
 from controller.cli.proxies import Pod, list_pods, read_pages
+from controller.cli.session import Session
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 from edgefast.cli.counters import Page
 from edgefast.cli.live import Sight
 from edgefast.cli.screen import ProxyRow, Screen
-
-if TYPE_CHECKING:
-    from controller.cli.live import LiveCluster
 
 __all__ = ["ClusterSource"]
 
@@ -40,9 +38,9 @@ class ClusterSource:
     """See the module's text."""
 
     def __init__(
-        self, cluster: LiveCluster, namespace: str | None, everywhere: bool, admin: str
+        self, session: Session, namespace: str | None, everywhere: bool, admin: str
     ) -> None:
-        self._cluster = cluster
+        self._session = session
         self._namespace = namespace
         self._everywhere = everywhere
         self._admin = admin
@@ -50,14 +48,14 @@ class ClusterSource:
 
     def count(self) -> Mapping[str, Page]:
         """Read the counters of proxies alone."""
-        return self._cluster.run(self._count())
+        return self._session.run(self._count())
 
     def look(self) -> Sight:
         """Read everything."""
-        return self._cluster.run(self._look())
+        return self._session.run(self._look())
 
     async def _count(self) -> Mapping[str, Page]:
-        kube = await self._cluster.kube()
+        kube = await self._session.kube()
         where = self._where(kube)
         try:
             pods = await list_pods(kube)
@@ -66,7 +64,7 @@ class ClusterSource:
         return _own(await read_pages(kube, pods), where)
 
     async def _look(self) -> Sight:
-        kube = await self._cluster.kube()
+        kube = await self._session.kube()
         where = self._where(kube)
         notes: list[str] = []
         classes, gateways, routes, sets, policies, fleets = await asyncio.gather(
@@ -84,7 +82,7 @@ class ClusterSource:
         if where is not None and not gateways:
             notes.append("no Gateway here; -A shows those of all namespaces")
         screen = Screen(
-            source=f"cluster {self._cluster.server}{place}",
+            source=f"cluster {self._session.server}{place}",
             classes=seen.classes,
             gateways=seen.gateways,
             listeners=seen.listeners,
@@ -98,7 +96,7 @@ class ClusterSource:
 
     async def _list_newer(self, kind: str, where: str | None, notes: list[str]) -> tuple[Json, ...]:
         """List a kind that a cluster need not have, nor its reader be allowed to see."""
-        kube = await self._cluster.kube()
+        kube = await self._session.kube()
         try:
             return await kube.list_all(APIS[_GATEWAY_API, kind], where)
         except ApiError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from controller.manifests.certgen import render_certgen
 from controller.manifests.crds import render_crds
 from controller.manifests.monitoring import render_monitoring
+from controller.manifests.naming import Release
 from controller.manifests.networkpolicy import render_network_policy
 from controller.manifests.objects import Install, Manifest
 from controller.manifests.roles import render_roles
@@ -31,3 +32,8 @@ def render_install(install: Install, *, crds: bool = True) -> tuple[Manifest, ..
         *render_network_policy(install),
         *render_monitoring(install),
     )
+
+
+def render_namespace(release: Release) -> Manifest:
+    """The release's namespace; proxies and controller meet the restricted Pod Security Standard."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": release.namespace}}

@@ -1,12 +1,15 @@
 """The reference docs of our own kinds, as Markdown made from the same models as the schemas.
 
-In: the models. Out: pages by file name: one per kind, and an index of every kind that is read.
+In: the models. Out: pages by file name: one per kind, and an index of every kind that is read. `python -m
+edgefast.resources.refdoc --write FOLDER` writes them; it is a tool for developers and the one place in this package that
+writes a file.
 Must never: say what the decoder does not do.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +19,7 @@ from edgefast.resources.schema import OWN_KINDS, json_schema, plain_default
 from edgefast.resources.shape import Shape, shape_of
 
 _MADE = (
-    "<!-- Made from the models by `python -m edgefast.resources.schema --write docs/reference`; "
+    "<!-- Made from the models by `python -m edgefast.resources.refdoc --write docs/reference`; "
     "do not edit. -->\n"
 )
 
@@ -210,3 +213,18 @@ def _json(value: Any) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+def main(arguments: list[str]) -> int:
+    """Write the reference docs into a folder: `--write FOLDER`."""
+    if len(arguments) != 2 or arguments[0] != "--write":
+        sys.stderr.write("usage: python -m edgefast.resources.refdoc --write FOLDER\n")
+        return 2
+    for name, text in render_pages().items():
+        with open(f"{arguments[1]}/{name}", "w", encoding="utf-8") as page:
+            page.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,16 +1,13 @@
 """OpenAPI v3 structural schemas of our own kinds, made from the models.
 
 In: a kind. Out: the `openAPIV3Schema` of its CRD: types, limits, defaults, descriptions and CEL
-rules, exactly as the decoder applies them. `python -m edgefast.resources.schema --write FOLDER`
-writes the reference docs (see `refdoc.py`); it is a tool for developers and the one place in this
-package that writes a file.
+rules, exactly as the decoder applies them.
 Must never: be edited beside the models; there is nothing to edit here but the mapping.
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
 from typing import Any
 
 import msgspec
@@ -56,14 +53,6 @@ def json_schema(kind: str) -> dict[str, Any]:
         if required:
             schema["required"] = required
     return schema
-
-
-def reference_markdown() -> dict[str, str]:
-    """Return the reference docs: file name -> text."""
-    # Imported late: the pages are made from what stands above.
-    from edgefast.resources.refdoc import render_pages
-
-    return render_pages()
 
 
 def describe(struct: type[Element]) -> str:
@@ -199,18 +188,3 @@ def _choice_schema(shape: Shape) -> dict[str, Any]:
     if number.minimum is not None:
         schema["minimum"] = number.minimum
     return schema
-
-
-def main(arguments: list[str]) -> int:
-    """Write the reference docs into a folder: `--write FOLDER`."""
-    if len(arguments) != 2 or arguments[0] != "--write":
-        sys.stderr.write("usage: python -m edgefast.resources.schema --write FOLDER\n")
-        return 2
-    for name, text in reference_markdown().items():
-        with open(f"{arguments[1]}/{name}", "w", encoding="utf-8") as page:
-            page.write(text)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

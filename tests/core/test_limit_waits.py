@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from core.apart import apart, shift
 from core.backend import Call
 from core.client import Client, Response, make_request
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_rule
@@ -69,15 +70,20 @@ async def test_while_many_wait_the_next_batch_grows_and_equal_keys_are_one_check
     assert world.counters["limit_batches"] == before + 1
 
 
+@apart(clock=True)
 async def test_the_one_that_waits_longest_has_the_deadline(world: World) -> None:
-    store, port = await held_world(world, limit(9), timeout=300)
+    store, port = await held_world(world, limit(9), timeout=10_000)
     (first,) = await ask_many(world, port, 1)
     await world.until(lambda: store.batches)
+    shift(6)
     (second,) = await ask_many(world, port, 1)
     await world.until(lambda: len(store.batches) == 2)
     store.answer()
     assert (await first.response()).status == 200
-    assert store.abandoned == 0
+    shift(6)  # that one's time would be over, the other one's is not
+    await world.turns()
+    assert store.abandoned == 0 and world.engine.active == 1
+    shift(6)
     assert (await second.response()).status == 200  # passes, by policy
     assert store.abandoned == 1
     assert [line["flags"] for line in world.lines()] == ["", "RLSE"]
@@ -269,13 +275,15 @@ async def test_nobody_is_forgotten_when_the_store_goes_down_behind_a_full_batch(
     assert store.batches == []
 
 
+@apart(clock=True)
 async def test_the_time_of_a_request_begins_when_it_comes(world: World) -> None:
     """Not when the batch before it has been given up."""
-    store, port = await held_world(world, limit(5, distinct_headers=("x-user",)), timeout=300)
+    store, port = await held_world(world, limit(5, distinct_headers=("x-user",)), timeout=10_000)
     first = await ask_many(world, port, 4, ("x-user", "one"))
     await world.until(lambda: under_way(store) == 4)
     last = await ask_many(world, port, 1, ("x-user", "two"))
     await world.until(lambda: world.engine.active == 5)
+    shift(11)
     answers = [(await client.response()).status for client in first + last]
     assert answers == [200] * 5
     assert under_way(store) == 4, "the last was never asked for: its time was over as well"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.apart import apart, shift
 from core.backend import say
 from core.client import make_request
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_listener
@@ -73,15 +74,19 @@ async def test_nothing_may_wait(world: World) -> None:
     assert (await one.response()).status == 200
 
 
+@apart(clock=True)
 async def test_waiting_has_a_deadline(world: World) -> None:
     backend = await world.backend()
     cluster = make_cluster(backend.port, max_connections=1)
-    port = await world.serve(make_fleet(make_listener(route_timeout=200), cluster))
+    port = await world.serve(make_fleet(make_listener(route_timeout=15_000), cluster))
     one, two = await world.client(port), await world.client(port)
     await one.send(make_request())
     call = await backend.call()
     call.send(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n")
+    await world.until(lambda: world.counters["downstream_bytes_sent"] > 0)
     await two.send(make_request())
+    await world.until(lambda: world.cluster(CLUSTER)["pending"] == 1)
+    shift(16)
     assert (await two.response()).status == 504
     call.send(b"slow")
     assert (await one.response()).body == b"slow"
@@ -129,7 +134,7 @@ async def test_idle_connections_of_one_endpoint_do_not_starve_another(world: Wor
     """All connections that the cluster may have are idle, none at the endpoint that was picked."""
     one, two, three = [await world.backend(say("x")) for _ in range(3)]
     cluster = make_cluster(one.port, two.port, three.port, max_connections=1)
-    port = await world.serve(make_fleet(make_listener(route_timeout=1_000), cluster))
+    port = await world.serve(make_fleet(make_listener(route_timeout=10_000), cluster))
     client = await world.client(port)
     assert [(await client.get()).status for _ in range(20)] == [200] * 20
 

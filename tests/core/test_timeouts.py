@@ -27,6 +27,7 @@ async def test_the_default_bounds_the_time_to_the_response_head(world: World) ->
     (line,) = world.lines()
     assert (line["status"], line["flags"]) == (504, "UT")
     assert world.counters.row(ROW)["timeouts"] == 1
+    world.apply(make_fleet(make_listener(route_timeout=15_000), make_cluster(backend.port)))
     await client.send(make_request())  # the client's connection goes on
     (await backend.call()).reply(b"in time")
     assert (await client.response()).body == b"in time"
@@ -86,8 +87,7 @@ async def test_zero_switches_the_request_timeout_off(world: World) -> None:
     assert (await client.response()).body == b"very late"
 
 
-@pytest.mark.parametrize("begun", [False, True], ids=["no answer", "half an answer"])
-async def test_request_bounds_the_whole_of_it(world: World, begun: bool) -> None:
+async def test_request_bounds_the_wait_for_an_answer(world: World) -> None:
     backend = await world.backend()
     rule = make_rule(timeouts=ir.Timeouts(request=SHORT))
     port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
@@ -95,12 +95,28 @@ async def test_request_bounds_the_whole_of_it(world: World, begun: bool) -> None
     await client.send(make_request())
     call = await backend.call()
     assert call.message.value(b"x-edge-expected-rq-timeout-ms") == b"%d" % SHORT
-    if begun:
-        call.send(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n12")
-        with pytest.raises(Gone):
-            await client.response()
-    else:
-        assert (await client.response()).status == 504
+    assert (await client.response()).status == 504
+    (line,) = world.lines()
+    assert "UT" in line["flags"]
+    assert world.counters.row(ROW)["timeouts"] == 1
+
+
+@apart(clock=True)
+async def test_request_bounds_the_whole_answer(world: World) -> None:
+    backend = await world.backend()
+    rule = make_rule(timeouts=ir.Timeouts(request=20_000))
+    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
+    client = await world.client(port)
+    await client.send(make_request())
+    call = await backend.call()
+    shift(10)
+    await world.turns()
+    call.send(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n12")
+    await world.until(lambda: world.counters["downstream_bytes_sent"] > 0)
+    assert world.engine.active == 1
+    shift(11)
+    with pytest.raises(Gone):
+        await client.response()
     (line,) = world.lines()
     assert "UT" in line["flags"]
     assert world.counters.row(ROW)["timeouts"] == 1
@@ -118,34 +134,47 @@ async def test_request_bounds_an_upload_too(world: World) -> None:
     assert world.cluster(CLUSTER)["endpoints"][0]["failures"] == 0
 
 
+@apart(clock=True)
 async def test_request_bounds_all_tries_together(world: World) -> None:
     backend = await world.backend()
     retry = ir.Retry(codes=(503,), attempts=16, backoff=1)
-    rule = make_rule(timeouts=ir.Timeouts(request=300), retry=retry)
+    rule = make_rule(timeouts=ir.Timeouts(request=20_000), retry=retry)
     port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
     client = await world.client(port)
     await client.send(make_request())
-    (await backend.call()).reply(status=503)
-    (await backend.call()).reply(status=503)
+    for _ in range(2):
+        call = await backend.call()
+        shift(7)
+        await world.turns()
+        call.reply(status=503)
     await backend.call()
+    assert world.engine.active == 1
+    shift(7)
     assert (await client.response()).status == 504
 
 
+@apart(clock=True)
 async def test_backend_request_bounds_one_try(world: World) -> None:
     backend = await world.backend()
     retry = ir.Retry(codes=(504,), attempts=2, backoff=1)
-    rule = make_rule(timeouts=ir.Timeouts(backend_request=SHORT), retry=retry)
-    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
+    timeouts = ir.Timeouts(request=0, backend_request=10_000)
+    port = await world.serve(
+        make_fleet(make_rule(timeouts=timeouts, retry=retry), make_cluster(backend.port))
+    )
     client = await world.client(port)
     await client.send(make_request())
-    await backend.call()
-    await backend.call()
+    for _ in range(2):
+        await backend.call()
+        shift(11)
     (await backend.call()).reply(b"third")
     assert (await client.response()).body == b"third"
     assert world.counters["retries"] == 2
     await client.send(make_request())
+    for _ in range(3):
+        await backend.call()
+        shift(11)
     assert (await client.response()).status == 504
-    assert len(await backend.calls(3)) == 3
+    assert backend.count == 6
 
 
 async def test_backend_request_without_a_retry_is_504(world: World) -> None:
@@ -157,14 +186,17 @@ async def test_backend_request_without_a_retry_is_504(world: World) -> None:
     assert backend.count == 1
 
 
+@apart(clock=True)
 async def test_a_response_that_stalls_is_cut_off(world: World) -> None:
     backend = await world.backend()
-    listener = make_listener(stream_idle_timeout=SHORT)
+    listener = make_listener(stream_idle_timeout=20_000)
     port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
     client = await world.client(port)
     await client.send(make_request())
     call = await backend.call()
     call.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n12\r\n")
+    await world.until(lambda: world.counters["downstream_bytes_sent"] > 0)
+    shift(21)
     with pytest.raises(Gone) as gone:
         await client.response()
     assert b"0\r\n\r\n" not in gone.value.received

@@ -239,7 +239,7 @@ class World:
         return [json.loads(line) for line in self.texts()]
 
     async def until(
-        self, holds: Callable[[], object], what: str = "", *, seconds: float = 8.0
+        self, holds: Callable[[], object], what: str = "", *, seconds: float = 20.0
     ) -> None:
         """Poll until something holds."""
         end = self.loop.time() + seconds

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from edgefast.resources.schema import OWN_KINDS, json_schema, main, reference_markdown
+from edgefast.resources.refdoc import main, render_pages
+from edgefast.resources.schema import OWN_KINDS, json_schema
 
 pytestmark = pytest.mark.pure
 
@@ -76,24 +77,24 @@ def test_no_schema_for_kinds_of_others() -> None:
 
 
 def test_reference_docs_are_up_to_date() -> None:
-    pages = reference_markdown()
+    pages = render_pages()
     others = {"metrics.md"}  # edgefast.monitoring makes it
     assert {path.name for path in DOCS.iterdir()} == set(pages) | others
     for name, text in pages.items():
         assert (DOCS / name).read_text() == text, (
-            f"{name} is stale: python -m edgefast.resources.schema --write docs/reference"
+            f"{name} is stale: python -m edgefast.resources.refdoc --write docs/reference"
         )
 
 
 def test_reference_docs_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--write", str(tmp_path)]) == 0
-    assert {path.name for path in tmp_path.iterdir()} == set(reference_markdown())
+    assert {path.name for path in tmp_path.iterdir()} == set(render_pages())
     assert main([]) == 2
     assert "usage" in capsys.readouterr().err
 
 
 def test_no_row_of_a_table_is_without_meaning() -> None:
-    for name, text in reference_markdown().items():
+    for name, text in render_pages().items():
         for line in text.splitlines():
             if line.startswith("| `"):
                 assert line.split(" | ")[-1].strip("| "), f"{name}: {line}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import pytest
 
@@ -44,8 +45,16 @@ def run(monkeypatch: pytest.MonkeyPatch, *lives: Callable[[Life], bool]) -> list
 
     monkeypatch.setattr(serve, "Kube", Server)
     monkeypatch.setattr(serve, "App", begin)
+    monkeypatch.setattr(serve, "open_servers", lambda app: NoServers())
     assert asyncio.run(serve._serve(Options(), "info")) == 0
     return made
+
+
+class NoServers:
+    """Nobody looks."""
+
+    async def run(self) -> None:
+        pass
 
 
 class Life:
@@ -55,13 +64,11 @@ class Life:
         self._live = live
         self.stopped = asyncio.Event()
 
-    def open(self) -> None:
-        pass
-
     def stop(self) -> None:
         self.stopped.set()
 
-    async def run(self) -> bool:
+    async def run(self, servers: Coroutine[Any, Any, None]) -> bool:
+        await servers
         again = self._live(self)
         if not again:
             await self.stopped.wait()
