@@ -37,14 +37,14 @@ from edgefast.translate.merge import merge_gateways
 from edgefast.translate.orphan import find_orphans
 from edgefast.translate.owned import Owned, find_owned
 from edgefast.translate.policy import Policies, translate_policies
-from edgefast.translate.reach import find_unreached
+from edgefast.translate.reach import Reach, find_unreached
 from edgefast.translate.reference import index_grants
 from edgefast.translate.refused import check_references
 from edgefast.translate.routes import translate_routes
 from edgefast.translate.routesums import RouteSums, sum_routes
 from edgefast.translate.settings import Settings
 from edgefast.translate.shelf import Shelves
-from edgefast.translate.statuses import judge_all
+from edgefast.translate.statuses import judge_all, judge_routes
 from edgefast.translate.translation import Memo, Told, Translation, Work
 from edgefast.translate.virtualhost import Hosts, translate_virtual_hosts
 
@@ -121,18 +121,18 @@ def translate(
     # What people are told: statuses, and problems when somebody asks.
     unresolved = tuple(check_references(world, clusters.state))
     owned = find_owned(gateways, hosts, memo.owned if memo else Owned())
-    unreached = find_unreached(hosts, gateways, routes.outcomes, owned)
-    sums = sum_routes(routes.changes, memo.sums if memo else RouteSums())
-    statuses = judge_all(
-        classes,
-        gateways,
-        routes.outcomes,
-        sums,
+    reach = find_unreached(
         hosts,
-        unreached,
-        policies,
-        settings,
+        gateways,
+        routes,
+        owned,
+        (memo.hosts, memo.owned, memo.reach) if memo else (Hosts(), Owned(), Reach()),
     )
+    sums = sum_routes(routes.changes, memo.sums if memo else RouteSums())
+    route_statuses = judge_routes(
+        routes.outcomes, sums, hosts, reach, memo.route_statuses if memo else EMPTY
+    )
+    statuses = judge_all(classes, gateways, route_statuses, sums, policies, settings)
 
     def find_problems() -> tuple[Problem, ...]:
         found: list[Problem] = [
@@ -146,7 +146,7 @@ def translate(
         found += sums.every_problem()
         found += policies.problems(None if settings.standalone else statuses.backend_tls_policies)
         found += hosts.problems()
-        found += (problem for problems in unreached.values() for _, problem in problems)
+        found += reach.problems()
         return _place_problems(snapshot, found, hints=settings.standalone)
 
     return Translation(
@@ -169,6 +169,8 @@ def translate(
             cluster_readers=clusters.readers,
             hosts=hosts,
             owned=owned,
+            reach=reach,
+            route_statuses=route_statuses,
             shelves=shelves,
         ),
     )

@@ -21,7 +21,7 @@ from edgefast.translate.gatewaystatus import judge_gateway
 from edgefast.translate.listenersetstatus import judge_listener_set
 from edgefast.translate.policy import Policies
 from edgefast.translate.policystatus import judge_policies
-from edgefast.translate.reach import Unreached
+from edgefast.translate.reach import Reach
 from edgefast.translate.route import RouteOutcome
 from edgefast.translate.routesums import RouteSums
 from edgefast.translate.settings import Settings
@@ -32,21 +32,16 @@ from edgefast.translate.status import (
 )
 from edgefast.translate.virtualhost import Hosts
 
-_Overlaps = dict[Key, list[tuple[str, tuple[Problem, ...]]]]  # by route: (listener, problems)
-
 
 def judge_all(
     classes: Mapping[str, GatewayClassOutcome],
     gateways: Sequence[GatewayDraft],
-    routes: Mapping[Key, RouteOutcome],
+    routes: SortedMap[Key, HTTPRouteStatus],
     sums: RouteSums,
-    hosts: Hosts,
-    unreached: Unreached,
     policies: Policies,
     settings: Settings,
 ) -> Statuses:
-    """Return the status of every object of ours."""
-    overlaps = _overlaps_of(hosts)
+    """Return the status of every object of ours; those of `routes` are from `judge_routes`."""
     of_gateways = {
         draft.key: judge_gateway(draft, sums.attached, settings)
         for draft in sorted(gateways, key=lambda draft: draft.key)
@@ -62,7 +57,7 @@ def judge_all(
             for one, draft in sets
         },
         parents={one.key: draft.key for one, draft in sets},
-        http_routes=_judge_routes(routes, sums.statuses, overlaps, unreached),
+        http_routes=routes,
         backend_tls_policies=judge_policies(policies, sums.users_of, settings),
     )
 
@@ -71,39 +66,46 @@ def _judge_classes(classes: Mapping[str, GatewayClassOutcome]) -> dict[Key, Gate
     return {("", name): outcome.status for name, outcome in classes.items()}
 
 
-def _judge_routes(
+def judge_routes(
     routes: Mapping[Key, RouteOutcome],
-    statuses: SortedMap[Key, HTTPRouteStatus],
-    overlaps: _Overlaps,
-    unreached: Unreached,
+    sums: RouteSums,
+    hosts: Hosts,
+    reach: Reach,
+    previous: SortedMap[Key, HTTPRouteStatus],
 ) -> SortedMap[Key, HTTPRouteStatus]:
-    told = overlaps.keys() | unreached.keys()
-    if not told:
-        return statuses
-    found = statuses.edit()
-    for key in told:
-        if key in found:
-            found[key] = _judge_route(routes[key], overlaps.get(key, ()), unreached.get(key, ()))
+    """Return the statuses of all routes; only those that `reach` has looked at are judged anew."""
+    found = previous.edit()
+    for key in sorted(reach.suspects):
+        status = sums.statuses.get(key)
+        if status is None:
+            found.pop(key, None)
+            continue
+        outcome = routes[key]
+        overlaps, unreached = _overlaps_of(key, outcome, hosts), reach.warnings.get(key, ())
+        if overlaps or unreached:
+            status = _judge_route(outcome, overlaps, unreached)
+        if found.get(key) != status:
+            found[key] = status
     return found.done()
 
 
-def _overlaps_of(hosts: Hosts) -> _Overlaps:
-    overlaps: _Overlaps = {}
-    for place in sorted(hosts.noted):
-        for key, problems in hosts.outcomes[place].overlaps.items():
-            overlaps.setdefault(key, []).append((place[0], problems))
-    return overlaps
+def _overlaps_of(key: Key, outcome: RouteOutcome, hosts: Hosts) -> list[tuple[str, Problem]]:
+    """Return the matches of a route that others have as well, by host."""
+    places = sorted((listener, name) for listener, name, _ in outcome.hosts)
+    return [
+        (place[0], one) for place in places for one in hosts.outcomes[place].overlaps.get(key, ())
+    ]
 
 
 def _judge_route(
     outcome: RouteOutcome,
-    overlaps: Iterable[tuple[str, tuple[Problem, ...]]],
+    overlaps: Iterable[tuple[str, Problem]],
     unreached: Iterable[tuple[str, Problem]],
 ) -> HTTPRouteStatus:
     parents = []
     for parent, listeners in zip(outcome.status.parents, outcome.listeners, strict=True):
         conditions = parent.conditions
-        equal = [one for at, problems in overlaps if at in listeners for one in problems]
+        equal = [problem for at, problem in overlaps if at in listeners]
         shadowed = [problem for at, problem in unreached if at in listeners]
         for word, found in (("RouteRulesOverlap", equal), ("RouteRulesShadowed", shadowed)):
             if found:

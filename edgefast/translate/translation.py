@@ -23,11 +23,12 @@ from edgefast.translate.keyring import Keyring
 from edgefast.translate.limitstore import LimitStore
 from edgefast.translate.owned import Owned
 from edgefast.translate.policy import Policies
+from edgefast.translate.reach import Reach
 from edgefast.translate.readers import Readers
 from edgefast.translate.route import RouteOutcome
 from edgefast.translate.routesums import RouteSums
 from edgefast.translate.shelf import Shelves
-from edgefast.translate.status import Statuses
+from edgefast.translate.status import HTTPRouteStatus, Statuses
 from edgefast.translate.virtualhost import Hosts
 
 
@@ -55,6 +56,8 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     cluster_readers: Readers[ClusterRef]
     hosts: Hosts
     owned: Owned
+    reach: Reach
+    route_statuses: SortedMap[Key, HTTPRouteStatus]
     shelves: Shelves
 
 

@@ -23,6 +23,7 @@ from edgefast.translate.route import RouteOutcome, RoutePart
 from edgefast.translate.shadow import HostEntry, find_shadows
 
 Place = tuple[str, str]  # listener, hostname
+Loss = tuple[HostEntry, HostEntry]  # what never takes a request, and what takes them all
 
 _NAMED = 3  # rival routes that a message names
 
@@ -36,7 +37,7 @@ class HostOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False)
     limited: bool  # a rule of it has rate limits
     entries: tuple[HostEntry, ...]  # in order of precedence
     overlaps: Mapping[Key, tuple[Problem, ...]]  # of routes that share a match with others
-    shadows: tuple[tuple[HostEntry, HostEntry], ...]  # those that never take a request, and why
+    shadows: Mapping[Key, tuple[Loss, ...]]  # by route: what never takes a request
 
 
 class Hosts(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
@@ -44,12 +45,12 @@ class Hosts(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
 
     outcomes: SortedMap[Place, HostOutcome] = EMPTY
     touched: frozenset[Place] = frozenset()  # that differ from the translation before
-    noted: frozenset[Place] = frozenset()  # of which there is something to tell
+    noted: SortedMap[Place, None] = EMPTY  # of which there is something to tell
     made: int = 0
 
     def problems(self) -> Iterator[Problem]:
         """Give the problems of all hosts, by host."""
-        for place in sorted(self.noted):
+        for place in self.noted:
             for problems in self.outcomes[place].overlaps.values():
                 yield from problems
 
@@ -58,7 +59,7 @@ def translate_virtual_hosts(
     changed: Iterable[tuple[RouteOutcome | None, RouteOutcome | None]], previous: Hosts
 ) -> Hosts:
     """Apply (old, new) pairs of route outcomes to the hosts; None means absent."""
-    outcomes = previous.outcomes.edit()
+    outcomes, noted = previous.outcomes.edit(), previous.noted.edit()
     touched: dict[Place, dict[Key, RoutePart]] = {}
     for old, new in changed:
         before = {(listener, name): part for listener, name, part in old.hosts} if old else {}
@@ -71,20 +72,18 @@ def translate_virtual_hosts(
                 _touch(touched, outcomes, place)[part.key] = part
     made = 0
     for place, parts in touched.items():
+        noted.pop(place, None)
         if not parts:
             outcomes.pop(place, None)
             continue
         made += 1
-        outcomes[place] = _build(place, parts, outcomes.get(place))
-    noted = {
-        place
-        for place in touched
-        if (one := outcomes.get(place)) is not None and (one.overlaps or one.shadows)
-    }
+        one = outcomes[place] = _build(place, parts, outcomes.get(place))
+        if one.overlaps or one.shadows:
+            noted[place] = None
     return Hosts(
         outcomes=outcomes.done(),
         touched=frozenset(touched),
-        noted=(previous.noted - touched.keys()) | noted,
+        noted=noted.done(),
         made=made,
     )
 
@@ -123,8 +122,15 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
         limited=any(rule.rate_limits for rule in rules),
         entries=tuple(entries),
         overlaps=_find_overlaps(place, entries) if len(ordered) > 1 else {},
-        shadows=tuple(find_shadows(entries)) if len(entries) > 1 else (),
+        shadows=_group(find_shadows(entries)) if len(entries) > 1 else {},
     )
+
+
+def _group(losses: Iterable[Loss]) -> dict[Key, tuple[Loss, ...]]:
+    by_route: dict[Key, list[Loss]] = {}
+    for loss in losses:
+        by_route.setdefault(loss[0][6], []).append(loss)
+    return {key: tuple(found) for key, found in by_route.items()}
 
 
 def _find_overlaps(place: Place, entries: list[HostEntry]) -> dict[Key, tuple[Problem, ...]]:

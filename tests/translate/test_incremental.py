@@ -31,7 +31,8 @@ def _remembered(memo: Memo) -> dict[str, object]:
         "owned": (memo.owned.wide, dict(memo.owned.owners.items())),
         "sums": [dict(one.items()) for one in (sums.statuses, sums.attached, sums.users)],
         "told": dict(sums.problems.items()),
-        "hosts": ({at: one.host for at, one in hosts.outcomes.items()}, hosts.noted),
+        "hosts": ({at: one.host for at, one in hosts.outcomes.items()}, list(hosts.noted)),
+        "reach": (dict(memo.reach.warnings.items()), memo.reach.across),
     }
     for fleet, shelf in memo.shelves.by_fleet.items():
         held = (shelf.hosts, shelf.clusters, shelf.uses, shelf.secrets)
