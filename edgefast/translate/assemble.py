@@ -86,7 +86,11 @@ def _assemble(
 ) -> ir.Fleet:
     served = [(draft, one) for draft in members for one in draft.listeners if one.served]
     listeners = [
-        one.listener(draft.http_of_port.get(one.port, draft.http), draft.access_log, draft.tracing)
+        one.listener(
+            draft.http_of_port.get(one.port, draft.parameters.http),
+            draft.parameters.access_log,
+            draft.parameters.tracing,
+        )
         for draft, one in served
     ]
     secrets = list(chain.from_iterable(shelf.secrets.values()))

@@ -8,6 +8,8 @@ Must never: let a broken Gateway disturb another.
 
 from __future__ import annotations
 
+import msgspec
+
 from edgefast import ir
 from edgefast.problem import Problem
 from edgefast.resources.edgeproxy import EdgeProxySpec
@@ -38,6 +40,19 @@ from edgefast.translate.tracing import translate_tracing
 from edgefast.translate.wishes import check_wished_labels, check_wishes, grant_spec
 
 
+class Parameters(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What the EdgeProxies of a class and of a Gateway say together."""
+
+    class_spec: EdgeProxySpec = merge_proxy_specs()
+    spec: EdgeProxySpec = merge_proxy_specs()
+    http: ir.HttpSettings = ir.HttpSettings()
+    access_log: ir.AccessLog = ir.AccessLog()
+    tracing: ir.Tracing | None = None
+
+
+_NO_PARAMETERS = Parameters()
+
+
 class GatewayDraft:
     """A Gateway while it is translated."""
 
@@ -49,12 +64,8 @@ class GatewayDraft:
         self.report = Report(ref_of(gateway))
         self.unusable: tuple[Problem, ...] = ()  # requested addresses that cannot be had
         self.fleet = ""
-        self.class_spec: EdgeProxySpec = merge_proxy_specs()
-        self.spec = self.class_spec
+        self.parameters = _NO_PARAMETERS
         self.checked: tuple[Problem, ...] = ()  # of its own EdgeProxy
-        self.http = ir.HttpSettings()
-        self.access_log = ir.AccessLog()
-        self.tracing: ir.Tracing | None = None
         self.http_of_port: dict[int, ir.HttpSettings] = {}  # where an older Gateway decides
         self.sets: list[ListenerSetDraft] = []  # that name it, allowed or not
         self.listeners: list[ListenerDraft] = []  # its own, then those of its sets
@@ -98,6 +109,9 @@ def translate_gateways(
 ) -> list[GatewayDraft]:
     """Check every watched Gateway of our classes; oldest first."""
     drafts = []
+    inherited: dict[
+        str, Parameters
+    ] = {}  # by class: of Gateways that have no EdgeProxy of their own
     sets = index_listener_sets(world)
     for (namespace, name), gateway in world.snapshot.gateways.items():
         gateway_class = classes.get(gateway.spec.gateway_class_name)
@@ -105,7 +119,7 @@ def translate_gateways(
             continue
         draft = GatewayDraft(gateway, gateway_class)
         draft.sets = sets.get((namespace, name), [])
-        _translate(draft, world, keyring)
+        _translate(draft, world, keyring, inherited)
         drafts.append(draft)
     drafts.sort(key=lambda draft: draft.age)
     return drafts
@@ -116,14 +130,16 @@ def _is_watched(world: World, namespace: str) -> bool:
     return world.settings.watches(namespace, found.metadata.labels if found else {})
 
 
-def _translate(draft: GatewayDraft, world: World, keyring: Keyring) -> None:
+def _translate(
+    draft: GatewayDraft, world: World, keyring: Keyring, inherited: dict[str, Parameters]
+) -> None:
     gateway = draft.gateway
     if not draft.gateway_class.accepted:
         name = gateway.spec.gateway_class_name
         said = f"GatewayClass {name} is not accepted"
         path = "spec.gatewayClassName"
         draft.report.follow(draft.report.refuse(path, "InvalidParameters", said))
-    _translate_parameters(draft, world)
+    _translate_parameters(draft, world, inherited)
     draft.unusable = check_addresses(draft.gateway, draft.report, world.settings)
     _translate_client_certificate(draft, world, keyring)
     check_wished_labels(gateway, draft.report, world.settings)
@@ -145,7 +161,9 @@ def _translate(draft: GatewayDraft, world: World, keyring: Keyring) -> None:
     _check_proxy_protocol(draft)
 
 
-def _translate_parameters(draft: GatewayDraft, world: World) -> None:
+def _translate_parameters(
+    draft: GatewayDraft, world: World, inherited: dict[str, Parameters]
+) -> None:
     class_proxy = draft.gateway_class.proxy
     class_spec = class_proxy.spec if class_proxy else None
     infrastructure, own = draft.gateway.spec.infrastructure, None
@@ -165,16 +183,24 @@ def _translate_parameters(draft: GatewayDraft, world: World) -> None:
                 tracing=world.settings.tracing,
             ).problems
             draft.checked = (*checked, *check_wishes(proxy, world.settings, of_gateway=True))
-    draft.class_spec = merge_proxy_specs(class_spec)
-    draft.spec = merge_proxy_specs(class_spec, own)
-    draft.http = translate_http(draft.spec)
-    draft.access_log = translate_access_log(draft.spec)
-    draft.tracing = translate_tracing(draft.spec, available=world.settings.tracing)
+    known = inherited.get(draft.gateway.spec.gateway_class_name) if own is None else None
+    if known is None:
+        spec = merge_proxy_specs(class_spec, own)
+        known = Parameters(
+            class_spec=merge_proxy_specs(class_spec),
+            spec=spec,
+            http=translate_http(spec),
+            access_log=translate_access_log(spec),
+            tracing=translate_tracing(spec, available=world.settings.tracing),
+        )
+        if own is None:
+            inherited[draft.gateway.spec.gateway_class_name] = known
+    draft.parameters = known
 
 
 def _check_proxy_protocol(draft: GatewayDraft) -> None:
     """Refuse what no proxy does yet: to read the PROXY header in front of a TLS handshake."""
-    if draft.http.client_address.proxy_protocol == "off":
+    if draft.parameters.http.client_address.proxy_protocol == "off":
         return
     for one in draft.listeners:
         if one.spec.protocol == "HTTPS":

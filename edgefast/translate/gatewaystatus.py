@@ -9,7 +9,7 @@ Must never: count a route that is not accepted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from edgefast.translate.address import is_bound, parse_address
 from edgefast.translate.condition import Condition, fails, holds, judge, render_problems
@@ -29,12 +29,24 @@ _INSECURE = "AllowInsecureFallback"
 _NAMED = 5
 
 
+#: What is known of fleets, by name.
+Fleets = Mapping[str, Sequence[FleetState]]
+
+
+def index_fleets(settings: Settings) -> Fleets:
+    """Return the observed fleets by name; several namespaces may have one of a name."""
+    fleets: dict[str, list[FleetState]] = {}
+    for one in settings.fleets:
+        fleets.setdefault(one.name, []).append(one)
+    return fleets
+
+
 def judge_gateway(
-    draft: GatewayDraft, attached: Mapping[str, int], settings: Settings
+    draft: GatewayDraft, attached: Mapping[str, int], fleets: Fleets, settings: Settings
 ) -> GatewayStatus:
     """Return the status of a Gateway; `attached` counts routes by listener name."""
     generation = draft.gateway.metadata.generation
-    state = _state_of(draft, settings)
+    state = _state_of(draft, fleets, settings)
     conditions = [_accepted(draft, generation), _programmed(draft, state, settings, generation)]
     resolved = _resolved(draft, generation)
     if resolved is not None:
@@ -64,14 +76,12 @@ def _is_insecure(draft: GatewayDraft) -> bool:
     return any(one.validation and one.validation.mode == _INSECURE for one in configs)
 
 
-def _state_of(draft: GatewayDraft, settings: Settings) -> FleetState:
+def _state_of(draft: GatewayDraft, fleets: Fleets, settings: Settings) -> FleetState:
     if settings.standalone:
         return FleetState(name=draft.fleet, addresses=settings.addresses)
     home = fleet_namespace(draft, settings)
     # A mode that has just changed leaves fleets of this name elsewhere for a while.
-    found = (
-        one for one in settings.fleets if one.name == draft.fleet and one.namespace in ("", home)
-    )
+    found = (one for one in fleets.get(draft.fleet, ()) if one.namespace in ("", home))
     return next(found, FleetState(name=draft.fleet))
 
 
@@ -134,7 +144,8 @@ def _lacking(draft: GatewayDraft, state: FleetState) -> list[str]:
 
 def _too_many(draft: GatewayDraft) -> str:
     """Say which requested addresses no load balancer is asked for: a Service has room for one (loadBalancerIP)."""
-    spec = draft.class_spec if draft.gateway_class.merged else draft.spec
+    parameters = draft.parameters
+    spec = parameters.class_spec if draft.gateway_class.merged else parameters.spec
     asked = [parse_address(one.value or "") for one in draft.gateway.spec.addresses]
     wanted = list(dict.fromkeys(str(one) for one in asked if one is not None))
     if len(wanted) < 2 or (spec.service and spec.service.type not in (None, "LoadBalancer")):

@@ -32,7 +32,7 @@ def translate_infra(drafts: Sequence[GatewayDraft], settings: Settings) -> ir.In
     """Describe the fleet of these Gateways (at least one, oldest first, all of one fleet)."""
     first = drafts[0]
     merged = settings.standalone or first.gateway_class.merged
-    spec = first.class_spec if merged else first.spec
+    spec = first.parameters.class_spec if merged else first.parameters.spec
     deployment, shutdown = spec.deployment, spec.shutdown
     assert deployment is not None and shutdown is not None  # defaults
     daemons = deployment.kind == "DaemonSet"

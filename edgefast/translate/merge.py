@@ -118,10 +118,10 @@ def _claim_ports(draft: GatewayDraft, ports: dict[int, _Port]) -> None:
             one.report.refuse(f"{one.path}.port", "PortUnavailable", said)
         else:
             port.hosts[one.hostname] = one
-            if draft.http != port.holder.http:
+            if draft.parameters.http != port.holder.parameters.http:
                 said = f"port {one.port} has the HTTP settings of {holder}"
                 one.report.warn(f"{one.path}.port", "Forbidden", said)
-                draft.http_of_port[one.port] = port.holder.http
+                draft.http_of_port[one.port] = port.holder.parameters.http
 
 
 def _verification(one: ListenerDraft) -> tuple[str, bool]:

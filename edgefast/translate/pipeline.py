@@ -2,7 +2,7 @@
 
 In: a snapshot of all objects, settings, and the previous translation, if any. Out: a Translation: the
 IR, the infrastructure around it, every status and every problem.
-Stages that are cheap (classes, Gateways, conflicts, statuses) run each time; policies, clusters, routes and
+Stages that are cheap (classes, Gateways, their statuses) run each time; policies, clusters, routes and
 virtual hosts run for what changed (facts.py, change.py). The result never depends on `previous`.
 Must never: do I/O, read a clock, draw a random number or change an argument.
 """
@@ -37,6 +37,7 @@ from edgefast.translate.merge import merge_gateways
 from edgefast.translate.orphan import find_orphans
 from edgefast.translate.owned import Owned, find_owned
 from edgefast.translate.policy import Policies, translate_policies
+from edgefast.translate.policystatus import judge_policies
 from edgefast.translate.reach import Reach, find_unreached
 from edgefast.translate.reference import index_grants
 from edgefast.translate.refused import check_references
@@ -132,7 +133,11 @@ def translate(
     route_statuses = judge_routes(
         routes.outcomes, sums, hosts, reach, memo.route_statuses if memo else EMPTY
     )
-    statuses = judge_all(classes, gateways, route_statuses, sums, policies, settings)
+    if memo and previous and policies is memo.policies and sums.users is memo.sums.users:
+        policy_statuses = previous.statuses.backend_tls_policies
+    else:
+        policy_statuses = judge_policies(policies, sums.users_of, settings)
+    statuses = judge_all(classes, gateways, route_statuses, policy_statuses, sums, settings)
 
     def find_problems() -> tuple[Problem, ...]:
         found: list[Problem] = [

@@ -60,6 +60,8 @@ class PolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fals
 class Policies(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """All policies after conflicts."""
 
+    objects: Mapping[Key, BackendTLSPolicy] = {}  # the snapshot's table that they are of
+    reads: frozenset[Fact] = frozenset()  # of all of them
     outcomes: Mapping[Key, PolicyOutcome] = {}
     in_force: Mapping[Key, tuple[PolicyView, ...]] = {}  # by (namespace, Service)
     conflicts: Mapping[Key, tuple[Problem, ...]] = {}  # of policies that lost
@@ -76,8 +78,11 @@ def translate_policies(
     world: World, keyring: Keyring, previous: Policies, changed: set[Fact]
 ) -> Policies:
     """Translate every policy anew whose object or facts changed, then settle conflicts."""
+    objects = world.snapshot.backend_tls_policies
+    if objects is previous.objects and changed.isdisjoint(previous.reads):
+        return previous
     outcomes = {}
-    for key, policy in sorted(world.snapshot.backend_tls_policies.items()):
+    for key, policy in sorted(objects.items()):
         old = previous.outcomes.get(key)
         if old is not None and old.policy is policy and changed.isdisjoint(old.reads):
             outcomes[key] = old
@@ -100,7 +105,13 @@ def translate_policies(
             said = f"BackendTLSPolicy {first.namespace}/{first.name} has this target already"
             problem = Problem(ref_of(outcome.policy), path, "Conflicted", said)
             conflicts[key] = (*conflicts.get(key, ()), problem)
-    return Policies(outcomes=outcomes, in_force=in_force, conflicts=conflicts)
+    return Policies(
+        objects=objects,
+        reads=frozenset().union(*(one.reads for one in outcomes.values())),
+        outcomes=outcomes,
+        in_force=in_force,
+        conflicts=conflicts,
+    )
 
 
 def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> PolicyOutcome:

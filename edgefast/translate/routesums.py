@@ -70,6 +70,8 @@ def sum_routes(
 
 
 def _count(counts: Draft[_T, int], gone: Iterable[_T], come: Iterable[_T]) -> None:
+    if gone == come:
+        return  # most changes are of something else, and the map stays the identical one
     for one in come:
         counts[one] = counts.get(one, 0) + 1
     for one in gone:

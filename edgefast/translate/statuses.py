@@ -17,10 +17,8 @@ from edgefast.sortedmap import SortedMap
 from edgefast.translate.condition import holds, render_problems
 from edgefast.translate.gateway import GatewayDraft
 from edgefast.translate.gatewayclass import GatewayClassOutcome
-from edgefast.translate.gatewaystatus import judge_gateway
+from edgefast.translate.gatewaystatus import index_fleets, judge_gateway
 from edgefast.translate.listenersetstatus import judge_listener_set
-from edgefast.translate.policy import Policies
-from edgefast.translate.policystatus import judge_policies
 from edgefast.translate.reach import Reach
 from edgefast.translate.route import RouteOutcome
 from edgefast.translate.routesums import RouteSums
@@ -28,6 +26,7 @@ from edgefast.translate.settings import Settings
 from edgefast.translate.status import (
     GatewayClassStatus,
     HTTPRouteStatus,
+    PolicyStatus,
     Statuses,
 )
 from edgefast.translate.virtualhost import Hosts
@@ -37,13 +36,14 @@ def judge_all(
     classes: Mapping[str, GatewayClassOutcome],
     gateways: Sequence[GatewayDraft],
     routes: SortedMap[Key, HTTPRouteStatus],
+    policies: dict[Key, PolicyStatus],
     sums: RouteSums,
-    policies: Policies,
     settings: Settings,
 ) -> Statuses:
-    """Return the status of every object of ours; those of `routes` are from `judge_routes`."""
+    """Return the status of every object of ours; those of routes and policies are judged already."""
+    fleets = index_fleets(settings)
     of_gateways = {
-        draft.key: judge_gateway(draft, sums.attached, settings)
+        draft.key: judge_gateway(draft, sums.attached, fleets, settings)
         for draft in sorted(gateways, key=lambda draft: draft.key)
     }
     sets = sorted(
@@ -58,7 +58,7 @@ def judge_all(
         },
         parents={one.key: draft.key for one, draft in sets},
         http_routes=routes,
-        backend_tls_policies=judge_policies(policies, sums.users_of, settings),
+        backend_tls_policies=policies,
     )
 
 

@@ -141,6 +141,22 @@ def test_unrelated_objects_touch_nothing(thousand: tuple[Snapshot, Translation])
 
 
 @pytest.mark.pure
+def test_policies_are_looked_at_when_something_of_theirs_changed() -> None:
+    snapshot = world.many(3).replace([world.policy("p"), world.authority(True)])
+    before = translate(snapshot, PLAIN)
+    after = _step(snapshot.replace([world.route(1, path="/new")]), before)
+    assert after.memo.policies is before.memo.policies
+    assert after.statuses.backend_tls_policies is before.statuses.backend_tls_policies
+    # Whoever uses the Service is told of in the policy's status, though the policy is the same.
+    gone = [ObjectRef("HTTPRoute", "default", f"r{at}") for at in range(3)]
+    unused = _step(snapshot.replace(removed=gone), before)
+    assert unused.memo.policies is before.memo.policies
+    assert before.statuses.backend_tls_policies and not unused.statuses.backend_tls_policies
+    other = _step(snapshot.replace([world.authority(False)]), before)
+    assert other.memo.policies is not before.memo.policies
+
+
+@pytest.mark.pure
 def test_one_translation_may_have_several_successors(
     thousand: tuple[Snapshot, Translation],
 ) -> None:
