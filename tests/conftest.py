@@ -1,4 +1,5 @@
-"""What all tests share: the option that rewrites golden files, loggers that no test leaves changed, asserts that explain themselves.
+"""What all tests share: the option that rewrites golden files, loggers that no test leaves changed, asserts that explain themselves,
+and generated inputs that are the same in every run.
 
 Must never: hold fixtures of one room; those stand in the room's own conftest.
 """
@@ -9,6 +10,13 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A test says the same on every machine and in every run, however slow it is. `--hypothesis-profile=explore` looks for more.
+_PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", _PATIENT, derandomize=True, database=None)
+settings.register_profile("explore", _PATIENT)
+settings.load_profile("repeatable")
 
 # Whichever room imports the harness of tests/wire first.
 for _module in ("oracle", "runner", "gateway", "cases", "client", "responses"):

@@ -269,9 +269,9 @@ class Applier:
             return
         if held is None or not held.ours:
             await self._check_foreign(ref)
-        if held is not None and held.owns_replicas and "replicas" not in manifest["spec"]:
+        if self._owns_replicas(ref, held) and "replicas" not in manifest["spec"]:
             if any(one.kind == "HorizontalPodAutoscaler" for one in wanted):
-                await self._hand_replicas_over(manifest, held)
+                await self._hand_replicas_over(ref, manifest)
         live = await self._kube.apply(manifest, MANAGER, force=True, deadline=_DEADLINE)
         self.applied += 1
         now = asyncio.get_running_loop().time()
@@ -326,18 +326,25 @@ class Applier:
         if said:
             raise ApiError(409, "Foreign", f"{said}; delete it to have the fleet made")
 
-    async def _hand_replicas_over(self, manifest: Manifest, held: Held) -> None:
-        """Leave `spec.replicas` to the autoscaler at its present value.
+    def _owns_replicas(self, ref: ObjectRef, held: Held | None) -> bool:
+        """Tell whether `spec.replicas` is ours: by our last write, which the watch may not have brought yet."""
+        if (done := self._done.get(ref)) is not None:
+            return "replicas" in (done.manifest.get("spec") or {})
+        return held is not None and held.owns_replicas
+
+    async def _hand_replicas_over(self, ref: ObjectRef, manifest: Manifest) -> None:
+        """Leave `spec.replicas` to the autoscaler at its present value, as the server has it.
 
         A field that its only owner gives up is removed, and the default is one: without another owner the fleet would
         shrink to one proxy before the autoscaler looks at it.
         """
         meta = manifest["metadata"]
+        live = await self._kube.get(_path_of(ref), deadline=_DEADLINE)
         part = {
             "apiVersion": manifest["apiVersion"],
             "kind": manifest["kind"],
             "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
-            "spec": {"replicas": held.live["spec"]["replicas"]},
+            "spec": {"replicas": live["spec"]["replicas"]},
         }
         await self._kube.apply(part, _HANDOVER, force=True, deadline=_DEADLINE)
 

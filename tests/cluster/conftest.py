@@ -18,6 +18,9 @@ from controller.manifests.naming import Release
 
 HERE = Path(__file__).parent
 
+#: Of a test that says nothing else, against hangs; the first one starts a whole cluster.
+_SECONDS = 600
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,6 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.cluster)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(_SECONDS))
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +71,7 @@ def namespace(world: World) -> str:
 @pytest.fixture(scope="module")
 def default(world: World) -> Iterator[Installed]:
     """The default release, with the classes `eg` and `eg-two` and the merged class `merged-eg`."""
-    world.admin.wait_gone("/api/v1/namespaces/edge-gateway-system", 60)
+    world.admin.wait_gone("/api/v1/namespaces/edge-gateway-system", 120)
     with installed(world, release=Release()) as made:
         world.admin.apply(
             edge_proxy(made.namespace, "plain"),

@@ -99,7 +99,7 @@ class Installed:
             "spec": spec,
         }
 
-    def gateway_of(self, namespace: str, name: str, seconds: float = 40.0) -> Manifest:
+    def gateway_of(self, namespace: str, name: str, seconds: float = 90.0) -> Manifest:
         """Return a Gateway once it is programmed in its present generation."""
         path = f"/apis/{GATEWAY}/namespaces/{namespace}/gateways/{name}"
         found: Manifest = self.admin.wait(path, is_programmed, seconds)
@@ -110,7 +110,7 @@ class Installed:
         (address,) = self.gateway_of(namespace, name)["status"]["addresses"]
         return str(address["value"])
 
-    def wait_route(self, namespace: str, name: str, seconds: float = 30.0) -> Manifest:
+    def wait_route(self, namespace: str, name: str, seconds: float = 60.0) -> Manifest:
         """Return a route once all its parents have accepted its present generation."""
         path = f"/apis/{GATEWAY}/namespaces/{namespace}/httproutes/{name}"
         found: Manifest = self.admin.wait(path, is_accepted, seconds)
@@ -122,7 +122,7 @@ class Installed:
         namespace: str,
         name: str,
         condition: Mapping[str, str],
-        seconds: float = 30.0,
+        seconds: float = 60.0,
     ) -> Manifest:
         """Wait until any entry of a status has a condition with these fields; return the object."""
         path = f"/apis/{GATEWAY}/namespaces/{namespace}/{kind}/{name}"

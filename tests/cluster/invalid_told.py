@@ -27,7 +27,7 @@ def apply_all(release: Installed, manifests: Sequence[Any]) -> None:
 
 def wait_told(release: Installed, namespace: str, cases: list[Case], *, wrong: bool) -> None:
     """Wait until every case has its condition, or has it no more and is sound."""
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 180
     while True:
         seen = {
             (kind, one["metadata"]["name"]): one

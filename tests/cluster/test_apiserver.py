@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import signal
-import time
 
 import pytest
 
 from cluster.world.api import Api, ApiError, Server
 from cluster.world.apiserver import ApiServer
+from cluster.world.waiting import wait_until
 
 GATEWAY = """
 apiVersion: gateway.networking.k8s.io/v1
@@ -59,10 +59,7 @@ def test_an_account_may_do_nothing_until_a_role_is_bound(apiserver: ApiServer) -
         },
     )
     # The authorizer learns of bindings through a watch of its own.
-    deadline = time.monotonic() + 10
-    while not _may_list(user, path):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: _may_list(user, path))
 
 
 def _may_list(user: Api, path: str) -> bool:

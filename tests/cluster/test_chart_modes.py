@@ -20,8 +20,6 @@ import yaml
 from cluster.world.world import World
 from controller.manifests.naming import Release
 
-pytestmark = pytest.mark.timeout(240)
-
 PROJECT = Path(__file__).parents[2]
 LABEL = "edge-tenant"
 
@@ -76,7 +74,7 @@ class Tenant:
         command = [sys.executable, "-c", code, "--release", self.release.name, "-n", self.home]
         command += ["--kubeconfig", str(self._world.kubeconfig), *arguments]
         done = subprocess.run(
-            command, cwd=PROJECT, env=os.environ, capture_output=True, text=True, timeout=120
+            command, cwd=PROJECT, env=os.environ, capture_output=True, text=True, timeout=200
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -84,7 +82,7 @@ class Tenant:
         """Install the release; returns when the controller is ready."""
         path = self._folder / "values.yaml"
         path.write_text(yaml.safe_dump(self.values()))
-        self.edgefast("install", "-f", str(path), "--timeout", "90")
+        self.edgefast("install", "-f", str(path), "--timeout", "150")
 
     def apply(self) -> None:
         """The class, and in both namespaces a Gateway with a route and a backend."""
@@ -186,7 +184,7 @@ def test_a_mode_serves_under_the_chart_s_permissions(
     mode = MODES[request.node.callspec.params["tenant"]]
     tenant.apply()
     path = f"/apis/gateway.networking.k8s.io/v1/namespaces/{tenant.served}/gateways/edge"
-    gateway = world.admin.wait(path, lambda found: _condition(found, "Programmed"), 60)
+    gateway = world.admin.wait(path, lambda found: _condition(found, "Programmed"))
     address = gateway["status"]["addresses"][0]["value"]
     answer = world.client.wait(
         f"http://{address}/", lambda one: one.status == 200, host=f"{tenant.served}.example"
@@ -208,7 +206,7 @@ def test_a_mode_serves_under_the_chart_s_permissions(
         assert foreign.status == 404
     else:
         other = f"/apis/gateway.networking.k8s.io/v1/namespaces/{tenant.beside}/gateways/edge"
-        world.admin.wait(other, lambda found: _condition(found, "Programmed"), 60)
+        world.admin.wait(other, lambda found: _condition(found, "Programmed"))
     log = tenant.log()
     assert "forbidden" not in log.lower() and " 403 " not in log, log
 

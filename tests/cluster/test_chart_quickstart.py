@@ -24,8 +24,6 @@ from cluster.world.helm import homes
 from cluster.world.world import World
 from project.test_readme import ROOT, Block, expect, read_blocks
 
-pytestmark = pytest.mark.timeout(300)
-
 RELEASES = "https://github.com/kubernetes-sigs/gateway-api/releases/download"
 SYSTEM = "edge-gateway-system"
 #: What is left when a block has failed.
@@ -85,13 +83,13 @@ class Reader:
 @pytest.fixture
 def reader(world: World, tmp_path: Path) -> Iterator[Reader]:
     """A reader in a cluster without our namespace, which is gone again afterwards."""
-    world.admin.wait_gone(f"/api/v1/namespaces/{SYSTEM}", 60)
+    world.admin.wait_gone(f"/api/v1/namespaces/{SYSTEM}", 120)
     made = Reader(world, tmp_path)
     try:
         yield made
     finally:
         made.type(Block(_TIDY, None))
-        world.admin.wait_gone(f"/api/v1/namespaces/{SYSTEM}", 60)
+        world.admin.wait_gone(f"/api/v1/namespaces/{SYSTEM}", 120)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/kubernetes.md"])
@@ -109,7 +107,7 @@ def test_without_a_load_balancer(world: World, reader: Reader) -> None:
     reader.type(quickstart)
     reader.type(to_node_ports)
     gateway = "/apis/gateway.networking.k8s.io/v1/namespaces/default/gateways/edge"
-    world.admin.wait(gateway, lambda found: _addresses(found) == [NODE_ADDRESS], 60)
+    world.admin.wait(gateway, lambda found: _addresses(found) == [NODE_ADDRESS])
     assert request.output is not None
     reader.type(request)
     reader.type(clean_up)

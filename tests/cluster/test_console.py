@@ -10,13 +10,9 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
-import pytest
-
 from cluster.controllerparts import wait_for
 from cluster.installed import Installed, backend_of, fleet_of, gateway, route
 from cluster.world.api import Api
-
-pytestmark = pytest.mark.timeout(180)
 
 _FLEET = "gateway.edge.io/owning-gateway-name={name},gateway.edge.io/owning-gateway-namespace={namespace}"
 

@@ -35,7 +35,8 @@ def test_objects_become_answers(bench: Bench) -> None:
     assert "1/1 proxies at version 1" in programmed["message"]
     status = bench.get("Gateway", "gw")["status"]
     assert status["addresses"] == [{"type": "IPAddress", "value": "127.0.0.1"}]
-    assert status["listeners"][0]["attachedRoutes"] >= 1
+    # Another object than the route, and written for itself.
+    wait_for("the route is counted", lambda: attached(bench, "gw") >= 1)
     assert bench.fleet_name.startswith(f"edge-{bench.namespace}-gw-")
 
 
@@ -55,18 +56,20 @@ def test_edits_are_followed(bench: Bench) -> None:
     assert after["lastTransitionTime"] == before
 
 
-def test_removals_are_followed(bench: Bench) -> None:
-    def attached() -> int:
-        listeners = (bench.get("Gateway", "removals").get("status") or {}).get("listeners")
-        return listeners[0]["attachedRoutes"] if listeners else -1
+def attached(bench: Bench, gateway: str) -> int:
+    """Return the routes that the first listener says it has, -1 while it says nothing."""
+    listeners = (bench.get("Gateway", gateway).get("status") or {}).get("listeners")
+    return listeners[0]["attachedRoutes"] if listeners else -1
 
+
+def test_removals_are_followed(bench: Bench) -> None:
     port, _ = bench.bring_up("removals")
     bench.add_route("gone", host="gone.example.com", gateway="removals")
     bench.expect(port, (200, "one"), host="gone.example.com")
-    wait_for("one attached route", lambda: attached() == 1)
+    wait_for("one attached route", lambda: attached(bench, "removals") == 1)
     bench.delete("HTTPRoute", "gone")
     bench.expect(port, 404, host="gone.example.com")
-    wait_for("no attached route", lambda: attached() == 0)
+    wait_for("no attached route", lambda: attached(bench, "removals") == 0)
 
 
 def test_endpoints_are_followed(bench: Bench) -> None:
@@ -284,9 +287,13 @@ def test_operators_see_it(bench: Bench) -> None:
     assert status == 200 and any(
         one["hostname"] == "seen.example.com" for one in table["virtual_hosts"]
     )
-    _, fleets = bench.ask(bench.controller, "admin", "/fleets")
-    (fleet,) = [one for one in fleets if one["fleet"] == key]
-    assert [one["version"] for one in fleet["nodes"]] == [fleet["version"]]
+
+    def is_current() -> bool:
+        _, fleets = bench.ask(bench.controller, "admin", "/fleets")
+        (fleet,) = [one for one in fleets if one["fleet"] == key]
+        return bool([one["version"] for one in fleet["nodes"]] == [fleet["version"]])
+
+    wait_for("its one proxy has the present table", is_current)
     assert bench.metric("leader") == 1
     assert bench.metric("acks_total") >= 1
     assert bench.metric("ack_seconds_count") >= 1
@@ -303,12 +310,22 @@ def test_the_command_line_shows_it(bench: Bench) -> None:
     bench.expect_condition("ListenerSet", "added", "Accepted", "False")
     admin = bench.controller.find(r"serving .*\badmin=(\S+)")
     where = ["-n", bench.namespace, "--kubeconfig", str(bench.kubeconfig), "--admin", admin]
-    done = subprocess.run(
-        [sys.executable, "-m", "edgefast.cli.main", "status", "--interval", "0", *where],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "edgefast.cli.main", "status", "--interval", "0", *where],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    def proxy_of(done: subprocess.CompletedProcess[str]) -> list[str]:
+        lines = map(str.split, done.stdout.splitlines())
+        return next((line for line in lines if f"{bench.fleet_name}-0" in line), [])
+
+    # Bad news is told before the proxies have it.
+    ready = ["up", "to", "date"]
+    done = wait_for("up to date", lambda: proxy_of(found := run())[-3:] == ready and found)
     assert done.returncode == 1, done.stderr  # something is wrong
     lines = [line.split() for line in done.stdout.splitlines()]
     assert [bench.gateway_class, bench.controller_name, "True"] in lines
@@ -318,5 +335,3 @@ def test_the_command_line_shows_it(bench: Bench) -> None:
     # A ListenerSet that its Gateway does not allow is there with its reason.
     assert [f"{bench.namespace}/added", f"{bench.namespace}/gw", "False", "False"] in lines
     assert f"ListenerSet {bench.namespace}/added" in done.stdout and "NotAllowed" in done.stdout
-    proxy = next(line for line in lines if f"{bench.fleet_name}-0" in line)
-    assert proxy[-3:] == ["up", "to", "date"]

@@ -12,8 +12,6 @@ import pytest
 from cluster.controllerbench import Bench, wait_for
 from cluster.world.apiserver import ApiServer
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture(scope="module")
 def bench(apiserver: ApiServer) -> Iterator[Bench]:

@@ -12,12 +12,10 @@ from cluster.controllerbench import Bench, wait_for
 from cluster.world.apiserver import ApiServer
 from wire.harness.ports import free_port
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture
 def bench(apiserver: ApiServer) -> Iterator[Bench]:
-    quick = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
+    quick = {"leaseDuration": "6s", "renewDeadline": "4s", "retryPeriod": "500ms"}
     with Bench(apiserver, leaderElection=quick) as made:
         made.add_class()
         made.port, made.fleet_name = made.bring_up()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
-
-import pytest
 
 from cluster.controllerbench import GATEWAY_API, Bench, wait_for
 from cluster.world.apiserver import ApiServer
-
-pytestmark = pytest.mark.timeout(600)
+from controller.status.spacing import SPACE
 
 ROUTES = 1000
 
@@ -20,7 +18,7 @@ def test_a_thousand_routes(apiserver: ApiServer) -> None:
         port, _ = bench.bring_up()
         bench.add_backend("web", bench.add_origin("one").port)
         bench.expect_condition("Gateway", "gw", "Programmed", "True")
-        before = bench.metric("status_writes_total")
+        before, began = bench.metric("status_writes_total"), time.monotonic()
 
         def add(index: int) -> None:
             bench.add_route(f"r{index}", host=f"h{index}.example.com")
@@ -43,11 +41,13 @@ def test_a_thousand_routes(apiserver: ApiServer) -> None:
             count: int = bench.get("Gateway", "gw")["status"]["listeners"][0]["attachedRoutes"]
             return count
 
-        wait_for("all are accepted", all_accepted, 120)
-        wait_for("all are counted", lambda: attached() == ROUTES)
+        wait_for("all are accepted", all_accepted, 300)
+        wait_for("all are counted", lambda: attached() == ROUTES, 120)
         for index in range(0, ROUTES, 97):
             assert bench.request(port, host=f"h{index}.example.com") == (200, "one")
-        assert bench.metric("status_writes_total") - before <= ROUTES + 50
+        # Each route once; the Gateway's counts as often as writes of one object may follow one another.
+        others = 50 + (time.monotonic() - began) / SPACE
+        assert bench.metric("status_writes_total") - before <= ROUTES + others
         assert bench.metric("status_conflicts_total") <= 10
 
         # One more, one edited, one removed: each is one.
@@ -59,16 +59,19 @@ def test_a_thousand_routes(apiserver: ApiServer) -> None:
             routes = bench.metric("translated_total", '{what="route"}')
             sent = bench.metric("pushed_bytes_total")
             resources = bench.metric("pushed_resources_total")
-            runs = bench.metric("runs_total")
+            answered = bench.metric("acks_total")
             change()
+            # What is counted of a batch is counted by the time of its answer.
             wait_for(
-                "it is sent",
-                lambda sent=sent: bench.metric("pushed_bytes_total") > sent,  # type: ignore[misc]
+                "it is sent and answered",
+                lambda sent=sent, answered=answered: (  # type: ignore[misc]
+                    bench.metric("pushed_bytes_total") > sent
+                    and bench.metric("acks_total") > answered
+                ),
             )
             assert bench.metric("translated_total", '{what="route"}') - routes <= 1
             assert bench.metric("pushed_resources_total") - resources <= 2
             assert bench.metric("pushed_bytes_total") - sent < 4000
-            wait_for("it is quiet", lambda runs=runs: bench.metric("runs_total") > runs)  # type: ignore[misc]
         bench.expect(port, (200, "one"), host="more.example.com")
         bench.expect(port, 404, host="h7.example.com")
         assert "Traceback" not in bench.controller.text()

@@ -38,7 +38,8 @@ def test_replicas_pass_to_the_autoscaler_and_back(apiserver: ApiServer, place: P
         want(bench, place, fleet(place, replicas=4))
         await settled(bench)
         assert replicas(bench) == 4
-        assert bench.live("HorizontalPodAutoscaler", place.namespace, NAME) is None
+        # What was never seen is not deleted yet.
+        await until(lambda: bench.live("HorizontalPodAutoscaler", place.namespace, NAME) is None)
 
     run_bench(apiserver, place, body)
 

@@ -15,8 +15,6 @@ from controller.manifests.naming import Release
 from controller.manifests.render import render_install
 from edgefast.translate.fleet import digest_of
 
-pytestmark = pytest.mark.timeout(240)
-
 GATEWAY = "gateway.networking.k8s.io/v1"
 
 
@@ -59,7 +57,7 @@ class Tenant:
 
     def proxy(self, deployment: dict[str, Any]) -> None:
         """Set what the EdgeProxy says of the workload; drains are short."""
-        shutdown = {"drainTimeout": "5s", "minDrainDuration": "2s"}
+        shutdown = {"drainTimeout": "9s", "minDrainDuration": "4s"}
         self.world.admin.apply(
             {
                 "apiVersion": "gateway.edge.io/v1alpha1",
@@ -97,7 +95,7 @@ class Tenant:
     def programmed(self) -> dict[str, Any]:
         """Wait for the Gateway to be programmed; return the condition."""
         path = f"/apis/{GATEWAY}/namespaces/{self.namespace}/gateways/eg"
-        found = self.world.admin.wait(path, _programmed, 60)
+        found = self.world.admin.wait(path, _programmed)
         return _programmed(found) or {}
 
     def remove(self) -> None:
@@ -154,14 +152,14 @@ def test_pods_start_roll_and_go(tenant: Tenant) -> None:
         # And back: the one that goes drains too, long after its readiness failed.
         tenant.proxy({"labels": {"rolled": "once"}, "replicas": 1})
         world.admin.wait(path, lambda found: found["spec"]["replicas"] == 1)
-        world.admin.wait(path, lambda found: found["status"].get("terminatingReplicas", 0) == 0, 60)
+        world.admin.wait(path, lambda found: found["status"].get("terminatingReplicas", 0) == 0)
         answers.wait_more(100)
     assert not answers.unexpected(200)
 
     # Without a controller, the garbage collector removes what its owner is gone of.
     deployment = f"/apis/apps/v1/namespaces/{tenant.system}/deployments/edge-gateway"
     world.admin.patch(deployment, {"spec": {"replicas": 0}})
-    world.admin.wait(deployment, lambda found: not found["status"].get("replicas"), 60)
+    world.admin.wait(deployment, lambda found: not found["status"].get("replicas"))
     owner = (
         f"/apis/{GATEWAY}/namespaces/{tenant.namespace}/gateways/eg"
         if where == tenant.namespace
@@ -171,7 +169,7 @@ def test_pods_start_roll_and_go(tenant: Tenant) -> None:
     for kind in ("apps/v1/{}/deployments", "/{}/services", "/{}/serviceaccounts", "/{}/configmaps"):
         root, _, plural = kind.partition("/{}/")
         group = f"/apis/{root}" if root else "/api/v1"
-        world.admin.wait_gone(f"{group}/namespaces/{where}/{plural}/{fleet}", 60)
+        world.admin.wait_gone(f"{group}/namespaces/{where}/{plural}/{fleet}")
 
 
 def _wait_template(tenant: Tenant, fleet: str, label: str) -> None:

@@ -199,7 +199,7 @@ def test_kinds_join_when_their_crds_come_and_leave_with_them(bare: ApiServer) ->
                 if GROUP in part:
                     bare.admin.apply(part)
             await until(lambda: (namespace, "g") in one.cache.snapshot().gateways, "joined")
-            await until(lambda: not one.cache.missing, "all there")
+            await until(lambda: not one.cache.missing and not one.cache.waiting, "all there")
             assert one.cache.bundle_version.startswith("v1.")
             crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

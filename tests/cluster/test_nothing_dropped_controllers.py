@@ -8,12 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.installed import route
+from cluster.installed import conditions_of, route
 from cluster.underload import PATIENT, STEADY, UnderLoad, under_load
 from cluster.world.waiting import wait_until
 from cluster.world.world import World
-
-pytestmark = pytest.mark.timeout(300)
 
 OUTAGE = 15  # seconds; a minute in the long form
 ROUTES = 30
@@ -59,7 +57,7 @@ def test_the_leader_is_stopped_and_goes_on(site: UnderLoad) -> None:
     with site.no_table_shrinks(), site.load(HOSTS) as answers:
         os.kill(pid, signal.SIGSTOP)
         try:
-            wait_until(lambda: site.leader() not in ("", leader), 40)
+            wait_until(lambda: site.leader() not in ("", leader))
             changes_are_taken(site, "stopped")
         finally:
             os.kill(pid, signal.SIGCONT)
@@ -82,8 +80,8 @@ def test_a_proxy_is_restarted_while_no_controller_runs(site: UnderLoad) -> None:
         for pod in site.proxies():
             name, address = pod["metadata"]["name"], pod["status"]["podIP"]
             os.kill(site.pid(name, "edge"), signal.SIGTERM)
-            wait_until(lambda name=name: restarts(site, name) == 1, 60)  # type: ignore[misc]
-            site.world.workloads.wait_pod(site.namespace, name, 60)
+            wait_until(lambda name=name: restarts(site, name) == 1)  # type: ignore[misc]
+            site.world.workloads.wait_pod(site.namespace, name)
             # Its table is the one that it had kept.
             assert site.metrics(address, "edgefast_xds_connected") == 0
             assert site.metrics(address, "edgefast_table_resources") > ROUTES
@@ -94,8 +92,8 @@ def test_a_proxy_is_restarted_while_no_controller_runs(site: UnderLoad) -> None:
     client = site.world.client
     with client.load(f"http://{site.address}", HOSTS, rate=100, per_connection=20) as answers:
         os.kill(site.pid(name, "edge"), signal.SIGKILL)
-        wait_until(lambda: restarts(site, name) == 2, 60)
-        site.world.workloads.wait_pod(site.namespace, name, 60)
+        wait_until(lambda: restarts(site, name) == 2)
+        site.world.workloads.wait_pod(site.namespace, name)
         answers.wait_more(100)
     assert set(answers.by_status) == {200}, answers.unexpected(200)
     with site.load(HOSTS):
@@ -114,20 +112,28 @@ def test_proxies_of_followers_count_for_the_leader(site: UnderLoad) -> None:
     """Three controllers; the leader serves no proxy, and still says what they serve."""
     with site.no_table_shrinks(), site.load(HOSTS):
         site.scale_controllers(3)
-        wait_until(lambda: sum(streams(site, one) for one in site.controllers()) >= 2, 60)
+        wait_until(lambda: sum(streams(site, one) for one in site.controllers()) >= 2)
         # Of three, one at least has none of two proxies: the Lease is given to it by hand.
         idle = next(one for one in site.controllers() if not streams(site, one))
         address = address_of(site, idle)
         site.admin.patch(site.lease(), {"spec": {"holderIdentity": f"{idle}_{address}"}})
-        wait_until(lambda: site.metrics(address, "edgefast_controller_leader") == 1, 40)
+        wait_until(lambda: leads(site, address))
         changes_are_taken(site, "relayed")
         assert site.leader() == idle and not streams(site, idle)
-        found = site.made.gateway_of(site.app, "eg")
-        said = next(
-            one["message"] for one in found["status"]["conditions"] if one["type"] == "Programmed"
+        # A new leader hears of proxies one by one.
+        site.admin.wait(
+            site.path("gateways", "eg"),
+            lambda one: any("2/2 proxies" in has["message"] for has in conditions_of(one)),
         )
-        assert "2/2 proxies" in said
         site.scale_controllers(2)
+
+
+def leads(site: UnderLoad, address: str) -> bool:
+    """Whether the controller at an address says that it leads."""
+    try:
+        return site.metrics(address, "edgefast_controller_leader") == 1
+    except (OSError, KeyError):
+        return False
 
 
 def streams(site: UnderLoad, controller: str) -> float:
@@ -145,9 +151,7 @@ def address_of(site: UnderLoad, pod: str) -> str:
     return str(found["status"].get("podIP") or "")
 
 
-@pytest.mark.parametrize(
-    "seconds", [OUTAGE, pytest.param(60, marks=[pytest.mark.heavy, pytest.mark.timeout(400)])]
-)
+@pytest.mark.parametrize("seconds", [OUTAGE, pytest.param(60, marks=pytest.mark.heavy)])
 def test_etcd_and_the_api_server_are_away(site: UnderLoad, world: World, seconds: int) -> None:
     plane = world.plane
     versions = {pod["status"]["podIP"] for pod in site.proxies()}
@@ -156,11 +160,11 @@ def test_etcd_and_the_api_server_are_away(site: UnderLoad, world: World, seconds
             plane.stop_apiserver()
             assert plane.etcd is not None
             plane.etcd.stop()
-            answers.wait_more(100 * seconds, seconds + 30)
+            answers.wait_more(100 * seconds, 4 * seconds + 30)
         finally:
             plane.start_etcd()
             plane.start_apiserver()
-        wait_until(lambda: site.leader(), 60)
+        wait_until(lambda: site.leader())
         changes_are_taken(site, "after")
     assert {pod["status"]["podIP"] for pod in site.proxies()} == versions
     site.world.workloads.wait_rollout(site.namespace, site.made.release.base)

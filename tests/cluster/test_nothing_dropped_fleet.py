@@ -22,8 +22,6 @@ from cluster.world.pki import Pki
 from cluster.world.waiting import wait_until
 from cluster.world.world import World
 
-pytestmark = pytest.mark.timeout(300)
-
 ROTATIONS = 8
 SECURE = "secure.example"
 #: A release before this one, as far as a cluster can tell: other images, another format of tables.
@@ -100,7 +98,7 @@ def test_an_upgrade_from_the_release_before_and_back(site: UnderLoad, old_kinds:
             site.made.helm("upgrade", **images_of(tag))
             wanted = "edgefast:0.1.0" if not tag else f"edgefast:{tag}"
             # The new controller rolls the proxies, which read none of the tables of the old one.
-            wait_until(lambda wanted=wanted: formats(site) == {wanted}, 60)  # type: ignore[misc]
+            wait_until(lambda wanted=wanted: formats(site) == {wanted}, 120)  # type: ignore[misc]
             site.world.workloads.wait_rollout(site.namespace, site.fleet)
             answers.wait_more(100)
             host = f"turn-{turn}.example"
@@ -109,7 +107,7 @@ def test_an_upgrade_from_the_release_before_and_back(site: UnderLoad, old_kinds:
             site.made.gateway_of(site.app, "eg")
     # What the kinds of this release have besides is of use.
     site.shape(via="upgraded")
-    wait_until(lambda: "upgraded" in str(site.made.ask(site.address, STEADY).body).lower(), 30)
+    wait_until(lambda: "upgraded" in str(site.made.ask(site.address, STEADY).body).lower())
     site.shape()
 
 
@@ -176,7 +174,7 @@ def test_the_authority_of_the_stream_is_rotated(site: UnderLoad) -> None:
                 60,
             )
             assert len(certificates(bundle(site))) == trusted
-            wait_until(lambda: all_connected(site), 60)
+            wait_until(lambda: all_connected(site))
         assert not set(certificates(first)) & set(certificates(bundle(site)))
         # What proxies and controllers show each other now is of the new authority alone.
         site.restart_controllers()

@@ -107,7 +107,6 @@ class Forgetful(dict):  # type: ignore[type-arg]
         return
 
 
-@pytest.mark.timeout(600)
 def test_a_thousand_proxies(child: Child) -> None:
     async def main() -> None:
         pair = client_pair(child.ring)
@@ -134,7 +133,8 @@ def test_a_thousand_proxies(child: Child) -> None:
             await asyncio.gather(*(follow(one, said["version"]) for one in proxies))
         said = await settled(child, PROXIES)
         sent = (said["bytes"] - before["bytes"]) / PROXIES / 10
-        assert said["encoded"] == HOSTS + 10
+        # A change once, for all of them; a stuck one may have begun with a table that has been replaced since.
+        assert HOSTS + 10 <= said["encoded"] <= HOSTS + 10 + STUCK
         # A change costs a stream one resource and a commit (and each of the stuck a part of its table, once).
         assert sent < 1000 + STUCK * HOSTS * 1200 / PROXIES / 10
         grown = said["resident"] - before["resident"]

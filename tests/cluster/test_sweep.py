@@ -27,8 +27,6 @@ from cluster.installed import (
 from cluster.world.api import ApiError
 from cluster.world.world import World
 
-pytestmark = pytest.mark.timeout(300)
-
 HOSTS = {"exact": "a.b.example.com", "inner": "*.b.example.com", "outer": "*.example.com"}
 
 
@@ -144,8 +142,9 @@ def test_listeners_of_one_port_whose_hostnames_overlap(site: Site) -> None:
     site.admin.apply(twice)
     site.made.wait_status(site.address, "a.b.example.com", 404)
     site.attached({"exact": 0, "inner": 1, "outer": 1, "alt": 0})
-    parents = site.admin.get(site.path("httproutes", "twice"))["status"]["parents"]
-    assert [one["parentRef"]["sectionName"] for one in parents] == ["inner"]
+    path = site.path("httproutes", "twice")
+    parents = site.admin.wait(path, lambda one: len(one["status"]["parents"]) == 1)["status"]
+    assert parents["parents"][0]["parentRef"]["sectionName"] == "inner"
     site.admin.remove(outer, twice)
     site.attached({"exact": 0, "inner": 0, "outer": 0, "alt": 0})
 
@@ -155,14 +154,18 @@ def test_section_and_port_must_both_be_right(site: Site) -> None:
     pairs = [{"name": "gw", "sectionName": "alt", "port": 8080}]
     pairs.append({"name": "gw", "sectionName": "outer", "port": 8080})
     site.admin.apply(_answering(site, "pair", pairs))
-    found = site.made.wait_condition(
-        "httproutes", site.app, "pair", {"type": "Accepted", "reason": "NoMatchingParent"}
-    )
-    told = {
-        one["parentRef"]["sectionName"]: condition(one["conditions"], "Accepted")["status"]
-        for one in found["status"]["parents"]
-    }
-    assert told == {"alt": "True", "outer": "False"}
+
+    def told(route: Manifest) -> dict[str, str]:
+        parents = (route.get("status") or {}).get("parents") or ()
+        accepted = {
+            one["parentRef"]["sectionName"]: condition(one["conditions"], "Accepted")
+            for one in parents
+        }
+        return {name: one.get("reason", "") for name, one in accepted.items()}
+
+    # Bad news first: good news waits for the proxies.
+    both = {"alt": "Accepted", "outer": "NoMatchingParent"}
+    site.admin.wait(site.path("httproutes", "pair"), lambda one: told(one) == both)
     site.made.wait_status(site.address, "any.example.com", 302, port=8080)
     assert site.made.ask(site.address, "any.example.com").status == 404
     site.admin.delete(site.path("httproutes", "pair"))
@@ -282,10 +285,11 @@ def test_a_listener_set_of_another_namespace(site: Site) -> None:
     assert site.made.ask(site.address, "x.b.example.com").status == 404
     refused = {"type": "Accepted", "reason": "NotAllowedByListeners"}
     site.made.wait_condition("httproutes", site.app, "outside", refused)
-    found = site.made.wait_condition(
-        "listenersets", site.other, "more", {"type": "Conflicted", "reason": "HostnameConflict"}
-    )
-    assert _numbers(found) == {"mine": 1, "taken": 1} and _is_current(found)
+    conflict = {"type": "Conflicted", "reason": "HostnameConflict"}
+    site.made.wait_condition("listenersets", site.other, "more", conflict)
+    path = site.path("listenersets", "more", site.other)
+    found = site.admin.wait(path, lambda one: _numbers(one) == {"mine": 1, "taken": 1})
+    assert _is_current(found)
     assert "inner" not in str(found["status"]), "names of the Gateway's listeners are its own"
     site.sets(1)
     closed = {

@@ -26,8 +26,6 @@ from cluster.invalid_routes import route_cases
 from cluster.invalid_told import apply_all, wait_told
 from cluster.world.world import World
 
-pytestmark = pytest.mark.timeout(600)
-
 log = logging.getLogger(__name__)
 
 SOUND = 10  # routes that must not notice anything
@@ -79,7 +77,7 @@ def test_two_hundred_mistakes_harm_nobody_else(release: Installed, apps: tuple[s
             len(cases),
             *_times(began, applied),
         )
-        assert not (found := _wrong_answers(release, address, cases)), found
+        _wait_answers(release, address, cases)
         answers.wait_more(100)
         assert not answers.unexpected(200), "while all are wrong"
 
@@ -100,6 +98,13 @@ def test_two_hundred_mistakes_harm_nobody_else(release: Installed, apps: tuple[s
 def _times(began: float, applied: float) -> tuple[float, float]:
     """Return the seconds that applying took, and those since then."""
     return applied, time.monotonic() - began - applied
+
+
+def _wait_answers(release: Installed, address: str, cases: list[Case]) -> None:
+    """Wait until every host of an invalid route answers as it should: bad news is told before the proxies have it."""
+    deadline = time.monotonic() + 60
+    while found := _wrong_answers(release, address, cases):
+        assert time.monotonic() < deadline, found
 
 
 def _wrong_answers(release: Installed, address: str, cases: list[Case]) -> list[str]:

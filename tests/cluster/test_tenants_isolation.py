@@ -26,8 +26,6 @@ from cluster.installed import (
 from cluster.world.api import ApiError
 from cluster.world.world import World
 
-pytestmark = pytest.mark.timeout(300)
-
 SEED = 20261121
 ROUTES = 12  # of each tenant
 REQUESTS = 400

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from cluster.world import addresses as at
 from cluster.world.manifests import echo, pod, shell
 from cluster.world.process import start_time
 from cluster.world.waiting import wait_until
@@ -35,8 +36,17 @@ def test_a_deployment_gets_traffic_from_outside(world: World, namespace: str) ->
         answers.wait_more(100)
     assert set(answers.by_status) == {200}
     assert len(world.workloads.pods(namespace, "app=echo")) >= 3
-    pods = {json.loads(world.client.request(f"http://{address}").body)["pod"] for _ in range(30)}
-    assert len(pods) == 3
+
+    def ready() -> set[str]:
+        pods = world.workloads.pods(namespace, "app=echo")
+        return {one["metadata"]["name"] for one in pods if is_ready(one)}
+
+    def answering() -> set[str]:
+        asked = (world.client.request(f"http://{address}").body for _ in range(30))
+        return {json.loads(body)["pod"] for body in asked}
+
+    # Those before serve for a moment still, and the new ones are heard of one by one.
+    wait_until(lambda: len(found := answering()) == 3 and found == ready())
     node_port = world.admin.get(f"/api/v1/namespaces/{namespace}/services/echo")["spec"]["ports"][
         0
     ]["nodePort"]
@@ -111,7 +121,7 @@ def test_a_world_beside_this_one_leaves_nothing(world: World) -> None:
     def run(*arguments: str) -> str:
         command = [sys.executable, "-m", "cluster.world", *arguments]
         env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=100)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -120,7 +130,7 @@ def test_a_world_beside_this_one_leaves_nothing(world: World) -> None:
     try:
         assert slot != world.network.slot
         assert f"{folder} (left by up)" in run("status")
-        assert "192.168.78.2" in run("client", "--world", folder, "ip", "addr")
+        assert at.CLIENT_ADDRESS in run("client", "--world", folder, "ip", "addr")
     finally:
         run("down", "--world", folder)
     assert not Path(folder).exists()

@@ -28,7 +28,7 @@ from cluster.installed import (
     listener,
     route,
 )
-from cluster.world.api import Api
+from cluster.world.api import Api, ApiError
 from cluster.world.client import Client
 from cluster.world.load import Answers
 from cluster.world.manifests import echo
@@ -115,7 +115,7 @@ class UnderLoad:
         """Return the path of objects of the application."""
         return f"/apis/{GATEWAY}/namespaces/{self.app}/{kind}" + (f"/{name}" if name else "")
 
-    def wait_routes(self, prefix: str, count: int, seconds: float = 60.0) -> None:
+    def wait_routes(self, prefix: str, count: int, seconds: float = 180.0) -> None:
         """Wait until so many routes with names of this beginning are accepted in their present generation."""
 
         def all_accepted() -> bool:
@@ -127,6 +127,12 @@ class UnderLoad:
             return len(found) == count and all(map(is_accepted, found))
 
         wait_until(all_accepted, seconds, every=1.0)
+
+    def tables(self) -> dict[str, float]:
+        """Return the number of resources that each proxy serves, by pod."""
+        sizes = TableSizes(self)
+        sizes.look()
+        return sizes.seen
 
     def attached(self) -> int:
         """Return the routes that the first listener says it has."""
@@ -141,13 +147,11 @@ class UnderLoad:
         pods = self.world.workloads.pods(self.namespace, selector)
         return [one for one in pods if "deletionTimestamp" not in one["metadata"]]
 
-    def controllers(self) -> list[str]:
-        """Return the names of the controllers' pods."""
+    def controllers(self, *, ending: bool = False) -> list[str]:
+        """Return the names of the controllers' pods, also of those that are to go."""
         selector = f"control-plane=edge-gateway,app.kubernetes.io/instance={self.made.release.name}"
-        pods = self.world.workloads.pods(self.namespace, selector)
-        return [
-            one["metadata"]["name"] for one in pods if "deletionTimestamp" not in one["metadata"]
-        ]
+        pods = [one["metadata"] for one in self.world.workloads.pods(self.namespace, selector)]
+        return [one["name"] for one in pods if ending or "deletionTimestamp" not in one]
 
     def leader(self) -> str:
         """Return the name of the leader's pod as the Lease has it, "" when nobody leads."""
@@ -171,7 +175,8 @@ class UnderLoad:
         if count:
             self.world.workloads.wait_rollout(self.namespace, self.made.release.base)
         else:
-            wait_until(lambda: not self.controllers())
+            # What is to go serves for some seconds still.
+            wait_until(lambda: not self.controllers(ending=True))
 
     def restart_controllers(self) -> None:
         """Roll them all."""
@@ -190,7 +195,7 @@ class UnderLoad:
     def no_table_shrinks(self) -> Iterator[TableSizes]:
         """Watch the tables of all proxies; at the end none has ever been smaller than at the beginning."""
         sizes = TableSizes(self)
-        sizes.look()
+        wait_until(lambda: sizes.look() or sizes.seen)
         first = sizes.least()
         thread = threading.Thread(target=sizes.run, daemon=True)
         thread.start()
@@ -233,8 +238,8 @@ class TableSizes:
         while not self.over.wait(0.2):
             try:
                 self.look()
-            except (OSError, http.client.HTTPException):
-                continue  # the API server is away: the next look sees it
+            except (OSError, http.client.HTTPException, ApiError):
+                continue  # the API server is away, or not yet itself: the next look sees it
 
 
 @contextmanager
@@ -247,8 +252,8 @@ def under_load(
     values: Mapping[str, Any] | None = None,
 ) -> Iterator[UnderLoad]:
     """Install a release with a Gateway for a while."""
-    # As short as a Lease may be: what is tested is the change of leaders, not the wait for it.
-    quick = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "1s"}
+    # Short: what is tested is the change of leaders, not the wait for it.
+    quick = {"leaseDuration": "6s", "renewDeadline": "5s", "retryPeriod": "1s"}
     app = world.namespace_for_pods("app")
     deployment = {"replicas": controllers}
     with installed(

@@ -11,9 +11,11 @@ import base64
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,7 @@ class Browser:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._log = folder / "chromium.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: ClientConnection | None = None
         self._open = contextlib.ExitStack()
@@ -60,12 +63,13 @@ class Browser:
         command += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"]
         if os.geteuid() == 0:
             command.append("--no-sandbox")
-        with open(self._folder / "chromium.log", "wb") as log:
+        # A file: a pipe that nobody reads any more would hold the browser up once it is full.
+        with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
                 [*command, "about:blank"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
-                stderr=subprocess.PIPE,
+                stderr=log,
                 start_new_session=True,
                 env=os.environ | {"HOME": str(self._folder)},
             )
@@ -86,14 +90,14 @@ class Browser:
         return self
 
     def _read_address(self) -> str:
-        assert self._process is not None and self._process.stderr is not None
-        said = []
-        for raw in self._process.stderr:
-            line = raw.decode("utf-8", "replace").strip()
-            said.append(line)
-            if line.startswith("DevTools listening on "):
-                return line.removeprefix("DevTools listening on ")
-        raise Failed("chromium ended:\n" + "\n".join(said))
+        assert self._process is not None
+        end = time.monotonic() + START
+        while self._process.poll() is None and time.monotonic() < end:
+            said = self._log.read_text("utf-8", "replace")
+            if found := re.search(r"^DevTools listening on (\S+)\n", said, re.M):
+                return found[1]
+            time.sleep(0.02)
+        raise Failed("chromium does not listen:\n" + self._log.read_text("utf-8", "replace"))
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
@@ -101,8 +105,6 @@ class Browser:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)  # its own session: nobody else's
             self._process.wait(20)
-            assert self._process.stderr is not None
-            self._process.stderr.close()
 
     def call(self, method: str, session: str = "", **params: Any) -> Any:
         """Send a command; returns its result. Events that come before it are kept."""

@@ -7,6 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from console.browser import Browser
+from edgefast.console import console
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer may take its time; a test about those that take too long says how long."""
+    monkeypatch.setattr(console, "_DEADLINE", 100.0)
 
 
 @pytest.fixture(scope="session")

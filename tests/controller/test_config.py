@@ -30,7 +30,7 @@ def follow(file: ConfigFile, test: Callable[[list[str]], Awaitable[None]]) -> No
 
     async def both() -> None:
         file.on_change = lambda config: told.append(config.gateway.controller_name)
-        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
             task = group.create_task(file.run())
             await test(told)
             task.cancel()

@@ -15,7 +15,7 @@ import pytest
 from core.apart import run_child
 from core.world import World
 
-DEADLINE = 60.0  # seconds for one test: only a hang comes near it
+DEADLINE = 100.0  # seconds for one test: only a hang comes near it
 
 
 async def within_deadline(work: Coroutine[None, None, None]) -> None:

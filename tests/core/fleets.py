@@ -28,7 +28,8 @@ def make_listener(
     protocol: ir.Protocol = "HTTP",
     **http: Any,
 ) -> ir.Listener:
-    """A listener; `http` are fields of ir.HttpSettings."""
+    """A listener; `http` are fields of ir.HttpSettings. Connecting has time: the loop is also the backends' and the clients'."""
+    http = {"connect_timeout": 30_000, **http}
     return ir.Listener(
         name=name,
         port=port,

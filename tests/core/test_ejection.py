@@ -178,13 +178,13 @@ async def test_an_endpoint_returns_after_30_seconds_and_longer_each_time(world: 
     port, _ = await _eject(world)
     for times in (1, 2, 3):
         span = 30 * times
-        shift(span - 2)
+        shift(span - 10)
         await world.turns()
         client = await world.client(port)
         for _ in range(5):
             assert (await client.get()).status == 200
         assert health(world) == [False, True]
-        shift(2)
+        shift(10)
         await world.until(lambda: health(world) == [True, True], "it is back")
         assert world.cluster(CLUSTER)["endpoints"][0]["ejections"] == times
         await fail_until(world, port, times + 1)

@@ -27,8 +27,8 @@ async def ask_many(world: World, port: int, count: int, *headers: tuple[str, str
 async def held_world(world: World, *limits: ir.RateLimit, **settings: Any) -> tuple[HeldStore, int]:
     store = hold(world, **settings)
     backend = await world.backend(lambda call: b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
-    fleet = make_fleet(make_rule(rate_limits=limits), make_cluster(backend.port))
-    return store, await world.serve(fleet)
+    rule = make_rule(rate_limits=limits, timeouts=ir.Timeouts(request=0))
+    return store, await world.serve(make_fleet(rule, make_cluster(backend.port)))
 
 
 def under_way(store: HeldStore) -> int:

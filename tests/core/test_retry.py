@@ -9,7 +9,7 @@ import pytest
 from core.apart import apart, shift
 from core.backend import Call, make_response, say
 from core.client import Gone, make_request
-from core.fleets import CLUSTER, ROW, make_cluster, make_fleet, make_rule
+from core.fleets import CLUSTER, ROW, make_cluster, make_fleet, make_listener, make_rule
 from core.world import World
 from edgefast import ir
 
@@ -201,18 +201,19 @@ async def test_the_client_may_leave_between_two_tries(world: World) -> None:
 async def test_waits_double_up_to_ten_times_the_base(world: World) -> None:
     """HTTPRouteRetry.backoff is a minimum; it doubles with each try, to ten times the base at most."""
     backend = await world.backend()
-    retry = ir.Retry(codes=(503,), attempts=6, backoff=5_000)
+    retry = ir.Retry(codes=(503,), attempts=6, backoff=25_000)
     rule = make_rule(retry=retry, timeouts=ir.Timeouts(request=0))
-    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
+    listener = make_listener(stream_idle_timeout=24 * 3_600_000)
+    port = await world.serve(make_fleet(listener, rule, make_cluster(backend.port)))
     client = await world.client(port)
     await client.send(make_request())
-    for tries, longest in enumerate((7, 10, 20, 40, 50, 50), start=1):
+    for tries, longest in enumerate((35, 50, 100, 200, 250, 250), start=1):
         (await backend.call()).reply(status=503)
         await world.until(lambda: world.engine.dump()["clusters"][0]["connections"] == 0)
-        shift(4.9)
+        shift(22)
         await world.turns()
         assert backend.count == tries
-        shift(longest - 4.9)
+        shift(longest - 22)
     (await backend.call()).reply(b"at last")
     assert (await client.response()).body == b"at last"
 

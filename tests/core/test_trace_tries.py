@@ -153,7 +153,7 @@ async def test_why_a_try_failed(world: World, how: str, error: bytes, status: in
 
     backend = await world.backend(answer)
     ports = {"refused": (world.refusing_port(),), "nobody": ()}.get(how, (backend.port,))
-    rule = make_rule(timeouts=ir.Timeouts(request=50))
+    rule = make_rule(timeouts=ir.Timeouts(request=50 if how == "slow" else 15_000))
     client = await world.client(await world.serve(make_fleet(traced(), rule, make_cluster(*ports))))
     await client.send(make_request())
     with suppress(Gone):
@@ -193,17 +193,19 @@ async def second_has_no_endpoint(world: World, error: bytes) -> None:
     assert world.lines()[0]["endpoint"] == first.endpoint.decode()  # that it went to last
 
 
-@pytest.mark.parametrize("leaves", [False, True])
-async def test_a_try_that_waits_for_a_connection_names_no_endpoint(
-    world: World, leaves: bool
-) -> None:
-    client, _ = await lose_the_connection(world, limit=0 if leaves else 300, backoff=1)
+async def test_a_try_that_waits_for_a_connection_names_no_endpoint(world: World) -> None:
+    client, _ = await lose_the_connection(world, limit=0, backoff=1)
     await world.until(lambda: world.cluster(CLUSTER)["pending"] == 1)
-    if leaves:
-        client.reset()
-    await second_has_no_endpoint(
-        world, b"downstream_remote_disconnect" if leaves else b"response_timeout"
-    )
+    client.reset()
+    await second_has_no_endpoint(world, b"downstream_remote_disconnect")
+
+
+@apart(clock=True)
+async def test_a_try_that_waits_too_long_for_a_connection_names_no_endpoint(world: World) -> None:
+    await lose_the_connection(world, limit=20_000, backoff=1)
+    await world.until(lambda: world.cluster(CLUSTER)["pending"] == 1)
+    shift(21)
+    await second_has_no_endpoint(world, b"response_timeout")
 
 
 @apart(clock=True)
@@ -233,14 +235,17 @@ async def test_a_tunnel_that_its_client_cuts_has_no_failed_try(world: World) -> 
     assert (span.status, span.details) == (101, b"downstream_remote_disconnect")
 
 
+@apart(clock=True)
 async def test_a_tunnel_that_nobody_uses_has_a_failed_try(world: World) -> None:
     backend = await world.backend()
-    listener = traced(stream_idle_timeout=60)
+    listener = traced(stream_idle_timeout=20_000)
     client = await world.client(await world.serve(make_fleet(listener, make_cluster(backend.port))))
     upgrade = [("connection", "upgrade"), ("upgrade", "websocket")]
     await client.send(make_request(headers=upgrade))
     call = await backend.call()
     call.send(b"HTTP/1.1 101 Go\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n")
+    assert (await client.response()).status == 101
+    shift(21)
     await world.until(lambda: world.engine.active == 0)
     assert [(one.status, one.error) for one in only_span(world).tries] == [
         (101, b"stream_idle_timeout")

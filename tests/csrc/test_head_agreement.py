@@ -20,7 +20,7 @@ MANY = settings(
     deadline=None,
     derandomize=True,
     database=None,
-    suppress_health_check=[HealthCheck.filter_too_much],
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 CHUNKED = b"5;a=b\r\nhello\r\n0\r\nX-Trailer: c\r\n\r\n"
 

@@ -21,7 +21,7 @@ from examples.ports import Ports
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-DEADLINE = 30.0
+DEADLINE = 90.0
 
 _PROMISE = re.compile(r"^#   (curl .*?)\s+# (\d{3})((?: \S+)*)$", re.M)
 
@@ -97,10 +97,10 @@ class Example:
         assert self._process is not None
         self._process.terminate()
         try:
-            self._process.wait(15)
+            self._process.wait(30)
         finally:
             self._process.kill()
-            self._process.wait(5)
+            self._process.wait(20)
 
     def _wait_ready(self, process: subprocess.Popen[bytes]) -> None:
         end = time.monotonic() + DEADLINE
@@ -122,7 +122,7 @@ class Example:
 
 def get(port: int, path: str, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
     """One GET on loopback."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         connection.request("GET", path, headers=headers or {})
         answer = connection.getresponse()
@@ -155,5 +155,5 @@ def curl(command: str) -> tuple[int, dict[str, str], bytes]:
 def leave_the_hour() -> None:
     """Wait for the next hour when this one ends soon: limits would begin anew amid the promises."""
     left = 3600 - time.time() % 3600
-    if left < 20:
+    if left < 45:
         time.sleep(left)

@@ -89,7 +89,7 @@ def test_mirror_gets_all_half_or_none(run: Example) -> None:
 
 
 def _wait_for_mirrors(run: Example, path: str, count: int) -> list[str]:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while True:
         seen = [item["path"] for item in json.loads(get(run.ports[3002], "/seen")[1])]
         if seen.count(path) >= count or time.monotonic() > end:

@@ -45,7 +45,7 @@ class Turn:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
 
-    def dropped_by_proxy(self, deadline: float = 5.0) -> bool:
+    def dropped_by_proxy(self, deadline: float = 20.0) -> bool:
         """True once the proxy has closed or reset the connection (waits up to `deadline` seconds)."""
         self.sock.settimeout(deadline)
         try:
@@ -98,7 +98,7 @@ class ManualOrigin:
             self.forget(sock)
             sock.close()
 
-    def expect(self, count: int, deadline: float = 10.0) -> dict[bytes, Turn]:
+    def expect(self, count: int, deadline: float = 30.0) -> dict[bytes, Turn]:
         """Wait for `count` complete requests with different targets; fewer when the deadline (seconds) has passed."""
         turns: dict[bytes, Turn] = {}
         end = time.monotonic() + deadline
@@ -117,7 +117,7 @@ class ManualOrigin:
         with contextlib.suppress(BlockingIOError):
             while True:
                 sock, _ = self._listener.accept()
-                sock.settimeout(10)
+                sock.settimeout(30)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self.accepted += 1
                 self._readers[sock] = RequestReader(self.accepted)

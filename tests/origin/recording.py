@@ -111,7 +111,7 @@ class RecordingOrigin:
     def turn(self) -> None:
         """Wait until all that had arrived at this moment has been read."""
         with self._turned:
-            wanted = self._turns + 2  # the round in progress may have begun before
+            wanted = self._turns + 3  # this round may have begun before; one accepts, one reads
             while self._turns < wanted and not self._stopping:
                 os.write(self._wake_write, b"x")
                 self._turned.wait(10)

@@ -23,7 +23,7 @@ def run_script(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=110,
     )
     shown = f"{where}\n{script}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}\n{log()}"
     assert done.returncode == 0 and "Traceback" not in done.stderr, shown

@@ -17,7 +17,7 @@ from .scripts import run_script
 from .test_docs import PAGES
 from .test_readme import expect, read_blocks
 
-pytestmark = [pytest.mark.wire, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.wire, pytest.mark.timeout(300)]
 
 _NAMES = sorted(path.stem for path in EXAMPLES.glob("*.yaml"))
 _RUN = [

@@ -176,7 +176,7 @@ def test_what_make_run_prints(ports: Ports, run: Run) -> None:
         f"origin web listens on 127.0.0.1:{ports[3001]}",
         f"origin api listens on 127.0.0.1:{ports[3002]}",
     ]
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while True:
         missing = [line for line in wanted if line not in run.log]
         if not missing:

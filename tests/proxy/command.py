@@ -113,7 +113,7 @@ class Process:
     def logged(self) -> str:
         return self._out.read_text()
 
-    def until(self, check: Callable[[], Any], what: str, deadline: float = 30.0) -> None:
+    def until(self, check: Callable[[], Any], what: str, deadline: float = 90.0) -> None:
         end = time.monotonic() + deadline
         while True:
             try:
@@ -129,7 +129,7 @@ class Process:
         self.until(lambda: self.get(self.ready, "/ready")[0] == 200, "readiness")
 
     def get(self, port: int, path: str, method: str = "GET", body: str = "") -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         try:
             connection.request(method, path, body=body or None)
             answer = connection.getresponse()
@@ -151,7 +151,7 @@ class Process:
         if self.process.poll() is None:
             self.process.terminate()
         try:
-            return self.process.wait(20)
+            return self.process.wait(60)
         finally:
             self.process.kill()
             self.process.wait(20)
@@ -171,7 +171,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Process]]:
 
 
 def mark_of(port: int) -> str:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", "/")
         answer = connection.getresponse()

@@ -21,10 +21,11 @@ import uvloop
 from edgefast.daemon.address import Address
 from edgefast.proxy.agent import WORKER_COMMAND, Agent
 from edgefast.proxy.settings import ProxySettings
+from wire.harness.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 FAULTY = (sys.executable, str(Path(__file__).with_name("faulty_worker.py")))
-DEADLINE = 60.0
+DEADLINE = 100.0
 BEFORE: set[int] = set()  # child processes from before the test, such as a session fixture's
 _ARENA = 64 * 1024 * 1024
 
@@ -61,7 +62,7 @@ def with_agent(
         return uvloop.run(main())
 
 
-async def until(check: Callable[[], Any], what: str, deadline: float = 20.0) -> None:
+async def until(check: Callable[[], Any], what: str, deadline: float = 60.0) -> None:
     """Wait for a condition."""
     loop = asyncio.get_running_loop()
     end = loop.time() + deadline
@@ -75,7 +76,7 @@ async def ask(port: int, path: str = "/", host: str = "x.test", bind: str = "127
     reader, writer = await asyncio.open_connection(bind, port)
     try:
         writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-        return await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+        return await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
     finally:
         writer.close()
 
@@ -115,8 +116,8 @@ def descriptors() -> dict[str, str]:
 
 
 def taken(host: str = "127.0.0.1") -> tuple[socket.socket, int]:
-    """A port that somebody else listens on."""
-    sock = socket.create_server((host, 0))
+    """A port that somebody else listens on; when it is let go, no other test takes it."""
+    sock = socket.create_server((host, free_port()))
     return sock, sock.getsockname()[1]
 
 

@@ -46,7 +46,7 @@ def accepting(talk: Talk) -> None:
         place = sock.getsockname()
         acceptors.add(place, sock.detach())
         try:
-            await asyncio.wait_for(talk(acceptors, place, made), 30)
+            await asyncio.wait_for(talk(acceptors, place, made), 90)
         finally:
             await acceptors.close_all()
 

@@ -56,6 +56,12 @@ def test_what_is_served_in_place_of_what_was_refused() -> None:
     }
 
 
+def counted(agent: Agent) -> int:
+    """Requests that were redirected, by the rows of all workers."""
+    rows = sum_rows([slot.segment for slot in agent.slots])
+    return sum(cells[ROW.index("requests_3xx")] for cells in rows.values())
+
+
 @pytest.mark.wire
 def test_a_living_agent() -> None:
     port = free_port()
@@ -83,6 +89,7 @@ def test_a_living_agent() -> None:
         meter.take(0.0, await asyncio.to_thread(source.count))
         for _ in range(20):
             await ask(port)
+        await until(lambda: counted(agent) == 20, "what was counted")  # after the answers
         meter.take(1.0, await asyncio.to_thread(source.count))
         rate = meter.window.rate_all()
         assert rate is not None and (rate.requests, rate.errors) == (20.0, 0.0)
@@ -140,9 +147,5 @@ def test_names_of_any_length_have_numbers(length: int, monkeypatch: pytest.Monke
         assert line["passed"] > 0
         (busiest,) = (await read("overview"))["busiest"]
         assert busiest["id"] == found["row"]["id"]
-
-    def counted(agent: Agent) -> int:
-        rows = sum_rows([slot.segment for slot in agent.slots])
-        return sum(cells[ROW.index("requests_3xx")] for cells in rows.values())
 
     assert with_agent(talk, workers=1) == 0

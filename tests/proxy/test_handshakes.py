@@ -81,7 +81,7 @@ def serving(talk: Talk, limit: int = 100, patience: float = 10.0) -> None:
         with ExitStack() as stack:
             try:
                 await bench.serve()
-                await asyncio.wait_for(talk(bench, stack), 30)
+                await asyncio.wait_for(talk(bench, stack), 90)
             finally:
                 await bench.acceptors.close_all()
         await until(lambda: bench.handshakes.active == 0, "end of all handshakes")

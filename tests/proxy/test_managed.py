@@ -15,7 +15,6 @@ import pytest
 from edgefast.daemon.httpserver import Request
 from edgefast.proxy import agent as agents
 from edgefast.proxy import managed as manageds
-from edgefast.proxy import workers
 from edgefast.proxy.admin import Admin
 from edgefast.proxy.agent import Agent
 from edgefast.proxy.managed import Managed, StreamSettings
@@ -77,6 +76,12 @@ def play(talk: Talk, folder: Path, authority: Authority, **settings: Any) -> Non
             await talk(agent, server)
 
     assert with_agent(whole, ready_when_empty=True, **settings) == 0
+
+
+def falling_back() -> list[Any]:
+    """What waits for the controller's table, to serve the last good one without it."""
+    names = (getattr(one.get_coro(), "__qualname__", "") for one in asyncio.all_tasks())
+    return [name for name in names if name == "Managed._fall_back"]
 
 
 async def metrics_of(agent: Agent) -> dict[str, float]:
@@ -204,9 +209,7 @@ def test_a_table_that_kills_workers_is_refused_whole_and_not_tried_again(
 def test_a_late_worker_is_told_of_and_told_again(
     tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agents, "_PATIENCE", 0.2)
-    monkeypatch.setattr(workers, "ACK_DEADLINE", 1.0)
-    monkeypatch.setattr(workers, "PING_EVERY", 0.1)
+    monkeypatch.setattr(agents, "_PATIENCE", 1.0)
     port = free_port()
 
     async def talk(agent: Agent, server: PlainServer) -> None:
@@ -281,7 +284,7 @@ def test_the_last_good_table_serves_until_the_controller_is_back(
         began = loop.time()
         async with fed(agent, server.target, tmp_path, authority):
             await until(lambda: agent.ready, "readiness")
-            assert loop.time() - began < 10, "a ceiling: it is a second"
+            assert loop.time() - began < 20, "a ceiling: it is a second"
             assert loop.time() - began >= manageds.PATIENCE
             assert await mark_of(port) == "v1"
             told = await metrics_of(agent)
@@ -303,7 +306,10 @@ def test_the_last_good_table_serves_until_the_controller_is_back(
     assert "NO TABLE FROM" in caplog.text
 
 
-def test_a_controller_that_answers_soon_is_preferred(tmp_path: Path, authority: Authority) -> None:
+def test_a_controller_that_answers_soon_is_preferred(
+    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manageds, "PATIENCE", 60.0)  # soon, whatever the machine does
     port = free_port()
     state = tmp_path / "state"
     seen: list[str] = []
@@ -313,7 +319,7 @@ def test_a_controller_that_answers_soon_is_preferred(tmp_path: Path, authority: 
         await until(lambda: (state / "last-good.table").exists(), "a file")
 
     async def second(agent: Agent, server: PlainServer) -> None:
-        server.publish(true(make_fleet(port, mark="new")))
+        await until(falling_back, "a wait for the controller")
         publish = agent.publish
 
         async def note(shards: Shards) -> Any:
@@ -321,8 +327,10 @@ def test_a_controller_that_answers_soon_is_preferred(tmp_path: Path, authority: 
             return await publish(shards)
 
         agent.publish = note  # type: ignore[method-assign]
+        server.publish(true(make_fleet(port, mark="new")))
         await until(lambda: server.streams and server.last.commits, "an answer")
-        await asyncio.sleep(manageds.PATIENCE + 0.2)
+        # Nobody waits any more to serve the other one.
+        await until(lambda: not falling_back(), "the end of the wait")
         assert await mark_of(port) == "new"
         # The stream asked for the difference to the file only.
         assert [type_ for type_, _ in server.last.sent] == ["virtual_host", COMMIT]

@@ -63,7 +63,7 @@ def test_a_fleet_with_certificates(start: Start, tmp_path: Path) -> None:
         assert await asyncio.to_thread(mark_of, port) == "v2"
         assert (await asyncio.to_thread(run.get, run.ready, "/ready"))[0] == 200
 
-    asyncio.run(asyncio.wait_for(conversation(), 60))
+    asyncio.run(asyncio.wait_for(conversation(), 100))
 
 
 def test_a_fleet_with_tokens_and_one_that_is_replaced(start: Start, tmp_path: Path) -> None:
@@ -87,4 +87,4 @@ def test_a_fleet_with_tokens_and_one_that_is_replaced(start: Start, tmp_path: Pa
             for secret in ("one", "two"):
                 assert make_token(jti=secret).split(".")[1][:40] not in run.said
 
-    asyncio.run(asyncio.wait_for(conversation(), 60))
+    asyncio.run(asyncio.wait_for(conversation(), 100))

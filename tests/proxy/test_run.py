@@ -74,7 +74,7 @@ def test_reload_and_problems_that_come_and_go(start: Start, tmp_path: Path) -> N
     save(file, route("v10"))
     run.until(lambda: mark_of(port) == "v10", "reload")
     run.until(lambda: "solved" in run.said, "solution")
-    assert run.dump()["problems"] == []
+    run.until(lambda: run.dump()["problems"] == [], "end of the problems")
 
 
 def test_ports_come_and_go(start: Start, tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def test_a_taken_port_is_a_problem_and_the_others_go_on(start: Start, tmp_path: 
     run.wait_ready()
     assert mark_of(free) == "v1"
     run.until(lambda: f"127.0.0.1:{port} is in use" in run.said, "problem")
-    assert f"name=p{port}" in run.said
-    assert "NOT LISTENING" in run.said
+    run.until(lambda: f"name=p{port}" in run.said, "its name")
+    run.until(lambda: "NOT LISTENING" in run.said, "banner")
     other.close()
     run.until(lambda: mark_of(port) == "v1", "port")
     run.until(lambda: "solved" in run.said, "solution")
@@ -114,7 +114,7 @@ def test_nothing_to_serve_is_exit_1(start: Start, tmp_path: Path) -> None:
     other, port = taken()
     save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
     run = start("-f", str(tmp_path / "a.yaml"), "--workers", "1")
-    assert run.process.wait(30) == 1
+    assert run.process.wait(60) == 1
     assert f"127.0.0.1:{port} is in use" in run.said
     assert "nothing can be served" in run.said
     assert "Traceback" not in run.said
@@ -123,7 +123,7 @@ def test_nothing_to_serve_is_exit_1(start: Start, tmp_path: Path) -> None:
 
 def test_missing_files_are_exit_1_and_name_them(start: Start, tmp_path: Path) -> None:
     run = start("-f", str(tmp_path / "missing.yaml"), "--workers", "1")
-    assert run.process.wait(30) == 1
+    assert run.process.wait(60) == 1
     assert "missing.yaml:1 Invalid cannot be read: No such file" in run.said
 
 
@@ -137,7 +137,7 @@ def test_missing_files_are_exit_1_and_name_them(start: Start, tmp_path: Path) ->
 )
 def test_wrong_usage_is_exit_2(start: Start, arguments: tuple[str, str], part: str) -> None:
     run = start("-f", "x.yaml", *arguments)
-    assert run.process.wait(30) == 2
+    assert run.process.wait(60) == 2
     assert part in run.said
 
 
@@ -145,7 +145,7 @@ def test_an_admin_address_that_is_taken_names_its_option(start: Start, tmp_path:
     other, port = taken()
     save(tmp_path / "a.yaml", gateway_class(), gateway(free_port()), route("v1"))
     run = start("-f", str(tmp_path / "a.yaml"), "--admin", f"127.0.0.1:{port}")
-    assert run.process.wait(30) == 1
+    assert run.process.wait(60) == 1
     assert f"--admin 127.0.0.1:{port} is in use" in run.said
     assert "Traceback" not in run.said
     other.close()
@@ -157,7 +157,7 @@ def test_a_broken_configuration_is_refused(start: Start, tmp_path: Path) -> None
     )
     save(tmp_path / "a.yaml", gateway_class(), gateway(free_port()), route("v1"))
     run = start("-f", str(tmp_path / "a.yaml"), "--config", str(tmp_path / "config.yaml"))
-    assert run.process.wait(30) == 2
+    assert run.process.wait(60) == 2
     assert "config.yaml:3" in run.said
     assert "did you mean gateway?" in run.said
 
@@ -170,8 +170,8 @@ def test_workers_die_with_the_agent(start: Start, tmp_path: Path) -> None:
     pids = run.workers()
     os.kill(pids[0], signal.SIGSTOP)  # even one that cannot notice
     run.process.kill()
-    run.process.wait(20)
-    end = time.monotonic() + 20
+    run.process.wait(60)
+    end = time.monotonic() + 60
     while not all(gone(pid) for pid in pids):
         assert time.monotonic() < end, "workers outlive their agent"
         time.sleep(0.01)
@@ -185,7 +185,7 @@ def test_ctrl_c_reaches_the_group_and_drains_in_order(tmp_path: Path) -> None:
         run.wait_ready()
         for pid in (*run.workers(), run.process.pid):
             os.kill(pid, signal.SIGINT)
-        assert run.process.wait(20) == 0
+        assert run.process.wait(60) == 0
         assert "Traceback" not in run.said
         assert "is gone" not in run.said
     finally:
@@ -208,7 +208,8 @@ def test_the_last_good_table_is_served_when_no_file_can_be_read(
     run.wait_ready()
     assert mark_of(port) == "v1"
     run.until(lambda: "this is the last good table from disk" in run.said, "warning")
-    assert "NOT ALL FILES CAN BE HAD: serving the last good table" in run.said
+    not_all = "NOT ALL FILES CAN BE HAD: serving the last good table"
+    run.until(lambda: not_all in run.said, "what is served")
     save(file, gateway_class(), gateway(port), route("v2"))
     run.until(lambda: mark_of(port) == "v2", "the file again")
 
@@ -253,7 +254,7 @@ def test_admin_and_metrics(start: Start, tmp_path: Path) -> None:
     assert families["edgefast_connections"].samples[0].value == 7
 
     assert run.get(run.admin, "/drain", "POST")[0] == 202
-    assert run.process.wait(20) == 0
+    assert run.process.wait(60) == 0
 
 
 def test_counters_survive_their_worker(start: Start, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ class Manager:
 
 
 def until(check: Callable[[], Any], what: str) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not check():
         assert time.monotonic() < end, f"no {what}"
         time.sleep(0.01)
@@ -93,7 +93,7 @@ def manager(tmp_path: Path) -> Iterator[Callable[..., Manager]]:
     yield begin
     for one in made:
         one.process.kill()
-        one.process.wait(20)
+        one.process.wait(60)
 
 
 class FakeAdmin(http.server.ThreadingHTTPServer):
@@ -239,7 +239,7 @@ def test_those_who_wait_are_answered_before_the_manager_ends(
     if drained:
         one.file.touch()
     one.process.terminate()
-    assert one.process.wait(20) == 0
+    assert one.process.wait(60) == 0
     until(lambda: answers, "an answer")
     assert answers[0][0] == (200 if drained else 503)
 
@@ -276,8 +276,8 @@ def test_a_pod_ends(start: Start, manager: Callable[..., Manager], tmp_path: Pat
     # SIGTERM comes to both, and means nothing new to the proxy.
     run.process.terminate()
     one.process.terminate()
-    assert run.process.wait(20) == 0
-    assert one.process.wait(20) == 0
+    assert run.process.wait(60) == 0
+    assert one.process.wait(60) == 0
     idle.close()
 
 
@@ -296,4 +296,4 @@ def test_the_signal_after_a_hook_is_not_the_second_one(start: Start, tmp_path: P
     assert connection.getresponse().getheader("connection") == "close"
     connection.close()
     run.process.send_signal(signal.SIGTERM)
-    assert run.process.wait(20) == 128 + signal.SIGTERM
+    assert run.process.wait(60) == 128 + signal.SIGTERM

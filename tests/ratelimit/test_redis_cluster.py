@@ -234,7 +234,7 @@ def test_a_silent_primary_costs_only_its_own_counters(empty: RedisCluster) -> No
         dead = empty.servers[2]
         lost = Ask(some_key(empty, dead), limit=10**6)
         kept = Ask(some_key(empty, empty.servers[0]), limit=10**6)
-        async with calling(config(empty, timeout=100)) as caller:
+        async with calling(config(empty, timeout=500)) as caller:
             await caller.until_settled(kept)
             await caller.until_settled(lost)
             dead.pause()

@@ -84,7 +84,9 @@ def steps(draw: st.DrawFn, unit: int) -> list[Step]:
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data(), unit=st.sampled_from(UNITS), sliding=st.booleans())
 def test_every_number_is_the_references(
@@ -101,7 +103,9 @@ def test_every_number_is_the_references(
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     current=st.integers(0, LARGEST),

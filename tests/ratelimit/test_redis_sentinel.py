@@ -53,7 +53,7 @@ def _sentinel(folder: Path, primary: RedisServer, *more: str, **client: str) -> 
         "bind 127.0.0.1",
         f"sentinel monitor limits 127.0.0.1 {primary.port} 1",
         f"sentinel auth-pass limits {_SECRET}",
-        "sentinel down-after-milliseconds limits 500",
+        "sentinel down-after-milliseconds limits 1500",
         "sentinel failover-timeout limits 3000",
         *more,
     )

@@ -19,7 +19,7 @@ from proxy.pki import Authority, Pair
 from stream.plain import client_pair
 
 NODE = Node("edge-0", formats=("f",), version="1", workers=2)
-DEADLINE = 60.0
+DEADLINE = 100.0
 
 
 def write_files(

@@ -29,6 +29,7 @@ from edgefast.xds.messages import (
 )
 from proxy.living import until
 from proxy.pki import Authority, Pair
+from wire.harness.ports import free_port
 
 
 class Stream:
@@ -74,7 +75,7 @@ class PlainServer:
         name: str = "localhost",
         clients: Authority | None = None,
     ) -> None:
-        self.port = port
+        self.port = port or free_port()  # a test that starts it again finds it free
         self.streams: list[Stream] = []
         self.shards: Shards | None = None
         self.refuse: tuple[grpc.StatusCode, str] | None = None

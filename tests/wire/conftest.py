@@ -26,8 +26,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     """Show the end of the log of every running proxy below a failure."""
     report = yield
     if report.failed:  # type: ignore[attr-defined]
-        for gateway in LIVE:
-            report.sections.append((f"edgefast {gateway.pid}", gateway.log_tail()))  # type: ignore[attr-defined]
+        report.sections += [(one.title, one.log_tail()) for one in LIVE]  # type: ignore[attr-defined]
     return report
 
 

@@ -17,10 +17,7 @@ from wire.harness import proc
 from wire.harness.client import Client, NoResponse, build_request
 from wire.harness.site import Site, shared
 
-QUICK = {
-    "headTimeout": "400ms", "idleTimeout": "400ms", "streamIdleTimeout": "400ms",
-    "maxRequestsPerConnection": 3,
-}  # fmt: skip
+QUICK = {"headTimeout": "400ms", "idleTimeout": "400ms", "streamIdleTimeout": "400ms"}
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +39,14 @@ def quick(origin: RecordingOrigin) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
+def few(origin: RecordingOrigin) -> Iterator[Site]:
+    with Site(objects_for(origin.port), http={"maxRequestsPerConnection": 3}) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
 def plain(origin: RecordingOrigin) -> Iterator[Site]:
-    with Site(objects_for(origin.port)) as running:
+    with Site(objects_for(origin.port), http={"headTimeout": "120s"}) as running:
         yield running
 
 
@@ -62,9 +65,9 @@ def plain(origin: RecordingOrigin) -> Iterator[Site]:
 def test_head_that_never_ends(start: bytes, quick: Site, origin: RecordingOrigin) -> None:
     """408 and the end, when the time for a head is over and not before."""
     origin.take()
+    began = time.monotonic()  # before the proxy can have begun to count
     with quick.client() as client:
         client.expect("GET")
-        began = time.monotonic()
         client.send(start)
         (answer,) = client.read_to_end()
         assert time.monotonic() - began > 0.35
@@ -79,18 +82,24 @@ def test_head_that_drips(quick: Site) -> None:
     data = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 100
     with quick.client() as client:
         client.expect("GET")
-        began = time.monotonic()
         for at in range(len(data)):
             if not client.send(data[at : at + 1]) or client.read_some(0.02):
                 break
-        assert time.monotonic() - began < 5
+        assert at < len(data) - 1, "the drip was read to its end"
+        if not client.responses:
+            client.read_some()
         assert client.responses and client.responses[0].status == 408
 
 
-def test_head_that_drips_on_a_used_connection(quick: Site) -> None:
+def test_head_that_drips_on_a_used_connection(origin: RecordingOrigin) -> None:
     """The same for a second request."""
-    with quick.client() as client:
-        assert client.request("GET", "/").status == 200
+    limits = {"headTimeout": "1500ms"}
+    with (
+        shared(objects_for(origin.port), http=limits) as site,
+        site.client(first=build_request()) as client,  # the first time counts from accept
+    ):
+        client.expect("GET")
+        assert client.read_response().status == 200
         client.expect("GET")
         client.send(b"GET / HT")
         assert client.read_response().status == 408
@@ -101,17 +110,18 @@ def test_connection_without_a_byte(quick: Site) -> None:
     """Counted from accept: the connection ends, with or without 408."""
     with quick.client() as client:
         client.expect("GET")
-        found = client.read_to_end(5)
+        found = client.read_to_end()
         assert client.ended == "eof"
         assert [item.status for item in found] in ([], [408])
 
 
-def test_idle_connection_is_closed(quick: Site) -> None:
+def test_idle_connection_is_closed(origin: RecordingOrigin) -> None:
     """Between requests, silently."""
-    with quick.client() as client:
+    limits = {"idleTimeout": "400ms"}
+    with shared(objects_for(origin.port), http=limits) as site, site.client() as client:
+        began = time.monotonic()  # before the proxy can have begun to count
         assert client.request("GET", "/").status == 200
-        began = time.monotonic()
-        assert client.read_to_end(5) == [] and client.ended == "eof"
+        assert client.read_to_end() == [] and client.ended == "eof"
         assert time.monotonic() - began > 0.35
 
 
@@ -121,7 +131,7 @@ def test_body_that_never_comes(quick: Site, origin: RecordingOrigin) -> None:
     with quick.client() as client:
         client.expect("POST")
         client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc")
-        found = client.read_to_end(5)
+        found = client.read_to_end()
         assert client.ended in ("eof", "reset")
         assert [item.status for item in found] in ([], [408], [504])
     quick.wait_until(lambda: not origin.take().open_partials, "the end at the backend")
@@ -135,46 +145,48 @@ def test_answer_that_stalls() -> None:
             peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
             peer.read_to_end()
 
-    with ScriptedOrigin(script) as origin, shared(objects_for(origin.port), http=QUICK) as site:
+    limits = {"streamIdleTimeout": "1500ms"}
+    with ScriptedOrigin(script) as origin, shared(objects_for(origin.port), http=limits) as site:
         with site.client() as client:
             client.expect("GET")
             client.send(build_request())
-            (answer,) = client.read_to_end(5)
+            (answer,) = client.read_to_end()
             assert answer.status == 200 and not answer.complete and client.ended != "timeout"
 
 
 def test_active_stream_is_not_idle() -> None:
-    """Bytes every 100 ms for a second keep a 400 ms limit away."""
+    """Bytes every 100 ms for three seconds keep a limit of two away."""
 
     def script(peer: Peer) -> None:
         if peer.read_request() is not None:
-            peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
-            for _ in range(10):
+            peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n")
+            for _ in range(30):
                 time.sleep(0.1)
                 peer.send(b"x")
 
-    with ScriptedOrigin(script) as origin, shared(objects_for(origin.port), http=QUICK) as site:
-        assert site.ask().body == b"x" * 10
+    limits = {"streamIdleTimeout": "2s"}
+    with ScriptedOrigin(script) as origin, shared(objects_for(origin.port), http=limits) as site:
+        assert site.ask().body == b"x" * 30
 
 
 # --- keep-alive -------------------------------------------------------------------------------------------------------
 
 
-def test_requests_per_connection(quick: Site) -> None:
+def test_requests_per_connection(few: Site) -> None:
     """The last allowed answer says close, and then the connection ends."""
-    with quick.client() as client:
+    with few.client() as client:
         closes = [client.request("GET", f"/{number}").closes for number in range(3)]
         assert closes == [False, False, True]
-        assert client.read_to_end(5) == [] and client.ended == "eof"
+        assert client.read_to_end() == [] and client.ended == "eof"
 
 
-def test_requests_per_connection_when_pipelined(quick: Site, origin: RecordingOrigin) -> None:
+def test_requests_per_connection_when_pipelined(few: Site, origin: RecordingOrigin) -> None:
     """What is pipelined behind the last allowed one is not served."""
     origin.take()
-    with quick.client() as client:
+    with few.client() as client:
         client.expect(*["GET"] * 6)
         client.send(b"".join(build_request("GET", f"/{number}") for number in range(6)))
-        found = client.read_to_end(5)
+        found = client.read_to_end()
         assert [item.body for item in found] == [b"/0", b"/1", b"/2"]
     origin.turn()
     assert [item.target for item in origin.take().messages] == [b"/0", b"/1", b"/2"]
@@ -233,7 +245,7 @@ def test_error_answers_survive_what_is_still_coming(bad: bytes, plain: Site) -> 
         client.send(bad)
         for _ in range(20):
             client.send(b"x" * 50_000)
-        (answer,) = client.read_to_end(10)
+        (answer,) = client.read_to_end()
         assert 400 <= answer.status < 600 and answer.complete
         assert client.ended == "eof"
 
@@ -243,10 +255,10 @@ def test_lingering_is_bounded(plain: Site) -> None:
     with plain.client() as client:
         client.expect("GET")
         client.send(b"GET / HTTP/1.1\r\nHost : a\r\n\r\n")
-        end = time.monotonic() + 5
+        end = time.monotonic() + 30
         while time.monotonic() < end and client.send(b"x" * 1000):
             time.sleep(0.01)
-        assert time.monotonic() < end, "still taking bytes after 5 s"
+        assert time.monotonic() < end, "still taking bytes after 30 s"
 
 
 def test_head_byte_by_byte_costs_linear_time(plain: Site) -> None:
@@ -267,8 +279,13 @@ def test_ten_thousand_tiny_headers_byte_by_byte(plain: Site) -> None:
     with plain.client() as client:
         client.expect("GET")
         for at in range(len(data)):
-            if not client.send(data[at : at + 1]) or (at % 200 == 0 and client.read_some(0.001)):
+            if not client.send(data[at : at + 1]):
                 break
+            if at % 200 == 0:
+                plain.turn()  # it has read them: what it has to say is there
+                client.take_in()
+                if client.responses:
+                    break
         if not client.responses:
             client.read_some()
         assert client.responses[0].status == 431
@@ -286,9 +303,10 @@ def test_connection_cap(origin: RecordingOrigin) -> None:
                 with site.client() as extra:
                     extra.expect("GET")
                     extra.send(build_request())
-                    assert [item.status for item in extra.read_to_end(5)] in ([], [503])
+                    assert [item.status for item in extra.read_to_end()] in ([], [503])
                     assert extra.ended in ("eof", "reset")
             assert all(client.request("GET", "/").status == 200 for client in held)
+            site.turn()
             assert site.metric("edgefast_connections_refused_total") == before + 3
         site.wait_until(lambda: site.ask().status == 200, "room")
 
@@ -314,24 +332,24 @@ def test_drain_lets_requests_finish() -> None:
         while (message := peer.read_request()) is not None:
             if message.target == b"/slow":
                 begun.set()
-                assert go_on.wait(15)
+                assert go_on.wait(20)
             peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     with ScriptedOrigin(script) as origin:
-        site = Site(objects_for(origin.port), min_drain=1, drain_timeout=15)
+        site = Site(objects_for(origin.port), min_drain=3, drain_timeout=30)
         site.start()
         try:
             with site.client() as client, site.client() as idle:
                 assert idle.request("GET", "/").status == 200
                 client.expect("GET")
                 client.send(build_request("GET", "/slow"))
-                assert begun.wait(10)
+                assert begun.wait(20)
                 site.terminate()
                 site.wait_until(lambda: site.get(site.ready, "/ready")[0] != 200, "not ready")
                 assert site.ask().closes, "accepting goes on for the minimum, with close"
                 go_on.set()
                 assert client.read_response().body == b"ok"
-                assert idle.read_to_end(10) == [] and idle.ended == "eof"
+                assert idle.read_to_end() == [] and idle.ended == "eof"
             assert site.exit_status() == 0
         finally:
             site.stop()
@@ -356,9 +374,9 @@ def test_drain_ends_at_its_limit() -> None:
                 site.wait_until(lambda: bool(origin.connections), "the request at the backend")
                 site.terminate()
                 with contextlib.suppress(NoResponse):
-                    client.read_response(10)
+                    client.read_response()
                 assert client.ended != "timeout"
-            assert site.exit_status(10) == 0
+            assert site.exit_status() == 0
         finally:
             site.stop()
         site.check_log()

@@ -18,10 +18,12 @@ from origin.message import Malformed, RequestReader
 from origin.recording import RecordingOrigin
 from wire.harness.cases import Case, CaseError, load, load_file, unescape
 from wire.harness.client import Client
+from wire.harness.gateway import LIVE
 from wire.harness.oracle import run_case
 from wire.harness.peers import Peer
 from wire.harness.reference import normal_target, parse
 from wire.harness.responses import BadResponse, ResponseReader
+from wire.harness.site import Site
 
 CASES = {case.name: case for case in load("request")}
 
@@ -304,3 +306,14 @@ def test_normal_form_of_the_reference(case: Case) -> None:
     sent = case.data.lstrip(b"\r\n").split(b" ")[1]
     if case.listener == "web":
         assert normal_target(sent) == case.target
+
+
+def test_a_gateway_that_is_started_again_is_live_once() -> None:
+    """What is told below a failed test is of those that run: the log of one that does not is nobody's."""
+    with Site([]) as site:
+        site.terminate()
+        assert site.exit_status() == 0
+        site.start()
+        assert LIVE.count(site) == 1
+        assert str(site.pid) in site.title and "ready in" in site.log_tail()
+    assert site not in LIVE

@@ -49,7 +49,8 @@ def gateway(origin: RecordingOrigin, authority: Authority) -> Iterator[Gateway]:
     pair = authority.issue(["a"])
     objects = [
         make.gateway("plain", [make.listener(PLAIN)]),
-        make.gateway("tls", [make.listener(TLS, "tls", "", ["pair"])]),
+        make.gateway("tls", [make.listener(TLS, "tls", "", ["pair"])], "patient"),
+        make.edge_proxy("patient", {"headTimeout": "120s"}),  # a byte a record takes its time
         make.route("plain", [make.rule("origin")], parent="plain"),
         make.route("tls", [make.rule("origin")], parent="tls"),
         make.tls_secret("pair", pair.certificate, pair.key),

@@ -55,7 +55,7 @@ def origin() -> Iterator[ScriptedOrigin]:
 @pytest.fixture(scope="module")
 def site(origin: ScriptedOrigin) -> Iterator[Site]:
     rules = [
-        make.rule("origin", matches=[make.path("/short")], timeouts={"request": "300ms"}),
+        make.rule("origin", matches=[make.path("/short")], timeouts={"request": "1s"}),
         make.rule("origin"),
     ]
     objects = [make.route("all", rules), *make.service("origin", [("127.0.0.1", origin.port)])]
@@ -141,7 +141,7 @@ def test_route_timeout_does_not_end_a_tunnel(site: Site) -> None:
     """Upgrades are exempt."""
     with site.client() as client:
         open_tunnel(client, "/short")
-        time.sleep(0.6)
+        time.sleep(1.3)
         client.send(b"still here")
         assert client.read_raw(10) == b"still here"
 

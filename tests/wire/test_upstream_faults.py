@@ -55,7 +55,9 @@ def test_fault_before_the_answer(name: str, method: str) -> None:
     """The right status in short text, a connection that can be used again, nothing left open."""
     script, statuses = FAULTS[name]
     with ScriptedOrigin(script) as origin:
-        with shared(objects_for(origin.port, timeouts={"request": "400ms"})) as site:
+        # Time must not decide where the fault does.
+        limit = "400ms" if statuses == (504,) else "20s"
+        with shared(objects_for(origin.port, timeouts={"request": limit})) as site:
             with site.client() as client:
                 for _ in range(2):
                     answer = client.request(method, "/", body=b"x" if method == "POST" else b"")
@@ -77,18 +79,18 @@ def test_refused() -> None:
 
 def test_unreachable_in_time() -> None:
     """A connect that hangs ends at connectTimeout, well before the route's time."""
-    with blackhole() as port, shared(objects_for(port), http={"connectTimeout": "200ms"}) as site:
-        began = time.monotonic()
-        assert site.ask().status == 503
-        assert time.monotonic() - began < 5
+    limits = {"request": "120s"}  # longer than a client here waits
+    with blackhole() as port:
+        with shared(objects_for(port, timeouts=limits), http={"connectTimeout": "200ms"}) as site:
+            assert site.ask().status == 503
 
 
 def test_route_timeout_bounds_a_hanging_connect() -> None:
     """The shorter of the two wins."""
-    with blackhole() as port, shared(objects_for(port, timeouts={"request": "200ms"})) as site:
-        began = time.monotonic()
-        assert site.ask().status in (503, 504)
-        assert time.monotonic() - began < 1.9
+    limits = {"request": "200ms"}
+    with blackhole() as port:
+        with shared(objects_for(port, timeouts=limits), http={"connectTimeout": "120s"}) as site:
+            assert site.ask().status == 504
 
 
 def test_request_timeout_bounds_the_whole_answer() -> None:
@@ -102,24 +104,20 @@ def test_request_timeout_bounds_the_whole_answer() -> None:
             time.sleep(0.02)
 
     with ScriptedOrigin(script) as origin:
-        with shared(objects_for(origin.port, timeouts={"request": "400ms"})) as site:
+        with shared(objects_for(origin.port, timeouts={"request": "1s"})) as site:
             with site.client() as client:
                 client.expect("GET")
                 client.send(build_request())
-                began = time.monotonic()
-                (answer,) = client.read_to_end(10)
-                assert answer.status == 200 and not answer.complete
-                assert time.monotonic() - began < 5
+                (answer,) = client.read_to_end()  # all of it would take 20 s
+                assert answer.status == 200 and not answer.complete and client.ended != "timeout"
 
 
 def test_backend_request_timeout() -> None:
     """timeouts.backendRequest bounds one try."""
     with ScriptedOrigin(hang) as origin:
-        limits = {"request": "10s", "backendRequest": "200ms"}
+        limits = {"request": "120s", "backendRequest": "200ms"}  # longer than a client here waits
         with shared(objects_for(origin.port, timeouts=limits)) as site:
-            began = time.monotonic()
             assert site.ask().status == 504
-            assert time.monotonic() - began < 5
 
 
 def test_early_hints_reach_the_client() -> None:
@@ -129,7 +127,7 @@ def test_early_hints_reach_the_client() -> None:
     def script(peer: Peer) -> None:
         while peer.read_request() is not None:
             peer.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n")
-            assert go_on.wait(10)
+            assert go_on.wait(20)
             peer.send(OK)
 
     with ScriptedOrigin(script) as origin, shared(objects_for(origin.port)) as site:

@@ -23,6 +23,8 @@ from cluster.world.world import World
 PROGRAM = GATEWAY_API_HOME / "conformance.test"
 PROFILE = "GATEWAY-HTTP"
 _MINUTES = 60
+#: Seconds for single calls of the API server, 10 by default; the suite sets them no limit, and a machine may stall.
+_PATIENCE = "GetTimeout:60;DeleteTimeout:60"
 #: The load balancer's last address, and one that is nobody's (RFC 5737).
 _USABLE, _UNUSABLE = at.LB_POOL[-1], "192.0.2.1"
 
@@ -60,6 +62,7 @@ def run_suite(
         f"--conformance-profiles={PROFILE}",
         f"--usable-address={_USABLE}",
         f"--unusable-address={_UNUSABLE}",
+        f"--timeout-config-overrides={_PATIENCE}",
         *(report.flags(mode) if report is not None else ()),
         *([f"--exempt-features={','.join(mode.exempt)}"] if mode.exempt else ()),
         *flags,

@@ -185,7 +185,7 @@ class Api:
         self,
         path: str,
         until: Callable[[Any], Any],
-        seconds: float = 30.0,
+        seconds: float = 60.0,
         *,
         every: float = 0.05,
     ) -> Any:
@@ -199,7 +199,7 @@ class Api:
                 raise TimeoutError(f"{path} not as expected after {seconds} s: {json.dumps(found)}")
             time.sleep(every)
 
-    def wait_gone(self, path: str, seconds: float = 30.0) -> None:
+    def wait_gone(self, path: str, seconds: float = 60.0) -> None:
         """Wait until an object is gone."""
         self.wait(path, lambda found: found is None, seconds)
 

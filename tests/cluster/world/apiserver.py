@@ -8,13 +8,11 @@ Must never: need root, a fixed port or a network namespace.
 
 from __future__ import annotations
 
-import socket
-from contextlib import ExitStack
-
 from cluster.world import folder as folders
 from cluster.world.controlplane import ControlPlane, Site
 from cluster.world.pki import make_pki
 from cluster.world.served import Served
+from wire.harness.ports import free_port
 
 
 class ApiServer(Served):
@@ -22,7 +20,8 @@ class ApiServer(Served):
 
     def __init__(self) -> None:
         folder = folders.make_folder("apiserver")
-        port, etcd_port, peer_port = _free_ports(3)
+        # Reserved: the API server comes back to its port after tests that end it.
+        port, etcd_port, peer_port = (free_port() for _ in range(3))
         site = Site(
             folder=folder, host="127.0.0.1", port=port, etcd_port=etcd_port, peer_port=peer_port
         )
@@ -42,11 +41,3 @@ class ApiServer(Served):
         if keep_logs:
             folders.keep_logs(self.folder, "apiserver")
         folders.remove_folder(self.folder)
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]

@@ -75,7 +75,7 @@ class Client:
         until: Callable[[Answer], object],
         *,
         host: str | None = None,
-        seconds: float = 30.0,
+        seconds: float = 60.0,
     ) -> Answer:
         """Repeat a request until the condition holds for its answer; failures to connect count as no answer."""
         deadline = time.monotonic() + seconds

@@ -22,7 +22,7 @@ from cluster.world.process import Program
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 SERVICE_RANGE = "10.96.0.0/16"
 
-_READY_SECONDS = 60.0
+_READY_SECONDS = 120.0
 
 
 @dataclass(frozen=True, kw_only=True)

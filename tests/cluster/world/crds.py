@@ -56,7 +56,7 @@ def install(api: Api, documents: Iterable[dict[str, Any]]) -> None:
     wait_served(api, _names(documents))
 
 
-def wait_served(api: Api, names: Iterable[str], seconds: float = 30.0) -> None:
+def wait_served(api: Api, names: Iterable[str], seconds: float = 60.0) -> None:
     """Wait until CRDs are established and every served version of theirs can be listed."""
     for name in names:
         found = api.wait(f"{_DEFINITIONS}/{name}", _established, seconds)

@@ -31,7 +31,7 @@ class Helm:
         self._program = built(HELM_HOME / "helm")
         self._env = {**os.environ, **homes(folder), "KUBECONFIG": str(kubeconfig)}
 
-    def run(self, *arguments: str, stdin: str = "", seconds: float = 120.0) -> str:
+    def run(self, *arguments: str, stdin: str = "", seconds: float = 240.0) -> str:
         """Run helm and return its standard output."""
         done = subprocess.run(
             [self._program, *arguments],

@@ -54,11 +54,11 @@ class Answers:
             return ""
         return f"of {self.total}: {wrong} {dict(self.errors)}, first: {self.bad[:5]}"
 
-    def wait_more(self, count: int = 1, seconds: float = 30.0) -> None:
+    def wait_more(self, count: int = 1, seconds: float = 60.0) -> None:
         """Wait for so many more answers than there are now."""
         self.wait_total(self.total + count, seconds)
 
-    def wait_total(self, count: int, seconds: float = 30.0) -> None:
+    def wait_total(self, count: int, seconds: float = 60.0) -> None:
         """Wait until there are so many answers."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.total >= count, seconds):
@@ -137,7 +137,7 @@ class Load:
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not self.answers.total:
             if not self._reader.is_alive() or time.monotonic() > deadline:
                 self._end()

@@ -37,8 +37,8 @@ def echo(
         ],
         "ports": [{"name": "http", "containerPort": ECHO_PORT}],
         "readinessProbe": {"httpGet": {"path": "/health", "port": "http"}, "periodSeconds": 2},
-        # As backends should: serve until everybody has heard of the end.
-        "lifecycle": {"preStop": {"sleep": {"seconds": 1}}},
+        # As backends should: serve until everybody has heard of the end, on a slow machine too.
+        "lifecycle": {"preStop": {"sleep": {"seconds": min(3, grace - 1)}}},
     }
     meta = {"name": name, "namespace": namespace}
     template = {

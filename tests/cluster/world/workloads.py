@@ -29,20 +29,20 @@ class Workloads:
             found, key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["metadata"]["name"])
         )
 
-    def wait_rollout(self, namespace: str, name: str, seconds: float = 60.0) -> dict[str, Any]:
+    def wait_rollout(self, namespace: str, name: str, seconds: float = 120.0) -> dict[str, Any]:
         """Wait until a Deployment has all its replicas, new and ready, and no old ones."""
         path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
         found: dict[str, Any] = self._admin.wait(path, _rolled_out, seconds)
         return found
 
-    def wait_pod(self, namespace: str, name: str, seconds: float = 30.0) -> dict[str, Any]:
+    def wait_pod(self, namespace: str, name: str, seconds: float = 60.0) -> dict[str, Any]:
         """Wait until a pod is ready."""
         found: dict[str, Any] = self._admin.wait(
             f"/api/v1/namespaces/{namespace}/pods/{name}", is_ready, seconds
         )
         return found
 
-    def address(self, namespace: str, service: str, seconds: float = 30.0) -> str:
+    def address(self, namespace: str, service: str, seconds: float = 60.0) -> str:
         """Return a Service's load balancer address, once it has one."""
         path = f"/api/v1/namespaces/{namespace}/services/{service}"
         found = self._admin.wait(path, ingress_of, seconds)

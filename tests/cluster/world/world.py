@@ -28,7 +28,7 @@ from cluster.world.pki import make_pki
 from cluster.world.served import Served
 from cluster.world.workloads import Workloads
 
-_UP_SECONDS = 60.0
+_UP_SECONDS = 120.0
 #: Until kube-controller-manager has made the ServiceAccount of a new namespace, on a machine with much else to do.
 _ACCOUNT_SECONDS = 120
 

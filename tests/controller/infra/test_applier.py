@@ -105,6 +105,60 @@ def test_what_somebody_else_changes_is_drift() -> None:
     run(test())
 
 
+class Lagging:
+    """Has nothing at first, and its watches never tell: what there is, only asking for it says."""
+
+    def __init__(self) -> None:
+        self.there: dict[str, dict[str, Any]] = {}
+        self.handed: list[Any] = []  # specs applied for the autoscaler
+        self.replicas = 0
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        if "watch" in request.query:
+            return await stream(request)
+        if not request.path.endswith("/edge-a"):
+            return page(5)
+        if request.method == "PATCH":
+            made = json.loads(await request.read())
+            if request.query["fieldManager"] != MANAGER:
+                self.handed.append(made["spec"])
+            if made["kind"] == "Deployment":
+                # What nobody else owns has its default again without us.
+                present = self.replicas if self.handed else 1
+                self.replicas = made["spec"].get("replicas", present)
+            self.there[request.path] = live(made, 10)
+        found = self.there.get(request.path)
+        if found is None:
+            return web.json_response({"reason": "NotFound", "code": 404}, status=404)
+        if found["kind"] == "Deployment":
+            found = {**found, "spec": {**found["spec"], "replicas": self.replicas}}
+        return web.json_response(found)
+
+
+def test_replicas_are_handed_over_once_and_as_they_are() -> None:
+    """Whether the watch has brought the last write or not: what was written says who owns them."""
+    server = Lagging()
+
+    async def test() -> None:
+        async with scripted(server.serve) as kube:
+            holdings = Holdings(kube, PLACE, ("ns",))
+            applier = Applier(kube, holdings, PLACE.identity, lambda: True)
+            async with running(holdings.run(), applier.run()):
+                applier.want(wanted(msgspec.structs.replace(FLEET, replicas=5)))
+                await until(lambda: applier.settled, "made")
+                scaled = msgspec.structs.replace(FLEET, replicas=None, hpa=ir.InfraHPA(9))
+                applier.want(wanted(scaled))
+                await until(lambda: applier.settled, "handed over")
+                assert server.handed == [{"replicas": 5}]
+                assert server.replicas == 5
+                server.replicas = 8  # the autoscaler
+                applier.want(wanted(msgspec.structs.replace(scaled, workers=3)))
+                await until(lambda: applier.settled, "changed")
+                assert len(server.handed) == 1 and server.replicas == 8
+
+    run(test())
+
+
 def test_ports_count_once_they_are_on_the_service() -> None:
     """Applied is not enough: what a fleet has taken over is judged by what is there."""
     more = msgspec.structs.replace(FLEET, ports=(ir.InfraPort("http-80", 80, 10080),))

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 
-def run(test: Coroutine[Any, Any, None], seconds: float = 90.0) -> None:
+def run(test: Coroutine[Any, Any, None], seconds: float = 110.0) -> None:
     """Run a test's coroutine to its end, or fail."""
 
     async def bounded() -> None:
@@ -23,7 +23,7 @@ def run(test: Coroutine[Any, Any, None], seconds: float = 90.0) -> None:
     asyncio.run(bounded())
 
 
-async def until(condition: Callable[[], object], what: str = "", seconds: float = 30.0) -> None:
+async def until(condition: Callable[[], object], what: str = "", seconds: float = 60.0) -> None:
     """Return when the condition holds; AssertionError naming `what` when it does not in time."""
     end = time.monotonic() + seconds
     while not condition():

@@ -251,6 +251,7 @@ def test_a_storm_is_taken_in_few_runs_and_a_single_change_at_once() -> None:
         await made.change(world.route(0, path="/at-once"))
         assert time.monotonic() - began < 5  # against hangs only
         runs = made.pipeline.work.runs
+        began = time.monotonic()
         for index in range(200):
             made.objects.now = made.objects.now.replace([world.route(index % 5, path=f"/{index}")])
             made.pipeline.mark()
@@ -258,6 +259,8 @@ def test_a_storm_is_taken_in_few_runs_and_a_single_change_at_once() -> None:
         last = made.objects.now
         while made.kept.outcomes[-1].translation.memo.world.snapshot is not last:
             await made.wait_for(len(made.kept.outcomes) + 1)
-        assert made.pipeline.work.runs - runs < 20
+        # One in CEILING; a machine that stands still among them makes a pause of its own.
+        took = time.monotonic() - began
+        assert made.pipeline.work.runs - runs < max(20, 4 * took / room.CEILING)
 
     run(many(5), scenario)

@@ -183,7 +183,7 @@ class Proxy:
     async def next(self) -> Response:
         """Return the next message."""
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 data = await self.call.read()
         except grpc.aio.AioRpcError as error:
             raise Ended(error.code(), error.details() or "") from None
@@ -241,7 +241,7 @@ async def ended(call: Any, *messages: bytes) -> Ended:
     try:
         for one in messages:
             await call.write(one)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert await call.read() is grpc.aio.EOF, "a message came"
             return Ended(await call.code(), await call.details())
     except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
@@ -249,16 +249,16 @@ async def ended(call: Any, *messages: bytes) -> Ended:
 
 
 def run(body: Callable[[Loopback], Awaitable[None]], folder: Path, **more: Any) -> None:
-    """Run a test's body with a server that serves nobody yet; a minute at most."""
+    """Run a test's body with a server that serves nobody yet; 100 seconds at most."""
 
     async def main() -> None:
         async with Loopback(folder / "keys", **more) as loopback:
             await body(loopback)
 
-    asyncio.run(asyncio.wait_for(main(), 60))
+    asyncio.run(asyncio.wait_for(main(), 100))
 
 
-async def until(true: Callable[[], bool], seconds: float = 10) -> None:
+async def until(true: Callable[[], bool], seconds: float = 30) -> None:
     """Wait until something holds."""
     end = time.monotonic() + seconds
     while not true():

@@ -126,10 +126,10 @@ def test_an_answered_proxy_may_be_quiet_for_any_time(tmp_path: Path) -> None:
         async with loopback.proxy() as proxy:
             await proxy.take()
             with pytest.raises(TimeoutError):
-                async with asyncio.timeout(1.5):
+                async with asyncio.timeout(2.5):
                     await proxy.call.read()
 
-    run(body, tmp_path, deadlines=Deadlines(answer=0.5))
+    run(body, tmp_path, deadlines=Deadlines(answer=1.5))
 
 
 def test_an_opening_that_does_not_end_is_ended(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ deadline against hangs; no pooling, no retries, no repair. It must never send a 
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import ssl
 import struct
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable
 
 from wire.harness.responses import Response, ResponseReader
 
-DEADLINE = 15.0  # seconds: a ceiling against hangs, not a measure
+DEADLINE = 30.0  # seconds: a ceiling against hangs, not a measure
 _READ = 256 * 1024
 
 Address = tuple[str, int] | str
@@ -148,6 +149,16 @@ class Client:
         self.responses += self.reader.feed(data)
         return True
 
+    def take_in(self) -> None:
+        """Read what has come, without waiting for more: an answer read now no later reset takes away."""
+        look = select.poll()  # not select(): a test before may have left many descriptors in use
+        look.register(self.sock, select.POLLIN)
+        while not self.ended and look.poll(0):
+            if not self.read_some(0.0) and self.ended == "timeout":
+                self.ended = ""  # a TLS record that is not complete, or tells nothing
+                break
+        self.sock.settimeout(self.deadline)
+
     def read_response(self, deadline: float | None = None) -> Response:
         """Next complete response; NoResponse when there will be none."""
         end = time.monotonic() + (self.deadline if deadline is None else deadline)
@@ -164,7 +175,7 @@ class Client:
     def read_to_end(self, deadline: float | None = None) -> list[Response]:
         """All responses until the connection ends; the last may be cut off (`complete` is False)."""
         end = time.monotonic() + (self.deadline if deadline is None else deadline)
-        while self.read_some(end - time.monotonic()):
+        while self.ended not in ("eof", "reset") and self.read_some(end - time.monotonic()):
             pass
         found, self.responses = self.responses, []
         if self.ended != "timeout" and (last := self.reader.end()) is not None:

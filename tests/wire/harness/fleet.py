@@ -13,6 +13,7 @@ from wire.harness.client import Address
 from wire.harness.gateway import Gateway
 from wire.harness.ports import free_port
 
+PATIENT = {"headTimeout": "120s"}  # byte by byte takes its time on a busy machine
 LISTENERS: dict[str, dict[str, Any]] = {
     "web": {},
     "underscores-allow": {"underscores": "Allow"},
@@ -30,12 +31,9 @@ class CaseGateway(Gateway):
         self.ports = {name: free_port() for name in LISTENERS}
         objects: list[make.Object] = make.service("origin", [("127.0.0.1", origin_port)])
         for name, http in LISTENERS.items():
-            objects.append(
-                make.gateway(name, [make.listener(self.ports[name])], name if http else "")
-            )
+            objects.append(make.gateway(name, [make.listener(self.ports[name])], name))
             objects.append(make.route(name, [make.rule("origin")], parent=name))
-            if http:
-                objects.append(make.edge_proxy(name, http))
+            objects.append(make.edge_proxy(name, {**PATIENT, **http}))
         super().__init__(objects)
 
     def address(self, listener: str) -> Address:

@@ -46,7 +46,7 @@ def run_case(
         probe.close()
 
 
-def settle(origin: RecordingOrigin, address: Address, deadline: float = 5.0) -> Received:
+def settle(origin: RecordingOrigin, address: Address, deadline: float = 20.0) -> Received:
     """Everything the plays caused at the origin: a request sent last has arrived, no message is half there."""
     with Client(address) as client:
         client.request("GET", _SENTINEL.decode())

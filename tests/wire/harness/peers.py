@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from wire.harness.client import Address, Client
+from wire.harness.client import Address, Client, NoResponse
 from wire.harness.ports import free_port
 
 _NGINX = """
@@ -77,13 +77,13 @@ class Peer:
             command = [program, "-db", "-f", str(self._config)]
         with open(self.folder / "err", "wb") as err:
             self._process = subprocess.Popen(command, stdout=err, stderr=err)
-        end = time.monotonic() + 20
+        end = time.monotonic() + 30
         while True:
             try:
                 with Client(self.void, deadline=5) as client:
                     client.request()
                 return self
-            except OSError:
+            except (OSError, NoResponse):
                 text = (self.folder / "err").read_text()
                 assert self._process.poll() is None, f"{self.kind} ended: {text}"
                 assert time.monotonic() < end, text

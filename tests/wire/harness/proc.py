@@ -6,6 +6,7 @@ product believes. Reads /proc and sock_diag, changes nothing.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import struct
@@ -37,11 +38,10 @@ class Connection:
 def children(pid: int) -> list[int]:
     """Direct child processes."""
     found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            found += [int(item) for item in (task / "children").read_text().split()]
-        except OSError:
-            continue
+    with contextlib.suppress(OSError):  # it may end at any moment
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):  # and so may one of its threads
+                found += [int(item) for item in (task / "children").read_text().split()]
     return found
 
 
@@ -49,8 +49,7 @@ def family(pid: int) -> list[int]:
     """The process and all its descendants."""
     found = [pid]
     for item in found:
-        if Path(f"/proc/{item}").exists():
-            found += children(item)
+        found += children(item)
     return found
 
 

@@ -156,6 +156,9 @@ def play(
                         client.read_some()  # the answer of the good request, kept for later
             if number + 1 < rounds or end == "rst":
                 probe.turn(fresh=number == 0)
+                # A client that goes on sending may meet a reset once the proxy no longer waits for its end.
+                for client in clients:
+                    client.take_in()
         for client, outcome in zip(clients, outcomes, strict=True):
             if end == "fin":
                 client.finish()
@@ -196,7 +199,7 @@ def _collect(client: Client, outcome: Outcome, *, patient: bool) -> None:
             if step.close:
                 if outcome.way != "whole":
                     client.finish()  # whole: the proxy must close by itself
-                further = client.read_to_end(5)
+                further = client.read_to_end()
                 outcome.ended = client.ended
                 if further:
                     outcome.fault = f"a further answer behind the last: {further}"

@@ -17,7 +17,7 @@ from wire.limits.flood import Outcome, Stream, flooding
 from wire.limits.proxy import LimitProxy
 
 SKEW = 10  # seconds
-LOG = 20.0  # seconds that the last lines may take
+LOG = 60.0  # seconds that the last lines may take
 
 
 def name_limit(requests: int, unit: str) -> str:
@@ -78,11 +78,11 @@ class Fleet:
         seconds: float,
         *,
         windows: int = 2,
-        floods: int = 4,
+        floods: int = 16,
     ) -> list[list[Line]]:
         """Flood until every limit has had `windows` windows with more demand than it lets through; all must be exact.
 
-        `rates` by path, `wanted` by limit. One flood is enough on a machine with nothing else to do.
+        `rates` by path, `wanted` by limit. One flood is enough on a machine with nothing else to do; the demand of all of them counts on one that has to share.
         """
         sizes = self.sizes()
         seen = Outcome(0, 0, 0)
@@ -113,7 +113,9 @@ def running_pair(
     """One proxy ahead, one behind."""
     objects = make_objects(origin, kinds)
     with (
-        LimitProxy(objects, redis=redis, skew=skew, workers=2) as ahead,
-        LimitProxy(objects, redis=redis, skew=-skew, workers=2) as behind,
+        LimitProxy(objects, redis=redis, timeout="10s", skew=skew, workers=2) as ahead,
+        LimitProxy(objects, redis=redis, timeout="10s", skew=-skew, workers=2) as behind,
     ):
+        for proxy in (ahead, behind):
+            proxy.wait_until(proxy.is_connected, "connections to the store")
         yield Fleet(ahead, behind)

@@ -2,7 +2,7 @@
 
 Issue "Held to": N in {1, 10, 100} at ten times the limit, {1,000, 5,000} at twice, windows of a second and a minute, across
 their edges. Each decision belongs to the window that its line of the access log names. The store never fails here (its
-timeout is 2 s), which is asserted. test_minutes.py has whole minutes.
+timeout is 10 s), which is asserted. test_minutes.py has whole minutes.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def store_time(redis: RedisServer) -> float:
     return float(seconds) + micros / 1e6
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("sizes", GROUPS, ids=str)
 def test_seconds(fleet: Fleet, redis: RedisServer, sizes: tuple[int, ...]) -> None:
     rates = {f"second-{size}": float(size * factor(size)) for size in sizes}
@@ -82,7 +83,7 @@ def logged_at(line: Line) -> float:
     return datetime.datetime.fromisoformat(line["time"].replace("Z", "+00:00")).timestamp()
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_the_edge_of_a_minute(fleet: Fleet, redis: RedisServer, clock: MovableClock) -> None:
     """The store's clock is put shortly before the end of a minute, while proxies are connected to it."""
     clock.move(60 - AHEAD - store_time(redis) % 60)
@@ -115,6 +116,7 @@ def machine(fast_origin: int) -> Iterator[Fleet]:
         yield Fleet(proxy)
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("sizes", GROUPS, ids=str)
 def test_seconds_in_shared_memory(machine: Fleet, sizes: tuple[int, ...]) -> None:
     rates = {f"second-{size}": float(size * factor(size)) for size in sizes}

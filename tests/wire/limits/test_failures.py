@@ -29,7 +29,7 @@ LIMIT = 3
 AT_ONCE = 40
 TIMEOUT = 20  # ms, the default
 CEILING = 2_000  # ms for one request on a machine that does much else
-BACK = 5.0  # seconds until limits hold again; a quiet machine needs 0.5
+BACK = 20.0  # seconds until limits hold again; a quiet machine needs 0.5
 ERROR = "RLSE"
 
 _users = (f"user-{number}" for number in itertools.count())

@@ -18,7 +18,7 @@ from wire.limits.flood import flooding
 from wire.limits.pair import Fleet, make_objects, name_limit, running_pair
 from wire.limits.proxy import LimitProxy
 
-pytestmark = [pytest.mark.heavy, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(600)]
 
 FACTORS = {1: 10, 10: 10, 100: 10, 1_000: 2, 5_000: 2}
 KINDS = [(requests, "Minute") for requests in FACTORS]

@@ -128,9 +128,11 @@ class Agent:
             except ApiError as error:
                 if error.status not in (404, 409):
                     log.warning("binding %s/%s: %s", meta["namespace"], meta["name"], error)
-                return
+                if not error.passing:
+                    return
             except (OSError, TimeoutError, self.client.Unreachable):
-                await asyncio.sleep(0.2)
+                pass
+            await asyncio.sleep(0.2)
 
     async def _watch_services(self) -> None:
         async for kind, obj in self.client.watch("/api/v1/services"):

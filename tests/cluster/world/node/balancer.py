@@ -8,6 +8,7 @@ Must never: give an address to two, or a freed one again at once.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from typing import Any
@@ -18,6 +19,8 @@ from cluster.world.node.client import ApiError, Client
 log = logging.getLogger("node.balancer")
 
 ANNOTATION = "world.edgefast.test/balancer"
+
+_RETRY_SECONDS = 0.2  # while the API server is away
 
 
 class Balancer:
@@ -71,13 +74,19 @@ class Balancer:
             await self._write(key, {"status": {"loadBalancer": {"ingress": ingress}}})
 
     async def _write(self, key: tuple[str, str], status: dict[str, Any]) -> None:
-        try:
-            await self._client.merge(
-                f"/api/v1/namespaces/{key[0]}/services/{key[1]}/status", status
-            )
-            log.info("%s/%s: %s", *key, status)
-        except ApiError as error:
-            log.info("%s/%s: %s", *key, error)
+        path = f"/api/v1/namespaces/{key[0]}/services/{key[1]}/status"
+        while True:
+            try:
+                await self._client.merge(path, status)
+                log.info("%s/%s: %s", *key, status)
+                return
+            except ApiError as error:
+                log.info("%s/%s: %s", *key, error)
+                if not error.passing:
+                    return
+            except (OSError, TimeoutError, self._client.Unreachable) as error:
+                log.info("%s/%s: %r", *key, error)
+            await asyncio.sleep(_RETRY_SECONDS)
 
     def _take(self, wanted: str | None, *, must: bool) -> str | None:
         if wanted is not None and wanted in self._free:

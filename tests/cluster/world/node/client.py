@@ -30,6 +30,11 @@ class ApiError(Exception):
         super().__init__(f"{status}: {text[:300]}")
         self.status = status
 
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may go well later: the server has too much to do, or no etcd."""
+        return self.status >= 500 or self.status == 429
+
 
 class Client:
     """One session with the API server; use as an async context manager."""

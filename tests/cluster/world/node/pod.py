@@ -54,6 +54,7 @@ class Pod:
         self.finished = False
         self._changed = asyncio.Event()
         self._ticked = asyncio.Event()
+        self._posting = asyncio.Lock()  # of two posts under way, the older one could arrive last
         self._posted: dict[str, Any] = {}
         self._awaited = ""  # resourceVersion of our last post, until the watch has brought it
 
@@ -149,7 +150,8 @@ class Pod:
             self.ending = True
             await self._stop()
         if self.finished:
-            await self._post()
+            if not await self._post():
+                self._changed.set()
             await self.agent.network_release(self)
             while not self.deleting:
                 await self.tick(3600.0)
@@ -215,6 +217,10 @@ class Pod:
 
     async def _post(self) -> bool:
         """Tell the API server the status, if it has changed; False when it did not listen."""
+        async with self._posting:
+            return await self._post_now()
+
+    async def _post_now(self) -> bool:
         status = status_of(self)
         if self.gone or status == self._posted:
             return True
@@ -225,20 +231,25 @@ class Pod:
         except ApiError as error:
             if error.status not in (404, 409):
                 log.warning("%s: status: %s", self.key, error)
-            return True
+            return not error.passing
         except (OSError, TimeoutError, self.agent.client.Unreachable):
             return False
         self._posted = status
-        version = answer["metadata"]["resourceVersion"]
-        self._awaited = "" if version == self.obj["metadata"]["resourceVersion"] else version
+        self._awaited = answer["metadata"]["resourceVersion"]
+        # Its event may have come before the answer, and others after it.
+        self._compare(self.obj)
+        if not self._posted:
+            self._changed.set()
         return True
 
     def _compare(self, obj: dict[str, Any]) -> None:
         """Post again what somebody else has written over, as the controller manager does for a node it cannot hear."""
         if self._awaited:
-            if obj["metadata"]["resourceVersion"] == self._awaited:
-                self._awaited = ""
-        elif self._posted and ready_of(obj.get("status")) != ready_of(self._posted):
+            # Not that very version alone: after a list the watch goes on with a later one.
+            if int(obj["metadata"]["resourceVersion"]) < int(self._awaited):
+                return
+            self._awaited = ""
+        if self._posted and ready_of(obj.get("status")) != ready_of(self._posted):
             self._posted = {}
 
     async def _remove(self) -> None:
@@ -255,6 +266,8 @@ class Pod:
             except ApiError as error:
                 if error.status not in (404, 409):
                     log.warning("%s: delete: %s", self.key, error)
-                return
+                if not error.passing:
+                    return
+                await asyncio.sleep(_RETRY_SECONDS)
             except (OSError, TimeoutError, self.agent.client.Unreachable):
                 await asyncio.sleep(0.2)
