@@ -147,6 +147,8 @@ def _probe(path: str, period: int, failures: int) -> Manifest:
     return {
         "httpGet": {"path": path, "port": "health"},
         "periodSeconds": period,
+        # Ten thousand routes read at once keep the loop busy for longer than the default of a second.
+        "timeoutSeconds": min(period, 5),
         "failureThreshold": failures,
     }
 
