@@ -20,7 +20,7 @@ import msgspec
 from controller.infra.drift import project
 from controller.infra.holdings import Held, Holdings
 from controller.infra.objectref import API_VERSION, WORKLOADS, ObjectRef, ref_of_manifest
-from controller.infra.ownership import explain_foreign
+from controller.infra.ownership import explain_foreign, owns_replicas
 from controller.infra.placement import MANAGER, Manifest
 from controller.infra.workloadstatus import is_up
 from controller.kube.apis import APIS
@@ -269,7 +269,7 @@ class Applier:
             return
         if held is None or not held.ours:
             await self._check_foreign(ref)
-        if self._owns_replicas(ref, held) and "replicas" not in manifest["spec"]:
+        if ref.kind == "Deployment" and "replicas" not in manifest["spec"]:
             if any(one.kind == "HorizontalPodAutoscaler" for one in wanted):
                 await self._hand_replicas_over(ref, manifest)
         live = await self._kube.apply(manifest, MANAGER, force=True, deadline=_DEADLINE)
@@ -326,27 +326,36 @@ class Applier:
         if said:
             raise ApiError(409, "Foreign", f"{said}; delete it to have the fleet made")
 
-    def _owns_replicas(self, ref: ObjectRef, held: Held | None) -> bool:
-        """Tell whether `spec.replicas` is ours: by our last write, which the watch may not have brought yet."""
-        if (done := self._done.get(ref)) is not None:
-            return "replicas" in (done.manifest.get("spec") or {})
-        return held is not None and held.owns_replicas
-
     async def _hand_replicas_over(self, ref: ObjectRef, manifest: Manifest) -> None:
-        """Leave `spec.replicas` to the autoscaler at its present value, as the server has it.
+        """Leave `spec.replicas` to the autoscaler at its present value, if it is ours by what the server has.
 
         A field that its only owner gives up is removed, and the default is one: without another owner the fleet would
-        shrink to one proxy before the autoscaler looks at it.
+        shrink to one proxy before the autoscaler looks at it. What a watch has brought, and what we know to have written,
+        may both be behind.
         """
+        try:
+            live = await self._kube.get(_path_of(ref), deadline=_DEADLINE)
+        except ApiError as error:
+            if error.not_found:
+                return  # it is made without any
+            raise
+        if not owns_replicas(live):
+            return
         meta = manifest["metadata"]
-        live = await self._kube.get(_path_of(ref), deadline=_DEADLINE)
         part = {
             "apiVersion": manifest["apiVersion"],
             "kind": manifest["kind"],
-            "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
+            "metadata": {
+                "name": meta["name"],
+                "namespace": meta["namespace"],
+                # Whoever has written meanwhile, the autoscaler too: a conflict, and another try.
+                "resourceVersion": live["metadata"]["resourceVersion"],
+            },
             "spec": {"replicas": live["spec"]["replicas"]},
         }
         await self._kube.apply(part, _HANDOVER, force=True, deadline=_DEADLINE)
+        if not self._leading():
+            raise _Deposed
 
     # --- what is wanted no more -----------------------------------------------------------------
 

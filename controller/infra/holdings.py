@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from controller.infra.objectref import APPLIED, ObjectRef
-from controller.infra.ownership import is_ours, owns_replicas
+from controller.infra.ownership import is_ours
 from controller.infra.placement import Placement
 from controller.kube.apis import APIS, Api
 from controller.kube.client import Kube
@@ -32,7 +32,6 @@ class Held(msgspec.Struct, frozen=True):
 
     uid: str
     ours: bool
-    owns_replicas: bool
     live: Mapping[str, Any]
 
 
@@ -186,7 +185,6 @@ def hold(live: dict[str, Any], identity: str) -> Held:
     held = Held(
         uid=live["metadata"]["uid"],
         ours=is_ours(live, identity),
-        owns_replicas=owns_replicas(live),
         live=live,
     )
     live["metadata"].pop("managedFields", None)

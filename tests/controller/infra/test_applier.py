@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -112,6 +112,8 @@ class Lagging:
         self.there: dict[str, dict[str, Any]] = {}
         self.handed: list[Any] = []  # specs applied for the autoscaler
         self.replicas = 0
+        self.owners: set[str] = set()  # field managers of spec.replicas
+        self.loses_answers = 0
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         if "watch" in request.query:
@@ -120,43 +122,104 @@ class Lagging:
             return page(5)
         if request.method == "PATCH":
             made = json.loads(await request.read())
-            if request.query["fieldManager"] != MANAGER:
-                self.handed.append(made["spec"])
             if made["kind"] == "Deployment":
-                # What nobody else owns has its default again without us.
-                present = self.replicas if self.handed else 1
-                self.replicas = made["spec"].get("replicas", present)
+                manager = request.query["fieldManager"]
+                self.take(made["spec"], manager)
+                if manager != MANAGER:
+                    self.handed.append(made["spec"])
+                if self.loses_answers:
+                    self.loses_answers -= 1
+                    return web.json_response({"reason": "Timeout", "code": 504}, status=504)
             self.there[request.path] = live(made, 10)
         found = self.there.get(request.path)
         if found is None:
             return web.json_response({"reason": "NotFound", "code": 404}, status=404)
         if found["kind"] == "Deployment":
-            found = {**found, "spec": {**found["spec"], "replicas": self.replicas}}
+            spec = {"f:replicas": {}} if MANAGER in self.owners else {}
+            entry = {"manager": MANAGER, "operation": "Apply", "fieldsV1": {"f:spec": spec}}
+            meta = {**found["metadata"], "managedFields": [entry]}
+            found = {
+                **found,
+                "metadata": meta,
+                "spec": {**found["spec"], "replicas": self.replicas},
+            }
         return web.json_response(found)
 
+    def take(self, spec: dict[str, Any], manager: str) -> None:
+        """Server-side apply with force, as far as `replicas` goes."""
+        if "replicas" in spec:
+            self.owners = {manager, *(self.owners if spec["replicas"] == self.replicas else ())}
+            self.replicas = spec["replicas"]
+        elif manager in self.owners or not self.replicas:
+            self.owners.discard(manager)
+            # What nobody owns any more has its default.
+            self.replicas = self.replicas if self.owners else 1
 
-def test_replicas_are_handed_over_once_and_as_they_are() -> None:
-    """Whether the watch has brought the last write or not: what was written says who owns them."""
-    server = Lagging()
 
+def scaled(**more: Any) -> ir.Infra:
+    """The fleet with an autoscaler."""
+    return msgspec.structs.replace(FLEET, replicas=None, hpa=ir.InfraHPA(9), **more)
+
+
+async def made(applier: Applier, infra: ir.Infra) -> None:
+    applier.want(wanted(infra))
+    await until(lambda: applier.settled, "made")
+
+
+def hand_over(server: Lagging, body: Callable[[Applier], Awaitable[None]]) -> None:
     async def test() -> None:
         async with scripted(server.serve) as kube:
             holdings = Holdings(kube, PLACE, ("ns",))
             applier = Applier(kube, holdings, PLACE.identity, lambda: True)
             async with running(holdings.run(), applier.run()):
-                applier.want(wanted(msgspec.structs.replace(FLEET, replicas=5)))
-                await until(lambda: applier.settled, "made")
-                scaled = msgspec.structs.replace(FLEET, replicas=None, hpa=ir.InfraHPA(9))
-                applier.want(wanted(scaled))
-                await until(lambda: applier.settled, "handed over")
-                assert server.handed == [{"replicas": 5}]
-                assert server.replicas == 5
-                server.replicas = 8  # the autoscaler
-                applier.want(wanted(msgspec.structs.replace(scaled, workers=3)))
-                await until(lambda: applier.settled, "changed")
-                assert len(server.handed) == 1 and server.replicas == 8
+                await body(applier)
 
     run(test())
+
+
+def test_replicas_are_handed_over_once_and_as_they_are() -> None:
+    """Whether the watch has brought the last write or not."""
+    server = Lagging()
+
+    async def body(applier: Applier) -> None:
+        await made(applier, msgspec.structs.replace(FLEET, replicas=5))
+        await made(applier, scaled())
+        assert server.handed == [{"replicas": 5}]
+        assert server.replicas == 5
+        server.take({"replicas": 8}, "hpa")
+        await made(applier, scaled(workers=3))
+        assert len(server.handed) == 1 and server.replicas == 8
+
+    hand_over(server, body)
+
+
+def test_replicas_of_a_write_whose_answer_was_lost_are_handed_over() -> None:
+    server = Lagging()
+
+    async def body(applier: Applier) -> None:
+        await made(applier, scaled())
+        server.take({"replicas": 8}, "hpa")
+        server.loses_answers = 1
+        applier.want(wanted(msgspec.structs.replace(FLEET, replicas=5)))
+        await until(lambda: not server.loses_answers, "written, and not known of")
+        await made(applier, scaled(workers=3))
+        assert server.replicas == 5 and {"replicas": 5} in server.handed
+
+    hand_over(server, body)
+
+
+def test_a_fleet_that_somebody_deleted_is_made_with_its_autoscaler() -> None:
+    server = Lagging()
+
+    async def body(applier: Applier) -> None:
+        await made(applier, msgspec.structs.replace(FLEET, replicas=5))
+        server.there.clear()
+        server.owners.clear()
+        await made(applier, scaled())
+        assert not server.handed
+        assert any(one["kind"] == "Deployment" for one in server.there.values())
+
+    hand_over(server, body)
 
 
 def test_ports_count_once_they_are_on_the_service() -> None:
