@@ -1,8 +1,8 @@
 """Absent objects: what "not found" is really about.
 
-In: the problems of a translation, or the text of one. Out: the same, without those that only follow from a mistake in an
-object of a file (it is there, it was refused, and that is told at its own place), and in standalone
-with the name that was perhaps meant. Done anew each time and for all, because a name that appears may
+In: the problems of a translation, or the text of one. Out: the same, without those that only follow
+from a mistake in an object of a file (it is there, it was refused, and that is told at its own place),
+and in standalone with the name that was perhaps meant. Done anew each time and for all, because a name that appears may
 explain the problem of an object that did not change.
 Must never: change a status; conditions keep the plain text.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from edgefast.problem import Problem, did_you_mean
+from edgefast.problem import ObjectRef, Problem, did_you_mean
 from edgefast.resources.snapshot import Snapshot
 
 #: How every stage says it: "Service default/api not found", "GatewayClass edge not found".
@@ -32,28 +32,27 @@ def explain_absent(
     """Leave out what follows from refused objects; with `hints`, say which names are near."""
     left = _MOST_HINTS if hints else 0
     for problem in problems:
-        found = _ABSENT.search(problem.message) if "not found" in problem.message else None
-        if found is None:
+        ref = find_absent(problem.message)
+        if ref is None:
             yield problem
             continue
-        kind, namespace, name = found[1], found[2] or "", found[3]
-        if (kind, namespace, name) in snapshot.refused:
+        if (ref.kind, ref.namespace, ref.name) in snapshot.refused:
             continue
         if left and not problem.hint:
             left -= 1
-            hint = _near(snapshot, kind, namespace, name)
+            hint = hint_absent(ref, snapshot)
             problem = msgspec.structs.replace(problem, hint=hint) if hint else problem
         yield problem
 
 
-def hint_absent(text: str, snapshot: Snapshot) -> str:
-    """Return "did you mean X?" for the object that a text says is not there, "" for any other text."""
-    found = _ABSENT.search(text)
-    return _near(snapshot, found[1], found[2] or "", found[3]) if found else ""
+def find_absent(text: str) -> ObjectRef | None:
+    """Return the object that a text says is not there, None for any other text."""
+    found = _ABSENT.search(text) if "not found" in text else None
+    return ObjectRef(found[1], found[2] or "", found[3]) if found else None
 
 
-def _near(snapshot: Snapshot, kind: str, namespace: str, name: str) -> str:
-    """Return a hint with a name of that kind and namespace, of an object that is there or refused."""
-    names = snapshot.names_of(kind, namespace)
-    names += [other for one, where, other in snapshot.refused if (one, where) == (kind, namespace)]
-    return did_you_mean(name, names, alike=_ALIKE) if len(names) <= _MOST_NAMES else ""
+def hint_absent(ref: ObjectRef, snapshot: Snapshot) -> str:
+    """Return "did you mean X?" for an object that is not there, "" when no name is near."""
+    names = snapshot.names_of(ref.kind, ref.namespace)
+    names += [name for *where, name in snapshot.refused if where == [ref.kind, ref.namespace]]
+    return did_you_mean(ref.name, names, alike=_ALIKE) if len(names) <= _MOST_NAMES else ""

@@ -1,21 +1,28 @@
 """Mistake: where in somebody's objects the mistake stands that an answer is about, and what to do about it.
 
 In: the text of a problem as `Problem.text` writes it ("HTTPRoute default/a spec.rules[0]: NotFound ..."), the origin. Out: the
-place, and one line of advice with the name that was perhaps meant.
-Must never: name a place that the text does not name.
+place, and one line of advice with the name that was perhaps meant. What is wrong may be another object: one that mistakes of its
+own keep out, or one that the text quotes.
+Must never: name a place that no text names.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import msgspec
 
 from edgefast import ir
 from edgefast.problem import ObjectRef
-from edgefast.translate.absent import hint_absent
+from edgefast.translate.absent import find_absent, hint_absent
 from edgefast.why.explanation import Answer, Place
 from edgefast.why.origin import Origin
+
+#: Behind the first subject and reason another subject: "HTTPRoute ...: InvalidBackendRef BackendTLSPolicy default/p spec...: ...".
+_FOLLOWED = re.compile(
+    r'^[A-Z]\w+ [^\s":]+ [^\s":]+: [A-Z]\w+ ([A-Z]\w+) ([^\s/":]+)/([^\s/":]+) ([a-z][^\s":]*): '
+)
 
 
 def find_path(ref: ObjectRef, said: str) -> str:
@@ -42,8 +49,21 @@ def _correct_rule(origin: Origin, rule: ir.Rule, said: str) -> str:
 
 
 def correct(origin: Origin, place: Place, said: str) -> str:
-    """Advise on a mistake at a place."""
+    """Advise on a mistake at a place, or at the one that follows from the text."""
+    absent = find_absent(said)
+    if absent is not None and (left_out := origin.refusal_of(absent)) is not None:
+        at = f" ({left_out.source})" if left_out.source else ""
+        return f"correct {absent} {left_out.path}{at}: for that it is left out"
+    inner = _find_inner(said)
+    if inner is not None:
+        place = origin.place(*inner)
     source = f" ({place.source})" if place.source else ""
     advice = f"correct {place.object} {place.path}{source}"
-    hint = hint_absent(said, origin.snapshot)
+    hint = hint_absent(absent, origin.snapshot) if absent is not None else ""
     return f"{advice}: {hint}" if hint else advice
+
+
+def _find_inner(said: str) -> tuple[ObjectRef, str] | None:
+    """Return the object and path that are wrong when a text tells of another object's problem."""
+    found = _FOLLOWED.search(said)
+    return (ObjectRef(found[1], found[2], found[3]), found[4]) if found else None

@@ -103,6 +103,13 @@ class Origin:
         """Tell whether mistakes keep an object of a file out."""
         return (ref.kind, ref.namespace, ref.name) in self._snapshot.refused
 
+    def refusal_of(self, ref: ObjectRef) -> Problem | None:
+        """Return the first mistake that keeps an object of a file out, None when it is not kept out."""
+        if not self.is_refused(ref):
+            return None
+        name = str(ref)
+        return next((one for one in self.problems if str(one.object) == name), None)
+
     def age(self, name: str) -> Age | None:
         """Return a route's place in the order of ages, None when it is not known."""
         route = self.route(name)

@@ -16,6 +16,7 @@ from edgefast.resources.gateway import Gateway
 from edgefast.resources.listenerset import ListenerSet
 from edgefast.table.match import order_hostnames
 from edgefast.translate.condition import Condition
+from edgefast.translate.status import AnyStatus
 from edgefast.translate.translation import Translation
 from edgefast.why.explanation import Place
 from edgefast.why.mistake import find_path
@@ -52,14 +53,17 @@ def find_unserved(served: Served, port: int, host: str) -> Unserved | None:
 def _list_unserved(served: Served, translation: Translation, port: int) -> Iterator[Unserved]:
     names = {one.name for one in served.fleet.listeners}
     fleets = {one.name: one.gateways for one in translation.infra}
-    gateways = fleets.get(served.fleet.name)  # None: the fleet has nothing to serve
+    # None: any. The fleet has nothing to serve, or there is one for all Gateways, accepted or not.
+    standalone = translation.memo.world.settings.standalone
+    gateways = None if standalone else fleets.get(served.fleet.name)
     for ref, status in translation.statuses.items():
         told = {one.name: one.conditions for one in getattr(status, "listeners", ())}
         one = translation.memo.world.snapshot.get(ref)
         if not told or not isinstance(one, Gateway | ListenerSet):
             continue
+        whole = _say_whole(ref, status)
         for at, listener in enumerate(one.spec.listeners):
-            said = _say(ref, told.get(listener.name, ()))
+            said = whole or _say(ref, told.get(listener.name, ()))
             gateway, name = _name(ref, one, listener.name)
             if listener.port != port or not said or name in names:
                 continue
@@ -89,4 +93,12 @@ def _say(ref: ObjectRef, conditions: Sequence[Condition]) -> str:
         if one is not None and (one.status == "False") == (name != "Conflicted"):
             first = one.message.partition(f"; {ref} ")[0]
             return first if name_reasons(first) else f"{one.reason} {first}"
+    return ""
+
+
+def _say_whole(ref: ObjectRef, status: AnyStatus) -> str:
+    """Return why nothing of a Gateway is served; "" when that is up to its listeners."""
+    for one in getattr(status, "conditions", ()):
+        if one.type == "Accepted" and one.status == "False" and one.reason != "ListenersNotValid":
+            return _say(ref, [one])
     return ""
