@@ -20,8 +20,9 @@ import msgspec
 from controller.infra.drift import project
 from controller.infra.holdings import Held, Holdings
 from controller.infra.objectref import API_VERSION, WORKLOADS, ObjectRef, ref_of_manifest
-from controller.infra.ownership import explain_foreign, owns_replicas
+from controller.infra.ownership import explain_foreign
 from controller.infra.placement import MANAGER, Manifest
+from controller.infra.replicas import hand_replicas_over
 from controller.infra.workloadstatus import is_up
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
@@ -32,8 +33,6 @@ __all__ = ["Applier"]
 
 log = logging.getLogger(__name__)
 
-#: Owner of `spec.replicas` while it passes from us to an autoscaler.
-_HANDOVER = f"{MANAGER}-handover"
 _AT_ONCE = 8  # fleets
 _RETRY_FIRST = 0.5
 _RETRY_MOST = 60.0
@@ -271,7 +270,9 @@ class Applier:
             await self._check_foreign(ref)
         if ref.kind == "Deployment" and "replicas" not in manifest["spec"]:
             if any(one.kind == "HorizontalPodAutoscaler" for one in wanted):
-                await self._hand_replicas_over(ref, manifest)
+                await hand_replicas_over(self._kube, _path_of(ref), manifest, _DEADLINE)
+                if not self._leading():
+                    raise _Deposed
         live = await self._kube.apply(manifest, MANAGER, force=True, deadline=_DEADLINE)
         self.applied += 1
         now = asyncio.get_running_loop().time()
@@ -325,37 +326,6 @@ class Applier:
         said = "" if live is None else explain_foreign(live, self._identity)
         if said:
             raise ApiError(409, "Foreign", f"{said}; delete it to have the fleet made")
-
-    async def _hand_replicas_over(self, ref: ObjectRef, manifest: Manifest) -> None:
-        """Leave `spec.replicas` to the autoscaler at its present value, if it is ours by what the server has.
-
-        A field that its only owner gives up is removed, and the default is one: without another owner the fleet would
-        shrink to one proxy before the autoscaler looks at it. What a watch has brought, and what we know to have written,
-        may both be behind.
-        """
-        try:
-            live = await self._kube.get(_path_of(ref), deadline=_DEADLINE)
-        except ApiError as error:
-            if error.not_found:
-                return  # it is made without any
-            raise
-        if not owns_replicas(live):
-            return
-        meta = manifest["metadata"]
-        part = {
-            "apiVersion": manifest["apiVersion"],
-            "kind": manifest["kind"],
-            "metadata": {
-                "name": meta["name"],
-                "namespace": meta["namespace"],
-                # Whoever has written meanwhile, the autoscaler too: a conflict, and another try.
-                "resourceVersion": live["metadata"]["resourceVersion"],
-            },
-            "spec": {"replicas": live["spec"]["replicas"]},
-        }
-        await self._kube.apply(part, _HANDOVER, force=True, deadline=_DEADLINE)
-        if not self._leading():
-            raise _Deposed
 
     # --- what is wanted no more -----------------------------------------------------------------
 
