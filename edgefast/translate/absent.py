@@ -1,9 +1,9 @@
 """Absent objects: what "not found" is really about.
 
-In: the problems of a translation, or the text of one. Out: the same, without those that only follow
-from a mistake in an object of a file (it is there, it was refused, and that is told at its own place),
-and in standalone with the name that was perhaps meant. Done anew each time and for all, because a name that appears may
-explain the problem of an object that did not change.
+In: the problems of a translation. Out: the same, without those that only follow from a mistake in an
+object of a file (it is there, it was refused, and that is told at its own place), and in standalone
+with the name that was perhaps meant. Done anew each time and for all, because a name that appears may
+explain the problem of an object that did not change. For one text: the object, and the name.
 Must never: change a status; conditions keep the plain text.
 """
 

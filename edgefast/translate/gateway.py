@@ -109,9 +109,8 @@ def translate_gateways(
 ) -> list[GatewayDraft]:
     """Check every watched Gateway of our classes; oldest first."""
     drafts = []
-    inherited: dict[
-        str, Parameters
-    ] = {}  # by class: of Gateways that have no EdgeProxy of their own
+    # By class: of Gateways that have no EdgeProxy of their own.
+    inherited: dict[str, Parameters] = {}
     sets = index_listener_sets(world)
     for (namespace, name), gateway in world.snapshot.gateways.items():
         gateway_class = classes.get(gateway.spec.gateway_class_name)

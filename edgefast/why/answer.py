@@ -17,8 +17,6 @@ from edgefast.reasons.named import name_reasons
 from edgefast.why.explanation import Answer, LimitPart
 from edgefast.why.forwarded import replace_path
 from edgefast.why.head import Head, Refusal
-from edgefast.why.mistake import correct
-from edgefast.why.origin import Origin
 from edgefast.why.served import Served
 from edgefast.why.unserved import Unserved
 
@@ -50,7 +48,7 @@ def answer_closed_port(served: Served, port: int, dark: Unserved | None = None) 
             kind="closed",
             check="port",
             why=why,
-            fix=correct(served.origin, dark.place, dark.said),
+            fix=dark.fix,
             reasons=dark.reasons,
         )
     ports = sorted({one.port for one in served.fleet.listeners})
@@ -85,7 +83,7 @@ def answer_misdirected(sni: str, named: ir.Listener, host: str, owner: ir.Listen
 
 
 def answer_no_listener(
-    origin: Origin, host: str, listeners: Sequence[ir.Listener], dark: Unserved | None = None
+    host: str, listeners: Sequence[ir.Listener], dark: Unserved | None = None
 ) -> Answer:
     """No listener of the port has the host; `dark` is the one that would."""
     names = ", ".join(dict.fromkeys(one.hostname for one in listeners))
@@ -93,7 +91,7 @@ def answer_no_listener(
     fix = "add a listener with the hostname, or ask for one of theirs"
     if dark is not None:
         why += f": listener {dark.name} is not served, {dark.said}"
-        fix = correct(origin, dark.place, dark.said)
+        fix = dark.fix
     return Answer(
         kind="status",
         check="listener",

@@ -69,9 +69,7 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
         return _stop(served, ask, refused, head, listener)
     dark = find_unserved(served, ask.port, head.host)
     if listener is None:
-        return _stop(
-            served, ask, answers.answer_no_listener(served.origin, head.host, listeners, dark), head
-        )
+        return _stop(served, ask, answers.answer_no_listener(head.host, listeners, dark), head)
     client = find_client(head, ask.source, listener.http.client_address)
     request = head.request()
     hits = list(islice(served.matcher.matches(listener.name, head.host, request), _HITS))

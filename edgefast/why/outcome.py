@@ -67,7 +67,7 @@ def find_outcome(served: Served, ask: Ask) -> Outcome:
         return Outcome((answers.answer_refusal(head),))
     listener = find_listener(listeners, ask.port, head.host)
     if listener is None:
-        return Outcome((answers.answer_no_listener(served.origin, head.host, listeners),))
+        return Outcome((answers.answer_no_listener(head.host, listeners),))
     request = head.request()
     hit = served.matcher.match(listener.name, head.host, request)
     if hit is None:

@@ -19,7 +19,7 @@ from edgefast.translate.condition import Condition
 from edgefast.translate.status import AnyStatus
 from edgefast.translate.translation import Translation
 from edgefast.why.explanation import Place
-from edgefast.why.mistake import find_path
+from edgefast.why.mistake import correct, find_path
 from edgefast.why.served import Served
 
 #: Conditions of a listener, the one that says most first.
@@ -33,6 +33,7 @@ class Unserved(msgspec.Struct, frozen=True):
     hostname: str  # "*" for any
     said: str  # "InvalidCertificateRef Secret default/shop not found"
     place: Place
+    fix: str = ""  # what to do about it; only the one that is told of has it
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -47,7 +48,11 @@ def find_unserved(served: Served, port: int, host: str) -> Unserved | None:
         return None
     rank = {name: at for at, name in enumerate(order_hostnames(host))}
     found = [one for one in _list_unserved(served, translation, port) if one.hostname in rank]
-    return min(found, key=lambda one: rank[one.hostname], default=None)
+    nearest = min(found, key=lambda one: rank[one.hostname], default=None)
+    if nearest is None:
+        return None
+    fix = correct(served.origin, nearest.place, nearest.said)
+    return msgspec.structs.replace(nearest, fix=fix)
 
 
 def _list_unserved(served: Served, translation: Translation, port: int) -> Iterator[Unserved]:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -339,7 +340,7 @@ def test_what_the_account_may_do_and_where(
     lease = {"group": "coordination.k8s.io", "resource": "leases", "verb": "create"}
     # The authorizer learns of bindings through watches of its own, one by one.
     for asked in [one for group in inside for one in _asked(group)]:
-        wait_until(lambda asked=asked: _may(apiserver, account, namespace, asked))  # type: ignore[misc]
+        wait_until(partial(_may, apiserver, account, namespace, asked))
     for group in elsewhere:
         for asked in _asked(group):
             assert _may(apiserver, account, other, asked), (group.name, asked)
