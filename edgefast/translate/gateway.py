@@ -8,21 +8,15 @@ Must never: let a broken Gateway disturb another.
 
 from __future__ import annotations
 
-import msgspec
-
 from edgefast import ir
 from edgefast.problem import Problem
-from edgefast.resources.edgeproxy import EdgeProxySpec
-from edgefast.resources.edgeproxy_defaults import merge_proxy_specs
 from edgefast.resources.gateway import Gateway
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.snapshot import Key
-from edgefast.translate.accesslog import translate_access_log
 from edgefast.translate.address import check_addresses
 from edgefast.translate.edgeproxy import (
     check_edge_proxy,
     resolve_parameters,
-    translate_http,
 )
 from edgefast.translate.facts import GatewayView, World
 from edgefast.translate.gatewayclass import GatewayClassOutcome
@@ -33,24 +27,11 @@ from edgefast.translate.listenerset import (
     check_allowed,
     index_listener_sets,
 )
+from edgefast.translate.parameters import DEFAULTS, Parameters, join_parameters
 from edgefast.translate.precedence import Age, age_order
 from edgefast.translate.report import Report
 from edgefast.translate.tls import resolve_certificate
-from edgefast.translate.tracing import translate_tracing
 from edgefast.translate.wishes import check_wished_labels, check_wishes, grant_spec
-
-
-class Parameters(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What the EdgeProxies of a class and of a Gateway say together."""
-
-    class_spec: EdgeProxySpec = merge_proxy_specs()
-    spec: EdgeProxySpec = merge_proxy_specs()
-    http: ir.HttpSettings = ir.HttpSettings()
-    access_log: ir.AccessLog = ir.AccessLog()
-    tracing: ir.Tracing | None = None
-
-
-_NO_PARAMETERS = Parameters()
 
 
 class GatewayDraft:
@@ -64,7 +45,7 @@ class GatewayDraft:
         self.report = Report(ref_of(gateway))
         self.unusable: tuple[Problem, ...] = ()  # requested addresses that cannot be had
         self.fleet = ""
-        self.parameters = _NO_PARAMETERS
+        self.parameters = DEFAULTS
         self.checked: tuple[Problem, ...] = ()  # of its own EdgeProxy
         self.http_of_port: dict[int, ir.HttpSettings] = {}  # where an older Gateway decides
         self.sets: list[ListenerSetDraft] = []  # that name it, allowed or not
@@ -184,14 +165,7 @@ def _translate_parameters(
             draft.checked = (*checked, *check_wishes(proxy, world.settings, of_gateway=True))
     known = inherited.get(draft.gateway.spec.gateway_class_name) if own is None else None
     if known is None:
-        spec = merge_proxy_specs(class_spec, own)
-        known = Parameters(
-            class_spec=merge_proxy_specs(class_spec),
-            spec=spec,
-            http=translate_http(spec),
-            access_log=translate_access_log(spec),
-            tracing=translate_tracing(spec, available=world.settings.tracing),
-        )
+        known = join_parameters(class_spec, own, tracing=world.settings.tracing)
         if own is None:
             inherited[draft.gateway.spec.gateway_class_name] = known
     draft.parameters = known
