@@ -25,20 +25,21 @@ COPY csrc csrc
 COPY edgefast edgefast
 COPY controller controller
 # Compiled once; each target installs the wheel with what it alone needs.
-RUN /opt/edgefast/bin/python -m pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+RUN /opt/edgefast/bin/python -P -m pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM build AS proxy-packages
 RUN wheel=$(ls /wheels/*.whl) \
- && /opt/edgefast/bin/python -m pip install --no-cache-dir "$wheel[xds,tracing]" \
- && /opt/edgefast/bin/python -m pip uninstall --yes pip
+ && /opt/edgefast/bin/python -P -m pip install --no-cache-dir "$wheel[xds,tracing]" \
+ && /opt/edgefast/bin/python -P -m pip uninstall --yes pip
 
 FROM build AS controller-packages
 RUN wheel=$(ls /wheels/*.whl) \
- && /opt/edgefast/bin/python -m pip install --no-cache-dir "$wheel[controller]" \
- && /opt/edgefast/bin/python -m pip uninstall --yes pip
+ && /opt/edgefast/bin/python -P -m pip install --no-cache-dir "$wheel[controller]" \
+ && /opt/edgefast/bin/python -P -m pip uninstall --yes pip
 
 FROM ${BASE} AS runtime
-ENV PATH=/opt/edgefast/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+# No command takes code from the folder that it is started in, nor one that somebody starts by hand in a container.
+ENV PATH=/opt/edgefast/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PYTHONSAFEPATH=1
 RUN mkdir -p /var/lib/edgefast && chown 65532:65532 /var/lib/edgefast
 WORKDIR /
 USER 65532:65532

@@ -40,7 +40,8 @@ __all__ = ["WORKER_COMMAND", "Agent", "Published"]
 
 log = logging.getLogger(__name__)
 
-WORKER_COMMAND = (sys.executable, "-m", "edgefast.proxy.worker")
+#: -P: without it the folder that the agent was started in comes before everything installed.
+WORKER_COMMAND = (sys.executable, "-P", "-m", "edgefast.proxy.worker")
 #: Seconds between tries to bind what could not be bound: soon at first, since the usual cause is a
 #: predecessor that is still closing.
 _RETRY_FIRST = 0.1

@@ -1,7 +1,7 @@
 """Worker: one exec'd process with one event loop, one engine and nothing of its own to decide.
 
 In: the agent's messages on the descriptor named by `--fd`. Out: acknowledgements; served requests.
-Run as `python -m edgefast.proxy.worker --fd N` by agent.py only. It ignores the terminal's and the
+Run as `python -P -m edgefast.proxy.worker --fd N` by agent.py only. It ignores the terminal's and the
 service manager's signals, because the agent orders its end; it dies with the agent (PDEATHSIG, and
 the end of the channel). Must never read the user's files, fork, or wait without a deadline.
 """
