@@ -28,7 +28,7 @@ CLUSTER_PACKAGES := curl etcd-server gcc iproute2 libc6-dev nftables redis-serve
 # Network namespaces are made by root alone.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
 
-.PHONY: help run test test-cluster test-conformance lint heavy debug bench bench-cluster fuzz wheel image clean
+.PHONY: help setup run test test-cluster test-conformance lint heavy debug bench bench-cluster fuzz wheel image clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -36,6 +36,8 @@ help: ## this list
 
 run: $(VENV)/.run build/.native ## the gateway on FILE=examples/quickstart.yaml, with its origins beside it
 	@exec $(BIN)/python examples/origin.py $(FILE) --run -- edgefast run -f $(FILE) $(ARGS)
+
+setup: $(VENV)/.dev build/.native build/.test-packages build/.cluster-packages ## what all suites need; each of them does its part by itself
 
 test: $(VENV)/.dev build/.native build/.test-packages lint ## every check and every test
 	@$(BIN)/pytest -n $(JOBS) $(ARGS) </dev/null
