@@ -119,7 +119,7 @@ class Retry(Struct, frozen=True, gc=False):
     """HTTPRouteRetry."""
 
     codes: tuple[int, ...] = ()
-    attempts: int = 1  # tries after the first
+    attempts: int = 1  # tries after the first; 0: none, whatever goes wrong
     backoff: int = (
         25  # milliseconds, least pause; grows by two with jitter, to ten times it at most
     )

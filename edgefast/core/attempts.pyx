@@ -190,6 +190,8 @@ cdef class Attempts(UpstreamUser):
 
     cdef bint in_budget(self) except -1:
         cdef int64_t limit
+        if self.rule.has_retry and self.rule.attempts == 0:
+            return False  # "an explicit zero value MUST disable retries" (HTTPRouteRetry.attempts)
         if self.retrying:
             return True
         limit = self.engine.active * RETRY_BUDGET_PERCENT // 100

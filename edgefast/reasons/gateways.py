@@ -219,7 +219,7 @@ GATEWAYS = (
         word="UnsupportedVersion",
         means="The CRDs of the Gateway API in the cluster are of a release that this one does not know. Objects are served as far as "
         "they are understood.",
-        fix=("Install the CRDs of the release that the message names.",),
+        fix=("Install the CRDs of a release that the message names.",),
         example="apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: edge}\n"
         "spec: {controllerName: gateway.edge.io/gatewayclass-controller}\n",
         place="release",

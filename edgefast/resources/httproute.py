@@ -100,10 +100,10 @@ class HTTPRouteTimeouts(Element, frozen=True, kw_only=True):
 
 
 class HTTPRouteRetry(Element, frozen=True, kw_only=True):
-    """When to try again; `attempts` counts retries, not the first try."""
+    """When to try again; `attempts` counts retries, not the first try: 0 is none at all."""
 
     codes: Annotated[tuple[Annotated[int, Meta(ge=400, le=599)], ...], Meta(extra=AS_SET)] = ()
-    attempts: Annotated[int, Meta(ge=1, le=2147483647)] | None = None
+    attempts: Annotated[int, Meta(ge=0, le=2147483647)] | None = None
     backoff: Duration | None = None
 
 

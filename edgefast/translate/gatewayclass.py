@@ -19,7 +19,7 @@ from edgefast.translate.edgeproxy import check_edge_proxy, resolve_parameters
 from edgefast.translate.facts import World
 from edgefast.translate.features import supported_features
 from edgefast.translate.report import Report
-from edgefast.translate.settings import BUNDLE_VERSION
+from edgefast.translate.settings import RELEASES
 from edgefast.translate.status import GatewayClassStatus, SupportedFeature
 from edgefast.translate.wishes import check_wishes
 
@@ -92,8 +92,8 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
 
 
 def _supported_version(version: str, generation: int) -> Condition:
-    if version and version != BUNDLE_VERSION and not version.startswith(f"{BUNDLE_VERSION}."):
-        said = f"Gateway API CRDs are {version}, {BUNDLE_VERSION} is supported"
+    if version and ".".join(version.split(".")[:2]) not in RELEASES:
+        said = f"Gateway API CRDs are {version}, {' and '.join(RELEASES)} are supported"
         return fails("SupportedVersion", "UnsupportedVersion", said, generation)
-    said = f"Gateway API {version or BUNDLE_VERSION}"
+    said = f"Gateway API {version or ' and '.join(RELEASES)}"
     return holds("SupportedVersion", "SupportedVersion", said, generation)

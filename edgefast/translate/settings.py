@@ -20,8 +20,8 @@ from edgefast.resources.edgegateway_ratelimit import GatewayRateLimit
 from edgefast.resources.loaded import Path
 from edgefast.resources.meta import LabelSelector
 
-#: The Gateway API release whose CRDs and conformance suite this code is written against.
-BUNDLE_VERSION = "v1.6"
+#: The Gateway API releases whose fields and words are all known here, newest last.
+RELEASES = ("v1.6", "v1.7")
 
 
 class FleetState(msgspec.Struct, frozen=True, kw_only=True):

@@ -133,6 +133,25 @@ def test_fresh_connection_is_tried_again_when_the_route_says_so() -> None:
         assert script.requests == [b"POST"]
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_zero_attempts_are_no_second_try_of_anything(method: str) -> None:
+    """`retry: {attempts: 0}` switches off what is safe without a route's word too."""
+    none = {"retry": {"attempts": 0, "codes": [503]}}
+    script, failing = Pooled(1, reset_at_once), Failing(503, 9)
+    with ScriptedOrigin(script) as origin, shared(objects_for(origin.port, **none)) as site:
+        with site.client() as client:
+            assert client.request("GET", "/warm").status == 200
+            assert client.request(method, "/again").status in (502, 503)
+        assert script.requests == [b"GET", method.encode()]
+    with RecordingOrigin(failing) as origin:
+        with shared(objects_for(origin.port, **none)) as site:
+            assert site.ask(method, "/code").status == 503
+        assert failing.seen == {b"/code": 1}
+        with shared(objects_for(free_port(), origin.port, **none)) as site:
+            # both endpoints are asked first in turn, and the one that refuses is asked alone
+            assert 503 in {site.ask(method, f"/connect{at}").status for at in range(20)}
+
+
 class Failing:
     """Answers `status` to the first `count` requests of each target."""
 
