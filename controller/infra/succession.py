@@ -17,8 +17,8 @@ import msgspec
 from controller.pipeline import Outcome
 from controller.status.hold import name_some
 from edgefast import ir
+from edgefast.inetaddr import read_address
 from edgefast.resources.kinds import EDGE_GROUP
-from edgefast.translate.address import parse_address
 from edgefast.translate.fleet import label_value
 from edgefast.translate.settings import FleetState
 
@@ -123,7 +123,7 @@ def find_shared(wanted: Iterable[str], there: Iterable[str]) -> str:
 
 
 def _plain(address: str) -> str:
-    return str(parse_address(address) or address)
+    return str(read_address(address) or address)
 
 
 def _say_let_go(fleet: str, address: str, stays: bool) -> str:

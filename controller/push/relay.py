@@ -8,7 +8,6 @@ Must never hold more than one entry for each node, nor report to ourselves.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import random
 from collections.abc import Awaitable, Callable
@@ -17,6 +16,7 @@ from controller.push.credentials import ServerKeys
 from controller.push.fleets import Fleets
 from controller.push.reports import REPORT, Line, encode_reports
 from controller.push.transport import ReportEnded, Talk, call_report
+from edgefast.inetaddr import read_address
 
 __all__ = ["PORT", "Relay"]
 
@@ -93,9 +93,8 @@ class Relay:
         return holder
 
     def _target(self, holder: str) -> str:
-        try:
-            address = ipaddress.ip_address(holder.rpartition("_")[2])
-        except ValueError:
+        address = read_address(holder.rpartition("_")[2])
+        if address is None:
             return ""
         host = f"[{address}]" if address.version == 6 else str(address)
         return f"{host}:{self._port}"

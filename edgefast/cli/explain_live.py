@@ -7,7 +7,6 @@ and counters are known of a proxy alone whose admin server was named. It must ne
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.cli.live import Cluster, LiveError, Objects, Proxy
+from edgefast.inetaddr import read_address
 from edgefast.reasons.named import name_reasons
 from edgefast.table.match import find_listener
 from edgefast.translate.pipeline import translate
@@ -145,10 +145,8 @@ def _by_address(
 
 
 def _plain(host: str) -> str:
-    try:
-        return str(ipaddress.ip_address(host))
-    except ValueError:
-        return host.lower().rstrip(".")
+    address = read_address(host)
+    return str(address) if address is not None else host.lower().rstrip(".")
 
 
 def _has_listener(fleet: ir.Fleet, ask: Ask) -> bool:

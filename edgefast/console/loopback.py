@@ -5,7 +5,7 @@ In: the value of a Host header. Out: True for localhost and loopback addresses. 
 
 from __future__ import annotations
 
-import ipaddress
+from edgefast.inetaddr import read_address
 
 
 def is_loopback(host: str) -> bool:
@@ -14,7 +14,5 @@ def is_loopback(host: str) -> bool:
     name = name if colon and port.isdecimal() and not name.endswith(":") else host
     if name == "localhost":
         return True
-    try:
-        return ipaddress.ip_address(name.removeprefix("[").removesuffix("]")).is_loopback
-    except ValueError:
-        return False
+    address = read_address(name.removeprefix("[").removesuffix("]"))
+    return address is not None and address.is_loopback

@@ -27,20 +27,19 @@ cdef tuple parse_v1(bytes data):
     fields = data[:end].split(b" ")
     if len(fields) >= 2 and fields[1] == b"UNKNOWN":
         return end + 2, None, 0
-    if len(fields) != 6 or fields[1] not in (b"TCP4", b"TCP6") or b"%" in data[:end]:  # a scope id may hold any byte
+    if len(fields) != 6 or fields[1] not in (b"TCP4", b"TCP6"):
         return PREAMBLE_BAD, None, 0
-    try:
-        address = ip_address(fields[2].decode("ascii"))
-        ip_address(fields[3].decode("ascii"))
-        ports = [int(field) for field in fields[4:6] if field.isdigit() and len(field) <= 5]
-    except ValueError:
+    address = inet_canonical(fields[2])
+    if address is None or inet_canonical(fields[3]) is None or (b":" in fields[2]) != (fields[1] == b"TCP6"):
         return PREAMBLE_BAD, None, 0
-    if address.version != (4 if fields[1] == b"TCP4" else 6) or len(ports) != 2 or max(ports) > 65535:
+    ports = [int(field) for field in fields[4:6] if field.isdigit() and len(field) <= 5]
+    if len(ports) != 2 or max(ports) > 65535:
         return PREAMBLE_BAD, None, 0
-    return end + 2, str(address).encode(), ports[0]
+    return end + 2, address, ports[0]
 
 
 cdef tuple parse_v2(bytes data):
+    cdef uint8_t address[INET_SIZE]
     if len(data) < 16:
         return PREAMBLE_MORE, None, 0
     length = 16 + int.from_bytes(data[14:16], "big")
@@ -54,37 +53,14 @@ cdef tuple parse_v2(bytes data):
     if command != 1:
         return PREAMBLE_BAD, None, 0
     if data[13] == 0x11 and length >= 28:
-        return length, str(ip_address(data[16:20])).encode(), int.from_bytes(data[24:26], "big")
+        inet_map(address)
+        memcpy(address + 12, PyBytes_AS_STRING(data) + 16, 4)
+        return length, inet_text(address), int.from_bytes(data[24:26], "big")
     if data[13] == 0x21 and length >= 52:
-        return length, str(ip_address(data[16:32])).encode(), int.from_bytes(data[48:50], "big")
+        return length, inet_text(<const uint8_t *>PyBytes_AS_STRING(data) + 16), int.from_bytes(data[48:50], "big")
     if data[13] >> 4 in (0, 3):  # unspecified, unix: there is no address to believe
         return length, None, 0
     return PREAMBLE_BAD, None, 0
-
-
-cdef bytes peer_of(int fd):
-    """The text of the address at the other end of a socket; loopback for a unix socket. One system call, no Python socket."""
-    cdef sockaddr_storage address
-    cdef socklen_t length = sizeof(address)
-    cdef char text[64]
-    text[0] = 0
-    if getpeername(fd, <sockaddr *>&address, &length) == 0:
-        if address.ss_family == AF_INET:
-            inet_ntop(AF_INET, &(<sockaddr_in *>&address).sin_addr, text, sizeof(text))
-        elif address.ss_family == AF_INET6:
-            inet_ntop(AF_INET6, &(<sockaddr_in6 *>&address).sin6_addr, text, sizeof(text))
-    return <bytes>text if text[0] else b"127.0.0.1"
-
-
-cdef bint is_private(bytes text):
-    """RFC 1918, loopback, IPv6 unique local and loopback."""
-    cdef const char *p = PyBytes_AS_STRING(text)
-    if text.startswith((b"10.", b"127.", b"192.168.", b"fc", b"fd")) or text == b"::1":
-        return True
-    if text.startswith(b"172."):
-        second = text[4:].split(b".", 1)[0]
-        return second.isdigit() and 16 <= int(second) <= 31
-    return False
 
 
 cdef int learn_client(Exchange ex, const uint8_t *base, ef_head *head) except -1:
@@ -96,7 +72,7 @@ cdef int learn_client(Exchange ex, const uint8_t *base, ef_head *head) except -1
         if head.spans[i].id == EF_H_X_FORWARDED_FOR:
             listed = True
             break
-    if not listed and ex.settings.trusted_hops == 0 and not ex.settings.trusted_networks:
+    if not listed and ex.settings.trusted_hops == 0 and ex.settings.n_trusted == 0:
         return 0
     ex.received = b""
     for i in range(head.n_spans):
@@ -111,31 +87,26 @@ cdef bytes client_address(HttpSettings settings, bytes peer, bytes received):
     """The address to believe, given x-forwarded-for as received (joined by commas)."""
     entries = [entry.strip() for entry in received.split(b",")] if received else []
     if settings.trusted_hops:
-        if settings.trusted_networks and not in_networks(settings.trusted_networks, peer):
+        if settings.n_trusted and not is_trusted(settings, peer):
             return peer  # both are set: hops count for these peers only
         if len(entries) < settings.trusted_hops:
             return peer
-        named = entries[len(entries) - settings.trusted_hops]
-        return named if parse_ip(named) is not None else peer
+        return inet_canonical(entries[len(entries) - settings.trusted_hops]) or peer
     address = peer
-    if settings.trusted_networks:
-        while entries and in_networks(settings.trusted_networks, address):
-            candidate = entries.pop()
-            if parse_ip(candidate) is None:
-                break
-            address = candidate
+    while entries and is_trusted(settings, address):
+        candidate = inet_canonical(entries.pop())
+        if candidate is None:
+            break
+        address = candidate
     return address
 
 
-cdef object parse_ip(bytes text):
-    if b"%" in text:  # a scope id may hold any byte
-        return None
-    try:
-        return ip_address(text.decode("ascii"))
-    except (ValueError, UnicodeDecodeError):
-        return None
-
-
-cdef bint in_networks(list networks, bytes text):
-    address = parse_ip(text)
-    return address is not None and any([address.version == n.version and address in n for n in networks])
+cdef bint is_trusted(HttpSettings settings, bytes text) noexcept:
+    cdef uint8_t address[INET_SIZE]
+    cdef int i
+    if not inet_read_bytes(text, address):
+        return False
+    for i in range(settings.n_trusted):
+        if inet_in(&settings.trusted[i], address):
+            return True
+    return False

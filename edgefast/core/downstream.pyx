@@ -16,6 +16,7 @@ cdef class Downstream(Responder):
 
     def connection_made(self, transport):
         cdef Engine engine = self.engine
+        cdef uint8_t address[INET_SIZE]
         self.attach(transport, self.tls)
         self.buffer_bytes = self.port.settings.buffer_bytes if self.port.settings is not None else 32768
         engine.count(G_CONNECTIONS_TOTAL)
@@ -26,23 +27,20 @@ cdef class Downstream(Responder):
             self.shut(True)
             return
         engine.wheel.refresh()
-        if self.fd >= 0:
-            self.take_address(peer_of(self.fd))
-        else:
-            peer = transport.get_extra_info("peername")
-            self.take_address(peer[0].partition("%")[0].encode() if isinstance(peer, tuple) else b"127.0.0.1")
+        if self.tls:
             engine.count(G_CONNECTIONS_TLS_TOTAL)
             sni = getattr(transport.get_extra_info("ssl_object"), "sni", "")
             if sni:
                 self.sni = sni.lower().encode()
+        self.take_address(inet_text(address) if inet_of(self, False, address) >= 0 else b"127.0.0.1")  # a unix socket's peer is here
         self.state = D_PROXY if self.port.proxy_protocol else D_HEAD
         engine.wheel.arm(self, engine.wheel.now + self.port.settings.head_timeout)
 
     cdef int take_address(self, bytes text) except -1:
-        if text.startswith(b"::ffff:"):
-            text = text[7:]
+        """Who the peer is, in the one spelling of inetaddr.pyx."""
+        cdef uint8_t address[INET_SIZE]
         self.peer = text
-        self.internal = is_private(text)
+        self.internal = inet_read_bytes(text, address) and inet_is_private(address)
         self.own_lines = b"x-forwarded-for: %b\r\nx-forwarded-proto: %b\r\n%b" % (
             text,
             b"https" if self.tls else b"http",

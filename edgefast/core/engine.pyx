@@ -25,7 +25,7 @@ from asyncio import CancelledError, timeout as asyncio_timeout
 from collections import deque
 from http import HTTPStatus
 from hashlib import blake2b
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from ssl import SSLError
 from weakref import WeakValueDictionary
 
@@ -70,6 +70,7 @@ include "headers.pyx"
 include "clock.pyx"
 include "gather.pyx"
 include "witness.pyx"
+include "inetaddr.pyx"
 include "client.pyx"
 include "connection.pyx"
 include "cluster.pyx"

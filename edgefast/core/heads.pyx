@@ -88,8 +88,9 @@ cdef tuple forwarded_lines(Exchange ex):
     """Forwarding lines for a request that came through other proxies, and whether it counts as internal: it never does, unless the
     list is empty. The client's address: trusted hops from the right, or the first address that is in no trusted network."""
     cdef Downstream down = ex.down
+    cdef uint8_t address[INET_SIZE]
     received, trusted = ex.received, ex.client
-    internal = not received and is_private(trusted)
+    internal = not received and inet_read_bytes(trusted, address) and inet_is_private(address)
     lines = b"x-forwarded-for: %b\r\nx-forwarded-proto: %b\r\n%b" % (
         received + b"," + down.peer if received else down.peer,
         b"https" if down.tls else b"http",

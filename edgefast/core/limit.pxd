@@ -1,12 +1,5 @@
 # Rate limits: what a rule asks for, what a request learns.
 
-# An address range; IPv4 as ::ffff:0:0/96.
-cdef struct Range:
-    uint8_t address[16]
-    int bits
-    bint v4
-
-
 # ir.RateLimit, ready to use.
 cdef class Limit:
     cdef:
@@ -16,7 +9,7 @@ cdef class Limit:
         list headers            # (name, exact value or None, compiled RE2 or None)
         list distinct_headers   # names
         bint distinct_source
-        Range *ranges
+        InetRange *ranges
         int n_ranges
         ef_stat_row *row
         readonly str name

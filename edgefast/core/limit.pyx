@@ -3,42 +3,6 @@
 # In: ir.RateLimit, requests that matched its rule. Out: the key of the counter that a request is counted in, or None; and what all
 # limits together say. Nothing here waits or asks a store.
 
-cdef bint parse_address(const char *text, uint8_t *out) noexcept:
-    """Text to 16 bytes, IPv4 mapped into IPv6."""
-    if inet_pton(AF_INET, text, out + 12) == 1:
-        memset(out, 0, 10)
-        out[10] = out[11] = 255
-        return True
-    return inet_pton(AF_INET6, text, out) == 1
-
-
-cdef bytes render_address(const uint8_t *address):
-    """One spelling for each address: a counter must not depend on how a proxy wrote it."""
-    cdef char text[64]
-    if is_v4(address):
-        inet_ntop(AF_INET, address + 12, text, sizeof(text))
-    else:
-        inet_ntop(AF_INET6, address, text, sizeof(text))
-    return <bytes>text
-
-
-cdef bint is_v4(const uint8_t *address) noexcept:
-    cdef int i
-    for i in range(10):
-        if address[i]:
-            return False
-    return address[10] == 255 and address[11] == 255
-
-
-cdef bint in_range(const Range *range_, const uint8_t *address) noexcept:
-    cdef int whole = range_.bits // 8, rest = range_.bits % 8
-    if range_.v4 != is_v4(address):
-        return False
-    if memcmp(range_.address, address, whole) != 0:
-        return False
-    return rest == 0 or (range_.address[whole] ^ address[whole]) >> (8 - rest) == 0
-
-
 cdef int add_part(Out *key, const uint8_t *value, size_t length) except -1:
     """One length-prefixed part of a key: no value can be taken for another part, and long ones have a bound."""
     cdef bytes digest
@@ -54,7 +18,6 @@ cdef int add_part(Out *key, const uint8_t *value, size_t length) except -1:
 
 cdef class Limit:
     def __init__(self, Engine engine, rule, spec):
-        cdef int i
         self.counter = spec.counter.encode()
         self.requests = spec.requests
         self.unit = spec.unit
@@ -67,15 +30,7 @@ cdef class Limit:
         self.distinct_headers = [name.encode() for name in spec.distinct_headers]
         self.distinct_source = spec.distinct_source
         self.n_ranges = <int>len(spec.sources)
-        self.ranges = <Range *>calloc(max(self.n_ranges, 1), sizeof(Range))
-        if self.ranges == NULL:
-            raise MemoryError
-        for i in range(self.n_ranges):
-            network = ip_network(spec.sources[i], strict=False)
-            address = str(network.network_address).encode()
-            parse_address(address, self.ranges[i].address)
-            self.ranges[i].bits = network.prefixlen + (96 if network.version == 4 else 0)
-            self.ranges[i].v4 = self.ranges[i].bits >= 96 and is_v4(self.ranges[i].address)
+        self.ranges = inet_ranges(spec.sources)
         self.name = spec.name
         self.log = json_encode(spec.name)
         label = f"limit\t{rule.route}\t{spec.name}".encode()
@@ -92,7 +47,7 @@ cdef class Limit:
     cdef bytes key_of(self, Exchange ex, const ef_request *request):
         """The counter of a request; None when it is not one that this limit counts."""
         cdef Engine engine = ex.engine
-        cdef uint8_t address[16]
+        cdef uint8_t address[INET_SIZE]
         cdef const uint8_t *value
         cdef size_t length
         cdef Out *key = &engine.counter_key
@@ -108,10 +63,10 @@ cdef class Limit:
             elif not regex.fullmatch(value[:length]):
                 return None
         if self.n_ranges or self.distinct_source:
-            if not parse_address(PyBytes_AS_STRING(ex.client), address):
+            if not inet_read_bytes(ex.client, address):
                 return None
             for i in range(self.n_ranges):
-                if not in_range(&self.ranges[i], address):
+                if not inet_in(&self.ranges[i], address):
                     return None
         if not self.distinct_headers and not self.distinct_source:
             return self.counter
@@ -124,7 +79,7 @@ cdef class Limit:
                 return None
             add_part(key, value, length)
         if self.distinct_source:
-            name = render_address(address)
+            name = inet_text(address)
             add_part(key, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
         return PyBytes_FromStringAndSize(<const char *>key.data, key.size)
 

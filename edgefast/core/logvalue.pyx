@@ -16,27 +16,9 @@ cdef inline void put_raw(LogValue *v, const uint8_t *data, size_t n) noexcept:
 
 cdef bytes address_of(Connection connection, bint local):
     """"10.0.0.1:80" or "[::1]:80" of a connection that is open: ours, or the other side's; b"" of a unix socket."""
-    cdef sockaddr_storage address
-    cdef socklen_t length = sizeof(address)
-    cdef char text[64]
-    cdef int result
-    if connection.fd < 0:
-        name = connection.transport.get_extra_info("sockname" if local else "peername")
-        if not isinstance(name, tuple):
-            return b""
-        host = name[0].partition("%")[0]
-        return f"[{host}]:{name[1]}".encode() if ":" in host else f"{host}:{name[1]}".encode()
-    if local:
-        result = getsockname(connection.fd, <sockaddr *>&address, &length)
-    else:
-        result = getpeername(connection.fd, <sockaddr *>&address, &length)
-    if result == 0 and address.ss_family == AF_INET:
-        inet_ntop(AF_INET, &(<sockaddr_in *>&address).sin_addr, text, sizeof(text))
-        return b"%b:%d" % (<bytes>text, ntohs((<sockaddr_in *>&address).sin_port))
-    if result == 0 and address.ss_family == AF_INET6:
-        inet_ntop(AF_INET6, &(<sockaddr_in6 *>&address).sin6_addr, text, sizeof(text))
-        return b"[%b]:%d" % (<bytes>text, ntohs((<sockaddr_in6 *>&address).sin6_port))
-    return b""
+    cdef uint8_t address[INET_SIZE]
+    cdef int port = inet_of(connection, local, address)
+    return inet_with_port(address, b"%d" % port) if port >= 0 else b""
 
 
 cdef int keep_request(Exchange ex, ef_head *head) except -1:

@@ -14,7 +14,8 @@ cdef class HttpSettings:
         int escaped_slashes     # 0 redirect, 1 keep, 2 reject
         bytes via               # b"via: ...\r\n" or b""
         uint32_t trusted_hops
-        list trusted_networks
+        InetRange *trusted      # networks whose x-forwarded-for is believed
+        int n_trusted
         bint rate_limit_headers, retry_after
         int proxy_protocol      # 0 off, 1 optional, 2 required
 

@@ -29,10 +29,14 @@ cdef class HttpSettings:
         self.escaped_slashes = {"UnescapeAndRedirect": 0, "KeepUnchanged": 1, "Reject": 2}[spec.escaped_slashes]
         self.via = b"via: 1.1 %b\r\n" % spec.via.encode() if spec.via else b""
         self.trusted_hops = spec.client_address.trusted_hops
-        self.trusted_networks = [ip_network(cidr, strict=False) for cidr in spec.client_address.trusted_cidrs]
+        self.trusted = inet_ranges(spec.client_address.trusted_cidrs)
+        self.n_trusted = <int>len(spec.client_address.trusted_cidrs)
         self.rate_limit_headers = spec.rate_limit_headers
         self.retry_after = spec.retry_after
         self.proxy_protocol = {"off": 0, "optional": 1, "required": 2}[spec.client_address.proxy_protocol]
+
+    def __dealloc__(self):
+        free(self.trusted)
 
 
 cdef class Redirect:

@@ -11,6 +11,8 @@ import socket
 
 import msgspec
 
+from edgefast import inetaddr
+
 __all__ = ["EVERYWHERE", "Address", "check_ip", "family_of", "parse_address"]
 
 #: All addresses of both families, for a server that is bound by `httpserver.bind_server`.
@@ -29,8 +31,11 @@ class Address(msgspec.Struct, frozen=True):
 
 def check_ip(text: str) -> str:
     """Return an IPv4 or IPv6 address in its canonical text; ValueError when it is none."""
+    host = text.strip("[]")
     try:
-        return str(ipaddress.ip_address(text.strip("[]")))
+        return str(
+            inetaddr.read_address(host) or ipaddress.ip_address(host)
+        )  # a link-local one has its scope
     except ValueError:
         raise ValueError(f'"{text}" is not an IPv4 or IPv6 address') from None
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from ipaddress import ip_address
+
+from edgefast.inetaddr import read_address
 
 __all__ = ["Names", "split_address"]
 
@@ -28,10 +29,9 @@ class Names:
 
     async def resolve(self, host: str) -> list[str]:
         """Return the addresses of a host, the first being the one to try first; raises socket.gaierror."""
-        try:
-            return [str(ip_address(host))]
-        except ValueError:
-            pass
+        address = read_address(host)
+        if address is not None:
+            return [str(address)]
         lookup = self._lookups.get(host)
         if lookup is None:
             loop = asyncio.get_running_loop()

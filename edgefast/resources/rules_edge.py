@@ -6,9 +6,9 @@ Must never: differ from its CEL.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable
 
+from edgefast.inetaddr import parse_network, read_address
 from edgefast.resources.backend import (
     BackendEndpoint,
     BackendSpec,
@@ -40,7 +40,7 @@ BOOK = RuleBook()
 
 def _is_cidr(text: str) -> bool:
     try:
-        ipaddress.ip_network(text, strict=False)
+        parse_network(text)
     except ValueError:
         return False
     return True
@@ -236,9 +236,7 @@ def check_endpoint(one: BackendEndpoint) -> Iterable[Violation]:
 )
 def check_address(one: IPEndpoint) -> Iterable[Violation]:
     """Addresses are addresses; a name belongs to fqdn."""
-    try:
-        ipaddress.ip_address(one.address)
-    except ValueError:
+    if read_address(one.address) is None:
         return (
             Violation(
                 ("address",), "Invalid", f'"{one.address}" (expected an IPv4 or IPv6 address)'

@@ -10,8 +10,7 @@ Must never: call an address usable that nobody bound.
 
 from __future__ import annotations
 
-import ipaddress
-
+from edgefast.inetaddr import read_address
 from edgefast.problem import Problem, supported_text
 from edgefast.resources.gateway import Gateway, GatewaySpecAddress
 from edgefast.resources.kinds import ref_of
@@ -19,7 +18,6 @@ from edgefast.translate.report import Report
 from edgefast.translate.settings import Settings
 
 TYPES = ("IPAddress", "Hostname")
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def check_addresses(gateway: Gateway, report: Report, settings: Settings) -> tuple[Problem, ...]:
@@ -38,27 +36,19 @@ def check_addresses(gateway: Gateway, report: Report, settings: Settings) -> tup
 
 def is_bound(value: str, settings: Settings) -> bool:
     """Tell whether an address is surely bound in standalone."""
-    address = parse_address(value)
+    address = read_address(value)
     if address is None:
         return False
-    bound = [parse_address(one) for one in settings.addresses]
+    bound = [read_address(one) for one in settings.addresses]
     wild = not bound or any(one is not None and one.is_unspecified for one in bound)
     return address in bound or (wild and (address.is_loopback or address.is_unspecified))
-
-
-def parse_address(text: str) -> Address | None:
-    """Return an IP address, None when the text is none."""
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None
 
 
 def _check_value(
     one: GatewaySpecAddress, value: str, path: str, gateway: Gateway, settings: Settings
 ) -> Problem | None:
     report = Report(ref_of(gateway))
-    if one.type == "IPAddress" and parse_address(value) is None:
+    if one.type == "IPAddress" and read_address(value) is None:
         return report.refuse(path, "AddressNotUsable", f'"{value}" is not an IP address')
     if not settings.standalone or is_bound(value, settings):
         return None

@@ -8,11 +8,10 @@ Must never: resolve a name; the data plane does, again and again.
 
 from __future__ import annotations
 
-import ipaddress
-
 import msgspec
 
 from edgefast import ir
+from edgefast.inetaddr import parse_address
 from edgefast.problem import Problem
 from edgefast.resources.backend import Backend, BackendEndpoint, BackendTLS
 from edgefast.resources.kinds import ref_of
@@ -73,7 +72,7 @@ def _translate_endpoint(one: BackendEndpoint, report: Report, path: str) -> ir.E
     if one.ip is not None:
         if refuse_violations(check_address(one.ip), report, f"{path}.ip"):
             return None
-        return ir.Endpoint(address=str(ipaddress.ip_address(one.ip.address)), port=one.ip.port)
+        return ir.Endpoint(address=str(parse_address(one.ip.address)), port=one.ip.port)
     if one.fqdn is not None:
         refuse_violations(check_fqdn(one.fqdn), report, f"{path}.fqdn")
         return ir.Endpoint(hostname=one.fqdn.hostname, port=one.fqdn.port)

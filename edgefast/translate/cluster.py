@@ -9,12 +9,12 @@ Must never: read a Service's selector or its cluster IP.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
 from edgefast import ir
+from edgefast.inetaddr import read_address
 from edgefast.problem import Problem
 from edgefast.resources.endpointslice import EndpointSlice
 from edgefast.resources.kinds import ref_of
@@ -229,11 +229,8 @@ def _collect(
 
 def _canonical(address: str, kind: str) -> str:
     """Return an address in its shortest text, "" when it is none of that kind."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return ""
-    return str(parsed) if (parsed.version == 6) == (kind == "IPv6") else ""
+    parsed = read_address(address)
+    return "" if parsed is None or (":" in address) != (kind == "IPv6") else str(parsed)
 
 
 def _sorted(endpoints: Mapping[ir.Endpoint, None]) -> tuple[ir.Endpoint, ...]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from edgefast.translate.address import is_bound, parse_address
+from edgefast.inetaddr import read_address
+from edgefast.translate.address import is_bound
 from edgefast.translate.condition import Condition, fails, holds, judge, render_problems
 from edgefast.translate.fleet import fleet_namespace
 from edgefast.translate.gateway import GatewayDraft
@@ -146,7 +147,7 @@ def _too_many(draft: GatewayDraft) -> str:
     """Say which requested addresses no load balancer is asked for: a Service has room for one (loadBalancerIP)."""
     parameters = draft.parameters
     spec = parameters.class_spec if draft.gateway_class.merged else parameters.spec
-    asked = [parse_address(one.value or "") for one in draft.gateway.spec.addresses]
+    asked = [read_address(one.value or "") for one in draft.gateway.spec.addresses]
     wanted = list(dict.fromkeys(str(one) for one in asked if one is not None))
     if len(wanted) < 2 or (spec.service and spec.service.type not in (None, "LoadBalancer")):
         return ""
@@ -155,7 +156,7 @@ def _too_many(draft: GatewayDraft) -> str:
 
 def _same_address(value: str) -> str:
     """Return an address in its one text, so that those that are equal compare so."""
-    return str(parse_address(value) or value)
+    return str(read_address(value) or value)
 
 
 def _resolved(draft: GatewayDraft, generation: int) -> Condition | None:
@@ -183,7 +184,7 @@ def _addresses(
         usable = [one for one in state.addresses if _same_address(one) in wanted]
     found = usable or state.addresses
     return tuple(
-        GatewayStatusAddress(type="IPAddress" if parse_address(one) else "Hostname", value=one)
+        GatewayStatusAddress(type="IPAddress" if read_address(one) else "Hostname", value=one)
         for one in found[:MAX_ADDRESSES]
     )
 

@@ -16,12 +16,12 @@ from typing import Any, Literal
 import msgspec
 
 from edgefast import ir
+from edgefast.inetaddr import read_address
 from edgefast.resources.duration import parse_duration
 from edgefast.resources.edgeproxy import EdgeProxySpec
 from edgefast.resources.edgeproxy_fleet import FleetDeployment, FleetHPA, FleetPDB, FleetService
 from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.resources.reference import GATEWAY_GROUP
-from edgefast.translate.address import parse_address
 from edgefast.translate.fleet import fleet_namespace, label_value
 from edgefast.translate.gateway import GatewayDraft
 from edgefast.translate.settings import Settings
@@ -152,7 +152,7 @@ def _addresses(first: GatewayDraft) -> tuple[str, ...]:
     """
     if first.gateway_class.merged:
         return ()
-    wanted = [parse_address(one.value or "") for one in first.gateway.spec.addresses]
+    wanted = [read_address(one.value or "") for one in first.gateway.spec.addresses]
     return tuple(dict.fromkeys(str(one) for one in wanted if one is not None))
 
 

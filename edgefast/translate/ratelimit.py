@@ -9,13 +9,13 @@ Must never: translate a filter that has mistakes; traffic that was meant to be l
 
 from __future__ import annotations
 
-import ipaddress
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from edgefast import ir
+from edgefast.inetaddr import parse_network
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.ratelimitfilter import (
@@ -96,7 +96,7 @@ def _translate(rule: RateLimitRule, name: str) -> ir.RateLimit:
                 regex = header.type == "RegularExpression"
                 headers.add((header.name.lower(), header.value or "", regex))
         if selector.source_cidr is not None:
-            sources.add(str(ipaddress.ip_network(selector.source_cidr.value, strict=False)))
+            sources.add(str(parse_network(selector.source_cidr.value)))
     return ir.RateLimit(
         name=name,
         counter="",
@@ -168,7 +168,7 @@ def _check_selector(selector: RateLimitSelector, report: Report, path: str) -> N
     if source is not None:
         _check_word(source.type, _SOURCE_TYPES, report, f"{path}.sourceCIDR.type")
         try:
-            ipaddress.ip_network(source.value, strict=False)
+            parse_network(source.value)
         except ValueError:
             said = f'"{source.value}" (expected a range of addresses such as 10.0.0.0/8)'
             report.refuse(f"{path}.sourceCIDR.value", "Invalid", said)

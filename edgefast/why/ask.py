@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from edgefast.inetaddr import read_address
+
 _URL = re.compile(r"(?:(https?)://)?([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.I | re.S)
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:@\[\]]+)(?::([0-9]{1,5}))?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -72,10 +74,8 @@ def read_ask(
     named = [value for header, value in lines if header.lower() == "host"]
     if len(named) > 1:
         raise AskError("Host is given twice")
-    try:
-        ipaddress.ip_address(source)
-    except ValueError:
-        raise AskError(f'"{source}" is no IP address') from None
+    if read_address(source) is None:
+        raise AskError(f'"{source}" is no IP address')
     if sni is None:
         sni = name if scheme == "https" and not _is_address(name) else ""
     target = "*" if method == "OPTIONS" and found[3] == "*" else found[3] or "/"

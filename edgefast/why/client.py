@@ -7,15 +7,12 @@ Must never: believe a header that the settings do not trust.
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-
 import msgspec
 
 from edgefast import ir
 from edgefast._csrc import lib
+from edgefast.inetaddr import is_in, is_private, parse_network, read_address
 from edgefast.why.head import Head
-
-_PRIVATE = ("10.", "127.", "192.168.", "fc", "fd")
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -29,7 +26,7 @@ class Client(msgspec.Struct, frozen=True):
 
 def find_client(head: Head, source: str, settings: ir.ClientAddress) -> Client:
     """Return whose request it is."""
-    peer = source.removeprefix("::ffff:")
+    peer = _canonical(source) or source
     listed = [one.value for one in head.lines if one.id == lib.EF_H_X_FORWARDED_FOR]
     if not listed and settings.trusted_hops == 0 and not settings.trusted_cidrs:
         return Client(peer, peer, None, _is_private(peer))
@@ -46,36 +43,27 @@ def _believe(settings: ir.ClientAddress, peer: str, received: str) -> str:
         if len(entries) < settings.trusted_hops:
             return peer
         named = entries[len(entries) - settings.trusted_hops]
-        return named if read_address(named) is not None else peer
+        return _canonical(named) or peer
     address = peer
     while settings.trusted_cidrs and entries and _in_networks(settings.trusted_cidrs, address):
-        candidate = entries.pop()
-        if read_address(candidate) is None:
+        candidate = _canonical(entries.pop())
+        if not candidate:
             break
         address = candidate
     return address
 
 
-def read_address(text: str) -> IPv4Address | IPv6Address | None:
-    """Return an address, None when the text is none."""
-    try:
-        return ip_address(text) if "%" not in text else None
-    except ValueError:
-        return None
+def _canonical(text: str) -> str:
+    """Return an address in its one spelling, "" when the text is none."""
+    address = read_address(text)
+    return "" if address is None else str(address)
 
 
 def _in_networks(cidrs: tuple[str, ...], text: str) -> bool:
     address = read_address(text)
-    networks = (ip_network(cidr, strict=False) for cidr in cidrs)
-    return address is not None and any(
-        address.version == one.version and address in one for one in networks
-    )
+    return address is not None and any(is_in(address, parse_network(cidr)) for cidr in cidrs)
 
 
 def _is_private(text: str) -> bool:
-    if text.startswith(_PRIVATE) or text == "::1":
-        return True
-    if text.startswith("172."):
-        second = text[4:].split(".", 1)[0]
-        return second.isdigit() and 16 <= int(second) <= 31
-    return False
+    address = read_address(text)
+    return address is not None and is_private(address)

@@ -8,13 +8,13 @@ Must never: count.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from edgefast import ir
+from edgefast.inetaddr import is_in, parse_network, read_address
 from edgefast.resources.regex import compile_bytes_regex
 from edgefast.table.match import Call
-from edgefast.why.client import Client, read_address
+from edgefast.why.client import Client
 from edgefast.why.explanation import LimitPart
 from edgefast.why.trial import cut
 
@@ -72,28 +72,17 @@ def _why_not(limit: ir.RateLimit, call: Call, client: Client, values: dict[str, 
         address = read_address(client.address)
         if address is None:
             return f"the client's address {client.address} is none"
-        mapped = getattr(address, "ipv4_mapped", None) or address
         for source in limit.sources:
-            network = _read_network(source)
-            if mapped.version != network.version or mapped not in network:
-                return f"client {mapped} is not in {source}"
+            if not is_in(address, parse_network(source)):
+                return f"client {address} is not in {source}"
     for name in limit.distinct_headers:
         value = call.header(name)
         if value is None:
             return f"header {name} is not there"
         values[name] = value.decode("utf-8", "backslashreplace")
     if limit.distinct_source:
-        values[_SOURCE] = str(mapped)
+        values[_SOURCE] = str(address)
     return ""
-
-
-def _read_network(text: str) -> IPv4Network | IPv6Network:
-    """Return a range; one of mapped addresses is of IPv4."""
-    network = ip_network(text, strict=False)
-    mapped = getattr(network.network_address, "ipv4_mapped", None)
-    if mapped is not None and network.prefixlen >= 96:
-        return IPv4Network((mapped, network.prefixlen - 96))
-    return network
 
 
 def _is_row(

@@ -120,6 +120,22 @@ async def test_source_ranges(world: World, sources: tuple[str, ...], counted: bo
     assert await statuses(client, 1) == [429 if counted else 200]
 
 
+@pytest.mark.parametrize(
+    "block",
+    [
+        b"PROXY TCP6 ::ffff:10.0.0.1 ::1 1 2\r\n",
+        b"\r\n\r\n\0\r\nQUIT\n\x21\x21\0\x24" + bytes(10) + b"\xff\xff\n\0\0\1" + bytes(20),
+    ],
+)
+async def test_a_mapped_address_does_not_escape_its_range(world: World, block: bytes) -> None:
+    """What a PROXY protocol block calls an IPv6 address is the IPv4 address that it maps."""
+    trusted = ir.ClientAddress(proxy_protocol="required")
+    one = limit(1, sources=("10.0.0.0/8",), distinct_source=True)
+    client = await serve(world, one, client_address=trusted)
+    assert (await client.ask(block + make_request())).status == 200
+    assert await statuses(client, 1) == [429]
+
+
 async def test_distinct_sources_are_addresses_not_spellings(world: World) -> None:
     trusted = ir.ClientAddress(trusted_hops=1)
     one = limit(1, sources=("2001:db8::/32",), distinct_source=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 from typing import Any
 
 import pytest
 
 from core.apart import addresses_asked, apart
-from core.backend import make_response, say
+from core.backend import Call, make_response, say
 from core.certificates import Site
 from core.client import make_request
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_listener, make_rule
@@ -182,6 +183,25 @@ async def test_addresses(world: World) -> None:
     assert told["DOWNSTREAM_REMOTE_ADDRESS"] == "[2001:db8::9]:0"
     assert told["DOWNSTREAM_DIRECT_REMOTE_ADDRESS"] == f"127.0.0.1:{own}"
     assert preamble["DOWNSTREAM_REMOTE_ADDRESS"] == "[2001:db8::1]:4711"
+
+
+async def test_a_socket_of_both_families_has_ipv4_clients(world: World) -> None:
+    """Its kernel calls them ::ffff:127.0.0.1; headers, limits and logs call them what they are."""
+    log = text_log("%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT% %DOWNSTREAM_LOCAL_ADDRESS%")
+    heads: list[bytes] = []
+
+    def answer(call: Call) -> bytes:
+        heads.append(call.message.raw)
+        return make_response(b"")
+
+    backend = await world.backend(answer)
+    world.apply(make_fleet(make_listener(log=log), make_cluster(backend.port)))
+    both = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True, backlog=16)
+    port = await world.listen(sock=both)
+    assert (await (await world.client(port)).get()).status == 200
+    assert world.texts() == [f"127.0.0.1 127.0.0.1:{port}"]
+    assert b"x-forwarded-for: 127.0.0.1\r\n" in heads[0]
+    assert b"x-edge-internal: true\r\n" in heads[0]
 
 
 @apart(calls=True)

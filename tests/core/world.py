@@ -162,9 +162,14 @@ class World:
 
     # --- who is there -----------------------------------------------------------------------------
 
-    async def listen(self, port: int = PORT, context: ssl.SSLContext | None = None) -> int:
+    async def listen(
+        self,
+        port: int = PORT,
+        context: ssl.SSLContext | None = None,
+        sock: socket.socket | None = None,
+    ) -> int:
         """Accept connections of a listener's port on a free one, which is returned."""
-        sock = socket.create_server(("127.0.0.1", 0), backlog=4096)
+        sock = sock or socket.create_server(("127.0.0.1", 0), backlog=4096)
         factory = self.engine.factory(port, context is not None)
         self._servers.append(await self.loop.create_server(factory, sock=sock, ssl=context))
         return int(sock.getsockname()[1])

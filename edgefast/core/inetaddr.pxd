@@ -1,0 +1,12 @@
+# Addresses as 16 bytes: an IPv4 address is its mapped IPv6 address (RFC 4291 2.5.5.2), so that each host has one form.
+
+cdef enum:
+    INET_SIZE = 16  # bytes of an address
+    INET_TEXT = 46  # bytes of the longest text with its NUL: INET6_ADDRSTRLEN
+
+
+# An address range; IPv4 as ::ffff:0:0/96.
+cdef struct InetRange:
+    uint8_t address[16]
+    int bits
+    bint v4             # of IPv4 addresses: a wider range that surrounds them has none in it
