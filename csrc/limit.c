@@ -45,6 +45,10 @@ int ef_limit_check(const void *mem, size_t len) {
     return is_size(s->buckets, len) ? 0 : -1;
 }
 
+void ef_limit_set_epoch(ef_limit *s, uint64_t epoch_ms) { s->epoch_ms = epoch_ms; }
+
+uint64_t ef_limit_now(const ef_limit *s, uint64_t boot_ms) { return s->epoch_ms + boot_ms; }
+
 /* How long until one more could pass, in milliseconds: weight falls below `room` + 1 when
  * previous * (unit - elapsed) < (room + 1) * unit. Only for a full sliding window with a limit above 0. */
 static uint64_t ms_until_room(uint64_t current, uint64_t previous, uint64_t elapsed, uint64_t limit, uint64_t unit) {
@@ -56,7 +60,7 @@ static uint64_t ms_until_room(uint64_t current, uint64_t previous, uint64_t elap
 static void judge(const question *q, uint64_t window, uint32_t current, uint32_t previous, ef_limit_result *out) {
     const uint64_t unit = (uint64_t)q->unit * 1000;
     const uint64_t start = window * unit;
-    const uint64_t elapsed = q->now_ms > start ? q->now_ms - start : 0; /* 0: by this clock it has not begun */
+    const uint64_t elapsed = q->now_ms > start ? q->now_ms - start : 0; /* 0: it had not begun when the time was read */
     const uint64_t weight = (uint64_t)((ef_u128)previous * (unit - elapsed) / unit);
     const uint64_t used = weight + current;
     const uint32_t room = used < q->limit ? (uint32_t)(q->limit - used) : 0;

@@ -14,13 +14,16 @@
  * one in that bucket), a counter without a name, or admissions that were counted and never used. It never blocks others
  * and nothing is admitted twice.
  *
+ * Time. A segment has a clock of its own (ef_limit_now): CLOCK_BOOTTIME, which all processes of a machine share and nobody can
+ * set, moved once so that it was the wall clock's when the segment was made. The wall clock may be set ahead or back
+ * afterwards; no window notices. An older time is then never a step, only one that was read earlier.
+ *
  * Windows. A fixed counter is one slot: the end of its window (seconds since 1970, u32) and what was admitted in it. It
- * only moves forward: a clock that reads an older window counts in the stored one. A sliding counter has a second slot
+ * only moves forward: a time that was read in an older window counts in the stored one. A sliding counter has a second slot
  * with what was admitted in the window before; both keep an end that lets nobody evict them while they matter.
  * A slot may be evicted when its end has passed by the clock of the one who evicts; the bucket's floor, the latest end
  * that was ever evicted there, is raised first, and no counter that comes later begins before it. So a (key, window)
- * never admits more than its limit, whatever the workers' clocks say; but one that runs ahead takes others along.
- * (A clock once set years ahead by mistake leaves counters there until a new segment is made.)
+ * never admits more than its limit, however long a worker was held up after it had read the time.
  *
  * Why nothing goes wrong (all of it is walked through at random, with deaths, by tests/test_limit_schedules.c)
  *  1. No 16-byte value ever comes back to a place it was in, so a swap that succeeds saw nothing change in between:
@@ -82,7 +85,11 @@ size_t ef_limit_size(uint32_t buckets);
  * takes no memory until used. 0, or -1: too short, no buckets or too many. */
 int ef_limit_init(void *mem, size_t len, uint32_t buckets, const uint8_t seed[EF_LIMIT_SEED]);
 int ef_limit_check(const void *mem, size_t len); /* 0 when it is a segment, else -1 */
-/* Admit up to n requests of a counter, limit in each window of unit seconds. now_ms: CLOCK_REALTIME.
+/* Say once, before anybody counts, what to add to CLOCK_BOOTTIME, in milliseconds. 0 until then. */
+void ef_limit_set_epoch(ef_limit *s, uint64_t epoch_ms);
+/* The segment's time when CLOCK_BOOTTIME reads boot_ms. */
+uint64_t ef_limit_now(const ef_limit *s, uint64_t boot_ms);
+/* Admit up to n requests of a counter, limit in each window of unit seconds. now_ms: ef_limit_now.
  * Nothing admitted: nothing changed (n = 0 only reads). 0, or -1: no room, or unit or time out of range. */
 int ef_limit_take(ef_limit *s, const uint8_t *key, size_t key_len, uint32_t n, uint32_t limit, uint32_t unit,
                   int sliding, uint64_t now_ms, ef_limit_result *out);

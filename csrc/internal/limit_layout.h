@@ -41,7 +41,8 @@ typedef struct ef_limit_name {
 struct ef_limit {
     uint32_t magic, buckets;
     uint8_t seed[EF_LIMIT_SEED];
-    uint8_t reserved_[1000]; /* a bucket never lies in two pages */
+    uint64_t epoch_ms;
+    uint8_t reserved_[992]; /* a bucket never lies in two pages */
     ef_limit_bucket bucket[];
 };
 

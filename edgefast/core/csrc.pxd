@@ -285,6 +285,7 @@ cdef extern from "<time.h>" nogil:
         long tv_sec
         long tv_nsec
     enum:
+        CLOCK_BOOTTIME
         CLOCK_MONOTONIC
         CLOCK_REALTIME
     int clock_gettime(int clock, timespec *ts)
@@ -328,6 +329,7 @@ cdef extern from "limit.h" nogil:
         uint64_t reset_ms, window
 
     int ef_limit_check(const void *mem, size_t len)
+    uint64_t ef_limit_now(const ef_limit *store, uint64_t boot_ms)
     int ef_limit_take(ef_limit *store, const uint8_t *key, size_t key_len, uint32_t n, uint32_t limit, uint32_t unit, int sliding,
                       uint64_t now_ms, ef_limit_result *out)
 

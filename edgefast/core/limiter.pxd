@@ -25,6 +25,7 @@ cdef class Limiter:
         object timer
         dict spent              # key -> Spent
 
+    cdef int64_t now(self) noexcept
     cdef Verdict ask(self, Exchange ex, const ef_request *request)
     cdef int enqueue(self, Exchange ex, Limit limit, bytes key) except -1
     cdef bint take_now(self, Verdict verdict, Limit limit, bytes key) except -1

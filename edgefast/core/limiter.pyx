@@ -63,20 +63,24 @@ cdef class Limiter:
                 self.enqueue(None if verdict.over else ex, <Limit>asked[i], <bytes>asked[i + 1])
         return verdict
 
+    cdef int64_t now(self) noexcept:
+        """The memory store's time, in milliseconds since 1970: no wall clock that is set moves it."""
+        cdef timespec ts
+        clock_gettime(CLOCK_BOOTTIME, &ts)
+        return ef_limit_now(self.memory, <uint64_t>ts.tv_sec * 1000 + <uint64_t>(ts.tv_nsec // 1000000))
+
     cdef bint take_now(self, Verdict verdict, Limit limit, bytes key) except -1:
         """Answer without waiting: what blocks everything, what is known to be spent, the memory store, a store that is down."""
         cdef ef_limit_result result
         cdef Spent spent
-        cdef timespec ts
-        cdef int64_t now
+        cdef int64_t now, passed
         if limit.requests == 0:
-            clock_gettime(CLOCK_REALTIME, &ts)
-            now = <int64_t>ts.tv_sec % limit.unit
-            verdict.take(limit, True, 0, (limit.unit - now) * 1000, ts.tv_sec - now)
+            now = self.now()
+            passed = now % (<int64_t>limit.unit * 1000)
+            verdict.take(limit, True, 0, <int64_t>limit.unit * 1000 - passed, (now - passed) // 1000)
             return True
         if self.store is None:
-            clock_gettime(CLOCK_REALTIME, &ts)
-            now = <int64_t>ts.tv_sec * 1000 + ts.tv_nsec // 1000000
+            now = self.now()
             if ef_limit_take(self.memory, <const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key), 1, limit.requests, limit.unit,
                              limit.sliding, now, &result) < 0:
                 self.engine.count(G_LIMIT_STORE_FULL)

@@ -9,7 +9,6 @@ reads them. Must never show an address's credentials or write to a store.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable, Iterator
 from heapq import nsmallest
 from importlib import import_module
@@ -87,7 +86,7 @@ class LimitList:
         if store.kind == "redis":
             counts, complete = await _read_redis(store)
         else:  # read as rows are made of it: not all of them are kept
-            counts, complete = self._agent.limits.read(int(time.time() * 1000)), True
+            counts, complete = self._agent.limits.read(self._agent.limits.now()), True
         return await asyncio.to_thread(
             _join, self._index, counts, complete, limited, store.kind, table.version
         )

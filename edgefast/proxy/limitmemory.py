@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,15 +24,22 @@ class LimitMemory:
 
     def __init__(self, buckets: int = lib.EF_LIMIT_BUCKETS) -> None:
         size = int(lib.ef_limit_size(buckets))
+        self._epoch = _milliseconds(time.CLOCK_REALTIME) - _milliseconds(time.CLOCK_BOOTTIME)
         self.fd = os.memfd_create("edgefast-limits", os.MFD_CLOEXEC)
         os.ftruncate(self.fd, size)
         with mmap.mmap(self.fd, size) as memory:
             seed = os.urandom(lib.EF_LIMIT_SEED)
             view = ffi.from_buffer(memory)
             made = lib.ef_limit_init(view, size, buckets, seed)
+            if made == 0:
+                lib.ef_limit_set_epoch(ffi.cast("ef_limit *", view), self._epoch)
             ffi.release(view)
             if made != 0:
                 raise ValueError(f"no counter segment of {buckets} buckets")
+
+    def now(self) -> int:
+        """Milliseconds since 1970 by the segment's clock, which no wall clock moves."""
+        return self._epoch + _milliseconds(time.CLOCK_BOOTTIME)
 
     def read(self, now_ms: int) -> Iterator[Count]:
         """Walk the live counters; one that comes or goes in the meantime may be missed."""
@@ -40,6 +48,10 @@ class LimitMemory:
     def close(self) -> None:
         """Let go of the memory."""
         os.close(self.fd)
+
+
+def _milliseconds(clock: int) -> int:
+    return time.clock_gettime_ns(clock) // 1_000_000
 
 
 def _walk(memory: mmap.mmap, now_ms: int) -> Iterator[Count]:

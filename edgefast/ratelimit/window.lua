@@ -3,9 +3,14 @@
 -- KEYS[i]  a counter. ARGV[i]  its 11 bytes "<I2I4I4I1": n, limit, unit (seconds), sliding (1 weighs in the window before).
 -- Returns one string, 18 bytes "<I4I4I5I5" for each key: admitted, remaining, reset (ms), start of the window (Unix seconds).
 -- The value of a key is 18 bytes "<I5I4I4I4I1": start of its window, unit, admitted in it, admitted in the window before it,
--- sliding. Its window never moves back, whatever the clock of a new primary says. Expiry only cleans up: it is set when a
--- window begins and kept from then on. Nothing is written where nothing is admitted. All arithmetic is exact: every
--- product stays below 2^53. The time is the store's, so that replicas whose clocks differ agree.
+-- sliding. Expiry only cleans up: it is set when a window begins and kept from then on. Nothing is written where nothing is
+-- admitted, but for a clock that went back. All arithmetic is exact: every product stays below 2^53. The time is the store's, so that replicas whose clocks
+-- differ agree.
+--
+-- A clock that goes back, of this server or of the one that took over, never makes a window longer. A value whose window is
+-- the next one by the clock counts in this one, with what it knows of it, so that a small step at an edge lets nothing more
+-- through. One that begins later still, or at no window's start, says nothing: whoever wrote it had another clock, or was not
+-- this script. So a step costs at most what one window lets through, and refuses nobody for longer than one.
 
 local time = redis.call("TIME")
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -38,9 +43,8 @@ for i = 1, #KEYS do
   local key = KEYS[i]
   local n, limit, unit, sliding = unpack("<I2I4I4I1", ARGV[i])
   local span = unit * 1000
-  local now = clock
-  local start = floor(now / span) * unit
-  local current, previous, kept = 0, 0, false
+  local start = floor(clock / span) * unit
+  local current, previous, kept, went_back = 0, 0, false, false
   local value = redis.pcall("GET", key)
   if type(value) == "table" then -- a key of another type is no counter: it must not fail the others
     value = false
@@ -48,22 +52,23 @@ for i = 1, #KEYS do
   if value and #value == 18 then
     local begun, of, count, before, slid = unpack("<I5I4I4I4I1", value)
     if of == unit then
-      if begun >= start then
-        start, current, previous = begun, count, before
-        now = max(now, begun * 1000)
+      if begun == start then
+        current, previous = count, before
         kept = slid >= sliding -- a key that turned into a sliding one must live a window longer
       elseif begun + unit == start then
         previous = count
+      elseif begun == start + unit then
+        current, went_back = min(count + before, limit), true
       end
     end
   end
-  local left = (start + unit) * 1000 - now
+  local left = (start + unit) * 1000 - clock
   local room = limit - current
   if sliding == 1 then
     room = room - share(previous, left, 0, span)
   end
   local admitted = max(0, min(n, room))
-  if admitted > 0 then
+  if admitted > 0 or went_back then -- else the next window would be what it was before the clock went back
     current = current + admitted
     value = pack("<I5I4I4I4I1", start, unit, current, previous, sliding)
     if kept then

@@ -2,7 +2,7 @@
 
 In: take(key, n, limit, unit, sliding, now_ms). Out: (admitted, remaining, reset_ms, window_start_s). Slow and plain on
 purpose: the time at which a sliding window lets one more pass is searched for, not computed. A key is used with one unit
-and one kind of window. It forgets nothing: a store that drops ended windows differs only for clocks that run backwards.
+and one kind of window. It forgets nothing: a store that drops ended windows differs only for times that run backwards.
 """
 
 from __future__ import annotations
@@ -13,18 +13,28 @@ UNITS = (1, 60, 3600, 86400, 604800, 2592000, 31536000)
 class ReferenceStore:
     """Counters by key: (window id, admitted in it, admitted in the window before it)."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, steps: bool = False) -> None:
+        """`steps`: an older time is a clock that was set back; else it is one that was read earlier."""
         self.counters: dict[bytes, tuple[int, int, int]] = {}
+        self.steps = steps
 
     def take(
         self, key: bytes, n: int, limit: int, unit: int, sliding: bool, now_ms: int
     ) -> tuple[int, int, int, int]:
         """Admit up to n of n requests. What admits nothing changes nothing (n = 0 only reads).
 
-        A clock that reads a time before the stored window's start is taken to read that start: windows never move back.
+        A time that was read before the stored window began is taken to be its start. A clock that was set back is believed:
+        of the next window what was admitted counts in this one, a later one is nobody's.
         """
         stored, current, previous = self.counters.get(key, (0, 0, 0))
         unit_ms = unit * 1000
+        ahead = stored - now_ms // unit_ms
+        if self.steps and ahead > 0:
+            stored, current, previous = (
+                (stored - 1, min(current + previous, limit), 0) if ahead == 1 else (0, 0, 0)
+            )
+            if ahead == 1:
+                self.counters[key] = stored, current, previous
         now_ms = max(now_ms, stored * unit_ms)
         window = now_ms // unit_ms
         if window > stored:

@@ -58,7 +58,7 @@ def timed(client: Any) -> Any:
 
 
 class Step(NamedTuple):
-    later: int  # milliseconds, may be negative: a new primary's clock is behind
+    later: int  # milliseconds, may be negative: the clock is set back, or a new primary's is behind
     n: int
     limit: int
 
@@ -92,7 +92,7 @@ def steps(draw: st.DrawFn, unit: int) -> list[Step]:
 def test_every_number_is_the_references(
     timed: Any, data: st.DataObject, unit: int, sliding: bool
 ) -> None:
-    reference = ReferenceStore()
+    reference = ReferenceStore(steps=True)
     name = b"reference%d" % next(_names)
     now = NOW_MS
     for step in data.draw(steps(unit)):
@@ -128,7 +128,7 @@ def test_large_counts_are_exact(
     data: st.DataObject,
 ) -> None:
     """Products of counts and milliseconds exceed 2^53, where a Lua number is no integer any more."""
-    reference = ReferenceStore()
+    reference = ReferenceStore(steps=True)
     name = b"large%d" % next(_names)
     window = NOW_MS // 1000 // unit
     reference.counters[name] = (window, current, previous)
@@ -284,6 +284,51 @@ def test_a_forgotten_script_is_loaded_again(server: RedisServer, client: Any) ->
             assert all(isinstance(outcome, tuple) for outcome in many)
 
     uvloop.run(talk())
+
+
+@pytest.mark.parametrize("sliding", [False, True])
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("ahead", [1, 2, 10**6], ids=str)
+def test_a_stored_start_in_the_future_freezes_nothing(
+    timed: Any, client: Any, unit: int, sliding: bool, ahead: int
+) -> None:
+    """Whoever wrote it: nobody waits for longer than the window of now, and nothing said of it is longer."""
+    key = redis_key(b"poisoned")
+    start = NOW_MS // 1000 // unit * unit
+    for begun in (start + ahead * unit, start + ahead * unit + unit // 2 + 1, 2**40 - 1):
+        begun = min(begun, 2**40 - 1)  # noqa: PLW2901
+        client.set(
+            key, struct.pack("<IBIIIB", begun % 2**32, begun >> 32, unit, LARGEST, LARGEST, 1)
+        )
+        check = Ask(b"poisoned", n=3, limit=10, unit=unit, sliding=sliding)
+        ((admitted, _, reset, window),) = timed([check], NOW_MS)
+        assert admitted in ((0, 3) if begun == start + unit else (3,))
+        assert window == start
+        assert 0 < reset <= unit * 1000 + 1
+        client.delete(key)
+
+
+@pytest.mark.parametrize("sliding", [False, True])
+@pytest.mark.parametrize("unit", [1, 3600])
+def test_a_step_costs_one_window_at_most(timed: Any, unit: int, sliding: bool) -> None:
+    """Ahead by an hour and back again, and back further: what passes after each step, and for how long the rest waits."""
+    check = Ask(b"step%d%d" % (unit, sliding), n=50, limit=20, unit=unit, sliding=sliding)
+    now = NOW_MS
+    assert timed([check], now)[0][0] == 20
+    for step in (3_600_000, -3_600_000, -7_200_000, 100, -100, -(unit * 1000), unit * 1000):
+        now += step
+        passed, waited = 0, 0
+        while waited <= unit * 1000 + 1:  # a window later somebody passes again
+            admitted, _, reset, _ = timed([check], now + waited)[0]
+            passed += admitted
+            assert reset <= unit * 1000 + 1
+            if admitted and waited:
+                break
+            waited += max(reset, 1)
+        else:
+            raise AssertionError(f"refused for {waited} ms after a step of {step} ms")
+        assert passed <= 2 * check.limit
+        now += waited
 
 
 def test_foreign_values_are_no_counters(server: RedisServer, client: Any) -> None:

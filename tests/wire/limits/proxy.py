@@ -65,7 +65,10 @@ class LimitProxy(Gateway):
         fail_closed: bool = False,
         skew: int = 0,
         workers: int = 1,
+        tell: bool = False,
     ) -> None:
+        """`tell`: answers say what is left of limits (EdgeProxy rateLimit)."""
+        self._tell = tell
         self.port = free_port()
         self._secret: make.Object = {
             "apiVersion": "v1",
@@ -87,7 +90,13 @@ class LimitProxy(Gateway):
 
     def complete(self, objects: Iterable[make.Object]) -> list[make.Object]:
         """The objects with the Gateway and the store's Secret before them, for `apply`."""
-        return [make.gateway("web", [make.listener(self.port)]), self._secret, *objects]
+        told = {"headers": True, "retryAfter": True}
+        return [
+            make.gateway("web", [make.listener(self.port)], proxy="web" if self._tell else ""),
+            *([make.edge_proxy("web", rateLimit=told)] if self._tell else []),
+            self._secret,
+            *objects,
+        ]
 
     def client(self) -> Client:
         """A new connection to the port."""
