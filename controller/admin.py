@@ -20,6 +20,7 @@ from edgefast.console import Console
 from edgefast.daemon.address import Address
 from edgefast.daemon.httpserver import HttpServer, Reply, Request, bind_server
 from edgefast.daemon.logs import LEVELS, set_level
+from edgefast.table.hidden import hide_fleet
 
 __all__ = ["Servers", "View", "plain_fleet"]
 
@@ -133,14 +134,10 @@ def _json(value: Any) -> Reply:
 
 
 def plain_fleet(fleet: ir.Fleet) -> dict[str, Any]:
-    """Return a fleet as plain values, key material and the store's credentials left out."""
+    """Return a fleet as plain values, key material and credentials left out."""
     plain: dict[str, Any] = msgspec.to_builtins(
         msgspec.structs.replace(
-            fleet,
-            virtual_hosts=tuple(fleet.virtual_hosts),
-            clusters=tuple(fleet.clusters),
-            secrets=(),
-            limit_store=None,
+            hide_fleet(fleet), clusters=tuple(fleet.clusters), secrets=(), limit_store=None
         )
     )
     plain["secrets"] = [

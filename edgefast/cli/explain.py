@@ -7,8 +7,10 @@ proxy itself refuses (404, 429, 500, ...), 2 for wrong usage and when nobody can
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import click
 import msgspec
@@ -20,8 +22,10 @@ from edgefast.cli.inputs import read_inputs
 from edgefast.cli.live import LiveError, Where, check_live, live_options, open_cluster
 from edgefast.cli.options import Format, config_option, output_option
 from edgefast.cli.output import has_colour, write_value
-from edgefast.why import AskError, Explanation, Served, explain, read_ask, read_dump
+from edgefast.why import AskError, Explanation, Served, Told, explain, read_ask, read_dump
 from edgefast.why.render import render_explanation
+
+T = TypeVar("T")
 
 
 @click.command("explain")
@@ -99,13 +103,8 @@ def explain_command(
         ask = read_ask(method, url, headers, source, tls_sni)
     except AskError as error:
         raise click.UsageError(str(error)) from None
-    try:
-        proxy = _ask_proxy(admin) if admin else None
-    except click.UsageError:
-        raise
-    except click.ClickException as error:  # exit status 1 would say that the request is refused
-        raise LiveError(error.message) from None
     if live:
+        proxy = _refuse_nothing(_ask_proxy, admin) if admin else None
         where = Where(kubeconfig=kubeconfig, context=context, controller=controller, config=config)
         cluster = open_cluster(where)
         try:
@@ -120,8 +119,12 @@ def explain_command(
             )
         finally:
             cluster.close()
+    elif admin:
+        found = _refuse_nothing(
+            _ask_explanation, admin, method, url, headers, source, tls_sni, most
+        )
     else:
-        found = explain(proxy or _read_files(files, config), ask, most=most)
+        found = explain(_read_files(files, config), ask, most=most)
     if output == "table":
         _write(found)
     else:
@@ -147,7 +150,36 @@ def _read_files(files: tuple[Path, ...], config: Path | None) -> Served:
     return serve_translation(translation, problems=inputs.problems)
 
 
-def _ask_proxy(admin: str) -> Served:
+def _refuse_nothing(ask: Callable[..., T], *words: Any) -> T:
+    """Ask a proxy; exit status 1 would say that the request is refused."""
+    try:
+        return ask(*words)
+    except click.UsageError:
+        raise
+    except click.ClickException as error:
+        raise LiveError(error.message) from None
+
+
+def _ask_explanation(
+    admin: str,
+    method: str,
+    url: str,
+    headers: tuple[str, ...],
+    source: str,
+    sni: str | None,
+    most: int,
+) -> Explanation:
+    """Let the proxy explain: what its rules compare with is not all in its dump."""
+    words = {"method": method, "url": url, "headers": "\n".join(headers), "source": source}
+    query = urlencode({**words, "sni": sni or "", "most": most}, errors="surrogateescape")
+    told = ask_admin(admin, f"/explain?{query}")
+    try:
+        return msgspec.convert(told, Explanation)
+    except msgspec.ValidationError as error:
+        raise click.ClickException(f"{admin} is a proxy of another release: {error}") from None
+
+
+def _ask_proxy(admin: str) -> Told:
     dump = ask_admin(admin, "/dump")
     if not isinstance(dump, dict):
         said = f"{admin} answered /dump with something else than an object: is this an edgefast admin server?"

@@ -21,7 +21,7 @@ from edgefast.table.match import find_listener
 from edgefast.translate.pipeline import translate
 from edgefast.translate.status import GatewayStatus
 from edgefast.translate.translation import Translation
-from edgefast.why import Ask, Explanation, Served, explain, serve_translation
+from edgefast.why import Ask, Explanation, Served, Told, explain, serve_translation
 
 #: Checks that say "not here": another Gateway may have the route.
 _ELSEWHERE = ("port", "protocol", "listener", "rule")
@@ -38,7 +38,7 @@ def explain_live(
     *,
     gateway: str | None,
     namespace: str | None,
-    proxy: Served | None,
+    proxy: Told | None,
     most: int,
 ) -> Explanation:
     """Explain a request; `gateway` is "[namespace/]name", `proxy` what an admin server of one has told.
@@ -207,7 +207,7 @@ def _note_proxies(
         yield f"not known: the table of {_name_proxies(silent)} ({silent[0].why_not})"
 
 
-def _note_health(proxy: Served | None) -> Iterator[str]:
+def _note_health(proxy: Told | None) -> Iterator[str]:
     if proxy is not None:
         yield (
             f"not used: the proxy at --admin serves another table ({proxy.version[:8]}), "

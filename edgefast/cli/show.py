@@ -1,7 +1,7 @@
 """Translations as plain values and as table rows: what `edgefast translate` writes.
 
 In: a Translation. Out: `*_value` (dicts and lists, for YAML and JSON) and `*_table` (header, rows). It must never carry key
-material: of a Secret only the names of its parts are shown.
+material or a credential: of a Secret only the names of its parts are shown, of what a route sets for one its length.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import Any
 import msgspec
 
 from edgefast import ir
+from edgefast.credential import show
 from edgefast.resources.kinds import KINDS
+from edgefast.table.hidden import hide_fleet, hide_match
 from edgefast.translate.translation import Translation
 
 Table = tuple[list[str], list[list[object]]]
@@ -23,7 +25,7 @@ def ir_value(translation: Translation) -> Any:
     """The IR with redacted Secrets; defaults are left out, as in the encoding."""
     fleets = []
     for fleet in translation.ir.fleets:
-        open_ = msgspec.structs.replace(fleet, secrets=(), limit_store=None)
+        open_ = msgspec.structs.replace(hide_fleet(fleet), secrets=(), limit_store=None)
         value = msgspec.to_builtins(open_, enc_hook=tuple)
         if fleet.secrets:
             value["secrets"] = [_redact(secret) for secret in fleet.secrets]
@@ -54,7 +56,13 @@ def ir_table(translation: Translation) -> Table:
                 rule = host.rules[entry.rule]
                 place = f"{rule.route}[{rule.index}]"
                 rows.append(
-                    [host.listener, host.hostname, _match(entry.match), place, _outcome(rule)]
+                    [
+                        host.listener,
+                        host.hostname,
+                        _match(hide_match(entry.match)),
+                        place,
+                        _outcome(rule),
+                    ]
                 )
     return ["LISTENER", "HOSTNAME", "MATCH", "RULE", "OUTCOME"], rows
 
@@ -115,7 +123,18 @@ def _parent(reference: dict[str, Any]) -> str:
 
 def infra_value(translation: Translation) -> Any:
     """The fleets a controller would create."""
-    return {"fleets": msgspec.to_builtins(translation.infra)}
+    return {"fleets": msgspec.to_builtins(tuple(map(_hide_env, translation.infra)))}
+
+
+def _hide_env(infra: ir.Infra) -> ir.Infra:
+    """Variables of pods as they may be shown; what comes from a Secret is a reference, and has no value."""
+    env = tuple(
+        {**one, "value": show(str(one.get("name", "")), str(one["value"]))}
+        if "value" in one
+        else one
+        for one in infra.pod.env
+    )
+    return msgspec.structs.replace(infra, pod=msgspec.structs.replace(infra.pod, env=env))
 
 
 def infra_table(translation: Translation) -> Table:

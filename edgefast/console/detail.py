@@ -1,7 +1,7 @@
 """Detail: everything about one line of the tree, in words.
 
 In: a state, a node. Out: `Detail`: sections of label and text, in the order of the page. Lists are cut, and say so.
-Must never: print key material; a rule or a listener has none.
+Must never: print key material or credentials.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from edgefast.console.marks import Told
 from edgefast.console.numbers import Rate
 from edgefast.console.rows import Row, make_row
 from edgefast.console.state import State
+from edgefast.credential import is_hidden, show, show_query
 from edgefast.why.described import list_filters
 from edgefast.why.pair import make_host
 from edgefast.why.served import render_endpoint
@@ -211,7 +212,7 @@ def _describe_share(state: State, share: ir.BackendRef) -> Iterator[Section]:
 
 
 def make_trial(node: Node) -> Trial | None:
-    """Return a request for a rule, None when none can be made."""
+    """Return a request for a rule, None when none can be made, or none that may be shown."""
     rule = node if node.kind == "rule" else node.parent if node.kind == "backend" else None
     if rule is None or rule.parent is None or rule.parent.parent is None:
         return None
@@ -226,6 +227,8 @@ def make_trial(node: Node) -> Trial | None:
     scheme = "https" if listener.protocol == "HTTPS" else "http"
     port = "" if listener.port == (443 if scheme == "https" else 80) else f":{listener.port}"
     one = witnesses[0]
+    if show_query(one.target) != one.target or any(is_hidden(*line) for line in one.headers):
+        return None  # who has the credential writes the request
     return Trial(
         one.method,
         f"{scheme}://{name}{port}{one.target}",
@@ -239,7 +242,7 @@ def write_limit(one: ir.RateLimit) -> str:
     by = [*one.distinct_headers, *(["client address"] if one.distinct_source else [])]
     if by:
         said += f" for each {', '.join(by)}"
-    only = [f"{h.name}{' ~ ' if h.regex else ': '}{h.value}" for h in one.headers]
+    only = [f"{h.name}{' ~ ' if h.regex else ': '}{show(h.name, h.value)}" for h in one.headers]
     only += one.sources
     if only:
         said += f", of {', '.join(only)}"

@@ -37,6 +37,7 @@ from orjson import dumps as json_encode
 from edgefast import ir
 from edgefast.core.cells import GLOBALS, HEAD_ERRORS, LIMIT, ROW
 from edgefast.core.resolver import Resolver
+from edgefast.credential import is_credential
 
 include "consts.pxi"
 include "cells.pxi"

@@ -25,6 +25,7 @@ cdef struct LogOp:
     uint32_t name_len, name_hash
     const uint8_t *other    # header to take when the first is not there
     uint32_t other_len, other_hash
+    bint hides, other_hides     # the header is a credential: its length is told in its place
 
 cdef struct LogValue:
     LogShape shape

@@ -203,6 +203,8 @@ cdef class LogProgram:
                 op.other = <const uint8_t *>PyBytes_AS_STRING(other)
                 op.other_len = <uint32_t>len(other)
                 op.other_hash = ef_name_hash(op.other, op.other_len)
+                op.hides = is_credential(piece.text)
+                op.other_hides = is_credential(piece.other)
                 if name.startswith(b":"):
                     pass  # known of every exchange
                 elif op.kind == K_REQ:

@@ -84,6 +84,13 @@ cdef bytes trace_id_of(Exchange ex):
     return (<bytes>ex.trace.trace_id[:16]).hex().encode()
 
 
+cdef int hide_value(LogProgram program, bint hides, LogValue *v) except -1:
+    """A credential (edgefast/credential.py): that it was there, and how long it was."""
+    if hides and v.shape == S_BYTES:
+        return program.put(v, b"<%d bytes, not shown>" % v.n)
+    return 0
+
+
 cdef int put_header(LogProgram program, const LogOp *op, Exchange ex, LogValue *v) except -1:
     """A request header: as the client sent it, but for those that the proxy itself decides about."""
     cdef const uint8_t *name = op.name
@@ -95,6 +102,7 @@ cdef int put_header(LogProgram program, const LogOp *op, Exchange ex, LogValue *
             program.put(v, b"https" if ex.down.tls else b"http")
         else:
             put_request(name, n, hashed, ex, v)
+        hide_value(program, op.other_hides if name == op.other else op.hides, v)
         if name == op.other:
             break
         name, n, hashed = op.other, op.other_len, op.other_hash
@@ -132,7 +140,7 @@ cdef int put_request(const uint8_t *name, uint32_t n, uint32_t hashed, Exchange 
     return 0
 
 
-cdef int put_answer(const LogOp *op, Exchange ex, LogMoment *moment, LogValue *v) except -1:
+cdef int put_answer(LogProgram program, const LogOp *op, Exchange ex, LogMoment *moment, LogValue *v) except -1:
     """A header of the answer, as the client got it."""
     cdef const uint8_t *name = op.name
     cdef uint32_t n = op.name_len
@@ -141,6 +149,7 @@ cdef int put_answer(const LogOp *op, Exchange ex, LogMoment *moment, LogValue *v
             put_number(v, moment.status)
         elif ex.kept is not None:
             find_line(ex.kept.answer.data, ex.kept.answer.size, name, n, v)
+        hide_value(program, op.other_hides if name == op.other else op.hides, v)
         if name == op.other:
             break
         name, n = op.other, op.other_len
@@ -215,7 +224,7 @@ cdef int log_exchange_value(LogProgram program, const LogOp *op, Exchange ex, Lo
     if kind == K_REQ:
         put_header(program, op, ex, v)
     elif kind == K_RESP:
-        put_answer(op, ex, moment, v)
+        put_answer(program, op, ex, moment, v)
     elif kind == K_DURATION:
         put_number(v, moment.took // 1000)
     elif kind == K_RESPONSE_DURATION:

@@ -1,13 +1,14 @@
 """The operator's servers: what admin, metrics and readiness answer.
 
 In: the agent. Out: routes for HttpServer.
-  admin     GET /dump /limits /metrics /version /ready /connections /log-level
+  admin     GET /dump /explain /limits /metrics /version /ready /connections /log-level
             POST /drain /healthcheck/fail /log-level
             GET /console/ and what is below it, unless it is off (edgefast.console)
   metrics   GET /metrics
   ready     GET /ready (may this process get traffic), /live (does its loop run: for liveness)
 Admin is for this machine (127.0.0.1:19000): whoever reaches it can end the service. Must never show
-key material: of a secret only its name, version, size and the certificate's public facts are told.
+key material: of a secret only its name, version, size and the certificate's public facts are told; of what a route sets or
+compares for credentials the length (credential.py).
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ from edgefast.proxy.agent import Agent
 from edgefast.proxy.certificates import CertificateFacts, PemError, read_facts
 from edgefast.proxy.channel import ChannelClosed, ChannelError
 from edgefast.proxy.consolesource import ConsoleSource
+from edgefast.proxy.explained import Explained
 from edgefast.proxy.ledger import Key, Placed
 from edgefast.proxy.limitlist import LimitList
 from edgefast.proxy.metrics import CONTENT_TYPE, AgentFacts, render_metrics, render_openmetrics
 from edgefast.proxy.openmetrics import OPENMETRICS_TYPE, is_wanted
 from edgefast.proxy.stats import sum_globals
 from edgefast.table import describe_blob
+from edgefast.table.hidden import hide_listener
 
 __all__ = ["Admin"]
 
@@ -56,6 +59,7 @@ class Admin:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._limits = LimitList(agent)
+        self._explained = Explained(agent, self._limits)
         self._numbers = itertools.count(1)
         self._console = (
             Console(ConsoleSource(agent, self._limits)) if agent.settings.console else None
@@ -67,6 +71,7 @@ class Admin:
         """Routes of the admin server."""
         return {
             ("GET", "/dump"): self._on_dump,
+            ("GET", "/explain"): self._explained.on_explain,
             ("GET", "/limits"): self._limits.on_limits,
             ("GET", "/metrics"): self._on_metrics,
             ("GET", "/version"): self._on_version,
@@ -272,7 +277,9 @@ def _render_dump(
         place = {"name": name, "version": version}
         match type_:
             case "listener":
-                listeners.append({**msgspec.to_builtins(_LISTENER.decode(data)), **place})
+                listeners.append(
+                    {**msgspec.to_builtins(hide_listener(_LISTENER.decode(data))), **place}
+                )
             case "cluster":
                 clusters.append({**msgspec.to_builtins(_CLUSTER.decode(data)), **place})
             case "secret":

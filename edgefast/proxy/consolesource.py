@@ -6,30 +6,24 @@ never: give bytes of secrets; the console is given the table as it is and reads 
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import msgspec
-
 import edgefast
 from edgefast.console import Counters, Member, Past, Table, make_row
 from edgefast.core.cells import BUCKET_BOUNDS_MS, LIMIT, ROW
-from edgefast.daemon.httpserver import Request
 from edgefast.problem import Problem
 from edgefast.proxy.agent import Agent
-from edgefast.proxy.channel import ChannelClosed, ChannelError
-from edgefast.proxy.limitlist import LimitList
+from edgefast.proxy.inforce import read_now, read_resources
+from edgefast.proxy.limitlist import LimitList, Unread
 from edgefast.proxy.stats import sum_globals, sum_limits, sum_rows
 from edgefast.proxy.workers import WorkerSlot
 from edgefast.table import Resource, Shards
 from edgefast.table.shards import Key
 from edgefast.why import Live
-from edgefast.why.dump import read_live
 
 __all__ = ["ConsoleSource"]
 
@@ -38,7 +32,6 @@ _ABORTED = ROW.index("requests_aborted")
 _TIME = ROW.index("duration_us")
 _BUCKETS = ROW.index("duration_bucket_0")
 _RESULTS = tuple(LIMIT.index(name) for name in ("ok", "over", "shadow_over", "error"))
-_HIDDEN = ("secret", "limit_store")
 
 
 class ConsoleSource:
@@ -50,7 +43,6 @@ class ConsoleSource:
     def __init__(self, agent: Agent, limits: LimitList) -> None:
         self._agent = agent
         self._limits = limits
-        self._numbers = itertools.count(1_000_000_000)  # of dumps: apart from those of /dump
         self._past = Past()
         self._resources: tuple[object, Mapping[Key, Resource]] = (None, {})
         agent.on_table = self._on_table
@@ -78,30 +70,13 @@ class ConsoleSource:
             return None
         state = (table.epoch, len(table.refused))
         if self._resources[0] != state:
-            self._resources = (state, self._read_resources())
+            self._resources = (state, read_resources(agent))
         return Table(
             state=state,
             version=table.version,
             accepted=agent.table_at,
             resources=self._resources[1],
         )
-
-    def _read_resources(self) -> Mapping[Key, Resource]:
-        table = self._agent.ledger.current
-        if table.shards is None:  # before the first
-            return {}
-        meant = table.shards.resources
-        if not table.refused and not table.kept:
-            return meant
-        found: dict[Key, Resource] = {}
-        for key, placed in table.placed.items():
-            one = meant.get(key)
-            if one is None or one.version != placed.version:
-                if key[0] in _HIDDEN:
-                    continue
-                one = Resource(*key, placed.version, self._agent.arena.read(placed.block))
-            found[key] = one
-        return found
 
     # --- what operators see ---------------------------------------------------------------------
 
@@ -166,29 +141,16 @@ class ConsoleSource:
 
     async def live(self) -> Live | None:
         """Ask the workers for their endpoints, and the store for its counters."""
-        told = await asyncio.gather(*(self._ask(slot) for slot in self._agent.slots))
-        listed = await self._list()
-        return await asyncio.to_thread(read_live, {"workers": told}, listed)
+        return await read_now(self._agent, self._limits)
 
     async def counters(self) -> Sequence[Mapping[str, Any]] | str | None:
         """Return what GET /limits lists."""
-        listed = await self._list()
-        return listed if isinstance(listed, str) else listed["counters"]
-
-    async def _list(self) -> Mapping[str, Any] | str:
         if ("limit_store", "store") not in self._agent.ledger.current.placed:
-            return {"counters": [], "complete": True}
-        reply = await self._limits.on_limits(Request("GET", "/limits", {}, b""))
-        if reply.status != 200:
-            return reply.body.decode("utf-8", "replace").strip()
-        listed: Mapping[str, Any] = await asyncio.to_thread(msgspec.json.decode, reply.body)
-        return listed
-
-    async def _ask(self, slot: WorkerSlot) -> dict[str, Any]:
+            return []
         try:
-            return {"engine": await slot.dump(next(self._numbers))}
-        except (ChannelClosed, ChannelError, TimeoutError):
-            return {}
+            return await self._limits.list_rows()
+        except Unread as error:
+            return str(error)
 
 
 def _place(address: str, port: int) -> str:

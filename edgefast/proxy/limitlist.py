@@ -3,13 +3,16 @@
 In: the agent's table and memory of counters, or the store that the table names. Out: rows
 (limitrows.py), in a bounded time and number; one listing at a time. With Redis the agent connects for
 a listing and closes again. Distinct values are what clients sent: whoever reaches the admin server
-reads them. Must never show an address's credentials or write to a store.
+reads them, but for those of credentials (credential.py). Must never show the store's or a client's credentials, or write
+to a store.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from heapq import nsmallest
 from importlib import import_module
 from typing import Any
@@ -17,13 +20,14 @@ from typing import Any
 import msgspec
 
 from edgefast import ir
+from edgefast.credential import hide, is_credential
 from edgefast.daemon.httpserver import Reply, Request
 from edgefast.proxy.agent import Agent
 from edgefast.proxy.limitrows import Count, LimitIndex, LimitRow, order
 from edgefast.ratelimit.refusal import Refused
 from edgefast.table import decode_rules
 
-__all__ = ["LimitList"]
+__all__ = ["LimitList", "Listing", "Unread"]
 
 _MOST = 10_000  # counters of one listing
 _PATIENCE = 3.0  # seconds for another listing to end
@@ -33,7 +37,11 @@ _STORE: msgspec.msgpack.Decoder[ir.RateLimitStore] = msgspec.msgpack.Decoder(ir.
 _MARK = b"rate_limits"
 
 
-class _Listing(msgspec.Struct, frozen=True):
+class Unread(Exception):
+    """The counters cannot be listed now; the text says why."""
+
+
+class Listing(msgspec.Struct, frozen=True):
     """The answer."""
 
     store: str
@@ -42,6 +50,7 @@ class _Listing(msgspec.Struct, frozen=True):
     complete: bool  # False: there are more counters than were read, or than are told
     others: int  # counters that no limit of the table has
     counters: list[LimitRow]
+    hidden: bool = False  # values of credentials are told by their length
 
 
 class LimitList:
@@ -52,24 +61,58 @@ class LimitList:
         self._turn = asyncio.Lock()
         self._index = LimitIndex(())
         self._epoch = -1  # of the table that the index is of
+        self._secret = os.urandom(16)  # no list of guesses can be tried against what is shown
 
     async def on_limits(self, request: Request) -> Reply:
         """All live counters, or with ?limited=1 those at their end."""
         try:
+            listing = await self.read(limited=request.query.get("limited") == "1")
+        except Unread as error:
+            return Reply(503, f"{error}\n".encode())
+        body = await asyncio.to_thread(lambda: msgspec.json.encode(self._hide(listing)))
+        return Reply(200, body + b"\n", "application/json")
+
+    async def list_rows(self) -> list[dict[str, Any]]:
+        """Return all live counters as they may be shown; raises Unread."""
+        listing = await self.read()
+        shown: list[dict[str, Any]] = await asyncio.to_thread(
+            lambda: msgspec.to_builtins(self._hide(listing).counters)
+        )
+        return shown
+
+    async def read(self, *, limited: bool = False) -> Listing:
+        """Return the counters with the values that clients sent: not for people. Raises Unread."""
+        try:
             async with asyncio.timeout(_PATIENCE):
                 await self._turn.acquire()
         except TimeoutError:
-            return Reply(503, b"other listings are under way; try again\n")
+            raise Unread("other listings are under way; try again") from None
         try:
-            listing = await self._list(limited=request.query.get("limited") == "1")
+            return await self._list(limited=limited)
         except Refused as error:
-            return Reply(503, f"the store does not answer: {error}\n".encode())
+            raise Unread(f"the store does not answer: {error}") from None
         finally:
             self._turn.release()
-        body = await asyncio.to_thread(msgspec.json.encode, listing)
-        return Reply(200, body + b"\n", "application/json")
 
-    async def _list(self, *, limited: bool) -> _Listing:
+    def _hide(self, listing: Listing) -> Listing:
+        rows = [
+            msgspec.structs.replace(
+                row, values={name: self._show(name, text) for name, text in row.values.items()}
+            )
+            if any(map(is_credential, row.values))
+            else row
+            for row in listing.counters
+        ]
+        return msgspec.structs.replace(listing, counters=rows, hidden=rows != listing.counters)
+
+    def _show(self, name: str, value: str) -> str:
+        """Return a value; of a credential a number beside its length, that tells two of them apart in this process alone."""
+        if not is_credential(name):
+            return value
+        number = blake2b(value.encode(), digest_size=4, key=self._secret).hexdigest()
+        return f"{hide(value)} #{number}"
+
+    async def _list(self, *, limited: bool) -> Listing:
         table = self._agent.ledger.current
         if table.epoch != self._epoch:
             # Bytes are copied here, in the loop, where no epoch can end; decoding is done elsewhere.
@@ -117,7 +160,7 @@ def _join(
     limited: bool,
     store: str,
     table: str,
-) -> _Listing:
+) -> Listing:
     """Make rows of counters: runs in a thread."""
     others = wanted = 0
 
@@ -132,7 +175,7 @@ def _join(
                 yield row
 
     first = nsmallest(_MOST, rows(), key=order)
-    return _Listing(
+    return Listing(
         store=store,
         table=table,
         limits=len(index),

@@ -12,6 +12,8 @@ from typing import Protocol
 
 import re2  # type: ignore[import-untyped]  # the package ships no types
 
+from edgefast.credential import hide, is_hidden
+
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False  # the error is returned; the library would also write to stderr
 _BYTES = re2.Options()
@@ -35,6 +37,19 @@ def check_regex(pattern: str) -> str:
         said = error.args[0]
         return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
     return ""
+
+
+def tell_regex(pattern: str, name: str = "") -> str:
+    """Return what is told of a pattern that is none, "" when it is one; `name` is of the header or query parameter.
+
+    RE2 quotes the part that it could not read: of what is not shown, only what kind of mistake it is.
+    """
+    wrong = check_regex(pattern)
+    if not wrong:
+        return ""
+    if is_hidden(name, pattern):
+        return f"{hide(pattern)} is not an RE2 expression: {wrong.partition(':')[0]}"
+    return f'"{pattern}" is not an RE2 expression: {wrong}'
 
 
 @lru_cache(maxsize=4096)

@@ -31,7 +31,7 @@ from edgefast.resources.ratelimitfilter import (
     RateLimitSelector,
     RateLimitSourceCIDR,
 )
-from edgefast.resources.regex import check_regex
+from edgefast.resources.regex import tell_regex
 from edgefast.resources.rule import RuleBook, Violation
 from edgefast.resources.rules_hostname import check_hostname
 
@@ -331,9 +331,8 @@ def check_header_regex(one: RateLimitHeaderMatch) -> Iterable[Violation]:
     """Expressions are RE2, as the proxy compiles them."""
     if one.type != "RegularExpression" or one.value is None:
         return ()
-    wrong = check_regex(one.value)
-    said = f'"{one.value}" is not an RE2 expression: {wrong}'
-    return (Violation(("value",), "Invalid", said),) if wrong else ()
+    said = tell_regex(one.value, one.name)
+    return (Violation(("value",), "Invalid", said),) if said else ()
 
 
 @BOOK.on(

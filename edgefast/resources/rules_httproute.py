@@ -23,7 +23,7 @@ from edgefast.resources.httproute import (
 )
 from edgefast.resources.httproutefilter import HTTPPathModifier, HTTPRouteFilter
 from edgefast.resources.loaded import Path
-from edgefast.resources.regex import check_regex
+from edgefast.resources.regex import tell_regex
 from edgefast.resources.rule import RuleBook, Violation
 
 BOOK = RuleBook()
@@ -63,9 +63,9 @@ def check_expression(
     one: HTTPPathMatch | HTTPHeaderMatch | HTTPQueryParamMatch,
 ) -> Iterable[Violation]:
     """Expressions are RE2; in a route that is otherwise sound only their rule is refused."""
-    wrong = check_regex(one.value) if one.type == "RegularExpression" else ""
-    if wrong:
-        said = f'"{one.value}" is not an RE2 expression: {wrong}'
+    name = "" if isinstance(one, HTTPPathMatch) else one.name
+    said = tell_regex(one.value, name) if one.type == "RegularExpression" else ""
+    if said:
         yield Violation(("value",), "UnsupportedValue", said)
 
 

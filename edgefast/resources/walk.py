@@ -3,7 +3,7 @@
 In: plain values and a Struct class. Out: the built Struct, or violations with their paths.
 Lenient (objects of an API server, which has validated them by CRDs perhaps newer than ours):
 unknown fields are passed over and limits are not asked; only what cannot be built is a violation.
-Must never: stop at the first mistake, or show a value of a Secret.
+Must never: stop at the first mistake, or show a value of a Secret or one that is a credential.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from edgefast.credential import hide, is_credential, is_token
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.reasons.word import Word
 from edgefast.resources.fields import Element
@@ -97,6 +98,7 @@ class Walk:
             return self._wrong_type(shape, raw, path)
         assert shape.struct is not None
         sound = self._check_known(shape, raw, path)
+        redact, self._redact = self._redact, self._redact or _is_credential(raw)
         values: dict[str, Any] = {}
         tainted: set[str] = set()
         for field in shape.fields:
@@ -105,6 +107,7 @@ class Walk:
                 tainted.add(field.attr)
                 value = None if field.required else field.default
             values[field.attr] = value
+        self._redact = redact
         built = shape.struct(**values)
         if not self._lenient:
             sound &= self._check_rules(shape.struct, built, tainted, path)
@@ -283,8 +286,8 @@ class Walk:
             expected = " or ".join(map(str, shape.enum))
         elif shape.kind == "string" and scalar and not _would_fit(shape, _plain(raw)):
             expected = shape.expects or expected
-        elif "string" in kinds and scalar and not self._redact:
-            hint = f"write '{_plain(raw)}' in quotes"
+        elif "string" in kinds and scalar:
+            hint = f"write {'it' if self._redact else repr(_plain(raw))} in quotes"
             return self._report(path, "Invalid", f"{self._show(raw)} (expected {expected})", hint)
         return self._report(path, "Invalid", f"{self._show(raw)} (expected {expected})")
 
@@ -298,9 +301,16 @@ class Walk:
         if self._redact:
             return "a value"
         if isinstance(raw, str):
+            if is_token(raw):
+                return hide(raw)
             shown = raw if len(raw) <= MAX_SHOWN_VALUE else f"{raw[:MAX_SHOWN_VALUE]}..."
             return '"' + shown.encode("unicode_escape").decode() + '"'
         return _plain(raw)
+
+
+def _is_credential(raw: dict[str, Any]) -> bool:
+    """Tell whether it is a header, a parameter or a variable with a credential for its value."""
+    return "value" in raw and isinstance(name := raw.get("name"), str) and is_credential(name)
 
 
 def _any_broken(values: Iterable[Any]) -> bool:

@@ -9,9 +9,9 @@ from edgefast.table.blob import (
     decode_blob,
     decode_rules,
     decode_virtual_host,
-    describe_blob,
 )
 from edgefast.table.compile import compile_fleet
+from edgefast.table.hidden import describe_blob
 from edgefast.table.match import Hit, Matcher, Request, match
 from edgefast.table.shards import Delta, Resource, Shards, diff
 

@@ -101,15 +101,6 @@ def _order(match: ir.Match) -> tuple[int, int]:
     return _RANK[match.kind], 0 if match.kind == "regex" else -len(match.path.encode())
 
 
-def describe_blob(data: bytes) -> dict[str, Any]:
-    """Return a blob as plain values for a dump: fragments, rules, entries. Raises BlobError."""
-    blob = decode_blob(data)
-    described = msgspec.to_builtins(blob)
-    del described["key"]
-    assert isinstance(described, dict)
-    return described
-
-
 def open_blob(data: bytes) -> tuple[Any, Any]:
     """Check a blob; return it as a C pointer, and what must live as long as that. Raises BlobError."""
     keep = ffi.from_buffer(data)

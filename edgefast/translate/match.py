@@ -21,7 +21,7 @@ from edgefast.resources.httproute import (
     HTTPQueryParamMatch,
     HTTPRouteMatch,
 )
-from edgefast.resources.regex import check_regex
+from edgefast.resources.regex import tell_regex
 from edgefast.translate.literal import literal_prefix
 from edgefast.translate.path import (
     MAX_SEGMENTS,
@@ -93,10 +93,10 @@ def _translate_path(match: HTTPPathMatch, wrong: _Wrong, path: str) -> _Target |
         return None
     where = f"{path}.value"
     if match.type == "RegularExpression":
-        said = check_regex(match.value)
+        said = tell_regex(match.value)
         if not said:
             return "regex", match.value
-        wrong.append((where, _refusal_text(match.value, said)))
+        wrong.append((where, said))
         return _guard_path(match.value)
     said = check_path(match.value)
     if said:
@@ -154,11 +154,7 @@ def _translate_value(
     if match.type not in _VALUE_TYPES:
         wrong.append((f"{path}.type", supported_text(match.type, _VALUE_TYPES)))
         return ir.ValueMatch(name=name, value=_ANY_VALUE, regex=True)
-    said = check_regex(match.value)
+    said = tell_regex(match.value, match.name)
     if said:
-        wrong.append((f"{path}.value", _refusal_text(match.value, said)))
+        wrong.append((f"{path}.value", said))
     return ir.ValueMatch(name=name, value=_ANY_VALUE if said else match.value, regex=True)
-
-
-def _refusal_text(pattern: str, said: str) -> str:
-    return f'"{pattern}" is not an RE2 expression: {said}'

@@ -24,7 +24,7 @@ from edgefast.resources.ratelimitfilter import (
     RateLimitRule,
     RateLimitSelector,
 )
-from edgefast.resources.regex import check_regex
+from edgefast.resources.regex import tell_regex
 from edgefast.translate.counter import digest_limit, name_counter
 from edgefast.translate.report import Report
 
@@ -185,7 +185,6 @@ def _check_header(header: RateLimitHeaderMatch, report: Report, path: str) -> No
         said = f"{len(header.value)} characters (at most {_MAX_VALUE})"
         report.refuse(f"{path}.value", "TooLong", said)
     elif header.type == "RegularExpression":
-        wrong = check_regex(header.value)
-        if wrong:
-            said = f'"{header.value}" is not an RE2 expression: {wrong}'
+        said = tell_regex(header.value, header.name)
+        if said:
             report.refuse(f"{path}.value", "Invalid", said)

@@ -7,7 +7,7 @@ encoding, and their texts. Pure: no I/O, no clock. Must never: be imported by wh
 from edgefast.why.ask import Ask, AskError, read_ask
 from edgefast.why.changes import Change, Difference
 from edgefast.why.diff import diff_translations
-from edgefast.why.dump import read_dump
+from edgefast.why.dump import Told, read_dump
 from edgefast.why.explain import explain
 from edgefast.why.explanation import Explanation
 from edgefast.why.served import Live, Served, serve_translation
@@ -20,6 +20,7 @@ __all__ = [
     "Explanation",
     "Live",
     "Served",
+    "Told",
     "diff_translations",
     "explain",
     "read_ask",

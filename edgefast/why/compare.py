@@ -144,7 +144,7 @@ class _Plan(msgspec.Struct):
     def expressions(self) -> Iterator[tuple[ir.Match, str]]:
         """Give matches with regular expressions that one side only has, and which: examples may miss what they mean."""
         before, after = ({match for match, _ in entries} for entries in self.entries)
-        for match in sorted(before ^ after, key=describe_match):
+        for match in sorted(before ^ after, key=lambda one: (describe_match(one), repr(one))):
             if match.kind == "regex" or any(one.regex for one in (*match.headers, *match.query)):
                 yield match, "before" if match in before else "after"
 

@@ -1,6 +1,6 @@
 """Counted: which of a rule's limits a request counts in, and where their counters stand.
 
-In: the rule's limits, the request, the client, rows of counters as the admin server lists them (or none). Out:
+In: the rule's limits, the request, the client, what a proxy says of its counters (or nothing). Out:
 `LimitPart`s. Conditions are those of core/limit.pyx, values are read by the matcher's functions.
 Must never: count.
 """
@@ -11,11 +11,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from edgefast import ir
+from edgefast.credential import is_credential, show
 from edgefast.inetaddr import is_in, parse_network, read_address
 from edgefast.resources.regex import compile_bytes_regex
 from edgefast.table.match import Call
 from edgefast.why.client import Client
 from edgefast.why.explanation import LimitPart
+from edgefast.why.served import Live
 from edgefast.why.trial import cut
 
 #: As the list of counters calls the client's address.
@@ -23,10 +25,19 @@ _SOURCE = "sourceCIDR"
 
 
 def judge_limits(
-    rule: ir.Rule, call: Call, client: Client, rows: Iterable[Mapping[str, Any]] | None
+    rule: ir.Rule, call: Call, client: Client, live: Live | None
 ) -> tuple[LimitPart, ...]:
-    """Return every limit of a rule; `rows` None: nobody was asked for counters."""
-    return tuple(_judge(rule, limit, call, client, rows) for limit in rule.rate_limits)
+    """Return every limit of a rule; `live` None: nobody was asked for counters."""
+    return tuple(
+        _judge(rule, limit, call, client, _known_rows(limit, live)) for limit in rule.rate_limits
+    )
+
+
+def _known_rows(limit: ir.RateLimit, live: Live | None) -> tuple[Mapping[str, Any], ...] | None:
+    """Return the rows in which a limit's counter is, if it can be told from others there."""
+    if live is None or (live.hidden and any(map(is_credential, limit.distinct_headers))):
+        return None
+    return live.rows
 
 
 def _judge(
@@ -62,12 +73,12 @@ def _why_not(limit: ir.RateLimit, call: Call, client: Client, values: dict[str, 
         value = call.header(one.name)
         if value is None:
             return f"header {one.name} is not there"
-        shown = cut(value.decode("utf-8", "replace"))
+        shown, wanted = cut(value.decode("utf-8", "replace")), cut(show(one.name, one.value))
         if one.regex:
             if compile_bytes_regex(one.value).fullmatch(value) is None:
-                return f"header {one.name}: {shown} does not match {cut(one.value)}"
+                return f"header {one.name}: {shown} does not match {wanted}"
         elif value != one.value.encode():
-            return f"header {one.name}: {shown} != {cut(one.value)}"
+            return f"header {one.name}: {shown} != {wanted}"
     if limit.sources or limit.distinct_source:
         address = read_address(client.address)
         if address is None:

@@ -1,11 +1,12 @@
 """Described: rules, filters and circumstances in words.
 
-In: the IR. Out: parts of an explanation that need no request. Must never: print key material.
+In: the IR. Out: parts of an explanation that need no request. Must never: print key material or credentials.
 """
 
 from __future__ import annotations
 
 from edgefast import ir
+from edgefast.credential import show
 from edgefast.table import Hit
 from edgefast.translate.hostname import narrower
 from edgefast.why.explanation import RulePart
@@ -51,8 +52,8 @@ def _list_ops(what: str, ops: ir.HeaderOps | None) -> list[str]:
         return []
     return [
         *(f"remove {what} {name}" for name in ops.remove),
-        *(f"set {what} {name}: {value}" for name, value in ops.set),
-        *(f"add {what} {name}: {value}" for name, value in ops.add),
+        *(f"set {what} {name}: {show(name, value)}" for name, value in ops.set),
+        *(f"add {what} {name}: {show(name, value)}" for name, value in ops.add),
     ]
 
 

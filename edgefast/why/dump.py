@@ -1,8 +1,8 @@
-"""Dump: what the admin server of a running proxy tells, as a `Served` again.
+"""Dump: what the admin server of a running proxy tells of this moment.
 
-In: the values of GET /dump and GET /limits (docs/operations.md). Out: `Served`: the table's rules, compiled anew to
-the same blobs, with the endpoints' health and the counters of that moment. Must never: trust that it is whole; a
-worker may not have answered.
+In: the values of GET /dump and GET /limits (docs/operations.md). Out: `Told`: the version of its table, the endpoints' health
+and the counters of now. Its rules are not read back: a dump does not show credentials that they compare, so a proxy explains
+its requests itself (GET /explain). Must never: trust that it is whole; a worker may not have answered.
 """
 
 from __future__ import annotations
@@ -12,51 +12,20 @@ from typing import Any
 
 import msgspec
 
-from edgefast import ir
-from edgefast.table.blob import order_entries
 from edgefast.why.explanation import EndpointPart
-from edgefast.why.served import Live, Served
+from edgefast.why.served import Live
 
 
-def read_dump(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Served:
-    """Return what a proxy serves; `limits` is why there is no list of counters when it is text.
+class Told(msgspec.Struct, frozen=True):
+    """What a proxy says."""
 
-    Raises msgspec.ValidationError (a ValueError) for a dump of another release.
-    """
-    fleet = ir.Fleet(
-        name="",
-        listeners=_convert(dump["listeners"], tuple[ir.Listener, ...]),
-        virtual_hosts=_read_hosts(dump["virtual_hosts"]),
-        clusters=_convert(dump["clusters"], tuple[ir.Cluster, ...]),
-    )
-    return Served(fleet, live=read_live(dump, limits), version=dump["table"]["version"])
+    version: str  # of its table
+    live: Live
 
 
-def _convert(value: Any, type_: Any) -> Any:
-    return msgspec.convert(value, type_)
-
-
-def _read_hosts(told: list[Mapping[str, Any]]) -> tuple[ir.VirtualHost, ...]:
-    """Put roots and their fragments together."""
-    rules: dict[str, dict[ir.Rule, int]] = {}
-    entries: dict[str, list[ir.Entry]] = {}
-    for one in sorted(told, key=lambda one: one["type"] != "virtual_host"):
-        name = one["name"] if one["type"] == "virtual_host" else one["name"].rpartition("#")[0]
-        numbers = rules.setdefault(name, {})
-        own = _convert(one.get("rules", ()), tuple[ir.Rule, ...])
-        for entry in _convert(one.get("entries", ()), tuple[ir.Entry, ...]):
-            number = numbers.setdefault(own[entry.rule], len(numbers))
-            entries.setdefault(name, []).append(ir.Entry(match=entry.match, rule=number))
-    hosts = []
-    for name, numbers in rules.items():
-        listener, _, hostname = name.rpartition("/")
-        found = order_entries(entries.get(name, []))
-        hosts.append(
-            ir.VirtualHost(
-                listener=listener, hostname=hostname, rules=tuple(numbers), entries=found
-            )
-        )
-    return tuple(hosts)
+def read_dump(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Told:
+    """Return what a proxy says; `limits` is why there is no list of counters when it is text."""
+    return Told(str(dump["table"]["version"]), read_live(dump, limits))
 
 
 def read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
@@ -80,6 +49,7 @@ def read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
         endpoints,
         rows=tuple(limits["counters"]),
         more_rows=not limits["complete"],
+        hidden=bool(limits.get("hidden")),
         refusing=refusing,
         problems=problems,
     )

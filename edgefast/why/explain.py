@@ -39,7 +39,7 @@ from edgefast.why.explanation import (
     RetryPart,
     TimeoutPart,
 )
-from edgefast.why.forwarded import write_head
+from edgefast.why.forwarded import hide_head, write_head
 from edgefast.why.head import Head, Refusal, scan_head
 from edgefast.why.mistake import advise
 from edgefast.why.served import Served
@@ -104,8 +104,7 @@ def _explain_rule(
 ) -> Explanation:
     hit = hits[0]
     rule, http = hit.rule, listener.http
-    rows = served.live.rows if served.live else None
-    limits = judge_limits(rule, Call(head.request()), client, rows)
+    limits = judge_limits(rule, Call(head.request()), client, served.live)
     found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits)
     hostname = hit.virtual_host.rpartition("/")[2]
     return Explanation(
@@ -153,7 +152,11 @@ def _backends(
                 fallback=fallback,
                 tls=cluster.tls.sni if cluster is not None and cluster.tls is not None else "",
                 endpoints=endpoints,
-                head=write_head(head, rule, share, hit.prefix_len, client, listener.http, tls=tls)
+                head=hide_head(
+                    write_head(head, rule, share, hit.prefix_len, client, listener.http, tls=tls),
+                    rule,
+                    share,
+                )
                 if sent
                 else (),
                 place=served.origin.backend(rule, at),

@@ -3,7 +3,7 @@
 In: the head that came, the rule and the share that it goes to, the client. Out: the lines of the head, the request id as a
 placeholder where the proxy draws one. The twin of core/heads.pyx (`write_request_head`) and core/headers.pyx, which write
 bytes; a test sends requests through an engine and compares every byte.
-Must never: leave out a line that is sent, or show one that is not.
+Must never: leave out a line that is sent, or show one that is not; `hide_head` says which values are told by their length.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast._csrc import lib
+from edgefast.credential import show
 from edgefast.why.client import Client
 from edgefast.why.head import Head
 
@@ -72,6 +73,20 @@ def write_head(
     if head.upgrade and upgrade:
         lines += ["connection: upgrade", f"upgrade: {_text(upgrade[-1])}"]
     return tuple(lines)
+
+
+def hide_head(
+    lines: tuple[str, ...], rule: ir.Rule, share: ir.BackendRef | None
+) -> tuple[str, ...]:
+    """Return the lines of a head as they may be shown: values that filters set, whoever asks has sent the others."""
+    ops = merge_ops(rule.request_headers, share.request_headers if share else None)
+    written = dict.fromkeys(f"{name}: {value}" for name, value in ops.lines)
+    return tuple(_hide_line(one) if one in written else one for one in lines)
+
+
+def _hide_line(line: str) -> str:
+    name, _, value = line.partition(": ")
+    return f"{name}: {show(name, value)}"
 
 
 def _kept(head: Head, ops: Ops, http: ir.HttpSettings) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from edgefast import ir
+from edgefast.credential import show, show_query
 from edgefast.table.match import find_listener, order_hostnames
 from edgefast.why.ask import Ask
 from edgefast.why.changes import Example
@@ -97,5 +98,9 @@ def make_ask(pair: Pair, port: int, host: str, witness: Witness) -> Ask:
 
 
 def make_example(ask: Ask) -> Example:
-    """Return an example for people."""
-    return Example(method=ask.method, url=ask.url(), headers=ask.headers)
+    """Return an example for people: whoever has the credentials that it takes puts them in."""
+    return Example(
+        method=ask.method,
+        url=show_query(ask.url()),
+        headers=tuple((name, show(name, value)) for name, value in ask.headers),
+    )

@@ -26,6 +26,9 @@ class Live(msgspec.Struct, frozen=True):
     rows: tuple[Mapping[str, Any], ...] | None = None  # counters; None: it could not list them
     why_no_rows: str = ""
     more_rows: bool = False  # there are more than it told
+    hidden: bool = (
+        False  # values of credentials are not shown in them: nobody's row can be found by those
+    )
     refusing: bool = False  # its store of counters does not answer, and requests get 500 then
     problems: tuple[str, ...] = ()  # errors that it knows of its files, one line each
 

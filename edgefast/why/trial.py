@@ -2,7 +2,8 @@
 
 In: an ir.Match, a `Call`. Out: None when all of it holds, else the first predicate that does not, in the order path,
 method, headers, query, and how many fail beside it. Values are read by the matcher's own functions and compared with
-the same RE2. Must never: choose a winner; the matcher does, and a test holds both against each other.
+the same RE2. Must never: choose a winner; the matcher does, and a test holds both against each other. Nor show a credential that is
+asked for; what was sent is whose who asks.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from edgefast import ir
+from edgefast.credential import show
 from edgefast.resources.regex import compile_regex
 from edgefast.table.match import Call
 
@@ -62,12 +64,13 @@ def _try_value(what: str, want: ir.ValueMatch, value: bytes | None) -> str:
     if value is None:
         return f"{what} {want.name} is not there"
     shown = cut(value.decode("utf-8", "replace")) or _EMPTY
+    wanted = cut(show(want.name, want.value))
     if want.regex:
         if compile_regex(want.value).fullmatch(value) is not None:
             return ""
-        return f"{what} {want.name}: {shown} does not match {cut(want.value)}"
+        return f"{what} {want.name}: {shown} does not match {wanted}"
     holds = value == want.value.encode()
-    return "" if holds else f"{what} {want.name}: {shown} != {cut(want.value) or _EMPTY}"
+    return "" if holds else f"{what} {want.name}: {shown} != {wanted or _EMPTY}"
 
 
 def describe_match(match: ir.Match) -> str:
@@ -77,7 +80,7 @@ def describe_match(match: ir.Match) -> str:
     parts = [" ".join(words)]
     for what, predicates in (("header", match.headers), ("query", match.query)):
         parts += [
-            f"{what} {one.name}{' ~ ' if one.regex else ': '}{one.value or _EMPTY}"
+            f"{what} {one.name}{' ~ ' if one.regex else ': '}{show(one.name, one.value) or _EMPTY}"
             for one in predicates
         ]
     return ", ".join(parts)

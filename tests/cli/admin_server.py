@@ -15,14 +15,15 @@ class AdminServer:
     """Use as a context manager."""
 
     def __init__(self, answers: dict[str, Any]) -> None:
-        """`answers`: by path with query; a value is JSON with status 200, a pair is (status, bytes)."""
+        """`answers`: by path with query, or without for any; a value is JSON with status 200, a pair is (status, bytes)."""
         self.asked: list[str] = []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 outer.asked.append(self.path)
-                answer = answers.get(self.path, (404, b"not here\n"))
+                plain = self.path.partition("?")[0]
+                answer = answers.get(self.path, answers.get(plain, (404, b"not here\n")))
                 status, body = (
                     answer if isinstance(answer, tuple) else (200, json.dumps(answer).encode())
                 )

@@ -9,9 +9,13 @@ from typing import Any
 import orjson
 import pytest
 import yaml
+from msgspec import structs, to_builtins
 
 from cli.admin_server import AdminServer
 from cli.calling import call
+from edgefast import ir
+from edgefast.why import Served, explain, read_ask
+from edgefast.why.dump import read_live
 from proxy.command import Process, Start, gateway, gateway_class, save, start
 from wire.harness.ports import free_port
 
@@ -168,32 +172,44 @@ def _closed() -> Any:
         _OPEN.pop().close()
 
 
-DUMP: dict[str, Any] = {
-    "agent": {},
-    "workers": [{"worker": 0, "error": "no answer in time"}],
-    "problems": [],
-    "table": {"version": "abc"},
-    "listeners": [{"name": "ns/gw/l", "port": 80, "bind_port": 80, "protocol": "HTTP"}],
-    "virtual_hosts": [
-        {
-            "name": "ns/gw/l/*",
-            "type": "virtual_host",
-            "rules": [
-                {
-                    "route": "ns/web",
-                    "index": 0,
-                    "source": "generation 7",
-                    "backends": [{"cluster": "service/ns/web/80"}],
-                    "rate_limits": [{"name": "ns/f#0", "counter": "c", "requests": 5, "unit": 60}],
-                }
-            ],
-            "entries": [{"match": {"kind": "prefix", "path": ""}, "rule": 0}],
-        }
-    ],
-    "clusters": [{"name": "service/ns/web/80", "endpoints": [{"address": "10.0.0.1", "port": 80}]}],
-    "secrets": [],
-    "limit_stores": [{"kind": "redis"}],
-}
+RULE = ir.Rule(
+    route="ns/web",
+    index=0,
+    source="generation 7",
+    backends=(ir.BackendRef(cluster="service/ns/web/80"),),
+    rate_limits=(ir.RateLimit(name="ns/f#0", counter="c", requests=5, unit=60),),
+)
+FLEET = ir.Fleet(
+    name="",
+    listeners=(ir.Listener(name="ns/gw/l", port=80, bind_port=80, protocol="HTTP"),),
+    virtual_hosts=(
+        ir.VirtualHost(
+            listener="ns/gw/l",
+            hostname="*",
+            rules=(RULE,),
+            entries=(ir.Entry(match=ir.Match(kind="prefix", path=""), rule=0),),
+        ),
+    ),
+    clusters=(
+        ir.Cluster(name="service/ns/web/80", endpoints=(ir.Endpoint(address="10.0.0.1", port=80),)),
+    ),
+)
+NO_COUNTERS: dict[str, Any] = {"counters": [], "complete": True}
+
+
+def told_by(
+    *workers: dict[str, Any],
+    limits: dict[str, Any] | str = NO_COUNTERS,
+    problems: tuple[str, ...] = (),
+    url: str = "http://a.test/x",
+) -> tuple[dict[str, Any], str]:
+    """What a proxy explains whose workers and store say this, as JSON and as the command shows it."""
+    live = structs.replace(read_live({"workers": workers}, limits), problems=problems)
+    found = explain(Served(FLEET, live=live, version="abc"), read_ask("GET", url))
+    with AdminServer({"/explain": to_builtins(found)}) as server:
+        outcome = call("explain", "--admin", server.address, "GET", url)
+    assert "edgefast explain" not in outcome.err
+    return to_builtins(found), outcome.out
 
 
 def test_endpoints_that_fail_are_told() -> None:
@@ -209,12 +225,8 @@ def test_endpoints_that_fail_are_told() -> None:
         return {**engine, "clusters": [{"name": "service/ns/web/80", "endpoints": endpoints}]}
 
     def ask_of(*engines: dict[str, Any]) -> dict[str, Any]:
-        workers = [{"worker": at, "engine": one} for at, one in enumerate(engines)]
-        with AdminServer({"/dump": {**DUMP, "workers": workers, "limit_stores": []}}) as server:
-            words = ("explain", "--admin", server.address, "GET", "http://a.test/x")
-            told: dict[str, Any] = orjson.loads(call(*words, "-o", "json").out)
-            told["text"] = call(*words).out
-        return told
+        told, text = told_by(*({"worker": at, "engine": one} for at, one in enumerate(engines)))
+        return {**told, "text": text}
 
     failing = ask_of(worker(5, 1), worker(7, 1))
     assert [one.get("failures") for one in failing["backends"][0]["endpoints"]] == [12, 2]
@@ -260,17 +272,17 @@ def test_an_ejected_endpoint_fails_where_no_worker_is_well(
         }
         for at, one in enumerate(({"healthy": False, "failures": 0}, second))
     ]
-    with AdminServer({"/dump": {**DUMP, "workers": workers, "limit_stores": []}}) as server:
-        outcome = call("explain", "--admin", server.address, "GET", "http://a.test/x")
-    assert ("the last request to each of its endpoints failed" in outcome.out) is fails
+    _, text = told_by(*workers)
+    assert ("the last request to each of its endpoints failed" in text) is fails
 
 
-@pytest.mark.parametrize("dump", [[], [1], "text", 7, None, {**DUMP, "workers": [1]}])
-def test_what_is_no_dump_is_said(dump: Any) -> None:
-    with AdminServer({"/dump": dump}) as server:
+@pytest.mark.parametrize("told", [[], [1], "text", 7, None, {"request": {}}, {"table": {}}])
+def test_what_is_no_explanation_is_said(told: Any) -> None:
+    with AdminServer({"/explain": told}) as server:
         outcome = call("explain", "--admin", server.address, "GET", "http://a.test/x")
     assert (outcome.status, outcome.out) == (2, "")
     assert server.address in outcome.err and "Traceback" not in outcome.err
+    assert "is a proxy of another release" in outcome.err
 
 
 def test_an_address_that_is_none_is_wrong_usage() -> None:
@@ -281,19 +293,12 @@ def test_an_address_that_is_none_is_wrong_usage() -> None:
 
 
 def test_problems_that_the_proxy_knows_are_told_where_nothing_takes_the_request() -> None:
-    lost = [f"tls.yaml:{line} Gateway ns/gw spec.listeners[1]: Invalid" for line in range(5)]
-    problems = [{"severity": "error", "object": "Gateway ns/gw", "text": one} for one in lost]
-    problems.append({"severity": "warning", "object": "", "text": "a warning"})
-    answers = {"/dump": {**DUMP, "problems": problems, "limit_stores": []}}
-    with AdminServer(answers) as server:
-        outcome = call("explain", "--admin", server.address, "GET", "https://a.test/x")
-        served = call("explain", "--admin", server.address, "GET", "http://a.test/x")
-    assert outcome.status == 1
-    assert "nothing listens on port 443" in outcome.out
-    assert [line for line in lost if f"the proxy knows: {line}\n" in outcome.out] == lost[:3]
-    assert "and 2 more problems: edgefast status lists them" in outcome.out
-    assert "a warning" not in outcome.out
-    assert served.status == 0 and "the proxy knows" not in served.out
+    lost = tuple(f"tls.yaml:{line} Gateway ns/gw spec.listeners[1]: Invalid" for line in range(5))
+    _, text = told_by(problems=lost, url="https://a.test/x")
+    assert "nothing listens on port 443" in text
+    assert [line for line in lost if f"the proxy knows: {line}\n" in text] == [*lost[:3]]
+    assert "and 2 more problems: edgefast status lists them" in text
+    assert "the proxy knows" not in told_by(problems=lost)[1]
 
 
 def test_nobody_to_ask_is_no_answer() -> None:
@@ -301,27 +306,17 @@ def test_nobody_to_ask_is_no_answer() -> None:
     outcome = call("explain", "--admin", "127.0.0.1:1", "GET", "http://a.test/x")
     assert (outcome.status, outcome.out) == (2, "")
     assert "is the proxy running" in outcome.err
-    with AdminServer({"/dump": {"table": {}}}) as server:
-        outcome = call("explain", "--admin", server.address, "GET", "http://a.test/x")
+    with AdminServer({"/explain": (503, b"another request is being explained; try again\n")}) as it:
+        outcome = call("explain", "--admin", it.address, "GET", "http://a.test/x")
     assert (outcome.status, outcome.out) == (2, "")
+    assert "another request is being explained" in outcome.err
 
 
 def test_a_worker_and_a_store_that_do_not_answer() -> None:
-    with AdminServer(
-        {"/dump": DUMP, "/limits": (503, b"the store does not answer: refused\n")}
-    ) as server:
-        outcome = call("explain", "--admin", server.address, "GET", "http://a.test/x")
-    assert outcome.status == 0
-    assert "goes to service/ns/web/80" in outcome.out
-    assert "endpoints 10.0.0.1:80" in outcome.out
-    assert "generation 7 HTTPRoute ns/web spec.rules[0]" in outcome.out
-    assert "counters are not known: " in outcome.out
-    assert "the store does not answer: refused" in outcome.out
-
-
-def test_a_dump_of_another_release() -> None:
-    wrong = {**DUMP, "listeners": [{"nam": "x"}]}
-    with AdminServer({"/dump": wrong, "/limits": {"counters": [], "complete": True}}) as server:
-        outcome = call("explain", "--admin", server.address, "GET", "http://a.test/x")
-    assert outcome.status == 2
-    assert "is a proxy of another release" in outcome.err
+    _, text = told_by(
+        {"worker": 0, "error": "no answer in time"}, limits="the store does not answer: refused"
+    )
+    assert "goes to service/ns/web/80" in text
+    assert "endpoints 10.0.0.1:80" in text
+    assert "generation 7 HTTPRoute ns/web spec.rules[0]" in text
+    assert "counters are not known: the store does not answer: refused" in text
