@@ -27,6 +27,8 @@ __all__ = ["Servers", "View", "plain_fleet"]
 log = logging.getLogger(__name__)
 
 _JSON = "application/json"
+#: What kubelet asks: it is answered whatever else goes on, and costs nothing.
+_PROBES = frozenset({"/healthz", "/readyz"})
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +77,7 @@ class Servers:
         return self._open(address, {("GET", "/metrics"): self._metrics}, any_host=True)
 
     def _open(self, address: Address, routes: Mapping[Any, Any], any_host: bool = False) -> Address:
-        server = HttpServer(bind_server(address), routes, any_host=any_host)
+        server = HttpServer(bind_server(address), routes, probes=_PROBES, any_host=any_host)
         self._servers.append(server)
         return server.address
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections.abc import Callable
 
-__all__ = ["LEVELS", "set_level", "start_logging"]
+__all__ = ["LEVELS", "Seldom", "set_level", "start_logging"]
 
 LEVELS = ("debug", "info", "warning", "error")
 #: Loggers of our own packages; a process has the records of those that it runs.
 _OURS = ("edgefast", "controller")
+#: Seconds between two lines about a trouble that others can make as often as they like.
+_SELDOM = 10.0
 
 
 class _Line(logging.Formatter):
@@ -48,3 +51,22 @@ def set_level(level: str) -> None:
         raise ValueError(f'"{level}" is not a log level (supported: {", ".join(LEVELS)})')
     for name in _OURS:
         logging.getLogger(name).setLevel(level.upper())
+
+
+class Seldom:
+    """Warnings about one trouble that others can make: the first at once, then one for all of a while."""
+
+    def __init__(self, logger: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
+        self._logger = logger
+        self._clock = clock
+        self._next = 0.0
+        self._unsaid = 0
+
+    def warn(self, message: str, *values: object) -> None:
+        """Say it, or count it until the next time."""
+        if (now := self._clock()) < self._next:
+            self._unsaid += 1
+            return
+        more = f" ({self._unsaid} more of this since the last line)" if self._unsaid else ""
+        self._next, self._unsaid = now + _SELDOM, 0
+        self._logger.warning(message + more, *values)

@@ -42,8 +42,10 @@ from edgefast.proxy.stats import sum_globals
 from edgefast.table import describe_blob
 from edgefast.table.hidden import hide_listener
 
-__all__ = ["Admin"]
+__all__ = ["PROBES", "Admin"]
 
+#: What is asked by probes and hooks, or orders a drain: it is answered whatever else goes on, and costs nothing.
+PROBES = frozenset({"/ready", "/live", "/connections", "/drain", "/healthcheck/fail"})
 _JSON = "application/json"
 _SECRET: msgspec.msgpack.Decoder[ir.Secret] = msgspec.msgpack.Decoder(ir.Secret)
 _CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)

@@ -12,7 +12,7 @@ import socket
 
 from edgefast.daemon.address import Address
 from edgefast.daemon.httpserver import HttpServer, bind_server
-from edgefast.proxy.admin import Admin
+from edgefast.proxy.admin import PROBES, Admin
 from edgefast.proxy.agent import Agent
 from edgefast.proxy.settings import ProxySettings
 
@@ -44,7 +44,7 @@ def make_servers(agent: Agent, bound: dict[str, socket.socket]) -> dict[str, Htt
     admin = Admin(agent)
     return {
         # Admin is asked by people and tools of this machine, the others under any name there is.
-        name: HttpServer(sock, getattr(admin, name), any_host=name != "admin")
+        name: HttpServer(sock, getattr(admin, name), probes=PROBES, any_host=name != "admin")
         for name, sock in bound.items()
     }
 

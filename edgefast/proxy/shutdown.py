@@ -37,6 +37,8 @@ _ASK_DEADLINE = 5.0
 #: Seconds between SIGTERM and the end of the holder: those who wait are answered first.
 _LAST_WORDS = 2.0
 _SENDING = 0.2
+#: Hooks that are held up at a time; there is one for each container of a pod.
+_HOOKS = 32
 
 
 class _Connections(msgspec.Struct):
@@ -139,7 +141,7 @@ class Holder:
             ("GET", "/healthz"): self._on_healthz,
             ("GET", "/shutdown/ready"): self._on_shutdown_ready,
         }
-        self._server = HttpServer(sock, routes, any_host=True)
+        self._server = HttpServer(sock, routes, probes={"/healthz"}, any_host=True, at_once=_HOOKS)
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
 

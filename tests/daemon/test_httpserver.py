@@ -97,28 +97,41 @@ def test_connections_are_kept_and_pipelined() -> None:
     assert answer.index(b"('n', '1')") < answer.index(b"('n', '2')")
 
 
-def test_a_bug_costs_one_connection_only() -> None:
+def test_a_bug_costs_one_answer_only() -> None:
     async def talk(port: int) -> bytes:
-        assert await exchange(port, b"GET /broken HTTP/1.1\r\n" + CLOSE + b"\r\n") == b""
+        broken = await exchange(port, b"GET /broken HTTP/1.1\r\n" + CLOSE + b"\r\n")
+        assert broken.startswith(b"HTTP/1.1 500 ") and b"bug" not in broken
         return await exchange(port, b"GET /a HTTP/1.1\r\n" + CLOSE + b"\r\n")
 
     assert serve(talk).startswith(b"HTTP/1.1 200")
 
 
-def test_silent_clients_do_not_keep_others_out() -> None:
-    """As many connections as there are places, all silent: they are dropped when they go."""
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"GET //[ HTTP/1.1",
+        b"GET http://[/a HTTP/1.1",
+        b"GET //]/a HTTP/1.1",
+        b"GET /a?" + b"&".join(b"x%d=1" % number for number in range(21)) + b" HTTP/1.1",
+        b"POST //[::1 HTTP/1.1",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc",
+    ],
+)
+def test_what_cannot_be_parsed_is_refused_in_one_line(
+    line: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of the answer, and of the log for all that come in a while."""
 
-    async def talk(port: int) -> bytes:
-        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(64)]
-        waiting = asyncio.ensure_future(exchange(port, b"GET /a HTTP/1.1\r\n" + CLOSE + b"\r\n"))
-        for _ in range(50):
-            await asyncio.sleep(0)
-        assert not waiting.done()
-        for sock in silent:
-            sock.close()
-        return await waiting
+    async def talk(port: int) -> list[bytes]:
+        request = line + b"\r\n" + CLOSE + b"\r\n"
+        return [await exchange(port, request) for _ in range(5)]
 
-    assert serve(talk).startswith(b"HTTP/1.1 200")
+    for answer in serve(talk):
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 "), answer
+        assert body.startswith(b"bad request: ") and body.count(b"\n") == 1
+    told = [record for record in caplog.records if record.name.startswith("edgefast")]
+    assert len(told) == 1 and told[0].exc_info is None
 
 
 # --- who may ask --------------------------------------------------------------------------------------

@@ -1,0 +1,159 @@
+"""Door: where a small server's connections come in, one bound socket's.
+
+In: a socket, places (places.py), a coroutine that attends to one connection. Out: a task for each connection, ended when it
+loses its place. All that the kernel has queued is let in at once, so that nobody waits behind those who only came to hold a
+place. A descriptor is kept back: where the process has run out of them, one who asks is still heard, after another.
+Must never: wait for a client, or leave a socket open when its task ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import os
+import select
+import socket
+from collections.abc import Callable, Coroutine
+
+from edgefast.daemon.address import EVERYWHERE, Address, family_of
+from edgefast.daemon.logs import Seldom
+from edgefast.daemon.places import Places
+
+__all__ = ["Door", "bind_server"]
+
+log = logging.getLogger(__name__)
+
+_NO_FAMILY = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT}
+#: Connections that the kernel queues, as far as net.core.somaxconn allows: one that it drops comes again a second later.
+_BACKLOG = 4096
+#: Connections that are let in in one turn of the loop; each is looked at before it can lose its place.
+_AT_ONCE = 64
+#: Seconds until it is tried again, for want of descriptors; the end of a connection may bring one.
+_SHORT = 0.02
+
+#: What names a connection: its task.
+Place = asyncio.Task[None]
+
+
+def bind_server(address: Address) -> socket.socket:
+    """Bind and listen; EVERYWHERE is both families, or IPv4 where there is no other. Raises OSError."""
+    try:
+        return _bind(address)
+    except OSError as error:
+        if address.host != EVERYWHERE or error.errno not in _NO_FAMILY:
+            raise
+        return _bind(Address("0.0.0.0", address.port))
+
+
+def _bind(address: Address) -> socket.socket:
+    sock = socket.socket(family_of(address.host), socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if address.host == EVERYWHERE:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        sock.bind((address.host, address.port))
+        sock.listen(_BACKLOG)
+        sock.setblocking(False)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+class Door:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        places: Places[Place],
+        attend: Callable[[socket.socket], Coroutine[None, None, None]],
+    ) -> None:
+        host, port = sock.getsockname()[:2]
+        self.address = Address(host, port)
+        self._sock = sock
+        self._places = places
+        self._attend = attend
+        self._at_once = min(_AT_ONCE, max(1, places.most // 2))
+        self._spare = -1
+        self._short = Seldom(log)
+        self._fill()
+
+    async def run(self) -> None:
+        """Let connections in until cancelled."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.TaskGroup() as self._clients:
+                loop.add_reader(self._sock, self._let_in)
+                await loop.create_future()
+        finally:
+            loop.remove_reader(self._sock)
+            self._sock.close()
+            if self._spare >= 0:
+                os.close(self._spare)
+
+    def _let_in(self) -> None:
+        """Accept what is queued."""
+        for _ in range(self._at_once):
+            try:
+                sock, _ = self._sock.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except ConnectionAbortedError:
+                continue
+            except OSError as error:
+                if self._is_queued():
+                    self._on_shortage(error)
+                return
+            self._begin(sock)
+
+    def _begin(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        task = self._clients.create_task(self._attend(sock))
+
+        def end(_: Place) -> None:
+            sock.close()  # also when the task was cancelled before it began
+            self._places.leave(task)
+            self._fill()
+
+        task.add_done_callback(end)
+        self._end(self._places.enter(task))
+
+    def _end(self, one: Place | None) -> None:
+        if one is not None:
+            one.cancel()
+
+    def _is_queued(self) -> bool:
+        """Tell whether somebody waits: accept(2) lacks a descriptor before it looks."""
+        look = select.poll()
+        look.register(self._sock, select.POLLIN)
+        return bool(look.poll(0))
+
+    def _on_shortage(self, error: OSError) -> None:
+        """Make room: of those who wait the first one goes, else what was kept back is used, one connection at a time."""
+        self._short.warn(
+            "%s is out of descriptors for connections: %s", self.address, error.strerror
+        )
+        waits = self._places.give_up()
+        self._end(waits)
+        if waits is None and self._spare >= 0:
+            os.close(self._spare)
+            self._spare = -1
+            with contextlib.suppress(OSError):
+                self._begin(self._sock.accept()[0])
+        # The socket stays readable: looking at it again at once would keep the loop busy.
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._sock)
+        loop.call_later(_SHORT, self._look_again)
+
+    def _look_again(self) -> None:
+        if self._sock.fileno() >= 0:
+            asyncio.get_running_loop().add_reader(self._sock, self._let_in)
+
+    def _fill(self) -> None:
+        """Keep a descriptor back, when there is one."""
+        if self._spare < 0 and self._sock.fileno() >= 0:
+            with contextlib.suppress(OSError):
+                self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,0 +1,136 @@
+"""Requests and replies of the small servers, between h11 and handlers.
+
+In: bytes of a socket. Out: a Request with its body, or h11.RemoteProtocolError with the status to answer with; bytes of a
+Reply. What cannot be parsed, in whatever layer, is that one error. Every size is bounded; time is the caller's to bound.
+Must never: leave the event loop waiting for anybody but this client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from http import HTTPStatus
+from urllib.parse import parse_qsl, urlsplit
+
+import h11
+import msgspec
+
+__all__ = ["Reply", "Request", "connect", "read_request", "send_reply", "wait_for_request"]
+
+_HEAD = 16 * 1024
+_BODY = 4 * 1024
+_FIELDS = 20  # of a query
+_CHUNK = 8 * 1024  # per read: half a head, so that the limit on heads is felt
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What a handler sees; `host`, `origin` and `accept` are "" where the request has no such header."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    body: bytes
+    host: str = ""
+    origin: str = ""
+    fetched_from: str = ""  # Sec-Fetch-Site: what a browser says of the page that asks
+    accept: str = ""  # in lower case
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What a handler answers."""
+
+    status: int
+    body: bytes
+    content_type: str = "text/plain; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()  # more of them
+
+
+def connect() -> h11.Connection:
+    """Begin a conversation."""
+    return h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD)
+
+
+async def wait_for_request(connection: h11.Connection, sock: socket.socket) -> None:
+    """Return when something of the next request is there, or the connection is at its end."""
+    if not connection.trailing_data[0]:
+        connection.receive_data(await receive(sock))
+
+
+async def read_request(connection: h11.Connection, sock: socket.socket) -> Request | None:
+    """Read one request with its body; None at the end of the connection. Raises h11.RemoteProtocolError."""
+    head: h11.Request | None = None
+    body = b""
+    while True:
+        event = connection.next_event()
+        if event is h11.NEED_DATA:
+            if connection.they_are_waiting_for_100_continue:
+                go_on = connection.send(h11.InformationalResponse(status_code=100, headers=[]))
+                await asyncio.get_running_loop().sock_sendall(sock, go_on or b"")
+            connection.receive_data(await receive(sock))
+        elif isinstance(event, h11.Request):
+            head = event
+        elif isinstance(event, h11.Data):
+            body += event.data
+            if len(body) > _BODY:
+                raise h11.RemoteProtocolError("body too large", error_status_hint=413)
+        elif isinstance(event, h11.EndOfMessage):
+            assert head is not None
+            return _make_request(head, body)
+        else:
+            return None
+
+
+def _make_request(head: h11.Request, body: bytes) -> Request:
+    try:
+        target = urlsplit(head.target.decode("ascii", "replace"))
+        query = dict(parse_qsl(target.query, max_num_fields=_FIELDS))
+    except ValueError as error:
+        raise h11.RemoteProtocolError(str(error)) from None
+    return Request(
+        method=head.method.decode("ascii"),
+        path=target.path,
+        query=query,
+        body=body,
+        host=_field(head, b"host"),
+        origin=_field(head, b"origin"),
+        fetched_from=_field(head, b"sec-fetch-site"),
+        accept=_field(head, b"accept"),
+    )
+
+
+def _field(head: h11.Request, name: bytes) -> str:
+    """Return a header's value in lower case; of several all, so that none of them is overlooked."""
+    return ",".join(v.decode("latin-1").strip().lower() for n, v in head.headers if n == name)
+
+
+async def receive(sock: socket.socket) -> bytes:
+    """Read what is there, or wait: who asks right after connecting is not made to wait for a turn of the loop."""
+    try:
+        return sock.recv(_CHUNK)
+    except (BlockingIOError, InterruptedError):
+        return await asyncio.get_running_loop().sock_recv(sock, _CHUNK)
+
+
+async def send_reply(
+    connection: h11.Connection,
+    sock: socket.socket,
+    reply: Reply,
+    *,
+    close: bool = False,
+    head_only: bool = False,
+) -> None:
+    """Send a reply; `close`: and say that it is the last one."""
+    headers = [
+        ("content-type", reply.content_type),
+        ("content-length", str(len(reply.body))),
+        ("cache-control", "no-store"),
+        *reply.headers,
+        *([("connection", "close")] if close else []),
+    ]
+    reason = HTTPStatus(reply.status).phrase.encode()
+    head = h11.Response(status_code=reply.status, headers=headers, reason=reason)
+    data = connection.send(head) or b""
+    if not head_only:
+        data += connection.send(h11.Data(data=reply.body)) or b""
+    data += connection.send(h11.EndOfMessage()) or b""
+    await asyncio.get_running_loop().sock_sendall(sock, data)
