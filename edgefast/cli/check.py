@@ -1,7 +1,8 @@
 """`edgefast check`: every problem of the files, one line each, as `edgefast run` would report them.
 
-In: files. Out: problems on standard output, a summary on standard error, exit status 0 (no error; warnings may be shown),
-1 (errors), 2 (wrong usage). It must serve nothing and write nothing.
+In: files. Out: problems on standard output, a summary on standard error, exit status 0 (all is served; warnings may be shown),
+1 (something would not be served as it is written, or, with `--strict`, there are warnings), 2 (wrong usage). It must serve
+nothing and write nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import click
 
 from edgefast.cli.inputs import Inputs, read_inputs
-from edgefast.cli.options import Format, config_option, files_option, output_option
+from edgefast.cli.options import Format, adopt_option, config_option, files_option, output_option
 from edgefast.cli.output import escape_control, has_colour, write_value
 from edgefast.problem import Problem, ask_for_more, page_of
 from edgefast.proxy.keycheck import check_fleets
@@ -24,11 +25,20 @@ from edgefast.translate.translation import Translation
 @click.command()
 @files_option
 @config_option
+@adopt_option
+@click.option("--strict", is_flag=True, help="Exit 1 for warnings too.")
 @output_option("table")
 @click.pass_context
-def check(ctx: click.Context, files: tuple[Path, ...], config: Path | None, output: Format) -> None:
-    """Find problems in files: exit 0 none, 1 some, 2 wrong usage."""
-    inputs = read_inputs(files, config)
+def check(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    config: Path | None,
+    adopt: bool,
+    strict: bool,
+    output: Format,
+) -> None:
+    """Find problems in files: exit 0 all is served, 1 something is not, 2 wrong usage."""
+    inputs = read_inputs(files, config, adopt=adopt)
     translation = translate(inputs.reading.snapshot, inputs.settings)
     refused = check_fleets(translation.ir.fleets)
     problems = collect_problems(inputs, translation, refused)
@@ -38,7 +48,12 @@ def check(ctx: click.Context, files: tuple[Path, ...], config: Path | None, outp
     else:
         write_value([describe_problem(problem) for problem in problems], output)
     click.echo(summarise(inputs, problems), err=True)
-    ctx.exit(1 if any(problem.severity == "error" for problem in problems) else 0)
+    ctx.exit(1 if any(_counts(problem, strict=strict) for problem in problems) else 0)
+
+
+def _counts(problem: Problem, *, strict: bool) -> bool:
+    """Tell whether a problem makes the exit status 1: what `--adopt` was asked to do is none."""
+    return problem.severity == "error" or (strict and problem.reason != "Adopted")
 
 
 def collect_problems(

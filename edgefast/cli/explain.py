@@ -20,7 +20,7 @@ from edgefast.cli.check import collect_problems
 from edgefast.cli.explain_live import explain_live
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.live import LiveError, Where, check_live, live_options, open_cluster
-from edgefast.cli.options import Format, config_option, output_option
+from edgefast.cli.options import Format, adopt_option, config_option, output_option
 from edgefast.cli.output import has_colour, write_value
 from edgefast.why import AskError, Explanation, Served, Told, explain, read_ask, read_dump
 from edgefast.why.render import render_explanation
@@ -47,6 +47,7 @@ T = TypeVar("T")
 @click.option("--gateway", metavar="[NAMESPACE/]NAME", help="With --live: the Gateway it goes to.")
 @click.option("-n", "--namespace", help="With --live: only Gateways of this namespace.")
 @config_option
+@adopt_option
 @click.option(
     "-H", "--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="As of curl."
 )
@@ -82,6 +83,7 @@ def explain_command(
     gateway: str | None,
     namespace: str | None,
     config: Path | None,
+    adopt: bool,
     headers: tuple[str, ...],
     source: str,
     tls_sni: str | None,
@@ -91,6 +93,8 @@ def explain_command(
     """Show why a request gets the answer it gets."""
     if bool(files) + (bool(admin) or live) != 1:
         raise click.UsageError("give one of -f FILE|DIR, --admin ADDRESS and --live")
+    if adopt and not files:
+        raise click.UsageError("--adopt: only with -f")
     check_live(
         live,
         kubeconfig=kubeconfig,
@@ -124,7 +128,7 @@ def explain_command(
             _ask_explanation, admin, method, url, headers, source, tls_sni, most
         )
     else:
-        found = explain(_read_files(files, config), ask, most=most)
+        found = explain(_read_files(files, config, adopt=adopt), ask, most=most)
     if output == "table":
         _write(found)
     else:
@@ -136,11 +140,11 @@ def _is_served(kind: str, check: str) -> bool:
     return kind in ("backend", "redirect") or check == "cors"
 
 
-def _read_files(files: tuple[Path, ...], config: Path | None) -> Served:
+def _read_files(files: tuple[Path, ...], config: Path | None, *, adopt: bool) -> Served:
     from edgefast.translate.pipeline import translate
     from edgefast.why import serve_translation
 
-    inputs = read_inputs(files, config)
+    inputs = read_inputs(files, config, adopt=adopt)
     translation = translate(inputs.reading.snapshot, inputs.settings)
     found = collect_problems(inputs, translation)
     errors = sum(problem.severity == "error" for problem in found)

@@ -28,16 +28,23 @@ class Inputs(msgspec.Struct, frozen=True):
 
 
 def read_inputs(
-    paths: Sequence[Path], config: Path | None = None, *, standalone: bool = True
+    paths: Sequence[Path],
+    config: Path | None = None,
+    *,
+    standalone: bool = True,
+    adopt: bool = False,
 ) -> Inputs:
     """Read and decode everything; the settings carry the time, so that expired certificates are found.
 
-    `standalone`: the settings are those of `edgefast run`, else those of a controller.
+    `standalone`: the settings are those of `edgefast run`, else those of a controller. `adopt`: of files for another one.
     """
     reading = FileSource(paths).read()
     loaded, wrong = read_config(config, standalone=standalone)
     settings = settings_from(
-        loaded.config if loaded else None, standalone=standalone, now=int(time.time())
+        loaded.config if loaded else None,
+        standalone=standalone,
+        now=int(time.time()),
+        adopt=adopt,
     )
     return Inputs(reading, settings, (*wrong, *reading.problems))
 

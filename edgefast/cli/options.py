@@ -34,6 +34,12 @@ config_option = click.option(
     help="EdgeGateway configuration (config.gateway.edge.io/v1alpha1).",
 )
 
+adopt_option = click.option(
+    "--adopt",
+    is_flag=True,
+    help="Take every GatewayClass for ours and leave parameters of other projects aside.",
+)
+
 admin_option = click.option(
     "--admin",
     default=DEFAULT_ADMIN,

@@ -19,7 +19,7 @@ import uvloop
 
 from edgefast.cli.check import render_line
 from edgefast.cli.inputs import read_config
-from edgefast.cli.options import config_option
+from edgefast.cli.options import adopt_option, config_option
 from edgefast.cli.serving import WILDCARDS, leave, say, serving_options
 from edgefast.daemon.address import Address, parse_address
 from edgefast.daemon.logs import start_logging
@@ -48,12 +48,14 @@ from edgefast.translate.settings import Settings, settings_from
     help="YAML or JSON file, or a folder of them; may be repeated; watched. - is standard input.",
 )
 @config_option
+@adopt_option
 @serving_options
 @click.pass_context
 def run(
     ctx: click.Context,
     files: tuple[Path, ...],
     config: Path | None,
+    adopt: bool,
     settings: ProxySettings,
 ) -> None:
     """Serve Gateway API objects from files."""
@@ -66,7 +68,7 @@ def run(
     start_logging(settings.log_level)
     gateway = loaded.config if loaded else None
     try:
-        uvloop.run(_serve(files, gateway, problems, settings))
+        uvloop.run(_serve(files, gateway, problems, settings, adopt=adopt))
     except* ServerTaken as group:
         raise click.ClickException("; ".join(str(one) for one in group.exceptions)) from None
     except* NothingServed:
@@ -79,6 +81,8 @@ async def _serve(
     gateway: EdgeGateway | None,
     problems: tuple[Problem, ...],
     settings: ProxySettings,
+    *,
+    adopt: bool,
 ) -> NoReturn:
     bound = bind_servers(settings)
     agent = Agent(settings)
@@ -95,7 +99,9 @@ async def _serve(
     def translation_settings() -> Settings:
         addresses = tuple(one for one in settings.binds if one not in WILDCARDS)
         now = int(time.time())
-        return settings_from(gateway, addresses=addresses, now=now, tracing=has_tracing())
+        return settings_from(
+            gateway, addresses=addresses, now=now, tracing=has_tracing(), adopt=adopt
+        )
 
     agent.on_problems = report_problems
     source = FileSource(files)

@@ -28,6 +28,7 @@ from edgefast.providers.watch import Watch
 from edgefast.reasons.word import Word
 from edgefast.resources.decode import DecodeCache, decode_documents
 from edgefast.resources.document import DEFAULT_NAMESPACE
+from edgefast.resources.foreignpolicy import ForeignPolicy
 from edgefast.resources.limits import MAX_FILE_BYTES
 from edgefast.resources.loaded import Loaded, Refused
 from edgefast.resources.snapshot import Snapshot, check_duplicates
@@ -74,6 +75,7 @@ class _File(NamedTuple):
     read: bool  # its content was had whole at least once
     kept: Kept = Kept()  # the last of `objects`, which are not in it any more in sound form
     refused: tuple[Refused, ...] = ()
+    policies: tuple[ForeignPolicy, ...] = ()
 
     @property
     def sound(self) -> tuple[tuple[Key, Loaded], ...]:
@@ -240,7 +242,16 @@ class FileSource:
         present = [key for key, _ in objects]
         kept = keep_stale(before.items(), known.kept if known else Kept(), present, problems)
         problems += kept.problems
-        return _File(None, b"", objects + kept.objects, problems, not broken, kept, decoded.refused)
+        return _File(
+            None,
+            b"",
+            objects + kept.objects,
+            problems,
+            not broken,
+            kept,
+            decoded.refused,
+            decoded.policies,
+        )
 
     # --- all files ------------------------------------------------------------------------------
 
@@ -258,7 +269,9 @@ class FileSource:
         changed = [item for key, item in index.items() if before.get(key) is not item]
         removed = [item.ref for key, item in before.items() if key not in index]
         self._snapshot = msgspec.structs.replace(
-            self._snapshot.replace(changed, removed), refused=self._refused()
+            self._snapshot.replace(changed, removed),
+            refused=self._refused(),
+            foreign_policies=tuple(one for file in files for one in file.policies),
         )
         self._index = index
 
@@ -291,7 +304,9 @@ async def watch_files(source: FileSource, watch: Watch) -> Reading:
 
 def _differ(before: dict[str, _File], after: dict[str, _File]) -> bool:
     return before.keys() != after.keys() or any(
-        before[name].objects is not file.objects or before[name].problems != file.problems
+        before[name].objects is not file.objects
+        or before[name].problems != file.problems
+        or before[name].policies != file.policies
         for name, file in after.items()
     )
 

@@ -26,6 +26,20 @@ GATEWAYS = (
         place="bound",
     ),
     Page(
+        word="Adopted",
+        means="With `--adopt` every GatewayClass is taken for ours, also one that is in no file, and references to parameters of "
+        "other projects are left aside: files that were written for another controller can be tried as they are.",
+        fix=(
+            "Nothing to try it. To stay, write `spec.controllerName: gateway.edge.io/gatewayclass-controller` into the "
+            "GatewayClass, and an EdgeProxy for the parameters that you need.",
+        ),
+        example="apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: edge}\nspec:\n"
+        "  controllerName: gateway.envoyproxy.io/gatewayclass-controller\n"
+        "  parametersRef: {group: gateway.envoyproxy.io, kind: EnvoyProxy, name: proxy, namespace: default}\n",
+        where="With `--adopt` of `edgefast run`, `check`, `diff` and `explain`: one line for all files.",
+        place="adopted",
+    ),
+    Page(
         word="ConfigurationChanged",
         means="The condition InsecureFrontendValidationMode: with `AllowInsecureFallback` clients come in whose certificate is "
         "missing or invalid. It is told because it is easily forgotten, and is no mistake.",
@@ -194,6 +208,18 @@ GATEWAYS = (
             "listeners: [{name: low, port: 80, protocol: HTTP}, {name: high, port: 10080, protocol: HTTP}]\n"
         ),
         place="cluster",
+    ),
+    Page(
+        word="PolicyIgnored",
+        means="A policy of another project is attached to an object that is served, and nothing of it is applied: requests that it "
+        "would turn away, change or limit pass as if it were not there.",
+        fix=(
+            "Say the same with what is served here: a RateLimitFilter, filters of the route, an EdgeProxy; or put what decides "
+            "who gets in before or behind this gateway.",
+            "Remove the policy from the files when it is not needed; the message has its name, the line is that of its target.",
+        ),
+        example="apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: SecurityPolicy\nmetadata: {name: jwt}\nspec:\n"
+        "  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}]\n",
     ),
     Page(
         word="ProtocolConflict",

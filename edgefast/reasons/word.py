@@ -15,6 +15,7 @@ __all__ = ["Page", "Word"]
 Word = Literal[
     "AddressNotAssigned",
     "AddressNotUsable",
+    "Adopted",
     "BackendNotFound",
     "ConfigurationChanged",
     "ConfigurationRefused",
@@ -50,6 +51,7 @@ Word = Literal[
     "ParentNotProgrammed",
     "PartiallyInvalidCertificateRef",
     "Pending",
+    "PolicyIgnored",
     "PortNotFound",
     "PortNotSpecified",
     "PortUnavailable",
@@ -69,8 +71,9 @@ Word = Literal[
     "UnsupportedVersion",
 ]
 
-#: Under which settings an example is translated: files, a cluster, files with the address 127.0.0.1, CRDs of a release.
-Place = Literal["files", "cluster", "bound", "release"]
+#: Under which settings an example is translated: files, a cluster, files with the address 127.0.0.1, CRDs of a release, files
+#: with `--adopt`.
+Place = Literal["files", "cluster", "bound", "release", "adopted"]
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from edgefast.resources.document import (
     repeated_fields,
 )
 from edgefast.resources.edgegateway import EdgeGateway
+from edgefast.resources.foreignpolicy import ForeignPolicy
 from edgefast.resources.json_text import read_json
 from edgefast.resources.kinds import KINDS, Object
 from edgefast.resources.limits import MAX_DOCUMENTS, MAX_FILE_BYTES, MAX_PROBLEMS
@@ -44,6 +45,7 @@ class Decoded(msgspec.Struct, frozen=True):
     objects: tuple[Loaded, ...] = ()
     problems: tuple[Problem, ...] = ()
     refused: tuple[Refused, ...] = ()
+    policies: tuple[ForeignPolicy, ...] = ()  # of other projects
 
 
 class DecodeError(Exception):
@@ -97,6 +99,7 @@ def decode_documents(
     results: dict[bytes, _PieceResult] = {}
     objects: list[Loaded] = []
     refused: list[Refused] = []
+    policies: list[ForeignPolicy] = []
     problems: list[Problem] = []
     count = 0
     for piece in _pieces(data, file):
@@ -110,9 +113,10 @@ def decode_documents(
             problems.append(Problem(None, "", "TooMany", message, source=source))
             break
         _place(result, file, piece.line, objects, refused, problems)
+        policies += _policies(result, file, piece.line)
     if cache:
         cache.keep(file, results)
-    return Decoded(tuple(objects), _arrange(problems, file), tuple(refused))
+    return Decoded(tuple(objects), _arrange(problems, file), tuple(refused), tuple(policies))
 
 
 def _decode_piece(piece: Piece, file: str, namespace: str) -> _PieceResult:
@@ -147,6 +151,14 @@ def _place(
     if result.error is not None:
         source = Source(file, base + result.error.line + 1)
         problems.append(Problem(None, "", "Invalid", result.error.message, source=source))
+
+
+def _policies(result: _PieceResult, file: str, base: int) -> Iterator[ForeignPolicy]:
+    for document, found in result.found:
+        if found.targets and found.ref is not None:
+            marks = DocumentMarks(result.lines, document, found.prefix, base)
+            placed = ((one, Source(file, marks.line_of(one.path))) for one in found.targets)
+            yield ForeignPolicy(found.ref, tuple(placed))
 
 
 class LoadedConfig(msgspec.Struct, frozen=True, eq=False):

@@ -16,7 +16,8 @@ import msgspec
 from edgefast.problem import ObjectRef, Severity
 from edgefast.reasons.word import Word
 from edgefast.resources.fields import Element
-from edgefast.resources.foreign import judge_foreign
+from edgefast.resources.foreign import api_version_of, judge_foreign
+from edgefast.resources.foreignpolicy import Target, read_targets
 from edgefast.resources.kinds import KINDS, KindInfo, Object
 from edgefast.resources.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
 from edgefast.resources.loaded import Path
@@ -38,6 +39,7 @@ class Found(msgspec.Struct, frozen=True, eq=False):
     violations: tuple[Violation, ...] = ()
     references: tuple[tuple[Path, Element], ...] = ()  # sound ones of an object that is not
     severity: Severity = "error"
+    targets: tuple[Target, ...] = ()  # of a policy that nobody here reads
 
 
 def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) -> Iterator[Found]:
@@ -96,26 +98,34 @@ def _decode_one(
         path: Path = (verdict.field,) if verdict.field else ()
         one = Violation(path, verdict.reason, verdict.message, verdict.hint)
         ref = _ref(raw, kind, group, True)
-        return Found(prefix, None, ref, (one,), severity=verdict.severity)
+        targets = read_targets(raw, ref.namespace) if info is None else ()
+        return Found(prefix, None, ref, (one,), severity=verdict.severity, targets=targets)
     metadata = raw.get("metadata")
+    misplaced = () if info.namespaced else _take_namespace(metadata, kind)
     if info.namespaced and isinstance(metadata, dict) and not metadata.get("namespace"):
         metadata["namespace"] = namespace
     if not repeated:
         obj = _decode_fast(raw, info)
         if obj is not None:
-            return Found(prefix, obj)
+            named = _ref(raw, kind, group, info.namespaced) if misplaced else None
+            return Found(prefix, obj, named, misplaced)
     walk = Walk(redact=info.kind == "Secret")
     built: Object | None = walk.build(info.struct, raw)
     violations = [*repeated, *walk.violations]
-    if not info.namespaced and isinstance(metadata, dict) and metadata.get("namespace"):
-        violations.append(
-            Violation(("metadata", "namespace"), "Forbidden", f"{kind} is cluster-scoped")
-        )
+    ref = _ref(raw, kind, group, info.namespaced)
     if violations:
-        ref = _ref(raw, kind, group, info.namespaced)
-        told = (*violations, *walk.late)
+        told = (*misplaced, *violations, *walk.late)
         return Found(prefix, None, ref, told, tuple(walk.references))
-    return Found(prefix, built)
+    return Found(prefix, built, ref, misplaced)
+
+
+def _take_namespace(metadata: object, kind: str) -> tuple[Violation, ...]:
+    """Take the namespace off an object that is of none, as API servers do, and say so."""
+    if not isinstance(metadata, dict) or not metadata.get("namespace"):
+        return ()
+    del metadata["namespace"]
+    said = f"{kind} is cluster-scoped; the field is passed over"
+    return (Violation(("metadata", "namespace"), "Forbidden", said, severity="warning"),)
 
 
 _META_FIELDS = frozenset(ObjectMeta.__struct_encode_fields__) | ObjectMeta.unread
@@ -134,8 +144,6 @@ def _decode_fast(raw: dict[str, Any], info: KindInfo) -> Object | None:
     # These two Structs pass over unknown fields, for API servers' sake.
     if not raw.keys() <= _TOP_FIELDS[info.struct] or not raw["metadata"].keys() <= _META_FIELDS:
         return None
-    if not info.namespaced and obj.metadata.namespace:
-        return None
     return obj if obeys(obj) else None
 
 
@@ -144,7 +152,9 @@ def _untyped(raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ...])
     for name in ("apiVersion", "kind"):
         value = raw.get(name)
         if value is None or value == "":
-            violations.append(Violation((name,), "Required", "field is missing"))
+            meant = api_version_of(raw.get("kind")) if name == "apiVersion" else ""
+            hint = f"write {name}: {meant}" if meant else ""
+            violations.append(Violation((name,), "Required", "field is missing", hint))
         elif not isinstance(value, str):
             violations.append(Violation((name,), "Invalid", "not text"))
     kind = raw.get("kind")

@@ -19,6 +19,7 @@ from edgefast.resources.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.configmap import ConfigMap
 from edgefast.resources.edgeproxy import EdgeProxy
 from edgefast.resources.endpointslice import EndpointSlice
+from edgefast.resources.foreignpolicy import ForeignPolicy
 from edgefast.resources.gateway import Gateway
 from edgefast.resources.gatewayclass import GatewayClass
 from edgefast.resources.httproute import HTTPRoute
@@ -76,6 +77,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     loaded: SortedMap[tuple[str, str, str], Loaded] = EMPTY
     #: (kind, namespace, name) -> what is known of an object of a file that a mistake keeps out of here.
     refused: Mapping[tuple[str, str, str], Refused] = {}
+    #: Policies of other projects in files, which nobody here applies.
+    foreign_policies: tuple[ForeignPolicy, ...] = ()
 
     @staticmethod
     def of(items: Iterable[Loaded | Object], previous: Snapshot | None = None) -> Snapshot:

@@ -95,7 +95,7 @@ def _exists(parent: ParentReference, namespace: str, reader: Reader) -> bool:
 def _refuse_kind(parent: ParentReference, report: Report, path: str) -> None:
     """Say that nothing in a file will ever be this parent; in a cluster it may be another's."""
     if (parent.group, parent.kind) == ("", "Service"):
-        report.warn(f"{path}.kind", "NotSupported", supported_text("Service", _KINDS))
+        report.refuse(f"{path}.kind", "NotSupported", supported_text("Service", _KINDS))
     elif parent.kind not in _KINDS:
         hint = did_you_mean(parent.kind, _KINDS)
         report.refuse(f"{path}.kind", "NotSupported", supported_text(parent.kind, _KINDS), hint)

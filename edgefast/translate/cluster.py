@@ -204,7 +204,7 @@ def _collect(
     report = Report(ref_of(one))
     if one.address_type == "FQDN":
         said = "FQDN slices are not used"
-        report.warn("addressType", "NotSupported", said, "use a Backend with fqdn")
+        report.lose("addressType", "NotSupported", said, "use a Backend with fqdn")
         return report.problems
     numbers = [
         wanted.port

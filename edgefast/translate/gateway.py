@@ -14,6 +14,7 @@ from edgefast.resources.gateway import Gateway
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.snapshot import Key
 from edgefast.translate.address import check_addresses
+from edgefast.translate.adopt import is_left_aside
 from edgefast.translate.edgeproxy import (
     check_edge_proxy,
     resolve_parameters,
@@ -148,7 +149,7 @@ def _translate_parameters(
     class_spec = class_proxy.spec if class_proxy else None
     infrastructure, own = draft.gateway.spec.infrastructure, None
     ref = infrastructure.parameters_ref if infrastructure else None
-    if ref is not None:
+    if ref is not None and not is_left_aside(ref, world.settings):
         proxy = world.snapshot.edge_proxies.get((draft.key[0], ref.name))
         wrong = resolve_parameters(ref.group, ref.kind, draft.key[0], ref.name, proxy)
         if wrong:

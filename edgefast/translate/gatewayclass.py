@@ -14,6 +14,7 @@ from edgefast.problem import Problem
 from edgefast.resources.edgeproxy import EdgeProxy
 from edgefast.resources.gatewayclass import GatewayClass
 from edgefast.resources.kinds import EDGE_GROUP, ref_of
+from edgefast.translate.adopt import find_classes, is_left_aside
 from edgefast.translate.condition import Condition, fails, holds, judge
 from edgefast.translate.edgeproxy import check_edge_proxy, resolve_parameters
 from edgefast.translate.facts import World
@@ -41,19 +42,16 @@ class GatewayClassOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 def translate_gateway_classes(world: World) -> dict[str, GatewayClassOutcome]:
     """Translate every GatewayClass of ours; by name, sorted."""
-    classes = world.snapshot.gateway_classes
-    return {
-        name: _translate(classes[key], world)
-        for key in sorted(classes)
-        if classes[key].spec.controller_name == world.settings.controller_name
-        for name in (key[1],)
-    }
+    classes = find_classes(world)
+    return {name: _translate(classes[name], world) for name in sorted(classes)}
 
 
 def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome:
     report, proxy = Report(ref_of(gateway_class)), None
     checked: tuple[Problem, ...] = ()
     ref = gateway_class.spec.parameters_ref
+    if is_left_aside(ref, world.settings):
+        ref = None
     if ref is not None and (ref.group, ref.kind) == (EDGE_GROUP, "EdgeProxy") and not ref.namespace:
         path, said = "spec.parametersRef.namespace", "the namespace of the EdgeProxy"
         report.refuse(path, "Required", said, condition="InvalidParameters")

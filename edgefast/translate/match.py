@@ -55,7 +55,7 @@ def translate_match(match: HTTPRouteMatch, report: Report, path: str) -> ir.Matc
     headers = _translate_values(match.headers, wrong, report, f"{path}.headers", fold=True)
     query = _translate_values(match.query_params, wrong, report, f"{path}.queryParams", fold=False)
     if match.method in _NEVER_ROUTED:
-        report.warn(
+        report.lose(
             f"{path}.method", "NotSupported", f"{match.method} is answered 405 before routing"
         )
     elif match.method is not None and match.method not in _METHODS:

@@ -13,24 +13,41 @@ from edgefast.resources.endpointslice import SERVICE_NAME_LABEL
 from edgefast.resources.gateway import Gateway
 from edgefast.resources.httproute import HTTPRoute
 from edgefast.resources.kinds import ref_of
+from edgefast.translate.adopt import tell_adopted
 from edgefast.translate.edgeproxy import check_edge_proxy
 from edgefast.translate.facts import World
 from edgefast.translate.gatewayclass import GatewayClassOutcome
 from edgefast.translate.ratelimit import check_rate_limit
 from edgefast.translate.report import Report
 
+#: Of the letters of a controller's name, how many must agree for it to be a slip of the pen: other projects' are alike.
+_SLIP = 0.9
+
 
 def find_orphans(world: World, classes: Mapping[str, GatewayClassOutcome]) -> Iterator[Problem]:
     """Report, in standalone, what no controller will ever serve."""
     if not world.settings.standalone:
         return
-    yield from _foreign_classes(world)
+    yield from _nothing(world)
+    yield from tell_adopted(world)
+    if not world.settings.adopt:
+        yield from _foreign_classes(world)
     yield from _classless_gateways(world, classes)
     yield from _unwatched(world)
     yield from _unused_proxies(world)
     yield from _homeless_slices(world)
     for limits in world.snapshot.rate_limit_filters.values():
         yield from check_rate_limit(limits).problems
+
+
+def _nothing(world: World) -> Iterator[Problem]:
+    """Say that there is nothing to serve; routes without their Gateway are told at their own place."""
+    snapshot = world.snapshot
+    attached = snapshot.http_routes or snapshot.listener_sets
+    if snapshot.gateways or attached or snapshot.refused:
+        return
+    said = "a Gateway, and a GatewayClass for it; nothing is served without them"
+    yield Problem(None, "", "Required", said)
 
 
 def _unwatched(world: World) -> Iterator[Problem]:
@@ -47,7 +64,7 @@ def _unwatched(world: World) -> Iterator[Problem]:
         namespace = snapshot.namespaces.get(("", name))
         if not settings.watches(name, namespace.metadata.labels if namespace else {}):
             said = f"{name} is not watched, so the object is not served (provider.kubernetes.watch)"
-            yield Report(ref_of(found)).warn("metadata.namespace", "NotSupported", said)
+            yield Report(ref_of(found)).refuse("metadata.namespace", "NotSupported", said)
 
 
 def _unused_proxies(world: World) -> Iterator[Problem]:
@@ -87,18 +104,19 @@ def _foreign_classes(world: World) -> Iterator[Problem]:
         if name != ours:
             report = Report(ref_of(found))
             said = f'"{name}" is served by another controller (this one is {ours})'
-            yield report.warn(
-                "spec.controllerName", "NotSupported", said, did_you_mean(name, [ours])
-            )
+            hint = did_you_mean(name, [ours], alike=_SLIP) or "try it all the same with --adopt"
+            yield report.refuse("spec.controllerName", "NotSupported", said, hint)
 
 
 def _classless_gateways(
     world: World, classes: Mapping[str, GatewayClassOutcome]
 ) -> Iterator[Problem]:
+    if world.settings.adopt:
+        return
     existing = {name for _, name in world.snapshot.gateway_classes}
     for found in world.snapshot.gateways.values():
         name = found.spec.gateway_class_name
         if name not in existing:
             said = f"GatewayClass {name} not found"
-            hint = did_you_mean(name, classes)
+            hint = did_you_mean(name, classes) or "write one, or try it without with --adopt"
             yield Report(ref_of(found)).refuse("spec.gatewayClassName", "Invalid", said, hint)

@@ -47,6 +47,7 @@ from edgefast.translate.settings import Settings
 from edgefast.translate.shelf import Shelves
 from edgefast.translate.statuses import judge_all, judge_routes
 from edgefast.translate.translation import Memo, Told, Translation, Work
+from edgefast.translate.unapplied import find_unapplied
 from edgefast.translate.virtualhost import Hosts, translate_virtual_hosts
 
 _PROBLEMS = attrgetter("problems")
@@ -145,6 +146,7 @@ def translate(
             *find_lost_sets(world),
             *find_orphans(world, classes),
             *unresolved,
+            *find_unapplied(snapshot, gateways, routes.outcomes),
         ]
         found += chain.from_iterable(map(_PROBLEMS, chain(classes.values(), gateways)))
         found += clusters.problems()
@@ -203,6 +205,8 @@ def _place_problems(
     placed = []
     once = sorted(dict.fromkeys(found), key=lambda one: str(one.object))
     for problem in explain_absent(once, snapshot, hints=hints):
-        source = snapshot.source_of(problem.object, problem.path) if problem.object else None
+        source = problem.source  # its own, where the mistake is in another object
+        if source is None and problem.object is not None:
+            source = snapshot.source_of(problem.object, problem.path)
         placed.append(msgspec.structs.replace(problem, source=source) if source else problem)
     return tuple(placed)

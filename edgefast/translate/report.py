@@ -78,6 +78,10 @@ class Report:
         problem = Problem(self.object, path, reason, message, hint, severity="warning")
         return _note(self.warnings, problem)
 
+    def lose(self, path: str, reason: Word, message: str, hint: str = "") -> Problem:
+        """Note something that is not served as it is written, for which no condition has a word."""
+        return _note(self.warnings, Problem(self.object, path, reason, message, hint))
+
     @property
     def problems(self) -> tuple[Problem, ...]:
         """All problems, gravest first, each mistake once."""

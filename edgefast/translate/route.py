@@ -118,11 +118,14 @@ def translate_route(
 
 
 def _check_unsupported(route: HTTPRoute, report: Report, *, standalone: bool) -> None:
+    lost = standalone and not route.spec.parent_refs
     if route.spec.use_default_gateways == "All":
         said = "default Gateways are not available yet; name parents in parentRefs"
-        report.warn("spec.useDefaultGateways", "NotSupported", said)
-    elif standalone and not route.spec.parent_refs:
-        report.warn("spec.parentRefs", "Required", "a Gateway to serve the route; there is none")
+        tell = report.refuse if lost else report.warn
+        tell("spec.useDefaultGateways", "NotSupported", said)
+    elif lost:
+        said = "a Gateway to serve the route; there is none"
+        report.refuse("spec.parentRefs", "Required", said)
 
 
 def _part_of(route: HTTPRoute, outcomes: list[RuleOutcome]) -> RoutePart:

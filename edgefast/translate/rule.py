@@ -88,7 +88,7 @@ def translate_rule(
     named = ir.Rule(route=f"{meta.namespace}/{meta.name}", index=index, name=name, source=source)
     reason = broken[0].text() if broken else _check_shares(rule, shares, filters)
     if reason and not broken and not shares:
-        report.warn(f"{path}.backendRefs", "Invalid", f"{reason}, so it answers 500")
+        report.lose(f"{path}.backendRefs", "Invalid", f"{reason}, so it answers 500")
     if reason:
         return RuleOutcome(
             rule=msgspec.structs.replace(named, status=500, reason=reason),

@@ -51,6 +51,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     addresses: tuple[str, ...] = ()  # standalone: the addresses bound (--bind)
     tracing: bool = True  # spans can be exported where this is served (edgefast[tracing])
     fleets: tuple[FleetState, ...] = ()  # cluster: observations
+    adopt: bool = False  # standalone: every GatewayClass is ours (--adopt), see adopt.py
     now: int = 0  # seconds since 1970, to warn of expired certificates; 0 does not look
 
     def core(self) -> Settings:
@@ -72,6 +73,7 @@ def settings_from(
     addresses: tuple[str, ...] = (),
     now: int = 0,
     tracing: bool = True,
+    adopt: bool = False,
 ) -> Settings:
     """Derive settings from the configuration file; None is an empty file."""
     config = config or EdgeGateway()
@@ -91,6 +93,7 @@ def settings_from(
         addresses=addresses,
         now=now,
         tracing=tracing,
+        adopt=adopt,
     )
 
 

@@ -33,12 +33,14 @@ _MADE = (
 _SETTINGS: dict[Place, Settings] = {
     "files": Settings(),
     "bound": Settings(addresses=("127.0.0.1",)),
+    "adopted": Settings(adopt=True),
     "cluster": Settings(standalone=False),
     "release": Settings(standalone=False, bundle_version="v0.8.0"),
 }
 _BESIDE = {
     "files": "With `edgefast check -f`",
     "bound": "With `edgefast run --bind 127.0.0.1`",
+    "adopted": "With `edgefast check --adopt -f`",
     "cluster": "With `edgefast translate --to status -o table --cluster -f`",
     "release": "In a cluster with the CRDs of release v0.8.0",
 }
@@ -62,14 +64,16 @@ def bring_about(page: Page) -> list[str]:
     kept = [
         one for one in base.objects if (one.ref.kind, one.ref.namespace, one.ref.name) not in named
     ]
-    snapshot = Snapshot.of([*own.objects, *kept])
+    snapshot = msgspec.structs.replace(
+        Snapshot.of([*own.objects, *kept]), foreign_policies=own.policies
+    )
     translation = translate(snapshot, _SETTINGS[page.place])
     problems = [
         f"{one.line()}{' (warning)' if one.severity == 'warning' else ''}"
         for one in (*own.problems, *translation.problems)
         if one.reason == page.word
     ]
-    if problems and page.place in ("files", "bound"):
+    if problems and page.place in ("files", "bound", "adopted"):
         return problems
     return [
         text

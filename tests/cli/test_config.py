@@ -85,10 +85,10 @@ def test_what_is_not_watched_is_said(tmp_path: Path) -> None:
     said = [line.partition(" ")[2] for line in outcome.out.splitlines()]
     text = (
         "metadata.namespace: NotSupported default is not watched, so the object is not served "
-        "(provider.kubernetes.watch) (warning)"
+        "(provider.kubernetes.watch)"
     )
     assert said == [f"Gateway default/edge {text}", f"HTTPRoute default/quickstart {text}"]
-    assert outcome.status == 0
+    assert outcome.status == 1
 
 
 def test_a_selector_is_told_from_names(tmp_path: Path) -> None:

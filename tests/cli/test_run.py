@@ -25,7 +25,8 @@ class Started:
         self.settings: list[ProxySettings] = []
         self.levels: list[str] = []
 
-        async def serve(*arguments: object) -> int:
+        async def serve(*arguments: object, adopt: bool) -> int:
+            assert not adopt
             assert isinstance(arguments[-1], ProxySettings)
             self.settings.append(arguments[-1])
             return 0
