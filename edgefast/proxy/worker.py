@@ -30,6 +30,7 @@ from edgefast.proxy.arena import map_arena
 from edgefast.proxy.channel import Channel, ChannelClosed
 from edgefast.proxy.handshakes import Handshakes
 from edgefast.proxy.limitstore import StoreInUse
+from edgefast.proxy.pulse import start_heart
 from edgefast.proxy.reserve import RESERVE, is_shortage
 from edgefast.proxy.settings import ACK_DEADLINE, EXIT_SHORTAGE, STARTED_DEADLINE
 from edgefast.proxy.spansender import SpanSender
@@ -223,6 +224,7 @@ async def _serve(sock: socket.socket) -> None:
         raise SystemExit("edgefast worker: the agent did not say hello")
     start_logging(hello.log_level)
     RESERVE.hold(_RESERVE)
+    start_heart(asyncio.get_running_loop())
     await Worker(channel, hello, descriptors).run()
 
 

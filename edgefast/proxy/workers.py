@@ -10,6 +10,7 @@ Must never wait for a worker without a deadline: one that is silent is killed an
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import random
@@ -24,6 +25,7 @@ from edgefast.proxy import messages
 from edgefast.proxy.channel import Channel, ChannelClosed, ChannelError
 from edgefast.proxy.listeners import Place
 from edgefast.proxy.process import WorkerProcess
+from edgefast.proxy.pulse import Pulse, read_process
 from edgefast.proxy.reserve import RESERVE
 from edgefast.proxy.settings import (
     ACK_DEADLINE,
@@ -58,9 +60,6 @@ _EXCUSED = {
     EXIT_SHORTAGE,
     *(-one for one in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)),
 }
-
-#: Seconds for a worker that let go of its channel to be gone.
-_LAST_BREATH = 2.0
 
 #: Seconds for a worker that let go of its channel to be gone.
 _LAST_BREATH = 2.0
@@ -366,16 +365,24 @@ class WorkerSlot:
     async def _check(self, channel: _AgentChannel) -> None:
         """Ask for a sign of life, and hold the worker to its deadlines."""
         loop = asyncio.get_running_loop()
-        number = 0
+        number, pulse, heard = 0, Pulse(), self._heard
         while True:
-            async with asyncio.timeout(PING_DEADLINE):
-                await channel.send(messages.Ping(number := number + 1))
+            with contextlib.suppress(TimeoutError):  # a full channel: nobody reads it
+                async with asyncio.timeout(PING_EVERY):
+                    await channel.send(messages.Ping(number := number + 1))
             await asyncio.sleep(PING_EVERY)
             RESERVE.fill()
             if self._ack_due is not None and loop.time() > self._ack_due:
                 raise _WorkerHung(f"did not take in a table within {ACK_DEADLINE:g} s")
             if loop.time() - self._heard > PING_DEADLINE:
                 raise _WorkerHung(f"silent for {PING_DEADLINE:g} s")
+            if heard != self._heard:
+                heard = self._heard
+                pulse.on_answer()
+                continue
+            has_work = self._ack_due is not None or bool(self._dumps)
+            if why := pulse.look(read_process(self.pid), has_work=has_work):
+                raise _WorkerHung(f"frozen, {why}")
 
 
 def _parts(items: Sequence[Place], size: int) -> Iterable[Sequence[Place]]:
