@@ -1,8 +1,8 @@
 """`edgefast diff`: what changes for requests from one set of files to another, or when files are applied to a cluster.
 
 In: two files or folders; or, with `--live`, files and a kubeconfig. Out: changes as text, JSON or YAML on standard output, a
-summary on standard error. Exit status 0 (no request changes), 1 (some do), 2 (wrong usage, or a cluster that cannot be asked),
-3 (requests that had a backend have none). It must change nothing.
+summary on standard error. Exit status 0 (no request changes), 1 (some do), 2 (wrong usage, a cluster that cannot be asked, or
+files without what requests depend on), 3 (requests that had a backend have none). It must change nothing.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from pathlib import Path
 import click
 import msgspec
 
+from edgefast.cli.comparable import find_unknown
 from edgefast.cli.diff_live import translate_live
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.live import Where, check_live, live_options, open_cluster
 from edgefast.cli.mistakes import tell_mistakes
-from edgefast.cli.options import Format, config_option, output_option
-from edgefast.cli.output import has_colour, write_value
+from edgefast.cli.options import Format, adopt_option, config_option, output_option
+from edgefast.cli.output import escape_control, has_colour, write_value
 from edgefast.translate.pipeline import translate
 from edgefast.translate.translation import Translation
 from edgefast.why import Difference, diff_translations
@@ -35,6 +36,7 @@ _PATH = click.Path(exists=True, allow_dash=True, path_type=Path)
     help="With --live: of objects that name none.  [default: the kubeconfig's]",
 )
 @config_option
+@adopt_option
 @click.option(
     "--cluster",
     is_flag=True,
@@ -51,6 +53,7 @@ def diff_command(
     controller: str,
     namespace: str | None,
     config: Path | None,
+    adopt: bool,
     cluster: bool,
     output: Format,
 ) -> None:
@@ -61,6 +64,8 @@ def diff_command(
     check_live(
         live, kubeconfig=kubeconfig, context=context, controller=controller, namespace=namespace
     )
+    if adopt and (live or cluster):
+        raise click.UsageError("--adopt: not with --live or --cluster")
     if live:
         where = Where(kubeconfig=kubeconfig, context=context, controller=controller, config=config)
         opened = open_cluster(where)
@@ -69,10 +74,17 @@ def diff_command(
         finally:
             opened.close()
     elif len(paths) == 2:
-        before, after = (_translate(path, config, cluster=cluster) for path in paths)
+        before, after = (_translate(one, config, cluster=cluster, adopt=adopt) for one in paths)
     else:
         raise click.UsageError("give OLD and NEW, or --live and files")
     found = diff_translations(before, after)
+    # A cluster has it all.
+    unknown = [] if live else find_unknown(before, after, changes=bool(found.changes))
+    for said in unknown:
+        click.echo(f"not compared: {escape_control(said)}", err=True)
+    if unknown and not found.changes:
+        click.echo("give files or folders that hold what requests depend on", err=True)
+        ctx.exit(2)
     if output == "table":
         _write(found)
     else:
@@ -81,8 +93,8 @@ def diff_command(
     ctx.exit(3 if found.breaks else 1 if found.changes else 0)
 
 
-def _translate(path: Path, config: Path | None, *, cluster: bool) -> Translation:
-    inputs = read_inputs([path], config, standalone=not cluster)
+def _translate(path: Path, config: Path | None, *, cluster: bool, adopt: bool) -> Translation:
+    inputs = read_inputs([path], config, standalone=not cluster, adopt=adopt)
     tell_mistakes(str(path), inputs.problems)
     return translate(inputs.reading.snapshot, inputs.settings)
 
