@@ -18,6 +18,7 @@ import click
 from edgefast.daemon.address import check_ip, parse_address
 from edgefast.daemon.logs import LEVELS
 from edgefast.proxy.cpus import allowed_cpus
+from edgefast.proxy.logfile import check_log_file
 from edgefast.proxy.settings import ProxySettings
 
 __all__ = ["WILDCARDS", "leave", "say", "serving_options", "through"]
@@ -40,6 +41,20 @@ def through(
             raise click.BadParameter(str(error)) from None
 
     return convert
+
+
+def _read_log_file(text: str) -> Path | None:
+    """Return the file, which can be written then; raises ValueError."""
+    if text == "-":
+        return None
+    path = Path(text).absolute()
+    try:
+        check_log_file(path)
+    except OSError as error:
+        raise ValueError(
+            f"{text}: {error.strerror or 'is no regular file'} (- is standard output)"
+        ) from None
+    return path
 
 
 _OPTIONS = (
@@ -85,6 +100,14 @@ _OPTIONS = (
         metavar="ADDRESS",
         callback=through(parse_address),
         help="GET /metrics, for Prometheus.",
+    ),
+    click.option(
+        "--access-log",
+        metavar="FILE",
+        default="-",
+        show_default=True,
+        callback=through(_read_log_file),
+        help="File for access log lines, opened anew when it is renamed; - is standard output.",
     ),
     click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True),
     click.option(

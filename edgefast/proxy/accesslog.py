@@ -1,4 +1,4 @@
-"""Access log writer: whole JSON lines to a descriptor, from a thread, never in a request's way.
+"""Access log writer: whole lines to standard output or a file (logfile.py), from a thread, never in a request's way.
 
 In: batches of complete lines from the engine. Out: writes that other workers' lines cannot tear
 apart: a pipe takes up to PIPE_BUF (4096) bytes as one, a file or terminal up to 64 KiB here.
@@ -16,6 +16,8 @@ import threading
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 
+from edgefast.proxy.logfile import LogTarget
+
 __all__ = ["QUEUE_BYTES", "AccessLogWriter", "split_lines"]
 
 log = logging.getLogger(__name__)
@@ -29,9 +31,13 @@ class AccessLogWriter:
     """Callable with one batch of lines; the engine's `access_log`."""
 
     def __init__(
-        self, fd: int, dropped: Callable[[int], None], *, queue_bytes: int = QUEUE_BYTES
+        self,
+        target: LogTarget,
+        dropped: Callable[[int], None],
+        *,
+        queue_bytes: int = QUEUE_BYTES,
     ) -> None:
-        self._fd = fd
+        self._target = target
         self._dropped = dropped
         self._limit = queue_bytes
         self._waiting = 0
@@ -62,37 +68,50 @@ class AccessLogWriter:
         if self._thread is not None:
             self._queue.put(None)
             self._thread.join(deadline)
+            if not self._thread.is_alive():
+                self._target.close()
 
     def _run(self) -> None:
-        atomic = select.PIPE_BUF if _is_pipe(self._fd) else _FILE_WRITE
         failing = False
         while (batch := self._queue.get()) is not None:
-            lost = 0
-            for piece in split_lines(batch, atomic):
-                try:
-                    self._write(piece)
-                    failing = False
-                except OSError as error:
-                    # The reader is gone or the disk is full: serving goes on, lines are counted.
-                    lost += piece.count(b"\n")
-                    if not failing:
-                        log.warning("access log cannot be written: %s", error.strerror)
-                    failing = True
+            lost, error = self._write_batch(batch)
+            if error is not None and not failing:
+                log.warning("access log cannot be written: %s", error.strerror or error)
+            failing = error is not None
             with self._lock:
                 self._waiting -= len(batch)
                 if lost:
                     self._dropped(lost)
 
-    def _write(self, piece: bytes) -> None:
-        """Write all of `piece`, waiting where the descriptor was made non-blocking."""
-        rest = memoryview(piece)
-        while rest:
+    def _write_batch(self, batch: bytes) -> tuple[int, OSError | None]:
+        """Write a batch; return how many lines are lost and the last reason.
+
+        The reader is gone, the disk is full, the folder is not there: serving goes on, lines are counted.
+        """
+        try:
+            fd = self._target.descriptor()
+        except OSError as error:
+            return batch.count(b"\n"), error
+        lost, failed = 0, None
+        for piece in split_lines(batch, select.PIPE_BUF if _is_pipe(fd) else _FILE_WRITE):
             try:
-                rest = rest[os.write(self._fd, rest) :]
-            except BlockingIOError:
-                poller = select.poll()
-                poller.register(self._fd, select.POLLOUT)
-                poller.poll(1000)
+                _write(fd, piece)
+            except OSError as error:
+                lost += piece.count(b"\n")
+                failed = error
+        return lost, failed
+
+
+def _write(fd: int, piece: bytes) -> None:
+    """Write all of `piece`, waiting where the descriptor was made non-blocking."""
+    rest = memoryview(piece)
+    while rest:
+        try:
+            rest = rest[os.write(fd, rest) :]
+        except BlockingIOError:
+            poller = select.poll()
+            poller.register(fd, select.POLLOUT)
+            poller.poll(1000)
 
 
 def split_lines(batch: bytes, limit: int) -> Iterator[bytes]:

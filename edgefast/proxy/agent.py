@@ -102,6 +102,7 @@ class Agent:
             self.ledger,
             self.listeners,
             settings.log_level,
+            str(settings.access_log or ""),
             self._on_refused,
             self._on_short,
             self._on_poison,

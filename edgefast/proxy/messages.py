@@ -75,6 +75,7 @@ class Hello(_Message, frozen=True):
     worker: int
     arena_bytes: int
     log_level: str
+    access_log: str = ""  # path of its file; "": standard output
 
 
 class Sockets(_Message, frozen=True):

@@ -58,6 +58,7 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Address | None = Address(EVERYWHERE, 19001)
     ready: Address | None = Address(EVERYWHERE, 19003)
     log_level: str = "info"
+    access_log: Path | None = None  # None: standard output
     drain_timeout: float = 60.0
     min_drain: float = 10.0
     state_dir: Path | None = None

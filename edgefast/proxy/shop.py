@@ -31,6 +31,7 @@ class Shop:
         ledger: Ledger,
         listeners: Listeners,
         log_level: str,
+        access_log: str,
         on_refused: Callable[[list[Refusal]], None],
         on_short: Callable[[set[Key]], None],
         on_poison: Callable[[], None],
@@ -42,6 +43,7 @@ class Shop:
         self.ledger = ledger
         self.listeners = listeners
         self.log_level = log_level
+        self.access_log = access_log
         self.phase: Phase = "serving"
         self.on_refused = on_refused
         self.on_short = on_short

@@ -17,6 +17,7 @@ import os
 import signal
 import socket
 import sys
+from pathlib import Path
 
 import msgspec
 import uvloop
@@ -30,6 +31,7 @@ from edgefast.proxy.arena import map_arena
 from edgefast.proxy.channel import Channel, ChannelClosed
 from edgefast.proxy.handshakes import Handshakes
 from edgefast.proxy.limitstore import StoreInUse
+from edgefast.proxy.logfile import LogFile, Standard
 from edgefast.proxy.pulse import start_heart
 from edgefast.proxy.reserve import RESERVE, is_shortage
 from edgefast.proxy.settings import ACK_DEADLINE, EXIT_SHORTAGE, STARTED_DEADLINE
@@ -70,7 +72,10 @@ class Worker:
         reset_global(stats, "handshakes_active")  # of a predecessor
         self._channel = channel
         self._table = WorkerTable(arena)
-        self._log = AccessLogWriter(1, lambda lines: add_global(stats, "access_log_dropped", lines))
+        target = LogFile(Path(hello.access_log)) if hello.access_log else Standard()
+        self._log = AccessLogWriter(
+            target, lambda lines: add_global(stats, "access_log_dropped", lines)
+        )
         self._spans = SpanSender(self._say, lambda count: add_global(stats, "spans_dropped", count))
         self._engine = Engine(
             asyncio.get_running_loop(),
@@ -235,7 +240,7 @@ def main() -> None:
     sock = socket.socket(fileno=parser.parse_args().fd)
     sock.set_inheritable(False)
     # The agent blocked these before exec, so that none arrives before this line.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -207,7 +207,9 @@ class WorkerSlot:
             if not isinstance(first, messages.Started):
                 raise ChannelError("worker did not begin with Started")
             shop = self._shop
-            hello = messages.Hello(self.number, shop.arena.capacity, shop.log_level)
+            hello = messages.Hello(
+                self.number, shop.arena.capacity, shop.log_level, shop.access_log
+            )
             self._told_level = shop.log_level
             await channel.send(hello, (shop.arena.reader_fd, self.segment.fd, shop.limits.fd))
         self._heard = loop.time()

@@ -52,6 +52,28 @@ def test_it_says_what_it_serves_and_drains_on_sigterm(start: Start, tmp_path: Pa
     assert all(json.loads(line) for line in run.logged.splitlines())
 
 
+def test_the_access_log_is_a_file_that_may_be_rotated(start: Start, tmp_path: Path) -> None:
+    """A rename is enough; the signal that other servers want is none that ends this one."""
+    port, folder = free_port(), tmp_path / "logs"
+    folder.mkdir()
+    log = folder / "access.log"
+    save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
+    run = start("-f", str(tmp_path / "a.yaml"), "--workers", "2", "--access-log", str(log))
+    run.wait_ready()
+    assert mark_of(port) == "v1"
+    run.until(lambda: log.read_text().count("\n") == 1, "line")
+    old = log.rename(folder / "access.log.1")
+    for pid in (run.process.pid, *run.workers()):
+        os.kill(pid, signal.SIGUSR1)
+    run.until(lambda: "SIGUSR1" in run.said, "word on the signal")
+    for _ in range(20):
+        assert mark_of(port) == "v1"
+    run.until(lambda: log.exists() and log.read_text().count("\n") == 20, "lines of the new file")
+    assert old.read_text().count("\n") == 1
+    assert run.stop() == 0
+    assert run.logged == ""
+
+
 def test_reload_and_problems_that_come_and_go(start: Start, tmp_path: Path) -> None:
     port = free_port()
     file = tmp_path / "routes.yaml"
@@ -133,6 +155,8 @@ def test_missing_files_are_exit_1_and_name_them(start: Start, tmp_path: Path) ->
         (("--bind", "localhost"), "not an IPv4 or IPv6 address"),
         (("--workers", "0"), "--workers"),
         (("--log-level", "loud"), "--log-level"),
+        (("--access-log", "/no/such/folder/x.log"), "No such file or directory"),
+        (("--access-log", "/dev"), "--access-log"),
     ],
 )
 def test_wrong_usage_is_exit_2(start: Start, arguments: tuple[str, str], part: str) -> None:
