@@ -6,8 +6,6 @@ may be reading it as JSON lines. Must never print a resource's content, only nam
 
 from __future__ import annotations
 
-import itertools
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import edgefast
@@ -16,14 +14,13 @@ from edgefast.daemon.address import EVERYWHERE, Address
 from edgefast.problem import Problem, ask_for_more
 from edgefast.proxy.listeners import Place
 from edgefast.proxy.standalone import Outcome
+from edgefast.proxy.tryout import list_hosts, write_commands
 
 __all__ = ["Banner"]
 
 _LAST_GOOD = "NOT ALL FILES CAN BE HAD: this is the last good table from disk, until they can"
 _SHOWN_LISTENERS = 20
 _SHOWN_PROBLEMS = 50
-_CURL_LINES = 6
-_CURL_PER_HOST = 2
 
 
 class Banner:
@@ -88,7 +85,7 @@ class Banner:
                 address = Address("localhost", address.port)
             self._say(f"  {name:<8} http://{address}{path}")
         if outcome.fleet is not None:
-            lines = list(_curl_lines(outcome.fleet, {port for _, port in bound}))
+            lines = list(write_commands(outcome.fleet, outcome.shards, bound))
             if lines:
                 self._say("try")
             for line in lines:
@@ -116,55 +113,17 @@ class Banner:
 
 
 def _listener_lines(fleet: ir.Fleet, bound: Sequence[Place]) -> Iterator[str]:
-    hosts: dict[str, set[str]] = {}
-    for host in fleet.virtual_hosts:
-        hosts.setdefault(host.listener, set()).add(host.hostname)
+    hosts = list_hosts(fleet)
     for listener in fleet.listeners[:_SHOWN_LISTENERS]:
         places = [Address(address, port) for address, port in bound if port == listener.bind_port]
         scheme = "https" if listener.protocol == "HTTPS" else "http"
         where = " ".join(f"{scheme}://{place}" for place in places) or "NOT LISTENING"
-        served = sorted(hosts.get(listener.name, ()))
+        served = hosts.get(listener.name, [])
         names = ", ".join(served[:4]) + (f" and {len(served) - 4} more" if len(served) > 4 else "")
-        text = names.replace("*", "any host") if served == ["*"] else names or "no route"
+        text = "any host" if "*" in served else names or "no route"
         yield f"  {listener.name} on {where}: {text}"
     if len(fleet.listeners) > _SHOWN_LISTENERS:
         yield f"  ... and {len(fleet.listeners) - _SHOWN_LISTENERS} more listeners"
-
-
-def _curl_lines(fleet: ir.Fleet, ports: set[int]) -> Iterator[str]:
-    """Yield commands that reach the first rules of the first hosts."""
-    listeners = {one.name: one for one in fleet.listeners if one.bind_port in ports}
-    count = 0
-    for host in fleet.virtual_hosts:
-        listener = listeners.get(host.listener)
-        if listener is None:
-            continue
-        plain = (
-            entry.match
-            for entry in host.entries
-            if entry.match.kind != "regex" and not entry.match.headers and not entry.match.query
-        )
-        for match in itertools.islice(plain, _CURL_PER_HOST):
-            yield _curl(listener, host.hostname, match)
-            count += 1
-            if count == _CURL_LINES:
-                return
-
-
-def _curl(listener: ir.Listener, hostname: str, match: ir.Match) -> str:
-    own = hostname if hostname != "*" else listener.hostname
-    name = own.replace("*", "www", 1) if own != "*" else "localhost"
-    words = ["curl", "-i"]
-    if match.method and match.method != "GET":
-        words += ["-X", match.method]
-    scheme = "http"
-    if listener.protocol == "HTTPS":
-        scheme = "https"
-        words.append("-k")
-    if name != "localhost":
-        words += ["--resolve", f"{name}:{listener.bind_port}:127.0.0.1"]
-    path = match.path if match.kind == "exact" else match.path or "/"
-    return shlex.join([*words, f"{scheme}://{name}:{listener.bind_port}{path}"])
 
 
 def _count(number: int, word: str) -> str:

@@ -47,6 +47,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one look at the files; times in milliseconds."""
 
     fleet: ir.Fleet | None  # None: the table is the last good one from disk
+    shards: Shards | None  # what it is compiled to
     problems: tuple[Problem, ...]
     published: Published
     files: int
@@ -120,7 +121,7 @@ class Standalone:
         if self._kept is not None and not reading.usable:
             published = await self._agent.publish(self._kept)
             problems = self._collect(reading, (), published)
-            return _outcome(None, problems, published, reading, began)
+            return _outcome((None, None), problems, published, reading, began)
         self._kept = None
         translation, shards, held_back = await asyncio.to_thread(self._compile, reading)
         published = await self._agent.publish(shards)
@@ -129,7 +130,7 @@ class Standalone:
             reading, (*held_back, *translation.problems, *shards.problems), published
         )
         fleet = next(iter(translation.ir.fleets), None)
-        return _outcome(fleet, problems, published, reading, began)
+        return _outcome((fleet, shards), problems, published, reading, began)
 
     def _compile(self, reading: Reading) -> tuple[Translation, Shards, tuple[Problem, ...]]:
         snapshot, held_back = self._pairs.keep(reading.snapshot)
@@ -172,14 +173,15 @@ class Standalone:
 
 
 def _outcome(
-    fleet: ir.Fleet | None,
+    served: tuple[ir.Fleet | None, Shards | None],
     problems: tuple[Problem, ...],
     published: Published,
     reading: Reading,
     began: float,
 ) -> Outcome:
     return Outcome(
-        fleet=fleet,
+        fleet=served[0],
+        shards=served[1],
         problems=problems,
         published=published,
         files=reading.files,
