@@ -35,6 +35,7 @@ cdef enum:
     LIMIT_MOST = 65535  # requests that one check counts: the script takes two bytes
     LIMIT_BATCH = 512  # counters asked for at once
     LIMIT_ALONE = 4  # requests under way below which the next ones do not wait for their answers
+    LIMIT_PACES = 16  # of the store's time; the next batch waits for one of them at most, so that its own answer may take the rest
     NAME_HEAD = 8  # bytes of "ef:{xx}:" before a key in Redis
     TERM_WORDS = 18  # bytes of a key's argument as a bulk string
     ANSWER_SIZE = 18  # bytes of window.lua's answer for a key

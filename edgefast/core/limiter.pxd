@@ -22,7 +22,9 @@ cdef class Limiter:
         Py_ssize_t oldest       # before this place all have it
         bint scheduled
         int flying              # requests whose answers are under way
-        object timer
+        object timer            # of the oldest check under way
+        object pacer            # of the first in the queue: no answers come meanwhile
+        double pace             # seconds that it may wait
         dict spent              # key -> Spent
 
     cdef int64_t now(self) noexcept
@@ -31,6 +33,7 @@ cdef class Limiter:
     cdef bint take_now(self, Verdict verdict, Limit limit, bytes key) except -1
     cdef int send(self) except -1
     cdef int give_up(self) except -1
+    cdef int expire(self, int64_t now) except -1
     cdef Check find_oldest(self)
     cdef int land(self, Check check, int64_t now) except -1
     cdef int go_on(self) except -1

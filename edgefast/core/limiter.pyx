@@ -2,8 +2,9 @@
 #
 # In: requests that matched a rule with limits. Out: pass, 429, or a wait for the store. With the memory store a check is a call into
 # csrc/limit.c. With Redis all checks of one turn of the loop become one batch: equal keys are one check. While few requests wait for
-# the store the next turn's batch follows at once; while many do, it waits until they have their answers, and grows. A waiting request
-# costs no task, future or timer of its own. The store has one deadline; past it, or while it is known to be down, the policy answers.
+# the store the next turn's batch follows at once; while many do, it waits until they have their answers, or for a small part of the
+# store's time, and grows. A waiting request costs no task, future or timer of its own. Each has one deadline for the store; past it, or
+# while the store is known to be down, the policy answers. A late answer costs those who waited for it, and nobody else.
 
 cdef class Spent:
     pass
@@ -29,9 +30,11 @@ cdef class Limiter:
     def use(self, store, int64_t timeout, bint fail_closed):
         """Ask this store from now on; None is the memory store. What waits for another one is answered by policy."""
         self.give_up()
-        if self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
+        for timer in (self.timer, self.pacer):
+            if timer is not None:
+                timer.cancel()
+        self.timer = self.pacer = None
+        self.pace = max(timeout / <double>LIMIT_PACES, 1.0) / 1000.0
         self.spent.clear()
         self.store = store
         self.timeout = timeout
@@ -120,10 +123,21 @@ cdef class Limiter:
                 check.more = []
             check.more.append(ex)
             check.more.append(limit)
-        if not self.scheduled and self.flying < LIMIT_ALONE:
+        if self.scheduled:
+            return 0
+        if self.flying < LIMIT_ALONE:
             self.scheduled = True
             self.engine.loop.call_soon(self._on_turn)
+        elif self.pacer is None:
+            self.pacer = self.engine.loop.call_later(self.pace, self._on_pace)
         return 0
+
+    def _on_pace(self):
+        self.pacer = None
+        if self.queue:
+            self.send()
+        if self.queue and self.pacer is None:
+            self.pacer = self.engine.loop.call_later(self.pace, self._on_pace)
 
     def _on_turn(self):
         self.scheduled = False
@@ -149,6 +163,14 @@ cdef class Limiter:
             self.turn = {}
             return self.refuse_all(checks)
         self.engine.wheel.refresh()
+        check = checks[0]
+        if check.due <= self.engine.wheel.now:  # the loop was held up for longer than they may wait
+            late = [check for check in checks if check.due <= self.engine.wheel.now]
+            checks = checks[len(late):]
+            self.engine.count(G_LIMIT_TIMEOUTS)
+            self.refuse_all(late)
+            if not checks:
+                return 0
         batch = Batch.__new__(Batch)
         batch.sent = now_us()
         batch.sent_ms = self.engine.wheel.now
@@ -199,9 +221,30 @@ cdef class Limiter:
             check.graced = True
             self.timer = self.engine.loop.call_later(0.001, self._on_timer)
             return
+        self.expire(now)
+        check = self.find_oldest()
+        if check is not None:
+            self.timer = self.engine.loop.call_later(max(check.due - now, 1) / 1000.0, self._on_timer)
+        if self.queue and (self.flying < LIMIT_ALONE or not self.store.available):
+            self.send()
+
+    cdef int expire(self, int64_t now) except -1:
+        """By policy: those whose time is over. The others go on waiting, and the store may still answer them."""
+        cdef Check check
+        cdef list late = []
+        cdef int64_t moment = now_us()
+        cdef Py_ssize_t at = self.oldest
+        while at < len(self.in_flight):
+            check = self.in_flight[at]
+            if check.due > now:
+                break
+            if not check.done:
+                self.land(check, moment)
+                late.append(check)
+            at += 1
         self.engine.count(G_LIMIT_TIMEOUTS)
-        self.store.abandon()
-        self.give_up()
+        self.store.expire(late)
+        return self.refuse_all(late)
 
     cdef int give_up(self) except -1:
         """By policy: what is under way, and what waits behind it; that has waited for the store as well."""

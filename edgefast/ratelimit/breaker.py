@@ -3,6 +3,8 @@
 In: what happened to batches and attempts to connect, and the time (seconds of any monotonic clock). Out: whether it is open
 (nobody asks; the policy of the failed store decides at once) and when the next attempt may begin. After three failures in
 a row it opens; attempts go on, five a second, and the first that succeeds closes it, so that limits are back within a second.
+A failure is whatever keeps the place from counting. Answers that are late at one time are one failure: a store that stands
+still for a moment and goes on is asked again.
 Must never: read a clock.
 """
 
@@ -20,19 +22,28 @@ class Breaker:
     RETRY = 0.05  # seconds from the begin of one attempt to the begin of the next while closed
     PROBE = 0.2  # while open
 
-    __slots__ = ("_begun", "failures", "open")
+    __slots__ = ("_begun", "_late", "failures", "open")
 
     def __init__(self) -> None:
         self.open = False
         self.failures = 0
         self._begun = -inf
+        self._late = -inf
 
     def on_failure(self) -> bool:
-        """Count a timeout, or an attempt that failed; True if this opened it."""
+        """Count a refusal, or an attempt that failed; True if this opened it."""
         self.failures += 1
         if self.open or self.failures < self.THRESHOLD:
             return False
         self.open = True
+        return True
+
+    def on_late(self, now: float, timeout: float) -> bool:
+        """Count answers that did not come within `timeout`; those that are late in the same one are one failure."""
+        if now < self._late + timeout:
+            return False
+        self._late = now
+        self.on_failure()
         return True
 
     def on_success(self) -> bool:

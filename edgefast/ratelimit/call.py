@@ -6,7 +6,7 @@ can be sent again as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from edgefast.ratelimit.script import MAX_KEYS, Check, pack_checks
 from edgefast.ratelimit.tags import tag_of
@@ -21,18 +21,25 @@ class Call:
         4  # a moved slot, a forgotten script and a failover may come together; more is a loop
     )
 
-    __slots__ = ("asking", "checks", "packet", "tries")
+    __slots__ = ("asking", "checks", "late", "packet", "tries")
 
     def __init__(self, checks: list[Check]) -> None:
         self.checks = checks
         self.packet = pack_checks(checks)
         self.tries = 1
         self.asking = False  # announce it to a node that is still importing the slot
+        self.late = False  # it had its time: its reply is no sign of health
 
     @property
     def tag(self) -> int:
         """The tag of its counters; all have one in a Cluster."""
         return tag_of(self.checks[0].key)
+
+    def expire(self, late: Set[int]) -> bool:
+        """Note that some checks are given up, by their ids; True if one of them is in this call."""
+        found = sum(id(check) in late for check in self.checks)
+        self.late = self.late or found > 0
+        return found > 0
 
     def may_repeat(self) -> bool:
         """Count one more try."""

@@ -8,7 +8,7 @@ Source: Redis Cluster specification, "Redirection and resharding".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import partial
 
 from edgefast import ir
@@ -26,6 +26,7 @@ from edgefast.ratelimit.tags import COUNT, tag_of
 __all__ = ["Cluster"]
 
 _SHARE = 0.3  # of an attempt to read the map, for one node
+_SILENT = Refusal("timeout", "no node of the cluster answers in time")
 
 
 class Cluster:
@@ -38,6 +39,7 @@ class Cluster:
         self._connector = connector
         self._callbacks = callbacks
         self._deadline = deadline
+        self._timeout = config.timeout / 1000
         self._servers = FailoverList(config.addresses)
         self._owners: tuple[str, ...] = ("",) * COUNT  # address by tag
         self._known = False  # a map has been read
@@ -78,16 +80,15 @@ class Cluster:
         for address, calls in batches.items():
             self._send(address, calls)
 
-    def abandon(self) -> bool:
-        """Drop everything under way; True if there was something."""
-        found = bool(self._waiting)
-        if found:
-            self._waiting.clear()
-            self._map.breaker.on_failure()
-            self._callbacks.note(None, Refusal("timeout", "no node of the cluster answers in time"))
-        for primary in self._at.values():
-            found |= primary.abandon()
-        return found
+    def expire(self, late: Set[int], now: float) -> None:
+        """Give up checks, by their ids."""
+        waiting = [check for check in self._waiting if id(check) not in late]
+        if len(waiting) < len(self._waiting):
+            self._waiting = waiting
+            if self._map.breaker.on_late(now, self._timeout):
+                self._callbacks.note(None, _SILENT)
+        for primary in tuple(self._at.values()):
+            primary.expire(late, now)
 
     def follow(self, call: Call, refusal: Refusal, asked: Primary) -> None:
         """Send a call where its slot is said to be."""
@@ -126,9 +127,8 @@ class Cluster:
     def _place(self, address: str) -> Primary:
         primary = self._at.get(address)
         if primary is None:
-            primary = Primary(
-                address, partial(self._open, address), self._callbacks, self._deadline
-            )
+            open_link = partial(self._open, address)
+            primary = Primary(address, open_link, self._callbacks, self._deadline, self._timeout)
             self._at[address] = primary
             primary.start()
         return primary

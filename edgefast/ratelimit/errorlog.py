@@ -54,6 +54,8 @@ class ErrorLog:
             _log.warning("rate limits: %s serves again", place)
 
     def forget(self, place: str) -> None:
-        """It is not used any more."""
-        self._down.discard(place)
+        """It is not used any more; where its counters are now is said by nobody but this."""
+        if place in self._down:
+            self._down.discard(place)
+            _log.warning("rate limits: %s holds no counters any more; others serve them", place)
         self._logged = {key: when for key, when in self._logged.items() if key[0] != place}

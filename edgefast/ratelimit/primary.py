@@ -1,14 +1,16 @@
 """One server that holds counters: its one connection, the calls under way on it, and the calls that wait for it.
 
-In: calls. Out: to the callbacks, for each call exactly one of settled and refused, or moved to another server; nothing after
-`abandon`. A call waits only while an attempt to connect is under way: there is no other queue. A call is sent again only when
-nothing of it can have been counted. The old connection is closed before a new one is made.
-Must never: call back from inside `submit`, `abandon` or `close`, but for refusals, which the store defers.
+In: calls. Out: to the callbacks, for each call exactly one of settled and refused, or moved to another server. A call waits
+only while an attempt to connect is under way: there is no other queue. A call is sent again only when nothing of it can have
+been counted. An answer that is late costs the calls that it is late for: the connection stays, with what is under way on it.
+When the breaker opens, by late answers or by refusals of whatever kind, the connection goes, and attempts to count on a new one
+decide when to ask again. The old connection is closed before a new one is made.
+Must never: call back from inside `submit`, `expire` or `close`, but for refusals, which the store defers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from typing import Any, Protocol
 
 from edgefast.ratelimit.call import Call, cut_calls
@@ -56,9 +58,11 @@ class Primary:
         open_link: Callable[[], Awaitable[Link]],
         callbacks: Callbacks,
         deadline: float,
+        timeout: float,
     ) -> None:
-        """`name` is for people; `open_link` finds and connects it, within `deadline` seconds."""
+        """`name` is for people; `open_link` finds and connects it, within `deadline` seconds; an answer has `timeout`."""
         self.name = name
+        self._timeout = timeout
         self.retry = RetryLoop(self._connect, self._on_held, self._on_failed, deadline)
         self._open_link = open_link
         self._callbacks = callbacks
@@ -94,22 +98,26 @@ class Primary:
             for call in calls:
                 self._callbacks.refuse(call.checks, self.retry.refusal)
 
-    def abandon(self) -> bool:
-        """Drop all calls and, if there are any, the connection; True if there were."""
-        if self.idle:
-            return False
-        self._waiting.clear()
-        if self._link is not None:
-            self._drop()
-        self._count_failure(_TIMEOUT)
-        return True
+    def expire(self, late: Set[int], now: float) -> None:
+        """Some checks, by their ids, have waited long enough: those of them that are here are a failure."""
+        waiting = [call for call in self._waiting if call.expire(late)]
+        sent = [call for call in self._take_pending() if call.expire(late)]
+        if not waiting and not sent:
+            return
+        for call in waiting:
+            self._waiting.remove(call)
+            self._callbacks.refuse(call.checks, _TIMEOUT)
+        if self.retry.breaker.on_late(now, self._timeout):
+            self.retry.refusal = _TIMEOUT
+            self._callbacks.note(self, _TIMEOUT)
+            self._leave_if_open()
 
     def close(self) -> None:
         """End."""
         self.retry.close()
         calls, self._waiting = self._waiting, []
+        calls = calls + self._take_pending()
         if self._link is not None:
-            calls = calls + self._take_pending()
             self._link.close()
             self._link = None
         for call in calls:
@@ -155,15 +163,25 @@ class Primary:
         self.retry.breaker.on_failure()
         self._callbacks.note(self, refusal)
 
+    def _leave_if_open(self) -> None:
+        """Give the connection up, and what is under way on it: who is asked again has counted on a new one."""
+        if not self.retry.breaker.open or self._link is None:
+            return
+        calls = self._take_pending() + self._waiting
+        self._waiting = []
+        self._drop()
+        for call in calls:
+            self._callbacks.refuse(call.checks, self.retry.refusal)
+
     def _take_pending(self) -> list[Call]:
-        assert self._link is not None
-        return [entry for entry in self._link.pending if isinstance(entry, Call)]
+        pending = self._link.pending if self._link is not None else ()
+        return [entry for entry in pending if isinstance(entry, Call)]
 
     # --- replies ----------------------------------------------------------------------------------------------------
 
     def _on_reply(self, call: Call, reply: Any) -> None:
         if type(reply) is bytes and len(reply) == ANSWER_SIZE * len(call.checks):
-            if self.retry.breaker.failures:
+            if self.retry.breaker.failures and not call.late:
                 self.retry.breaker.on_success()
                 self._callbacks.note(self, None)
             self._callbacks.settle(call.checks, reply)
@@ -178,8 +196,7 @@ class Primary:
         link = self._link
         assert link is not None
         if refusal.then == "fail" or not call.may_repeat():
-            self._callbacks.note(self, refusal)
-            self._callbacks.refuse(call.checks, refusal)
+            self._give_up(call, refusal)
         elif refusal.then == "load":
             link.send(LOAD, (None,))
             _send(link, [call])
@@ -197,6 +214,12 @@ class Primary:
             _send(link, cut_calls(call.checks, 1))  # some may still be here
         else:
             self._callbacks.redirect(call, refusal, self)
+
+    def _give_up(self, call: Call, refusal: Refusal) -> None:
+        """It answers, and does not count: whatever the reason is, that is a failure."""
+        self._callbacks.refuse(call.checks, refusal)
+        self._count_failure(refusal)
+        self._leave_if_open()
 
 
 def _send(link: Link, calls: list[Call]) -> None:

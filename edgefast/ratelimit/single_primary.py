@@ -32,10 +32,10 @@ class SinglePrimary:
             Sentinels(config, connector, deadline) if config.mode == "sentinel" else None
         )
         name = f'the primary "{config.master}"' if self._sentinels else self._address
-        self._primary = Primary(name, self._open, callbacks, deadline)
+        self._primary = Primary(name, self._open, callbacks, deadline, config.timeout / 1000)
         self.primaries: Sequence[Primary] = (self._primary,)
         self.start = self._primary.start
-        self.abandon = self._primary.abandon
+        self.expire = self._primary.expire
         self.close = self._primary.close
 
     @property

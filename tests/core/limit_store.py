@@ -17,15 +17,15 @@ class HeldStore:
     def __init__(self, limiter: Any) -> None:
         self.available = True
         self.batches: list[list[Any]] = []
-        self.abandoned = 0
+        self.expired: list[list[Any]] = []
         self.counts: dict[bytes, int] = {}
         self._limiter = limiter
 
     def submit(self, checks: list[Any]) -> None:
         self.batches.append(checks)
 
-    def abandon(self) -> None:
-        self.abandoned += 1
+    def expire(self, checks: list[Any]) -> None:
+        self.expired.append(checks)
 
     def state(self) -> dict[str, object]:
         return {"held": len(self.batches)}

@@ -82,11 +82,46 @@ async def test_the_one_that_waits_longest_has_the_deadline(world: World) -> None
     assert (await first.response()).status == 200
     shift(6)  # that one's time would be over, the other one's is not
     await world.turns()
-    assert store.abandoned == 0 and world.engine.active == 1
+    assert not store.expired and world.engine.active == 1
     shift(6)
     assert (await second.response()).status == 200  # passes, by policy
-    assert store.abandoned == 1
+    assert len(store.expired) == 1
     assert [line["flags"] for line in world.lines()] == ["", "RLSE"]
+
+
+@apart(clock=True)
+async def test_a_late_answer_costs_those_who_wait_for_it(world: World) -> None:
+    """The others go on waiting on the same connection, and are counted."""
+    users = limit(9, distinct_headers=("x-user",))
+    store, port = await held_world(world, users, timeout=10_000, fail_closed=True)
+    first = await ask_many(world, port, 2, ("x-user", "early"))
+    await world.until(lambda: under_way(store) == 2)
+    shift(6)
+    later = await ask_many(world, port, 3, ("x-user", "later"))
+    await world.until(lambda: under_way(store) == 5)
+    shift(5)
+    assert [(await client.response()).status for client in first] == [500, 500]
+    assert world.engine.active == 3
+    assert sum(check.n for checks in store.expired for check in checks) == 2
+    while store.batches:
+        store.answer()
+    assert [(await client.response()).status for client in later] == [200] * 3
+    assert world.counters["limit_store_errors"] == 0
+    assert world.counters.limit("ns/limits#0")["error"] == 2
+
+
+@apart(clock=True)
+async def test_a_slow_store_is_asked_before_it_has_answered(world: World) -> None:
+    """Who comes while many wait is asked for after a part of the store's time: the store has the rest of it."""
+    store, port = await held_world(world, limit(99), timeout=1_600)
+    await ask_many(world, port, 4)
+    await world.until(lambda: under_way(store) == 4)
+    await ask_many(world, port, 1)
+    await world.until(lambda: world.engine.active == 5)
+    await world.turns()
+    assert under_way(store) == 4
+    shift(0.11)
+    await world.until(lambda: under_way(store) == 5)
 
 
 async def test_spent_counters_are_not_asked_for(world: World) -> None:
@@ -116,7 +151,7 @@ async def test_a_store_that_is_silent(world: World, fail_closed: bool) -> None:
     clients = await ask_many(world, port, 2)
     answers = [await client.response() for client in clients]
     assert [one.status for one in answers] == [500 if fail_closed else 200] * 2
-    assert store.abandoned == world.counters["limit_timeouts"] >= 1
+    assert len(store.expired) == world.counters["limit_timeouts"] >= 1
     assert {line["flags"] for line in world.lines()} == {"RLSE"}
     assert world.counters.limit("ns/limits#0")["error"] == 2
     for checks in store.batches:  # a late answer changes nothing
@@ -297,7 +332,7 @@ async def test_a_new_store_has_its_own_deadline(world: World) -> None:
     assert (await waiting[0].response()).status == 200
     (client,) = await ask_many(world, port, 1)
     assert (await client.response()).status == 200
-    assert quick.abandoned == 1
+    assert len(quick.expired) == 1
 
 
 async def test_the_client_is_told_to_continue_after_its_limits(world: World) -> None:

@@ -1,7 +1,8 @@
 """What the engine is to a store, in a few lines: one batch at a time, a deadline for it, and what became of each check.
 
 In: a configuration and checks. Out: for each check its four numbers, the reason why it failed, or None when the deadline
-passed. It holds the store to its contract: exactly one answer for each check, none after `abandon`, and none from inside a call.
+passed. It holds the store to its contract: exactly one answer for each check, at most one for those that were given up, and none
+from inside a call.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edgefast import ir
@@ -48,26 +49,28 @@ class Caller:
 
     def __init__(self, config: ir.RateLimitStore) -> None:
         self.store = RedisStore(config, self._settle, self._fail)
-        self.abandoned = 0
+        self.timeouts = 0
         self._timeout = config.timeout / 1000
         self._open: dict[int, Check] = {}
+        self._late: dict[int, Check] = {}  # given up; an answer may still come
         self._outcomes: dict[int, Outcome] = {}
         self._done = asyncio.Event()
         self._inside = False
 
     async def take(self, *checks: Ask) -> list[Outcome]:
-        """Submit one batch; the engine's deadline abandons it."""
+        """Submit one batch; past the engine's deadline what has no answer is given up."""
         assert not self._open, "one batch at a time"
-        self._open = {id(check): check for check in checks}
+        asked = [replace(check) for check in checks]  # a check is asked once
+        self._open = {id(check): check for check in asked}
         self._outcomes = {}
         self._done.clear()
         with self._in_call():
-            self.store.submit(list(checks))
-        timer = asyncio.get_running_loop().call_later(self._timeout, self._abandon)
+            self.store.submit(list[Check](asked))
+        timer = asyncio.get_running_loop().call_later(self._timeout, self._expire)
         async with asyncio.timeout(PATIENCE):
             await self._done.wait()
         timer.cancel()
-        return [self._outcomes.get(id(check)) for check in checks]
+        return [self._outcomes.get(id(check)) for check in asked]
 
     async def one(self, check: Ask) -> Outcome:
         """Submit one check."""
@@ -109,17 +112,20 @@ class Caller:
 
     def _answer(self, check: Check, outcome: Outcome) -> None:
         assert not self._inside, "an answer from inside a call of the store"
+        if self._late.pop(id(check), None) is check:
+            return
         assert self._open.pop(id(check), None) is check, "an answer for nothing"
         self._outcomes[id(check)] = outcome
         if not self._open:
             self._done.set()
 
-    def _abandon(self) -> None:
+    def _expire(self) -> None:
         if self._open:
-            self.abandoned += 1
-            self._open = {}
+            self.timeouts += 1
+            late, self._open = self._open, {}
+            self._late |= late
             with self._in_call():
-                self.store.abandon()
+                self.store.expire(list(late.values()))
             self._done.set()
 
     @contextlib.contextmanager

@@ -64,3 +64,14 @@ def test_a_slow_attempt_delays_the_next_one_by_nothing_more() -> None:
     breaker.on_attempt(5.0)
     breaker.on_failure()  # it hung for half a second
     assert breaker.wait(5.5) == 0.0
+
+
+def test_answers_that_are_late_together_are_one_failure() -> None:
+    """A store that stands still for a moment is late for all that is under way; one that goes on being late opens it."""
+    breaker = Breaker()
+    assert [breaker.on_late(10.0 + at / 1000, 0.02) for at in (0, 1, 5, 19)] == [True] + [False] * 3
+    assert breaker.failures == 1
+    breaker.on_late(10.025, 0.02)
+    assert not breaker.open
+    breaker.on_late(10.05, 0.02)
+    assert breaker.open

@@ -243,11 +243,11 @@ def test_a_silent_primary_costs_only_its_own_counters(empty: RedisCluster) -> No
                     while not _open(caller):
                         await caller.one(lost)
                 assert caller.store.available, "the other counters can be asked"
-                waited = caller.abandoned
+                waited = caller.timeouts
                 outcomes = await caller.take(kept, lost)
                 assert isinstance(outcomes[0], tuple)
                 assert outcomes[1] == "it does not answer in time"
-                assert caller.abandoned == waited, "nobody waits for it"
+                assert caller.timeouts == waited, "nobody waits for it"
             finally:
                 dead.resume()
             await caller.until_settled(lost)

@@ -19,13 +19,12 @@ Step = Callable[[RedisServer, Any], Any]
 
 @dataclass(frozen=True)
 class Failure:
-    """`silent`: the store takes questions and does not answer. `opens`: nobody asks after three failures."""
+    """`silent`: the store takes questions and does not answer. Nobody asks after three failures, whatever they are."""
 
     name: str
     begin: Step
     end: Step
     silent: bool = False
-    opens: bool = True
 
 
 def _cut(client: Any) -> None:
@@ -71,6 +70,10 @@ FAILURES = (
         "out of memory",
         lambda _, client: client.config_set("maxmemory", 1),
         lambda _, client: client.config_set("maxmemory", 0),
-        opens=False,
+    ),
+    Failure(
+        "without the right to count",
+        lambda _, client: client.execute_command("ACL", "SETUSER", "default", "-evalsha"),
+        lambda _, client: client.execute_command("ACL", "SETUSER", "default", "+@all"),
     ),
 )  # fmt: skip
