@@ -2,7 +2,7 @@
 
 In: bytes of YAML (many documents, Lists) or JSON. Out: `Decoded`: sound objects, and problems
 with file and line. An object with a problem is left out; the others are not touched by it.
-Objects of an API server go through `decode_api_object`, which passes over unknown fields.
+Objects of an API server go through `decode_api_object`, which takes unknown fields and notes them.
 Must never: open a file, or raise for what a user wrote in one.
 """
 
@@ -35,6 +35,7 @@ from edgefast.resources.text import (
     Syntax,
     split_documents,
 )
+from edgefast.resources.unserved import PLACES
 from edgefast.resources.walk import Walk
 from edgefast.resources.yaml_text import ParsedDocument, SyntaxProblem, read_yaml
 
@@ -227,24 +228,50 @@ def _load_config(
 _STRUCTS = {info.kind: info.struct for info in KINDS.values()}
 
 
+class _Outline(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
+    """What an object of the gateway groups has at its top and nothing beside it: the Structs pass over more."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: msgspec.Raw = msgspec.Raw()
+    spec: msgspec.Raw = msgspec.Raw()
+    status: msgspec.Raw = msgspec.Raw()
+
+
+_OUTLINE = frozenset(_Outline.__struct_encode_fields__)
+
+
 def decode_api_object(raw: Mapping[str, Any] | bytes | msgspec.Raw, kind: str) -> Object:
     """Decode an object of an API server: a mapping, or its JSON (a part of a list, perhaps).
 
-    Unknown fields are passed over. DecodeError when the object cannot be built at all,
-    msgspec.DecodeError for what is no JSON, KeyError for a kind that is not read.
+    Unknown fields go into `unserved`, for translation to judge. DecodeError when the object cannot be
+    built at all, msgspec.DecodeError for what is no JSON, KeyError for a kind that is not read.
     """
     struct = _STRUCTS[kind]
     try:
+        if kind in PLACES:
+            _check_outline(raw)
         if isinstance(raw, bytes | msgspec.Raw):
-            return cast("Object", msgspec.json.decode(raw, type=struct))
-        return cast("Object", msgspec.convert(raw, struct))
+            obj = cast("Object", msgspec.json.decode(raw, type=struct))
+        else:
+            obj = cast("Object", msgspec.convert(raw, struct))
+        # What the decoder notes is never a document's.
+        return msgspec.structs.replace(obj, unserved=()) if obj.unserved else obj
     except msgspec.ValidationError:
-        walk = Walk(lenient=True, redact=kind == "Secret")
+        walk = Walk(kind, lenient=True, redact=kind == "Secret")
         value = msgspec.json.decode(raw) if isinstance(raw, bytes | msgspec.Raw) else raw
         built: Object | None = walk.build(struct, value)
         if built is None:
             raise DecodeError(kind, walk.violations) from None
         return built
+
+
+def _check_outline(raw: Mapping[str, Any] | bytes | msgspec.Raw) -> None:
+    """Raise ValidationError for a field beside `spec` that is not known: the Structs pass over those."""
+    if isinstance(raw, bytes | msgspec.Raw):
+        msgspec.json.decode(raw, type=_Outline)
+    elif not raw.keys() <= _OUTLINE:
+        raise msgspec.ValidationError("a field beside spec")
 
 
 def _pieces(data: bytes, file: str) -> Iterator[Piece]:

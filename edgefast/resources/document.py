@@ -24,6 +24,7 @@ from edgefast.resources.loaded import Path
 from edgefast.resources.meta import ObjectMeta
 from edgefast.resources.rule import Violation
 from edgefast.resources.rules import obeys
+from edgefast.resources.shape import shape_of
 from edgefast.resources.walk import Walk
 from edgefast.resources.yaml_text import ParsedDocument
 
@@ -109,7 +110,7 @@ def _decode_one(
         if obj is not None:
             named = _ref(raw, kind, group, info.namespaced) if misplaced else None
             return Found(prefix, obj, named, misplaced)
-    walk = Walk(redact=info.kind == "Secret")
+    walk = Walk(info.kind, redact=info.kind == "Secret")
     built: Object | None = walk.build(info.struct, raw)
     violations = [*repeated, *walk.violations]
     ref = _ref(raw, kind, group, info.namespaced)
@@ -130,7 +131,7 @@ def _take_namespace(metadata: object, kind: str) -> tuple[Violation, ...]:
 
 _META_FIELDS = frozenset(ObjectMeta.__struct_encode_fields__) | ObjectMeta.unread
 _TOP_FIELDS = {
-    info.struct: frozenset(info.struct.__struct_encode_fields__) | info.struct.unread
+    info.struct: frozenset(one.name for one in shape_of(info.struct).fields) | info.struct.unread
     for info in KINDS.values()
 }
 

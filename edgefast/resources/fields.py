@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from edgefast.resources.size import SIZE_PATTERN
+from edgefast.resources.unserved import Unserved
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -37,6 +38,8 @@ class Resource(Element, frozen=True, kw_only=True, forbid_unknown_fields=False):
 
     #: Known, but no fields of the model.
     unread: ClassVar[frozenset[str]] = frozenset({"apiVersion", "kind", "status"})
+    #: Written by the decoder and never by a document: `shape.py` and the decoders leave it out.
+    unserved: tuple[Unserved, ...] = ()
 
 
 def expects(words: str) -> dict[str, Any]:

@@ -107,21 +107,6 @@ class HTTPRouteRetry(Element, frozen=True, kw_only=True):
     backoff: Duration | None = None
 
 
-class CookieConfig(Element, frozen=True, kw_only=True):
-    """Life of a session cookie."""
-
-    lifetime_type: Literal["Permanent", "Session"] = "Session"
-
-
-class SessionPersistence(Element, frozen=True, kw_only=True):
-    """Session persistence: decoded so that its refusal can name it."""
-
-    session_name: Annotated[str, Meta(max_length=128)] | None = None
-    absolute_timeout: Duration | None = None
-    type: Literal["Cookie", "Header"] = "Cookie"
-    cookie_config: CookieConfig | None = None
-
-
 class HTTPRouteRule(Element, frozen=True, kw_only=True):
     """Matches (any of them), filters and backends."""
 
@@ -131,7 +116,6 @@ class HTTPRouteRule(Element, frozen=True, kw_only=True):
     backend_refs: Annotated[tuple[HTTPBackendRef, ...], Meta(max_length=16)] = ()
     timeouts: HTTPRouteTimeouts | None = None
     retry: HTTPRouteRetry | None = None
-    session_persistence: SessionPersistence | None = None
 
 
 class HTTPRouteSpec(Element, frozen=True, kw_only=True):

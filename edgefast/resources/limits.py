@@ -26,3 +26,6 @@ MAX_SHOWN_VALUE = 64
 
 #: Characters of an object's name that a message shows: as long as names may be.
 MAX_SHOWN_NAME = 253
+
+#: Fields of one object that are not served and told one by one; with more, all of the object stands closed.
+MAX_UNSERVED = 64

@@ -19,7 +19,6 @@ from edgefast.resources.httproute import (
     HTTPRouteRule,
     HTTPRouteSpec,
     HTTPRouteTimeouts,
-    SessionPersistence,
 )
 from edgefast.resources.httproutefilter import HTTPPathModifier, HTTPRouteFilter
 from edgefast.resources.loaded import Path
@@ -156,14 +155,3 @@ def check_timeouts(timeouts: HTTPRouteTimeouts) -> Iterable[Violation]:
             ),
         )
     return ()
-
-
-@BOOK.on(SessionPersistence, "type", "cookie_config", "absolute_timeout")
-def check_session(session: SessionPersistence) -> Iterable[Violation]:
-    """Cookie settings belong to cookies; a permanent cookie needs an end."""
-    if session.cookie_config is None:
-        return
-    if session.type != "Cookie":
-        yield Violation(("cookieConfig",), "Forbidden", f"with type {session.type}")
-    elif session.cookie_config.lifetime_type == "Permanent" and session.absolute_timeout is None:
-        yield Violation(("absoluteTimeout",), "Required", "with a Permanent cookie")

@@ -16,6 +16,9 @@ from msgspec import inspect as types
 
 from edgefast.resources.fields import Element
 
+#: The field of every object that is the decoder's and no document's.
+UNSERVED_FIELD = "unserved"
+
 ShapeKind = Literal[
     "string", "integer", "number", "boolean", "bytes", "list", "map", "struct", "choice", "any"
 ]
@@ -74,7 +77,7 @@ def shape_of(struct: type[Element]) -> Shape:
     return Shape(
         kind="struct",
         struct=struct,
-        fields=tuple(_field_shape(one) for one in info.fields),
+        fields=tuple(_field_shape(one) for one in info.fields if one.name != UNSERVED_FIELD),
         unread=getattr(struct, "unread", frozenset()),
     )
 

@@ -2,7 +2,8 @@
 
 In: plain values and a Struct class. Out: the built Struct, or violations with their paths.
 Lenient (objects of an API server, which has validated them by CRDs perhaps newer than ours):
-unknown fields are passed over and limits are not asked; only what cannot be built is a violation.
+limits are not asked, and only what cannot be built is a violation. Fields that are not served (unserved.py) are noted in the
+object: where it is lenient all that are unknown, else those that a release of the API has.
 Must never: stop at the first mistake, or show a value of a Secret or one that is a credential.
 """
 
@@ -21,12 +22,13 @@ from edgefast.problem import did_you_mean, supported_text
 from edgefast.reasons.word import Word
 from edgefast.resources.fields import Element
 from edgefast.resources.httproute import HTTPBackendRef
-from edgefast.resources.limits import MAX_SHOWN_VALUE
-from edgefast.resources.loaded import Path
+from edgefast.resources.limits import MAX_SHOWN_VALUE, MAX_UNSERVED
+from edgefast.resources.loaded import Path, render_path
 from edgefast.resources.reference import BackendObjectReference
 from edgefast.resources.rule import Violation
 from edgefast.resources.rules import rules_of
 from edgefast.resources.shape import FieldShape, Shape, shape_of
+from edgefast.resources.unserved import PLACES, Unserved, judge_field, named_field
 
 
 class _Broken:
@@ -54,17 +56,23 @@ _EXPECTED = {
 class Walk:
     """One walk over one document; `violations` is what was found."""
 
-    def __init__(self, *, lenient: bool = False, redact: bool = False) -> None:
+    def __init__(self, kind: str = "", *, lenient: bool = False, redact: bool = False) -> None:
         self.violations: list[Violation] = []
         self.references: list[tuple[Path, Element]] = []  # sound ones, wherever they are
         self.late: list[Violation] = []  # of late rules: they are told when anything else is wrong
+        self._kind = kind
         self._lenient = lenient
         self._redact = redact
+        self._unserved: list[Unserved] = []
 
     def build(self, struct: type[Element], raw: object) -> Any:
         """Return the Struct, or None when there are violations."""
         built = self._value(shape_of(struct), raw, ())
-        return None if isinstance(built, _Broken) or self.violations else built
+        if isinstance(built, _Broken) or self.violations:
+            return None
+        if self._unserved:
+            return msgspec.structs.replace(built, unserved=tuple(self._unserved))
+        return built
 
     def _report(self, path: Path, reason: Word, message: str, hint: str = "") -> Any:
         self.violations.append(Violation(path, reason, message, hint))
@@ -118,12 +126,15 @@ class Walk:
         return built
 
     def _check_known(self, shape: Shape, raw: dict[str, Any], path: Path) -> bool:
-        if self._lenient:
+        if self._lenient and self._kind not in PLACES:
             return True
         names = [field.name for field in shape.fields]
         sound = True
         for key in raw:
             if key not in names and key not in shape.unread:
+                if self._lenient or named_field(self._kind, (*path, key)):
+                    self._note_unserved((*path, key), raw[key])
+                    continue
                 self._report(
                     (*path, key),
                     "NotSupported",
@@ -132,6 +143,16 @@ class Walk:
                 )
                 sound = False
         return sound
+
+    def _note_unserved(self, path: Path, raw: Any) -> None:
+        """Note a field that is not served; null and an empty text say as much as no field."""
+        if raw is None or raw == "" or len(self._unserved) > MAX_UNSERVED:
+            return
+        if len(self._unserved) == MAX_UNSERVED:
+            path = path[:1]  # the whole object, because of all the rest of them
+        found = judge_field(self._kind, path, render_path(path))
+        if found is not None:
+            self._unserved.append(found)
 
     def _field(self, field: FieldShape, raw: dict[str, Any], path: Path) -> Any:
         value = raw.get(field.name)

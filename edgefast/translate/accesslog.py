@@ -8,14 +8,18 @@ a template costs no request and no line. Must never: know what an operator gives
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 import msgspec
 
 from edgefast import ir
 from edgefast.resources.duration import parse_duration
-from edgefast.resources.edgeproxy import EdgeProxySpec, ProxyAccessLog, ProxyLogFilter
+from edgefast.resources.edgeproxy import EdgeProxySpec, LogField, ProxyAccessLog, ProxyLogFilter
 from edgefast.translate.logformat import parse_template
 from edgefast.translate.report import Report
+
+LOG_FORMATS: tuple[str, ...] = ("json", "text")
+LOG_FIELDS: tuple[str, ...] = get_args(LogField)
 
 
 def check_access_log(log: ProxyAccessLog, report: Report) -> None:
@@ -52,5 +56,6 @@ def translate_access_log(spec: EdgeProxySpec) -> ir.AccessLog:
         ir.LogMember(name=name, pieces=parsed[f"json.{name}"][0]) for name in sorted(log.json or {})
     ]
     text = parsed["template"][0] if log.template is not None and log.template.strip() else ()
-    fields = tuple(log.fields or ())
+    # Of a newer CRD some may be unknown: the engine takes none of those.
+    fields = tuple(one for one in log.fields or () if one in LOG_FIELDS)
     return msgspec.structs.replace(plain, fields=fields, members=tuple(members), text=text)

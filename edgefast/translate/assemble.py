@@ -84,17 +84,17 @@ def _assemble(
     shelf: Shelf,
     limit_store: ir.RateLimitStore | None,
 ) -> ir.Fleet:
-    served = [(draft, one) for draft in members for one in draft.listeners if one.served]
+    placed = [(draft, one) for draft in members for one in draft.listeners if one.placed]
     listeners = [
         one.listener(
             draft.http_of_port.get(one.port, draft.parameters.http),
             draft.parameters.access_log,
             draft.parameters.tracing,
         )
-        for draft, one in served
+        for draft, one in placed
     ]
     secrets = list(chain.from_iterable(shelf.secrets.values()))
-    for _, one in served:
+    for _, one in placed:
         secrets += one.tls.secrets if one.tls else ()
     return ir.Fleet(
         name=name,

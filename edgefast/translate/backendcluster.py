@@ -27,6 +27,7 @@ from edgefast.translate.facts import Reader
 from edgefast.translate.keyring import Keyring, join_bundles
 from edgefast.translate.reference import AUTHORITY_KINDS, refusal_text, wrong_kind_text
 from edgefast.translate.report import Report
+from edgefast.translate.unserved import refuse_unserved
 from edgefast.translate.violation import refuse_violations
 
 
@@ -46,6 +47,7 @@ def translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Back
     if backend is None:
         return BackendOutcome()
     report = Report(ref_of(backend))
+    refuse_unserved(backend, report, "requests to it are answered 500", reason="NotSupported")
     endpoints = tuple(
         endpoint
         for at, one in enumerate(backend.spec.endpoints)

@@ -18,14 +18,16 @@ from edgefast.resources.edgeproxy import (
     MAX_HEADERS,
     EdgeProxy,
     EdgeProxySpec,
+    ProxyAccessLog,
     ProxyClientAddress,
     ProxyHTTP,
 )
 from edgefast.resources.kinds import EDGE_GROUP, ref_of
 from edgefast.resources.size import parse_size
-from edgefast.translate.accesslog import check_access_log
+from edgefast.translate.accesslog import LOG_FIELDS, LOG_FORMATS, check_access_log
 from edgefast.translate.report import Report
-from edgefast.translate.tracing import check_tracing
+from edgefast.translate.tracing import PROTOCOLS, check_tracing
+from edgefast.translate.unserved import warn_unserved
 
 #: EF_MAX_HEAD in csrc/limits.h, the size of a buffer.
 MAX_HEAD = 256 * 1024
@@ -79,19 +81,26 @@ def check_edge_proxy(
     if spec.http is not None:
         _check_ceilings(spec.http, report)
     _check_words(spec, report)
+    warn_unserved(proxy, report)
     return report
 
 
 def _check_words(spec: EdgeProxySpec, report: Report) -> None:
     http, client = spec.http or ProxyHTTP(), spec.client_address or ProxyClientAddress()
+    log = spec.access_log or ProxyAccessLog()
     words: tuple[tuple[str, str | None, tuple[str, ...]], ...] = (
         ("http.escapedSlashes", http.escaped_slashes, _SLASHES),
         ("http.underscores", http.underscores, tuple(_UNDERSCORES)),
         ("clientAddress.proxyProtocol", client.proxy_protocol, _PROXY_PROTOCOL),
+        ("accessLog.format", log.format, LOG_FORMATS),
+        *((f"accessLog.fields[{at}]", one, LOG_FIELDS) for at, one in enumerate(log.fields or ())),
+        ("tracing.protocol", spec.tracing.protocol if spec.tracing else None, PROTOCOLS),
     )
     for path, word, known in words:
         if word is not None and word not in known:
-            said = f"{supported_text(word, known)}; {known[0]} is used instead"
+            absent = path.startswith(("accessLog.", "tracing."))
+            instead = "it counts as absent" if absent else f"{known[0]} is used instead"
+            said = f"{supported_text(word, known)}; {instead}"
             report.refuse(f"spec.{path}", "NotSupported", said)
 
 

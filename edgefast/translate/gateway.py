@@ -8,13 +8,18 @@ Must never: let a broken Gateway disturb another.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
 from edgefast import ir
-from edgefast.problem import Problem
+from edgefast.problem import Problem, supported_text
 from edgefast.resources.gateway import Gateway
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.snapshot import Key
 from edgefast.translate.address import check_addresses
 from edgefast.translate.adopt import is_left_aside
+from edgefast.translate.allowed import check_namespaces
 from edgefast.translate.edgeproxy import (
     check_edge_proxy,
     resolve_parameters,
@@ -22,7 +27,7 @@ from edgefast.translate.edgeproxy import (
 from edgefast.translate.facts import GatewayView, World
 from edgefast.translate.gatewayclass import GatewayClassOutcome
 from edgefast.translate.keyring import Keyring
-from edgefast.translate.listener import ListenerDraft, translate_listener
+from edgefast.translate.listener import NAMESPACES, ListenerDraft, translate_listener
 from edgefast.translate.listenerset import (
     ListenerSetDraft,
     check_allowed,
@@ -32,7 +37,10 @@ from edgefast.translate.parameters import DEFAULTS, Parameters, join_parameters
 from edgefast.translate.precedence import Age, age_order
 from edgefast.translate.report import Report
 from edgefast.translate.tls import resolve_certificate
+from edgefast.translate.unserved import SHUT, closing_problems, refuse_unserved, warn_unserved
 from edgefast.translate.wishes import check_wished_labels, check_wishes, grant_spec
+
+VALIDATION_MODES = ("AllowValidOnly", "AllowInsecureFallback")
 
 
 class GatewayDraft:
@@ -44,6 +52,12 @@ class GatewayDraft:
         self.key: Key = (gateway.metadata.namespace, gateway.metadata.name)
         self.age: Age = age_order(gateway.metadata)
         self.report = Report(ref_of(gateway))
+        self.closed: tuple[
+            Problem, ...
+        ] = ()  # fields of it that are not served: no listener of it is
+        self.closed_by: list[
+            Problem
+        ] = []  # the same of its class or an EdgeProxy, which tell of it
         self.unusable: tuple[Problem, ...] = ()  # requested addresses that cannot be had
         self.fleet = ""
         self.parameters = DEFAULTS
@@ -77,9 +91,9 @@ class GatewayDraft:
     @property
     def problems(self) -> tuple[Problem, ...]:
         """All problems of the Gateway, its listeners and its own EdgeProxy."""
-        own = [*self.report.problems, *self.unusable]
+        own = [*self.report.problems, *self.unusable, *self.closed]
         for one in self.listeners:
-            own += [*one.report.problems, *one.conflicts]
+            own += [*one.report.problems, *one.conflicts, *one.closed]
         for one_set in self.sets:
             own += one_set.report.problems
             own += (problem for one in one_set.listeners if one.tls for problem in one.tls.hidden)
@@ -120,13 +134,20 @@ def _translate(
         said = f"GatewayClass {name} is not accepted"
         path = "spec.gatewayClassName"
         draft.report.follow(draft.report.refuse(path, "InvalidParameters", said))
+    _close_by(draft, "spec.gatewayClassName", draft.gateway_class.closed)
     _translate_parameters(draft, world, inherited)
     draft.unusable = check_addresses(draft.gateway, draft.report, world.settings)
     _translate_client_certificate(draft, world, keyring)
     check_wished_labels(gateway, draft.report, world.settings)
-    if gateway.spec.default_scope == "All":
+    if gateway.spec.default_scope not in (None, "None"):
         said = "default Gateways are not available yet; routes must name their parents"
         draft.report.warn("spec.defaultScope", "NotSupported", said)
+    if gateway.spec.allowed_listeners is not None:
+        where, namespaces = (
+            "spec.allowedListeners.namespaces",
+            gateway.spec.allowed_listeners.namespaces,
+        )
+        check_namespaces(namespaces, (*NAMESPACES, "None"), draft.report, where)
     draft.listeners = [
         translate_listener(gateway, index, world, keyring)
         for index in range(len(gateway.spec.listeners))
@@ -140,6 +161,7 @@ def _translate(
             ]
             draft.listeners += one.listeners
     _check_proxy_protocol(draft)
+    _close(draft)
 
 
 def _translate_parameters(
@@ -163,13 +185,56 @@ def _translate_parameters(
                 standalone=world.settings.standalone,
                 tracing=world.settings.tracing,
             ).problems
-            draft.checked = (*checked, *check_wishes(proxy, world.settings, of_gateway=True))
+            wished = check_wishes(proxy, world.settings, of_gateway=True)
+            closed = closing_problems(proxy, SHUT, "UnsupportedValue")
+            _close_by(draft, "spec.infrastructure.parametersRef", closed)
+            draft.checked = (*checked, *wished, *closed)
     known = inherited.get(draft.gateway.spec.gateway_class_name) if own is None else None
     if known is None:
         known = join_parameters(class_spec, own, tracing=world.settings.tracing)
         if own is None:
             inherited[draft.gateway.spec.gateway_class_name] = known
     draft.parameters = known
+
+
+def _close(draft: GatewayDraft) -> None:
+    """Shut all listeners where a field of the Gateway, of its class or of an EdgeProxy is not served."""
+    report = Report(draft.report.object)
+    refuse_unserved(draft.gateway, report, SHUT, condition="Invalid")
+    for path, mode in _validation_modes(draft.gateway):
+        if mode not in VALIDATION_MODES:
+            said = f"{supported_text(mode, VALIDATION_MODES)}; {SHUT}"
+            report.refuse(path, "UnsupportedValue", said, condition="Invalid")
+    draft.closed = tuple(map(_address_word, report.refused))
+    warn_unserved(draft.gateway, draft.report)
+    for one in draft.listeners if draft.closed or draft.closed_by else ():
+        one.shut = True
+
+
+def _validation_modes(gateway: Gateway) -> Iterator[tuple[str, str]]:
+    """Give the field path and the word of each mode in which clients are verified."""
+    frontend = gateway.spec.tls.frontend if gateway.spec.tls else None
+    if frontend is None:
+        return
+    if frontend.default.validation is not None:
+        yield "spec.tls.frontend.default.validation.mode", frontend.default.validation.mode
+    for at, one in enumerate(frontend.per_port):
+        if one.tls.validation is not None:
+            yield f"spec.tls.frontend.perPort[{at}].tls.validation.mode", one.tls.validation.mode
+
+
+def _address_word(one: Problem) -> Problem:
+    """Return the problem under the word that the API has for addresses which cannot be had as they are asked for."""
+    if not one.path.startswith("spec.addresses["):
+        return one
+    return msgspec.structs.replace(one, condition="UnsupportedAddress")
+
+
+def _close_by(draft: GatewayDraft, path: str, why: Iterable[Problem]) -> None:
+    """Close a Gateway for a field of an object that it depends on."""
+    for one in why:
+        problem = Problem(draft.report.object, path, "InvalidParameters", one.text())
+        draft.closed_by.append(problem)
 
 
 def _check_proxy_protocol(draft: GatewayDraft) -> None:

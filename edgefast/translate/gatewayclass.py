@@ -22,6 +22,7 @@ from edgefast.translate.features import supported_features
 from edgefast.translate.report import Report
 from edgefast.translate.settings import RELEASES
 from edgefast.translate.status import GatewayClassStatus, SupportedFeature
+from edgefast.translate.unserved import SHUT, closing_problems
 from edgefast.translate.wishes import check_wishes
 
 
@@ -30,6 +31,9 @@ class GatewayClassOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     gateway_class: GatewayClass
     accepted: bool
+    closed: tuple[
+        Problem, ...
+    ]  # fields of it, or of its EdgeProxy, that are not served: its Gateways answer 404
     proxy: EdgeProxy | None
     status: GatewayClassStatus
     problems: tuple[Problem, ...]
@@ -69,9 +73,16 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
                 tracing=world.settings.tracing,
             ).problems
             checked += check_wishes(proxy, world.settings, of_gateway=False)
+    closed = closing_problems(gateway_class, SHUT, "UnsupportedValue")
+    if proxy is not None:
+        closed += closing_problems(proxy, SHUT, "UnsupportedValue")
     generation = gateway_class.metadata.generation
+    refused = [
+        *report.refused,
+        *(msgspec.structs.replace(one, condition="InvalidParameters") for one in closed),
+    ]
     accepted = judge(
-        "Accepted", report.refused, generation, reason="Accepted", message="Valid GatewayClass"
+        "Accepted", refused, generation, reason="Accepted", message="Valid GatewayClass"
     )
     merged = bool(proxy and proxy.spec.merge_gateways)
     features = supported_features(
@@ -80,12 +91,13 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
     return GatewayClassOutcome(
         gateway_class=gateway_class,
         accepted=not report.refused,
+        closed=closed,
         proxy=proxy,
         status=GatewayClassStatus(
             conditions=(accepted, _supported_version(world.settings.bundle_version, generation)),
             supported_features=tuple(SupportedFeature(name=name) for name in features),
         ),
-        problems=(*report.problems, *checked),
+        problems=(*report.problems, *closed, *checked),
     )
 
 

@@ -90,6 +90,10 @@ def _accepted(draft: GatewayDraft, generation: int) -> Condition:
     if draft.report.refused:
         said = render_problems(draft.report.refused)
         return fails("Accepted", draft.report.refused[0].reason, said, generation)
+    if draft.closed or draft.closed_by:
+        first, *_ = closing = [*draft.closed, *draft.closed_by]
+        said = render_problems(closing)
+        return fails("Accepted", first.condition or first.reason, said, generation)
     broken = [one for one in draft.own_listeners if not one.served]
     if not broken:
         return holds("Accepted", "Accepted", "Gateway is accepted", generation)
@@ -98,7 +102,7 @@ def _accepted(draft: GatewayDraft, generation: int) -> Condition:
     if conflicted:
         served = [one for one in draft.own_listeners if one.served]
         said += f" (conflicted: {_names(conflicted)}; served: {_names(served) or 'none'})"
-    if draft.accepted:
+    if any(one.accepted and not one.closed for one in draft.listeners):
         return holds("Accepted", "ListenersNotValid", said, generation)
     return fails("Accepted", "ListenersNotValid", said, generation)
 
@@ -194,8 +198,9 @@ def judge_listener(
 ) -> ListenerStatus:
     """Return the status of a listener of the Gateway or of one of its ListenerSets, whose generation it is."""
     report = one.report
+    refused = [*report.refused, *one.closed]
     # A set may well be told first that another has the place.
-    wrong = [*one.conflicts, *report.refused] if one.set else [*report.refused, *one.conflicts]
+    wrong = [*one.conflicts, *refused] if one.set else [*refused, *one.conflicts]
     conditions = [
         judge(
             "Accepted",
@@ -231,10 +236,10 @@ def judge_listener(
 
 
 def _listener_programmed(one: ListenerDraft, draft: GatewayDraft, generation: int) -> Condition:
-    if draft.report.refused:
+    if draft.report.refused or draft.closed or draft.closed_by:
         return fails("Programmed", "Invalid", "the Gateway is not accepted", generation)
     if one.served:
         return holds("Programmed", "Programmed", "Listener is served", generation)
-    found = [*one.report.refused, *one.conflicts, *one.report.unresolved]
+    found = [*one.report.refused, *one.closed, *one.conflicts, *one.report.unresolved]
     reason = one.conflicts[0].reason if one.set and one.conflicts else "Invalid"
     return fails("Programmed", reason, render_problems(found), generation)

@@ -20,11 +20,13 @@ from edgefast.resources.listenerset import ListenerSet
 from edgefast.resources.reference import GATEWAY_GROUP
 from edgefast.resources.rules_hostname import check_own_hostname
 from edgefast.resources.snapshot import Key
+from edgefast.translate.allowed import check_namespaces
 from edgefast.translate.facts import ListenerView, World
 from edgefast.translate.hostname import ANY
 from edgefast.translate.keyring import Keyring
 from edgefast.translate.report import Report
 from edgefast.translate.tls import TlsOutcome, translate_tls
+from edgefast.translate.unserved import find_closing, refuse_unserved
 from edgefast.translate.violation import refuse_violations
 
 PROTOCOLS = ("HTTP", "HTTPS")
@@ -48,6 +50,10 @@ class ListenerDraft:
         self.hostname = self.spec.hostname or ANY
         self.report = Report(ref_of(owner))
         self.conflicts: list[Problem] = []
+        self.closed: tuple[
+            Problem, ...
+        ] = ()  # fields that are not served and may decide who gets in
+        self.shut = False  # such a field is in its Gateway
         self.overlaps: list[str] = []  # names of HTTPS listeners that hosts are shared with
         self.kinds: tuple[RouteGroupKind, ...] = ()
         self.tls: TlsOutcome | None = None
@@ -65,10 +71,18 @@ class ListenerDraft:
         return not self.report.refused and not self.conflicts
 
     @property
-    def served(self) -> bool:
-        """Tell whether the data plane gets it: accepted, with something to terminate TLS with."""
+    def placed(self) -> bool:
+        """Tell whether the data plane gets it: accepted, with something to terminate TLS with.
+
+        One that is closed keeps its port and hostname and answers 404: else others would take its requests.
+        """
         usable = self.tls is None or self.tls.usable
         return self.accepted and usable and bool(self.kinds)
+
+    @property
+    def served(self) -> bool:
+        """Tell whether routes are served on it."""
+        return self.placed and not self.closed and not self.shut
 
     def conflict(self, reason: Word, message: str) -> None:
         """Mark the listener as Conflicted."""
@@ -115,6 +129,7 @@ def translate_listener(
 ) -> ListenerDraft:
     """Check one listener of a Gateway, or of a ListenerSet that is attached to it."""
     draft = ListenerDraft(gateway, index, set_)
+    draft.closed = _find_closing(set_ or gateway, draft)
     if not draft.known:
         draft.report.refuse(
             f"{draft.path}.protocol",
@@ -125,14 +140,8 @@ def translate_listener(
         return draft
     draft.kinds = _translate_kinds(draft)
     refuse_violations(check_own_hostname(draft.spec), draft.report, draft.path)
-    allowed = draft.spec.allowed_routes.namespaces
-    if allowed.from_ not in NAMESPACES:
-        said = f"{supported_text(allowed.from_, NAMESPACES)}; no namespace is selected"
-        where = f"{draft.path}.allowedRoutes.namespaces.from"
-        draft.report.warn(where, "NotSupported", said)
-    if allowed.from_ == "Selector" and allowed.selector is None:
-        where = f"{draft.path}.allowedRoutes.namespaces.selector"
-        draft.report.warn(where, "Required", "with from: Selector; no namespace is selected")
+    where = f"{draft.path}.allowedRoutes.namespaces"
+    check_namespaces(draft.spec.allowed_routes.namespaces, NAMESPACES, draft.report, where)
     if draft.spec.protocol == "HTTPS":
         draft.tls = translate_tls(
             gateway, set_ or gateway, draft.spec, draft.path, world, keyring, draft.report
@@ -140,6 +149,19 @@ def translate_listener(
     elif draft.spec.tls is not None:
         draft.report.warn(f"{draft.path}.tls", "Forbidden", "is ignored with protocol HTTP")
     return draft
+
+
+def _find_closing(owner: Gateway | ListenerSet, draft: ListenerDraft) -> tuple[Problem, ...]:
+    """Return what closes the listener: its own fields, and those of a ListenerSet; a Gateway's shut it (gateway.py)."""
+    if not owner.unserved:
+        return ()
+    report = Report(draft.report.object)
+    refuse_unserved(owner, report, "the listener answers 404", path=draft.path)
+    found = report.refused
+    if isinstance(owner, Gateway):
+        whole = {one.path for one in find_closing(owner)}
+        found = [one for one in found if one.path not in whole]
+    return tuple(found)
 
 
 def _translate_kinds(draft: ListenerDraft) -> tuple[RouteGroupKind, ...]:

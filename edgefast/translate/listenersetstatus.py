@@ -41,7 +41,7 @@ def _judge(
             fails("Accepted", reason, said, generation),
             fails("Programmed", reason, said, generation),
         )
-    if draft.report.refused:
+    if draft.report.refused or draft.closed or draft.closed_by:
         said = "the Gateway is not accepted"
         return (
             fails("Accepted", "ParentNotAccepted", said, generation),

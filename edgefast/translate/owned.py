@@ -79,17 +79,17 @@ def _loses(place: Place, owner: Owner, hosts: Hosts) -> bool:
     return there is None or not parts.keys() <= there.parts.keys()
 
 
-def served_listeners(gateways: Iterable[GatewayDraft]) -> Iterator[ListenerDraft]:
-    """Give the listeners that are served."""
+def placed_listeners(gateways: Iterable[GatewayDraft]) -> Iterator[ListenerDraft]:
+    """Give the listeners that have requests: those that are served, and those that are closed in their place."""
     for draft in gateways:
         if draft.accepted:
-            yield from (one for one in draft.listeners if one.served)
+            yield from (one for one in draft.listeners if one.placed)
 
 
 def _find_wide(gateways: Iterable[GatewayDraft]) -> dict[str, tuple[str, _Port]]:
     groups: dict[tuple[str, int], list[ListenerDraft]] = {}
     for draft in gateways:
-        for one in served_listeners((draft,)):
+        for one in placed_listeners((draft,)):
             groups.setdefault((draft.fleet, one.port), []).append(one)
     found: dict[str, tuple[str, _Port]] = {}
     for group in groups.values():

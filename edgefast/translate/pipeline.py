@@ -39,7 +39,7 @@ from edgefast.translate.owned import Owned, find_owned
 from edgefast.translate.policy import Policies, translate_policies
 from edgefast.translate.policystatus import judge_policies
 from edgefast.translate.reach import Reach, find_unreached
-from edgefast.translate.reference import index_grants
+from edgefast.translate.reference import check_grants, index_grants
 from edgefast.translate.refused import check_references
 from edgefast.translate.routes import translate_routes
 from edgefast.translate.routesums import RouteSums, sum_routes
@@ -145,6 +145,7 @@ def translate(
             *limit_store.problems,
             *find_lost_sets(world),
             *find_orphans(world, classes),
+            *check_grants(snapshot),
             *unresolved,
             *find_unapplied(snapshot, gateways, routes.outcomes),
         ]

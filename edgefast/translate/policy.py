@@ -25,6 +25,7 @@ from edgefast.translate.policyview import PolicyView
 from edgefast.translate.precedence import age_order
 from edgefast.translate.reference import AUTHORITY_KINDS, wrong_kind_text
 from edgefast.translate.report import Report
+from edgefast.translate.unserved import is_foreign_option, refuse_unserved
 from edgefast.translate.violation import refuse_violations
 
 Target = tuple[str, str, str]  # namespace, Service, port name or ""
@@ -122,10 +123,15 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
     named = check_own_hostname(policy.spec.validation)
     refuse_violations(named, report, "spec.validation", "Invalid")
     names = tuple(_translate_names(policy.spec.validation.subject_alt_names, report))
-    broken = report.refused[missing:]
+    fate = "requests to its targets are answered 500"
+    refuse_unserved(policy, report, fate, reason="Invalid", condition="Invalid")
     for key in sorted(policy.spec.options):
         said = f'"{key}" (no option is supported)'
-        report.warn(f"spec.options[{key}]", "NotSupported", said)
+        if is_foreign_option(key):
+            report.warn(f"spec.options[{key}]", "NotSupported", said)
+        else:
+            report.refuse(f"spec.options[{key}]", "Invalid", said)
+    broken = report.refused[missing:]
     validation = policy.spec.validation
     return PolicyOutcome(
         policy=policy,

@@ -27,6 +27,7 @@ from edgefast.resources.ratelimitfilter import (
 from edgefast.resources.regex import tell_regex
 from edgefast.translate.counter import digest_limit, name_counter
 from edgefast.translate.report import Report
+from edgefast.translate.unserved import refuse_unserved
 
 #: Seconds in each unit; windows begin at multiples of it in Unix time.
 UNITS = {
@@ -123,6 +124,7 @@ def _measure(limit: ir.RateLimit) -> int:
 def check_rate_limit(limits: RateLimitFilter) -> Report:
     """Report every mistake in a RateLimitFilter; an API server with other CRDs may have let it in."""
     report = Report(ref_of(limits))
+    refuse_unserved(limits, report, "rules with the filter answer 500", reason="NotSupported")
     _check_word(limits.spec.type, _TYPES, report, "spec.type")
     rules = limits.spec.global_.rules if limits.spec.global_ else ()
     if not rules:

@@ -21,7 +21,7 @@ from edgefast.sortedmap import EMPTY, SortedMap, find_unlike
 from edgefast.translate.gateway import GatewayDraft
 from edgefast.translate.hostname import ANY, covering
 from edgefast.translate.listener import ListenerDraft
-from edgefast.translate.owned import Owned, Owner, served_listeners
+from edgefast.translate.owned import Owned, Owner, placed_listeners
 from edgefast.translate.route import RouteOutcome, RoutePart
 from edgefast.translate.routes import Routes
 from edgefast.translate.shadow import Covers, HostEntry
@@ -73,7 +73,7 @@ def find_unreached(
     """Return what no request comes to; `before` are the hosts, the owned ones and the result of the last translation."""
     old_hosts, old_owned, previous = before
     across: dict[str, Across] = {}
-    for one in served_listeners(gateways):
+    for one in placed_listeners(gateways):
         known = _find_across(one, hosts, previous.across.get(one.name))
         if known is not None:
             across[one.name] = known

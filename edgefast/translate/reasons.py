@@ -33,7 +33,8 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "Accepted",
             "False",
             "InvalidParameters",
-            "`parametersRef` names no EdgeProxy. Gateways of the class are not served.",
+            "`parametersRef` names no EdgeProxy: Gateways of the class are not served. Or the class, or its EdgeProxy, has a field "
+            "that this release does not know: their listeners answer 404.",
         ),
         Reason("SupportedVersion", "True", "SupportedVersion", "The CRDs are of a known release."),
         Reason(
@@ -51,13 +52,20 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "Accepted",
             "False",
             "InvalidParameters",
-            "The class is not accepted, or `infrastructure.parametersRef` names no EdgeProxy.",
+            "The class is not accepted, or `infrastructure.parametersRef` names no EdgeProxy; or the class or an EdgeProxy has a "
+            "field that this release does not know, and all listeners answer 404.",
+        ),
+        Reason(
+            "Accepted",
+            "False",
+            "Invalid",
+            "A field of it is not available yet, or not known: all listeners answer 404.",
         ),
         Reason(
             "Accepted",
             "False",
             "UnsupportedAddress",
-            "An address is of a type other than IPAddress and Hostname.",
+            "An address is of a type other than IPAddress and Hostname, or has a `routability`: all listeners answer 404 then.",
         ),
         Reason("Programmed", "True", "Programmed", "Proxies serve it."),
         Reason("Programmed", "False", "Invalid", "No listener is served."),

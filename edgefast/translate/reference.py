@@ -8,12 +8,13 @@ Must never: look whether the target exists; "not permitted" must not tell what i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from edgefast.problem import supported_text
+from edgefast.problem import Problem, supported_text
 from edgefast.resources.reference import GATEWAY_GROUP
 from edgefast.resources.referencegrant import ReferenceGrant
 from edgefast.resources.snapshot import Snapshot
+from edgefast.translate.unserved import closing_problems
 
 #: Kinds of the core group that hold CA certificates (key ca.crt).
 AUTHORITY_KINDS = ("ConfigMap", "Secret")
@@ -22,11 +23,22 @@ Grants = Mapping[str, tuple[ReferenceGrant, ...]]
 
 
 def index_grants(snapshot: Snapshot) -> Grants:
-    """Return the grants by the namespace they are in, each tuple by name."""
+    """Return the grants by the namespace they are in, each tuple by name.
+
+    One with a field that is not served grants nothing: the field may narrow what it allows.
+    """
     index: dict[str, list[ReferenceGrant]] = {}
     for (namespace, _), grant in snapshot.reference_grants.items():
-        index.setdefault(namespace, []).append(grant)
+        if not grant.unserved:
+            index.setdefault(namespace, []).append(grant)
     return {namespace: tuple(grants) for namespace, grants in index.items()}
+
+
+def check_grants(snapshot: Snapshot) -> Iterator[Problem]:
+    """Report the grants that grant nothing because of a field that is not served."""
+    for grant in snapshot.reference_grants.values():
+        if grant.unserved:
+            yield from closing_problems(grant, "nothing is granted", "NotSupported")
 
 
 def is_granted(

@@ -119,7 +119,7 @@ def translate_route(
 
 def _check_unsupported(route: HTTPRoute, report: Report, *, standalone: bool) -> None:
     lost = standalone and not route.spec.parent_refs
-    if route.spec.use_default_gateways == "All":
+    if route.spec.use_default_gateways not in (None, "None"):
         said = "default Gateways are not available yet; name parents in parentRefs"
         tell = report.refuse if lost else report.warn
         tell("spec.useDefaultGateways", "NotSupported", said)

@@ -1,7 +1,7 @@
 """Rules: HTTPRouteRule -> ir.Rule and its matches.
 
-In: one rule of a route. Out: a `RuleOutcome`. A rule with a mistake of its own, or without any valid
-backend, answers 500 and says why; an invalid backend among valid ones costs its share of the traffic.
+In: one rule of a route. Out: a `RuleOutcome`. A rule with a mistake of its own, with a field that is not
+served, or without any valid backend, answers 500 and says why; an invalid backend among valid ones costs its share of the traffic.
 Source: Gateway API HTTPRouteRule; spec section 4; what shares answer: 500, or 503 where other
 shares of the rule have no endpoints.
 Must never: let one rule's mistake reach its siblings.
@@ -31,6 +31,7 @@ from edgefast.translate.filter import Filters, Place, translate_filters
 from edgefast.translate.match import translate_match
 from edgefast.translate.ratelimit import translate_rate_limits
 from edgefast.translate.report import Report
+from edgefast.translate.unserved import refuse_unserved
 from edgefast.translate.violation import refuse_violations
 
 #: What `matches: []` stands for: an API server puts the default in only where the field is absent.
@@ -80,9 +81,7 @@ def translate_rule(
         )
     timeouts = _translate_timeouts(rule.timeouts, report, f"{path}.timeouts")
     retry = _translate_retry(rule.retry, report, f"{path}.retry")
-    if rule.session_persistence is not None:
-        said = "session persistence is not available yet; the rule answers 500"
-        report.refuse(f"{path}.sessionPersistence", "UnsupportedValue", said)
+    refuse_unserved(route, report, "the rule answers 500", path=path)
     broken = report.refused[before:]
     shares, clusters = _translate_shares(rule, place, reader, report, path)
     named = ir.Rule(route=f"{meta.namespace}/{meta.name}", index=index, name=name, source=source)

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem
+from edgefast.problem import Problem, did_you_mean, supported_text
 from edgefast.reasons.word import Word
 from edgefast.resources.gateway import FrontendTLSValidation, Gateway
 from edgefast.resources.kinds import ref_of
@@ -30,6 +30,7 @@ from edgefast.translate.reference import (
     wrong_kind_text,
 )
 from edgefast.translate.report import Report
+from edgefast.translate.unserved import is_foreign_option
 
 #: Key of `tls.options` for the lowest TLS version that clients may speak.
 MIN_VERSION = "gateway.edge.io/tls-min-version"
@@ -136,8 +137,11 @@ def _translate_options(tls: ListenerTLSConfig, path: str, report: Report) -> Tls
     version: TlsVersion = "1.2"
     for key, value in sorted(tls.options.items()):
         where = f"{path}.tls.options[{key}]"
-        if key != MIN_VERSION:
+        if key != MIN_VERSION and is_foreign_option(key):
             report.warn(where, "NotSupported", f'"{key}" (supported: {MIN_VERSION})')
+        elif key != MIN_VERSION:
+            said, hint = supported_text(key, (MIN_VERSION,)), did_you_mean(key, (MIN_VERSION,))
+            report.refuse(where, "NotSupported", said, hint, condition="UnsupportedValue")
         elif value in _VERSIONS:
             version = _VERSIONS[value]
         else:

@@ -13,6 +13,7 @@ from edgefast.translate.report import Report
 #: Ports of OTLP by its specification: which one is asked says which protocol is meant.
 _GRPC_PORT = 4317
 _HTTP_PORT = 4318
+PROTOCOLS: tuple[str, ...] = ("grpc", "http")
 
 
 def check_tracing(tracing: ProxyTracing, report: Report, *, available: bool) -> None:
@@ -33,7 +34,9 @@ def translate_tracing(spec: EdgeProxySpec, *, available: bool) -> ir.Tracing | N
     endpoint = tracing.endpoint.rstrip("/")
     host, colon, port = endpoint.rpartition(":")
     number = int(port) if colon and port.isdigit() else 0
-    protocol = tracing.protocol or ("grpc" if number == _GRPC_PORT else "http")
+    protocol = tracing.protocol
+    if protocol not in PROTOCOLS:  # absent, or a word that only a newer CRD knows
+        protocol = "grpc" if number == _GRPC_PORT else "http"
     if not number:
         host, number = endpoint, _GRPC_PORT if protocol == "grpc" else _HTTP_PORT
     return ir.Tracing(

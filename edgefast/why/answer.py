@@ -102,6 +102,18 @@ def answer_no_listener(
     )
 
 
+def answer_closed_listener(dark: Unserved) -> Answer:
+    """The listener has the request, and no rule of it is served."""
+    return Answer(
+        kind="status",
+        check="listener",
+        status=404,
+        why=f"listener {dark.name} is closed, {dark.said}",
+        fix=dark.fix,
+        reasons=dark.reasons,
+    )
+
+
 def answer_no_rule(nearest: str, reasons: tuple[str, ...] = ()) -> Answer:
     """No rule takes it; `reasons` keep the nearest one out."""
     return Answer(

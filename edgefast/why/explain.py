@@ -82,7 +82,11 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
     kept_out = near[0].reason if near and near[0].code in ("not_accepted", "refused") else ""
     return Explanation(
         request=_asked(ask, head, client),
-        answers=(answers.answer_no_rule(nearest, name_reasons(kept_out)),),
+        answers=(
+            answers.answer_closed_listener(dark)
+            if dark is not None and dark.name == listener.name
+            else answers.answer_no_rule(nearest, name_reasons(kept_out)),
+        ),
         listener=_listener(served, listener),
         virtual_hosts=_tried(served, listener, head.host, None),
         candidates=near,

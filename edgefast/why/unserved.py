@@ -56,7 +56,6 @@ def find_unserved(served: Served, port: int, host: str) -> Unserved | None:
 
 
 def _list_unserved(served: Served, translation: Translation, port: int) -> Iterator[Unserved]:
-    names = {one.name for one in served.fleet.listeners}
     fleets = {one.name: one.gateways for one in translation.infra}
     # None: any. The fleet has nothing to serve, or there is one for all Gateways, accepted or not.
     standalone = translation.memo.world.settings.standalone
@@ -70,7 +69,7 @@ def _list_unserved(served: Served, translation: Translation, port: int) -> Itera
         for at, listener in enumerate(one.spec.listeners):
             said = whole or _say(ref, told.get(listener.name, ()))
             gateway, name = _name(ref, one, listener.name)
-            if listener.port != port or not said or name in names:
+            if listener.port != port or not said or _is_served(told.get(listener.name, ())):
                 continue
             if gateways is not None and gateway not in gateways:
                 continue
@@ -78,6 +77,10 @@ def _list_unserved(served: Served, translation: Translation, port: int) -> Itera
             place = served.origin.place(ref, find_path(ref, said) or path)
             text = said.removeprefix(f"{ref} {place.path}: ")
             yield Unserved(name, (listener.hostname or "*").lower(), text, place)
+
+
+def _is_served(conditions: Sequence[Condition]) -> bool:
+    return any(one.type == "Programmed" and one.status == "True" for one in conditions)
 
 
 def _name(ref: ObjectRef, one: Gateway | ListenerSet, section: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ import sys
 
 import click
 
+from cluster.tools.apifields import CHANNELS, RELEASES
 from cluster.tools.build import PROGRAMS, build
 from cluster.tools.crds import gateway_api_crds
 from cluster.tools.missing import MissingTool
@@ -24,8 +25,9 @@ def main(names: tuple[str, ...]) -> None:
     """Build NAMES, or all that every test needs."""
     try:
         build(names or [name for name in PROGRAMS if name not in _LATER], click.echo)
-        for channel in ("experimental", "standard"):
-            gateway_api_crds(channel)
+        for release in RELEASES:
+            for channel in CHANNELS:
+                gateway_api_crds(channel, release)
         build_box()
     except (MissingTool, RuntimeError) as error:
         click.echo(f"cluster tools: {error}", err=True)

@@ -1,7 +1,7 @@
-"""The Gateway API CRDs of one release, from its Go module, as JSON documents in the cache folder.
+"""The Gateway API CRDs of a release, from its Go module, as JSON documents in the cache folder.
 
-In: a channel, "experimental" or "standard". Out: the documents in the order of their file names, the admission policy that
-guards them last. Needs `go` the first time only.
+In: a channel, "experimental" or "standard", and a release. Out: the documents in the order of their file names, the admission
+policy that guards them last. Needs `go` the first time only.
 Must never: keep a copy of the CRDs in the project.
 """
 
@@ -10,22 +10,25 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from cluster.tools.missing import MissingTool
-from cluster.tools.versions import GATEWAY_API, GATEWAY_API_HOME
+from cluster.tools.versions import CACHE, GATEWAY_API
 
-MODULE = f"sigs.k8s.io/gateway-api@{GATEWAY_API}"
+MODULE = "sigs.k8s.io/gateway-api"
 
 
-def gateway_api_crds(channel: str = "experimental") -> list[dict[str, Any]]:
+def gateway_api_crds(
+    channel: str = "experimental", release: str = GATEWAY_API
+) -> list[dict[str, Any]]:
     """Return the CRDs and the admission policy of a channel; MissingTool when `go` is needed and absent."""
-    kept = GATEWAY_API_HOME / f"{channel}.json"
+    kept = CACHE / f"gateway-api-{release}" / f"{channel}.json"
     if not kept.exists():
-        documents = _read_module(channel)
+        documents = _read_module(channel, release)
         kept.parent.mkdir(parents=True, exist_ok=True)
         part = kept.with_suffix(".part")
         part.write_text(json.dumps(documents))
@@ -34,23 +37,29 @@ def gateway_api_crds(channel: str = "experimental") -> list[dict[str, Any]]:
     return sorted(documents, key=lambda d: d["kind"] != "CustomResourceDefinition")
 
 
-def module_folder(module: str = MODULE) -> Path:
-    """Download a Go module, if it is not there yet, and return its folder."""
+def module_zip(module: str) -> Path:
+    """Download a Go module, if it is not there yet, and return its archive: to be read, not built.
+
+    A module that asks for a newer Go than there is can be read all the same.
+    """
     go = shutil.which("go")
     if go is None:
         raise MissingTool("go (1.26 or newer, https://go.dev/dl)", f"download {module}")
     done = subprocess.run(
         [go, "mod", "download", "-json", module], capture_output=True, text=True, timeout=300
     )
-    if done.returncode:
+    told = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+    if "Zip" not in told:
         raise RuntimeError(f"go mod download {module}: {done.stdout}{done.stderr}")
-    return Path(json.loads(done.stdout)["Dir"])
+    return Path(told["Zip"])
 
 
-def _read_module(channel: str) -> list[dict[str, Any]]:
-    folder = module_folder() / "config" / "crd" / channel
+def _read_module(channel: str, release: str) -> list[dict[str, Any]]:
+    module = f"{MODULE}@{release}"
+    folder = f"{module}/config/crd/{channel}/gateway."
     documents: list[dict[str, Any]] = []
-    for file in sorted(folder.glob("gateway.*.yaml")):
-        with file.open("rb") as text:
-            documents += [d for d in yaml.load_all(text, yaml.CSafeLoader) if d]
+    with zipfile.ZipFile(module_zip(module)) as archive:
+        for name in sorted(archive.namelist()):
+            if name.startswith(folder) and name.endswith(".yaml"):
+                documents += [d for d in yaml.load_all(archive.read(name), yaml.CSafeLoader) if d]
     return documents

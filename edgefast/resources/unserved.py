@@ -1,0 +1,105 @@
+"""Unserved fields: what an object asks for that this release does not do, and what stands closed because of it.
+
+In: a kind and the path of a field that its Struct does not have. Out: what the field closes: its listener, its rule, or the
+whole object, when it may decide who gets in or where a request goes; else nothing, and it is a warning.
+`UNSERVED` names the fields of the Gateway API's releases that are not implemented; a test holds it against the list that is made
+from the API's own CRDs, so that each of their fields is either one of a Struct or stands here. A field that no release known here
+has (the CRDs are newer) is judged by the place where it stands. Kinds without places (Service, Secret, ...) are not judged.
+Must never: let a field pass because it is not known. A new field of our own kinds gets no default from its CRD: controllers of the
+release before would close whatever has it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+__all__ = ["PLACES", "UNSERVED", "Closes", "Unserved", "judge_field", "named_field"]
+
+#: What a field closes; "object": all that the object brings.
+Closes = Literal["object", "listener", "rule", "nothing"]
+
+
+class Unserved(msgspec.Struct, frozen=True, gc=False):
+    """One such field of one object."""
+
+    path: str  # "spec.rules[0].sessionPersistence"
+    closes: Closes
+    known: bool  # a field of a release known here, which is not available yet
+
+
+_FILTERS: dict[str, Closes] = {"spec.listeners[].filters": "listener"}
+
+#: By kind: fields of the Gateway API that no Struct has. What is below one of them goes with it.
+UNSERVED: dict[str, dict[str, Closes]] = {
+    # An address that is asked to be reachable inside the cluster only would be reachable from everywhere.
+    "Gateway": {**_FILTERS, "spec.addresses[].routability": "object"},
+    "ListenerSet": _FILTERS,
+    "HTTPRoute": {"spec.rules[].sessionPersistence": "rule"},
+}
+
+_WHOLE: tuple[tuple[str, Closes], ...] = (("", "object"),)
+#: By kind: the place where a field stands, and what an unknown one there closes. The first place that fits counts.
+PLACES: dict[str, tuple[tuple[str, Closes], ...]] = {
+    "GatewayClass": _WHOLE,
+    "Gateway": (
+        ("spec.listeners[]", "listener"),
+        ("spec.infrastructure.parametersRef", "object"),
+        ("spec.infrastructure", "nothing"),
+        *_WHOLE,
+    ),
+    "ListenerSet": (("spec.listeners[]", "listener"), *_WHOLE),
+    "HTTPRoute": (("spec.rules[]", "rule"), *_WHOLE),
+    "ReferenceGrant": _WHOLE,
+    "BackendTLSPolicy": _WHOLE,
+    "RateLimitFilter": _WHOLE,
+    "Backend": _WHOLE,
+    "EdgeProxy": (
+        # How many proxies there are, on which machines, and what they tell: nothing of who gets in.
+        *(
+            (f"spec.{name}", "nothing")
+            for name in (
+                *("accessLog", "deployment", "hpa", "pdb", "shutdown", "tracing", "workers"),
+            )
+        ),
+        *_WHOLE,
+    ),
+}
+
+
+_Pattern = tuple[str, ...]
+
+
+def _split(text: str) -> _Pattern:
+    return tuple(text.replace("[]", ".[]").split(".")) if text else ()
+
+
+_NAMED = {kind: {_split(at): one for at, one in named.items()} for kind, named in UNSERVED.items()}
+_PLACES = {kind: [(_split(at), one) for at, one in places] for kind, places in PLACES.items()}
+
+
+def judge_field(kind: str, path: tuple[str | int, ...], rendered: str) -> Unserved | None:
+    """Judge a field that the Struct of a kind does not have; None where nobody looks.
+
+    `rendered` is the path as it is told.
+    """
+    places = _PLACES.get(kind)
+    if places is None or path[:1] == ("metadata",):
+        return None
+    pattern = _pattern_of(path)
+    named = _NAMED.get(kind, {}).get(pattern)
+    if named is not None:
+        return Unserved(rendered, named, True)
+    closes = next(closes for place, closes in places if pattern[: len(place)] == place)
+    return Unserved(rendered, closes, False)
+
+
+def named_field(kind: str, path: tuple[str | int, ...]) -> bool:
+    """Tell whether a release known here has this field, though no Struct does."""
+    return _pattern_of(path) in _NAMED.get(kind, {})
+
+
+def _pattern_of(path: tuple[str | int, ...]) -> _Pattern:
+    """Return a path without the positions in its lists."""
+    return tuple("[]" if isinstance(part, int) else part for part in path)

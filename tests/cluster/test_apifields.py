@@ -1,0 +1,91 @@
+"""The fields of the Gateway API: the list that the product is held against is that of the CRDs, and the newest CRDs let nothing pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cluster.controllerbench import Bench
+from cluster.tools.apifields import LIST, RELEASES, render_list
+from cluster.tools.crds import gateway_api_crds
+from cluster.tools.versions import GATEWAY_API
+from cluster.world.apiserver import ApiServer
+from cluster.world.crds import install, own_crds
+
+AUTH = {
+    "type": "ExternalAuth",
+    "externalAuth": {
+        "protocol": "HTTP",
+        "backendRef": {"name": "web", "port": 80},
+        "http": {"path": "/auth"},
+    },
+}
+
+
+def test_the_list_is_that_of_the_crds() -> None:
+    """A new release is added to RELEASES; what it brings shows in tests/resources/test_apifields.py."""
+    assert LIST.read_text() == render_list()
+    assert GATEWAY_API in RELEASES
+
+
+@pytest.fixture(scope="module")
+def newest(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """A controller beside the experimental CRDs of the newest release."""
+    failed = request.session.testsfailed
+    server = ApiServer()
+    try:
+        server.start(crds=False)
+        install(server.admin, [*gateway_api_crds("experimental", RELEASES[-1]), *own_crds()])
+        with Bench(server) as made:
+            made.add_class()
+            made.port, _ = made.bring_up()
+            made.add_backend("web", made.add_origin("one").port)
+            yield made
+    finally:
+        server.stop(keep_logs=request.session.testsfailed > failed)
+
+
+def listener_condition(bench: Bench, name: str) -> Any:
+    """Return a condition of the Gateway's first listener."""
+    (listener, *_) = bench.get("Gateway", "gw")["status"]["listeners"]
+    return next(one for one in listener["conditions"] if one["type"] == name)
+
+
+def test_the_release_is_supported(newest: Bench) -> None:
+    said = newest.expect_condition(
+        "GatewayClass", newest.gateway_class, "SupportedVersion", "True", "SupportedVersion"
+    )
+    assert RELEASES[-1] in said["message"]
+
+
+def test_filters_of_a_listener_close_it(newest: Bench) -> None:
+    """Nobody comes in without the authorisation that the listener asks for; its removal opens it again."""
+    newest.add_route("open")
+    newest.expect(newest.port, (200, "one"))
+    spec = newest.get("Gateway", "gw")["spec"]
+    (listener,) = spec["listeners"]
+    closed = {**listener, "filters": {"requests": [AUTH]}}
+    newest.apply("Gateway", "gw", {**spec, "listeners": [closed]})
+    newest.expect(newest.port, 404)
+    newest.expect_condition("Gateway", "gw", "Accepted", "False", "ListenersNotValid", 2)
+    newest.expect_condition("Gateway", "gw", "Programmed", "False", "Invalid", 2)
+    for name in ("Accepted", "Programmed"):
+        said = listener_condition(newest, name)
+        assert said["status"] == "False"
+        assert "spec.listeners[0].filters: UnsupportedValue" in said["message"]
+    assert listener_condition(newest, "Accepted")["reason"] == "UnsupportedValue"
+    newest.apply("Gateway", "gw", {**spec, "listeners": [listener]})
+    newest.expect(newest.port, (200, "one"))
+    newest.expect_condition("Gateway", "gw", "Programmed", "True", generation=3)
+
+
+def test_fields_of_a_rule_close_it(newest: Bench) -> None:
+    persistent = {"type": "Header", "header": {"name": "x-session"}}
+    newest.add_route("kept", host="kept.example.com", sessionPersistence=persistent)
+    newest.expect(newest.port, 500, host="kept.example.com")
+    said = newest.expect_condition("HTTPRoute", "kept", "Accepted", "False", "UnsupportedValue")
+    assert "spec.rules[0].sessionPersistence" in said["message"]
+    newest.add_route("kept", host="kept.example.com", retry={"attempts": 0})
+    newest.expect(newest.port, (200, "one"), host="kept.example.com")

@@ -1,0 +1,299 @@
+"""No field and no word passes silently: wherever in any kind something unknown stands, it closes what it may decide and is told."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from edgefast.problem import Problem
+from edgefast.resources.decode import decode_api_object, decode_documents
+from edgefast.resources.kinds import KINDS, Object
+from edgefast.resources.shape import Shape, shape_of
+from edgefast.resources.snapshot import Snapshot
+from edgefast.resources.unserved import PLACES, UNSERVED, Closes, judge_field
+from edgefast.translate import Settings, Translation, translate
+
+pytestmark = pytest.mark.pure
+
+#: One object of each kind; all of them are in service. Rules of the route: of its own, and one for each kind that it depends on.
+WORLD = yaml.safe_load("""
+GatewayClass:
+  apiVersion: gateway.networking.k8s.io/v1
+  metadata: {name: edge}
+  spec:
+    controllerName: gateway.edge.io/gatewayclass-controller
+    parametersRef: {group: gateway.edge.io, kind: EdgeProxy, name: tuned, namespace: default}
+EdgeProxy:
+  apiVersion: gateway.edge.io/v1alpha1
+  metadata: {name: tuned, namespace: default}
+  spec: {}
+Gateway:
+  apiVersion: gateway.networking.k8s.io/v1
+  metadata: {name: gw, namespace: default}
+  spec:
+    gatewayClassName: edge
+    allowedListeners: {namespaces: {from: All}}
+    listeners: [{name: http, port: 80, protocol: HTTP}]
+ListenerSet:
+  apiVersion: gateway.networking.k8s.io/v1
+  metadata: {name: set, namespace: default}
+  spec:
+    parentRef: {name: gw}
+    listeners: [{name: http, port: 8080, protocol: HTTP}]
+HTTPRoute:
+  apiVersion: gateway.networking.k8s.io/v1
+  metadata: {name: web, namespace: default}
+  spec:
+    parentRefs: [{name: gw}, {name: set, kind: ListenerSet}]
+    rules:
+    - matches: [{path: {value: /own}}]
+      backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]
+    - matches: [{path: {value: /BackendTLSPolicy}}]
+      backendRefs: [{name: web, port: 80}]
+    - matches: [{path: {value: /Backend}}]
+      backendRefs: [{group: gateway.edge.io, kind: Backend, name: origin}]
+    - matches: [{path: {value: /ReferenceGrant}}]
+      backendRefs: [{name: far, namespace: other, port: 80}]
+    - matches: [{path: {value: /RateLimitFilter}}]
+      filters: [{type: ExtensionRef, extensionRef: {group: gateway.edge.io, kind: RateLimitFilter, name: limits}}]
+      backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]
+BackendTLSPolicy:
+  apiVersion: gateway.networking.k8s.io/v1
+  metadata: {name: policy, namespace: default}
+  spec:
+    targetRefs: [{group: "", kind: Service, name: web}]
+    validation: {hostname: web.example.com, wellKnownCACertificates: System}
+ReferenceGrant:
+  apiVersion: gateway.networking.k8s.io/v1
+  metadata: {name: grant, namespace: other}
+  spec:
+    from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: default}]
+    to: [{group: "", kind: Service}]
+Backend:
+  apiVersion: gateway.edge.io/v1alpha1
+  metadata: {name: origin, namespace: default}
+  spec: {endpoints: [{ip: {address: 10.0.0.9, port: 80}}]}
+RateLimitFilter:
+  apiVersion: gateway.edge.io/v1alpha1
+  metadata: {name: limits, namespace: default}
+  spec: {type: Global, global: {rules: [{limit: {requests: 1, unit: Hour}}]}}
+""")
+BESIDE = """
+apiVersion: gateway.edge.io/v1alpha1
+kind: Backend
+metadata: {name: plain}
+spec: {endpoints: [{ip: {address: 10.0.0.8, port: 80}}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: far, namespace: other}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+endpoints: [{addresses: [10.0.0.1]}]
+ports: [{port: 80}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: far, namespace: other, labels: {kubernetes.io/service-name: far}}
+addressType: IPv4
+endpoints: [{addresses: [10.0.0.2]}]
+ports: [{port: 80}]
+"""
+LISTENER, LISTENER_OF_SET = "default/gw/http", "default/gw/default/set/http"
+#: The rule of the route that a kind may close, by its place.
+RULES = {"BackendTLSPolicy": 1, "Backend": 2, "ReferenceGrant": 3, "RateLimitFilter": 4}
+NEW = "notYetKnown"
+SETTINGS = Settings(enable_backend=True, standalone=True)
+
+
+def _serve(kind: str, raw: dict[str, Any]) -> Translation:
+    world = {**WORLD, kind: raw}
+    objects: list[Object] = [
+        decode_api_object({**one, "kind": name}, name) for name, one in world.items()
+    ]
+    beside = decode_documents(BESIDE.encode(), "beside.yaml")
+    assert not beside.problems
+    return translate(Snapshot.of([*objects, *(one.obj for one in beside.objects)]), SETTINGS)
+
+
+def _is_open(kind: str, served: Translation) -> bool:
+    """Tell whether requests still come to a backend by what an object of the kind says."""
+    (fleet,) = served.ir.fleets
+    listener = LISTENER_OF_SET if kind == "ListenerSet" else LISTENER
+    hosts = [one for one in fleet.virtual_hosts if one.listener == listener]
+    return any(one.rules[RULES.get(kind, 0)].status == 0 for one in hosts)
+
+
+def _problems_at(kind: str, path: str, served: Translation) -> list[Problem]:
+    return [
+        one for one in served.problems if one.object and (one.object.kind, one.path) == (kind, path)
+    ]
+
+
+# --- places in objects ----------------------------------------------------------------------------
+
+
+def _containers(shape: Shape, at: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Give the path of each Struct within one; "[]" is an entry of a list."""
+    yield at
+    for one in shape.fields:
+        below, path = one.shape, (*at, one.name)
+        while below.kind == "list":
+            assert below.item is not None
+            below, path = below.item, (*path, "[]")
+        if below.kind == "struct" and path[0] != "metadata":
+            yield from _containers(below, path)
+
+
+def _words(shape: Shape, at: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Give the path of each field that takes one of a few words."""
+    for one in shape.fields:
+        below, path = one.shape, (*at, one.name)
+        while below.kind == "list":
+            assert below.item is not None
+            below, path = below.item, (*path, "[]")
+        if below.kind == "struct" and path[0] != "metadata":
+            yield from _words(below, path)
+        elif below.kind == "string" and below.enum:
+            yield path
+
+
+_SAMPLES = {
+    "hostname": "a.example.com",
+    "address": "10.0.0.9",
+    "group": "",
+    "kind": "Service",
+    "path": "/x",
+}
+
+
+def _sample(shape: Shape, name: str = "") -> Any:
+    """Return as little as a value may be."""
+    match shape.kind:
+        case "struct":
+            return {one.name: _sample(one.shape, one.name) for one in shape.fields if one.required}
+        case "list":
+            return [_sample(shape.item, name)] if shape.item and shape.min_length else []
+        case "string":
+            return shape.enum[0] if shape.enum else _SAMPLES.get(name, "web")
+        case "integer":
+            return int(shape.minimum or 1)
+        case "choice":
+            return _sample(shape.choices[0], name)
+        case _:
+            return {}
+
+
+def _reach(raw: dict[str, Any], shape: Shape, path: tuple[str, ...]) -> dict[str, Any]:
+    """Return the part of an object at a path, made as it has to be on the way; of lists the first entry."""
+    here: Any = raw
+    for name in path:
+        if name == "[]":
+            assert shape.item is not None
+            shape = shape.item
+            if not here:
+                here.append(_sample(shape))
+            here = here[0]
+            continue
+        field = shape.field(name)
+        assert field is not None
+        shape = field.shape
+        here = here.setdefault(name, [] if shape.kind == "list" else _sample(shape, name))
+    found: dict[str, Any] = here
+    return found
+
+
+def _told(path: tuple[str, ...]) -> str:
+    return ".".join(path).replace(".[]", "[0]")
+
+
+def _positions(path: tuple[str, ...]) -> tuple[str | int, ...]:
+    return tuple(0 if part == "[]" else part for part in path)
+
+
+def _shape(kind: str) -> Shape:
+    return next(shape_of(info.struct) for info in KINDS.values() if info.kind == kind)
+
+
+CONTAINERS = [(kind, path) for kind in PLACES for path in _containers(_shape(kind))]
+#: A method is one of the words of CORS, whichever: nothing else is done with it than to tell it browsers.
+WORDS = [
+    (kind, path)
+    for kind in PLACES
+    for path in _words(_shape(kind))
+    if path[-2:] != ("allowMethods", "[]")
+]
+
+
+def _check(kind: str, path: tuple[str, ...], closes: Closes, served: Translation) -> None:
+    told = _problems_at(kind, _told(path), served)
+    assert told, [one.line() for one in served.problems]
+    assert {one.severity for one in told} == {"warning" if closes == "nothing" else "error"}
+    assert _is_open(kind, served) == (closes == "nothing")
+
+
+def test_the_world_is_open() -> None:
+    assert PLACES.keys() == WORLD.keys()
+    served = _serve("Gateway", WORLD["Gateway"])
+    assert [one.line() for one in served.problems] == []
+    assert all(_is_open(kind, served) for kind in PLACES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"), CONTAINERS, ids=lambda one: one if isinstance(one, str) else _told(one)
+)
+def test_a_field_that_nobody_knows(kind: str, path: tuple[str, ...]) -> None:
+    """As an API server with newer CRDs sends it; a file with it is refused."""
+    raw = copy.deepcopy(WORLD[kind])
+    _reach(raw, _shape(kind), path)[NEW] = {"a": 1}
+    at = (*path, NEW)
+    found = judge_field(kind, _positions(at), _told(at))
+    assert found is not None and not found.known
+    _check(kind, at, found.closes, _serve(kind, raw))
+    decoded = decode_documents(yaml.safe_dump({**raw, "kind": kind}).encode(), "new.yaml")
+    assert not decoded.objects
+    assert _told(at) in {one.path for one in decoded.problems if one.severity == "error"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"), [(kind, field) for kind, named in UNSERVED.items() for field in named]
+)
+def test_a_field_that_is_not_available_yet(kind: str, field: str) -> None:
+    """From files and from an API server alike."""
+    path = tuple(field.replace("[]", ".[]").split("."))
+    raw = copy.deepcopy(WORLD[kind])
+    _reach(raw, _shape(kind), path[:-1])[path[-1]] = {"a": 1}
+    _check(kind, path, UNSERVED[kind][field], _serve(kind, raw))
+    raw["kind"] = kind
+    decoded = decode_documents(yaml.safe_dump(raw).encode(), "new.yaml")
+    (loaded,) = decoded.objects
+    assert loaded.obj.unserved == decode_api_object(raw, kind).unserved != ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"), WORDS, ids=lambda one: one if isinstance(one, str) else _told(one)
+)
+def test_a_word_that_nobody_knows(kind: str, path: tuple[str, ...]) -> None:
+    """Whatever it would have meant is told, at the field or what it is in."""
+    raw = copy.deepcopy(WORLD[kind])
+    listed = path[-1] == "[]"
+    name = path[-2] if listed else path[-1]
+    holder = _reach(raw, _shape(kind), path[:-2] if listed else path[:-1])
+    holder[name] = ["Newer"] if listed else "Newer"
+    served = _serve(kind, raw)
+    at = _told(path)
+    said = [one for one in served.problems if one.object and one.object.kind == kind]
+    assert [one for one in said if at.startswith(one.path) or one.path.startswith(at)], at
