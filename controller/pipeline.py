@@ -32,7 +32,9 @@ log = logging.getLogger(__name__)
 QUIET = 0.005  # seconds without a change before a run, when there was one just before
 CEILING = 0.100  # seconds that a change waits at most
 _FEW = 8  # changes, and
-_QUICK = 0.004  # seconds of the last run, up to which a run is not worth a thread
+#: Seconds of CPU that the last run took, up to which a run is not worth a thread. By the clock a busy machine would send every run
+#: to one, where it waits for the interpreter's lock again and again, and would keep it there.
+_QUICK = 0.004
 _GROWTH = (
     1.25  # of the number of objects, after which the garbage collector is told to leave them alone
 )
@@ -114,7 +116,7 @@ class Pipeline:
         self._events = 0
         self._last_event = 0.0
         self._ended = 0.0  # when the last run was over
-        self._took = 1.0  # seconds; the first run goes to a thread
+        self._took = 1.0  # seconds of CPU; the first run goes to a thread
         self._before: Outcome | None = None
         self._forgetful = False  # the run before failed: do without its memory
         self._frozen = -1  # objects when the garbage collector was last told to leave them alone
@@ -178,20 +180,20 @@ class Pipeline:
         before = self._before
         memory = None if self._forgetful else before
         if events > _FEW or self._took > _QUICK:
-            outcome = await asyncio.to_thread(self._compute, snapshot, settings, memory)
+            outcome, computed = await asyncio.to_thread(self._time, snapshot, settings, memory)
         else:
-            outcome = self._compute(snapshot, settings, memory)
+            outcome, computed = self._time(snapshot, settings, memory)
         if before is not None and memory is None:
             outcome = _relate(outcome, before)
         self._forgetful = False
         self._before = outcome
         self._count(outcome, before)
-        handed = time.perf_counter()
+        handed, turn = time.perf_counter(), time.thread_time()
         self._sinks.take(outcome)
+        self._took = computed + time.thread_time() - turn
         ended = time.perf_counter()
         self._observe("hand_over", ended - handed)
         self._observe("run", ended - began)
-        self._took = ended - began
         self._ended = time.monotonic()
         self._freeze(snapshot)
 
@@ -206,6 +208,14 @@ class Pipeline:
             self._frozen = count
             gc.collect()
             gc.freeze()
+
+    def _time(
+        self, snapshot: Snapshot, settings: Settings, before: Outcome | None
+    ) -> tuple[Outcome, float]:
+        """Compute, and tell the seconds of CPU that it took."""
+        began = time.thread_time()
+        outcome = self._compute(snapshot, settings, before)
+        return outcome, time.thread_time() - began
 
     def _compute(self, snapshot: Snapshot, settings: Settings, before: Outcome | None) -> Outcome:
         began = time.perf_counter()

@@ -3,7 +3,8 @@
 In: keys that can be compared with each other, values. Out: `SortedMap`; `edit` gives a `Draft` that becomes the next one;
 `find_unlike` gives what two of them do not share; `values_of` gives the values in order as a sequence.
 Entries are kept in chunks (dicts of at most CHUNK) that versions share by identity, so a change among 10,000 entries costs
-a chunk and a list of chunks, and comparing two versions costs the chunks and not the entries: architecture decision 2.
+a chunk and a list of chunks, and comparing two versions costs the chunks and not the entries: architecture decision 2. A version
+knows the few keys that were touched since the one before: comparing these two costs just those.
 Must never: change a chunk that a SortedMap holds, or compare values by anything but identity.
 """
 
@@ -20,6 +21,7 @@ __all__ = ["EMPTY", "Draft", "SortedMap", "Values", "find_unlike", "values_of"]
 CHUNK = 96  # entries at most
 _LEAST = 16  # entries of a chunk that has neighbours, about
 _FILL = 64  # entries of a chunk that is cut off a larger one
+_TOUCHED = 32  # keys that a version remembers at most; looking at more is no cheaper than looking at chunks
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -57,13 +59,20 @@ class _Chunked(Generic[_K, _V]):
 class SortedMap(_Chunked[_K, _V], Mapping[_K, _V]):
     """See the module's text. Iterates in the order of its keys."""
 
-    __slots__ = ()
+    __slots__ = ("_before", "_mark", "_touched")
+
+    _mark: object  # this version's; others name it by that, which keeps no version alive
+    _before: object  # the mark of the version that this one was made from
+    _touched: tuple[_K, ...]  # the only keys in which that one may differ
 
     def __init__(self, entries: Mapping[_K, _V] | Iterable[tuple[_K, _V]] = ()) -> None:
         given = entries.items() if isinstance(entries, Mapping) else entries
         self._chunks = list(_cut(dict(given))) or [{}]
         self._firsts = _list_firsts(self._chunks)
         self._length = sum(map(len, self._chunks))
+        self._mark = object()
+        self._before = None
+        self._touched = ()
 
     def __iter__(self) -> Iterator[_K]:
         return chain.from_iterable(self._chunks)
@@ -111,7 +120,7 @@ class _ValuesView(ValuesView[_V]):
 class Draft(_Chunked[_K, _V]):
     """The next version of a SortedMap while it is made; after `done` it goes on from there."""
 
-    __slots__ = ("_base", "_own", "_unsorted")
+    __slots__ = ("_base", "_own", "_touched", "_unsorted")
 
     def __init__(self, base: SortedMap[_K, _V]) -> None:
         self._begin(base)
@@ -123,6 +132,7 @@ class Draft(_Chunked[_K, _V]):
         self._length = len(base)
         self._own: set[int] = set()  # places of chunks that are no longer the base's
         self._unsorted: set[int] = set()
+        self._touched: set[_K] = set()
 
     def __setitem__(self, key: _K, value: _V) -> None:
         at = bisect_right(self._firsts, key)
@@ -132,12 +142,14 @@ class Draft(_Chunked[_K, _V]):
         if known is _ABSENT:
             self._unsorted.add(at)
             self._length += 1
+        self._touched.add(key)
         self._writable(at)[key] = value
 
     def __delitem__(self, key: _K) -> None:
         at = bisect_right(self._firsts, key)
         if key not in self._chunks[at]:
             raise KeyError(key)
+        self._touched.add(key)
         del self._writable(at)[key]
         self._length -= 1
 
@@ -146,6 +158,7 @@ class Draft(_Chunked[_K, _V]):
         at = bisect_right(self._firsts, key)
         if key not in self._chunks[at]:
             return default
+        self._touched.add(key)
         self._length -= 1
         return self._writable(at).pop(key)
 
@@ -167,23 +180,34 @@ class Draft(_Chunked[_K, _V]):
         if not self._own:
             return self._base
         chunks: list[dict[_K, _V]] = []
+        # The first key of each chunk; nobody asks for that of the very first one. Those of shared chunks are copied.
+        known: list[Any] = [None, *self._firsts]
+        firsts: list[Any] = []
         end = 0
         for at in sorted(self._own):
             chunks += self._chunks[end:at]
+            firsts += known[end:at]
             end = at + 1
             chunk = self._chunks[at]
+            cut: Iterable[dict[_K, _V]] = (chunk,) if chunk else ()
             if len(chunk) < _LEAST and chunks:
                 # Small ones join the one before, so that there are never many of them.
-                chunks += _cut({**chunks.pop(), **chunk})
+                cut = _cut({**chunks.pop(), **chunk})
+                firsts.pop()
             elif at in self._unsorted or len(chunk) > CHUNK:
-                chunks += _cut(chunk)
-            elif chunk:
-                chunks.append(chunk)
+                cut = _cut(chunk)
+            for one in cut:
+                chunks.append(one)
+                firsts.append(next(iter(one)))
         chunks += self._chunks[end:]
+        firsts += known[end:]
         made: SortedMap[_K, _V] = SortedMap()
         made._chunks = chunks or [{}]
-        made._firsts = _list_firsts(made._chunks)
+        made._firsts = firsts[1:]
         made._length = self._length
+        if len(self._touched) <= _TOUCHED:
+            made._before = self._base._mark
+            made._touched = tuple(self._touched)
         self._begin(made)
         return made
 
@@ -235,13 +259,22 @@ def find_unlike(old: Mapping[_K, _V], new: Mapping[_K, _V]) -> tuple[dict[_K, _V
     if old is new:
         return {}, {}
     if isinstance(old, SortedMap) and isinstance(new, SortedMap):
-        before, after = _unshared(old._chunks, new._chunks)
+        if new._before is old._mark:
+            touched: list[Any] = list(new._touched)
+            touched.sort()
+            before, after = _entries_of(old, touched), _entries_of(new, touched)
+        else:
+            before, after = _unshared(old._chunks, new._chunks)
     else:
         before, after = dict(old.items()), dict(new.items())
     return (
         {key: one for key, one in before.items() if after.get(key, _ABSENT) is not one},
         {key: one for key, one in after.items() if before.get(key, _ABSENT) is not one},
     )
+
+
+def _entries_of(map_: SortedMap[_K, _V], keys: list[_K]) -> dict[_K, _V]:
+    return {key: found for key in keys if (found := map_.get(key, _ABSENT)) is not _ABSENT}
 
 
 def _unshared(

@@ -52,6 +52,7 @@ def test_it_is_a_dict_in_order_whatever_was_done(
         sizes = [len(chunk) for chunk in map_._chunks]
         assert max(sizes) <= CHUNK
         assert len(plain) == 0 or min(sizes) > 0
+        assert map_._firsts == [next(iter(chunk)) for chunk in map_._chunks[1:]]
 
 
 @given(entries, edits)
@@ -73,6 +74,43 @@ def test_what_differs_is_found_and_nothing_else(
     assert list(before) == sorted(before)
     assert list(after) == sorted(after)
     assert (before, after) == find_unlike(dict(old), dict(new)) == find_unlike(dict(old), new)
+
+
+@given(entries, edits)
+def test_versions_that_follow_each_other_are_compared_by_what_was_touched(
+    first: dict[int, int], steps: list[list[tuple[int, int | None]]]
+) -> None:
+    boxes = [object() for _ in range(4)]
+    draft = SortedMap({key: boxes[value] for key, value in first.items()}).edit()
+    versions = [draft.done()]
+    for step in steps:  # one draft for all of them: it goes on from what it has made
+        for key, value in step:
+            if value is None:
+                draft.pop(key, None)
+            else:
+                draft[key] = boxes[value]
+        versions.append(draft.done())
+    for old in versions:
+        for new in versions:  # neighbours, those further apart, and the wrong way round
+            assert find_unlike(old, new) == find_unlike(dict(old), dict(new))
+
+
+def test_comparing_neighbours_looks_at_what_was_touched_alone() -> None:
+    class Key(int):
+        looked = 0
+
+        def __hash__(self) -> int:
+            Key.looked += 1
+            return int(self)
+
+    old = SortedMap({Key(number): object() for number in range(10_000)})
+    draft = old.edit()
+    draft[Key(5_000)] = object()
+    new = draft.done()
+    Key.looked = 0
+    gone, come = find_unlike(old, new)
+    assert (list(gone), list(come)) == ([5_000], [5_000])
+    assert Key.looked < CHUNK / 4
 
 
 def test_a_change_among_ten_thousand_touches_one_chunk() -> None:
