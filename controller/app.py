@@ -271,7 +271,7 @@ class App:
             if present is not None and self.board.controller.encode() in present.status:
                 self.board.disown(key)
         if self.handover.first.is_set():
-            self.writer.mark((key,))
+            self.writer.see(key)
 
     def _on_fleets_seen(self) -> None:
         self.handover.look_at_all()

@@ -88,13 +88,14 @@ class Handover:
         self.on_trouble: Callable[[str, str], None] = lambda fleet, text: None
         self._trouble: dict[str, frozenset[str]] = {}
         self._kept = Kept()
+        self._published: Outcome | None = None  # the last one, with the guests of `_overlap`
         self._timer: asyncio.TimerHandle | None = None
         fleets.on_ack = self.on_ack
 
     # --- from the pipeline ----------------------------------------------------------------------
 
-    def take(self, outcome: Outcome) -> None:
-        """Hand an outcome over."""
+    def publish(self, outcome: Outcome) -> None:
+        """Give proxies the tables of an outcome; `tell` comes after."""
         states = {f"{one.namespace}/{one.name}": one for one in self._infra.states()}
         now = time.monotonic()
         outcome = self._overlap.extend(outcome, states.get, self._serving_surely, now)
@@ -102,23 +103,29 @@ class Handover:
         translation = outcome.translation
         keys = {one.name: f"{one.namespace}/{one.name}" for one in translation.infra}
         self._kept = self._infra.kept(outcome, self._serving)
-        kept = self._kept.fleets
         for name, shards in outcome.shards.items():
             if name in outcome.changed or self._keys.get(name) != keys[name]:
                 self._fleets.publish(keys[name], shards)
-        for key in set(self._fleets.names()) - set(keys.values()) - kept:
+        for key in set(self._fleets.names()) - set(keys.values()) - self._kept.fleets:
             self._fleets.remove(key)
             self._refusals.pop(key, None)
             self._trouble.pop(key, None)
         self._keys = keys
         self._tables = {keys[one.name]: one for one in translation.ir.fleets}
-        self._infra.want(self._infra.render(translation.infra), kept)
+        self._published = outcome
 
+    def tell(self) -> None:
+        """Have fleets applied and statuses written, of the outcome that was published last."""
+        outcome = self._published
+        assert outcome is not None
+        keys, translation = self._keys, outcome.translation
+        self._infra.want(self._infra.render(translation.infra), self._kept.fleets)
         fleet_of: dict[Key, str] = {
             gateway: keys[fleet] for gateway, fleet in outcome.fleet_of().items()
         }
         versions = {keys[name]: shards.version for name, shards in outcome.shards.items()}
-        self._writer.mark(
+        now = time.monotonic()
+        self._writer.mark_soon(
             self._board.want(translation.statuses, outcome.revision, versions, fleet_of, now)
         )
         self.look_at(self._tables)
@@ -145,6 +152,7 @@ class Handover:
         acked, self._acked = self._acked, set()
         present = acked & self._tables.keys()
         self.look_at(present)
+        self._writer.mark_now()
         if (self._kept.fleets or self._overlap) and any(map(self._is_served, present)):
             self.on_served()
 

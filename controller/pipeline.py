@@ -57,8 +57,11 @@ class Source(Protocol):
 class Sinks(Protocol):
     """Where the outcome goes."""
 
-    def take(self, outcome: Outcome) -> None:
-        """Publish, apply and write what differs from the last outcome."""
+    def publish(self, outcome: Outcome) -> None:
+        """Give proxies what differs from the last outcome; returns at once."""
+
+    def tell(self) -> None:
+        """Apply and write what differs, of the outcome that was published last."""
 
 
 class Work(msgspec.Struct):
@@ -187,10 +190,15 @@ class Pipeline:
             outcome = _relate(outcome, before)
         self._forgetful = False
         self._before = outcome
-        self._count(outcome, before)
-        handed, turn = time.perf_counter(), time.thread_time()
-        self._sinks.take(outcome)
-        self._took = computed + time.thread_time() - turn
+        self._took = computed
+        handed = time.perf_counter()
+        try:
+            self._sinks.publish(outcome)
+            # Streams write now: requests wait for tables, and nobody for manifests, statuses and sums.
+            await asyncio.sleep(0)
+            self._sinks.tell()
+        finally:
+            self._count(outcome, before)
         ended = time.perf_counter()
         self._observe("hand_over", ended - handed)
         self._observe("run", ended - began)

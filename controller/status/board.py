@@ -82,6 +82,10 @@ class Board:
         """Tell whether there is anything to say about an object."""
         return self._find(ref) is not None or ref in self._ever
 
+    def wants(self, ref: Ref) -> bool:
+        """Tell whether an object has a status of ours."""
+        return self._find(ref) is not None
+
     def _find(self, ref: Ref) -> Wanted | None:
         return self._wanted[ref[0]].get(ref[1:])
 

@@ -29,6 +29,8 @@ _TRIES = 5  # of one object after conflicts, before it waits like any failure
 _PAUSE = 1.0  # seconds after a failure; they double
 _PAUSE_MAX = 30.0
 _SLICE = 20  # objects judged before others get a turn of the loop
+#: Seconds after which what is new is looked at, whether or not its proxies have answered: until they have there is mostly nothing to say.
+SOON = 0.02
 
 
 class Present(msgspec.Struct, frozen=True):
@@ -89,9 +91,12 @@ class Writer:
         self._on_written = on_written
         self._on_failed = on_failed
         self._dirty: dict[Ref, None] = {}  # in order
+        self._soon: dict[Ref, None] = {}
+        self._soon_ends = 0.0
         self._later: dict[Ref, float] = {}
         self._busy: set[Ref] = set()
         self._again: set[Ref] = set()  # marked while busy
+        self._shown: set[Ref] = set()  # by the watches, while busy
         self._wake = asyncio.Event()
         self._spacing = Spacing()
         self._pauses: dict[Ref, float] = {}
@@ -106,6 +111,32 @@ class Writer:
         if self._dirty:
             self._wake.set()
 
+    def mark_soon(self, refs: Iterable[Ref]) -> None:
+        """Have objects looked at when `mark_now` is called, or in a moment."""
+        if not self._soon:
+            self._soon_ends = self._clock.monotonic() + SOON
+        self._soon.update(dict.fromkeys(refs))
+        if self._soon:
+            self._wake.set()
+
+    def mark_now(self) -> None:
+        """Have those looked at that were to be looked at soon: proxies have answered."""
+        soon, self._soon = self._soon, {}
+        self.mark(soon)
+
+    def see(self, ref: Ref) -> None:
+        """Note that the watches show another status of an object; what we have just written needs no look."""
+        if ref in self._busy:
+            self._shown.add(ref)
+            return
+        echo, present = self._echo.get(ref), self._api.present(ref)
+        if echo is None or present is None or not self.board.wants(ref):
+            self.mark((ref,))
+        elif present.resource_version == echo[1].resource_version:
+            del self._echo[ref]
+        else:
+            self.mark((ref,))
+
     def mark_all(self) -> None:
         """Have every object looked at: this process leads from now on."""
         self._later.clear()
@@ -113,8 +144,8 @@ class Writer:
 
     @property
     def idle(self) -> bool:
-        """True when nothing is to be looked at now."""
-        return not self._dirty and not self._busy
+        """True when nothing is to be looked at now, or soon."""
+        return not self._dirty and not self._busy and not self._soon
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -148,6 +179,8 @@ class Writer:
             return
         self._wake.clear()
         ends = [*self._later.values()]
+        if self._soon:
+            ends.append(self._soon_ends)
         if (soon := self.board.next_look(now)) > 0:
             ends.append(now + soon)
         wait = max(0.0, min(ends) - now) + 0.001 if ends else None
@@ -163,6 +196,8 @@ class Writer:
         for ref in due:
             del self._later[ref]
             self._dirty[ref] = None
+        if self._soon and self._soon_ends <= now:
+            self.mark_now()
 
     def _take(self, ref: Ref) -> tuple[Present, Json] | None:
         """Judge one object; return what it is and the fields to write, if any and if now."""
@@ -176,11 +211,11 @@ class Writer:
             self.board.forget(ref)  # gone, or not seen yet: the watch will tell
             return None
         now = self._clock.monotonic()
-        fields = self._judge(ref, present, now)
-        if fields is None:
-            return None
         if (wait := self._spacing.wait(ref, now)) > 0:
             self._later[ref] = min(self._later.get(ref, now + wait), now + wait)
+            return None
+        fields = self._judge(ref, present, now)
+        if fields is None:
             return None
         self._busy.add(ref)
         return present, fields
@@ -219,9 +254,13 @@ class Writer:
             self._later[ref] = self._clock.monotonic() + pause * random.uniform(0.5, 1.0)
         finally:
             self._busy.discard(ref)
+            shown = ref in self._shown
+            self._shown.discard(ref)
             if ref in self._again:
                 self._again.discard(ref)
                 self.mark((ref,))
+            elif shown:
+                self.see(ref)
 
     async def _try(self, ref: Ref, present: Present, fields: Json) -> None:
         for _ in range(_TRIES):

@@ -58,7 +58,10 @@ class Small:
     def snapshot(self) -> Snapshot:
         return self.objects
 
-    def take(self, outcome: Any) -> None:
+    def tell(self) -> None:
+        """Nobody is told."""
+
+    def publish(self, outcome: Any) -> None:
         for name, shards in outcome.shards.items():
             self.fleets.publish(f"edge-gateway-system/{name}", shards)
         for key in self.fleets.names():

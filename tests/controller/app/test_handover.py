@@ -71,7 +71,7 @@ class Room:
         self.nacks: list[str] = []
         self.marked: set[Any] = set()
         self.writer = Writer(self.board, None, None, lambda: False)  # type: ignore[arg-type]
-        self.writer.mark = self.marked.update  # type: ignore[method-assign]
+        self.writer.mark = self.writer.mark_soon = self.marked.update  # type: ignore[method-assign]
         self.handover = Handover(
             self.fleets, self.infra, self.board, self.writer, self.nacks.append
         )

@@ -47,12 +47,16 @@ class Kept:
         self.outcomes: list[Outcome] = []
         self.fail = False
         self.more = asyncio.Event()
+        self.published: Outcome
 
-    def take(self, outcome: Outcome) -> None:
+    def publish(self, outcome: Outcome) -> None:
         if self.fail:
             self.fail = False
             raise RuntimeError("a bug")
-        self.outcomes.append(outcome)
+        self.published = outcome
+
+    def tell(self) -> None:
+        self.outcomes.append(self.published)
         self.more.set()
 
 
@@ -88,6 +92,40 @@ def run(snapshot: Snapshot, scenario: Callable[[Room], Awaitable[None]]) -> Room
         return made
 
     return asyncio.run(main())
+
+
+def test_tables_are_on_their_way_before_anything_is_told() -> None:
+    """A stream that waits for a table writes it before manifests and statuses take their time."""
+    order: list[str] = []
+
+    class Streams(Kept):
+        def __init__(self) -> None:
+            super().__init__()
+            self.over = asyncio.Event()
+
+        def publish(self, outcome: Outcome) -> None:
+            self.more.set()
+
+        def tell(self) -> None:
+            order.append("told")
+            self.over.set()
+
+    async def stream(kept: Streams) -> None:
+        await kept.more.wait()
+        order.append("written")
+
+    async def main() -> None:
+        kept = Streams()
+        pipeline = Pipeline(Objects(many(1)), lambda: SETTINGS, kept)
+        async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+            writing = tasks.create_task(stream(kept))
+            running = tasks.create_task(pipeline.run())
+            await writing
+            await kept.over.wait()
+            running.cancel()
+
+    asyncio.run(main())
+    assert order == ["written", "told"]
 
 
 def many(count: int, host: str = "") -> Snapshot:

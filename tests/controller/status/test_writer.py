@@ -12,7 +12,7 @@ import pytest
 from controller.status.blame import NOBODY
 from controller.status.board import Board, Ref
 from controller.status.spacing import FREE, QUIET, SPACE, SPACE_MAX, Spacing
-from controller.status.writer import WRITES, Conflict, Gone, Present, Writer
+from controller.status.writer import SOON, WRITES, Conflict, Gone, Present, Writer
 from edgefast.translate.status import Statuses
 from tests.controller.status.said import OURS, entry
 from tests.controller.status.test_board import FLEET_OF, good, route
@@ -96,6 +96,18 @@ class Room:
             self.failed.append,
         )
         self.want(dict.fromkeys(names, 1))
+
+    def count_judgements(self) -> list[Ref]:
+        """Return a list that every judgement from now on is added to."""
+        judged: list[Ref] = []
+        judge = self.board.judge
+
+        def counted(ref: Ref, *rest: Any) -> Any:
+            judged.append(ref)
+            return judge(ref, *rest)
+
+        self.board.judge = counted  # type: ignore[method-assign]
+        return judged
 
     def want(self, generations: dict[str, int]) -> None:
         self.revision += 1
@@ -267,3 +279,99 @@ def test_an_object_that_keeps_changing_is_written_ever_more_seldom() -> None:
     assert spacing.wait(ref, now + QUIET) == 0.0
     assert spacing.wait(("Gateway", "default", "other"), now) == 0.0
     assert SPACE > 0
+
+
+def test_what_we_have_written_is_not_judged_again() -> None:
+    room = Room("r0")
+    ref = ("HTTPRoute", "default", "r0")
+
+    async def scenario() -> None:
+        judged = room.count_judgements()
+
+        async def show(ref: Ref) -> None:
+            """The watch is sometimes faster than the answer."""
+            room.server.watch()
+            room.writer.see(ref)
+
+        await settle(room)
+        assert judged == [ref]
+        room.server.watch()
+        room.writer.see(ref)
+        await settle(room)
+        assert judged == [ref]
+        room.want({"r0": 2})
+        write = room.server.write
+
+        async def write_and_show(*what: Any) -> Present:
+            written = await write(*what)
+            await show(ref)
+            return written
+
+        room.server.write = write_and_show  # type: ignore[method-assign]
+        await settle(room)
+        assert judged == [ref, ref]
+        assert len(room.server.writes) == 2
+
+    run(room, scenario)
+
+
+def test_what_others_write_is_judged() -> None:
+    room = Room("r0")
+    ref = ("HTTPRoute", "default", "r0")
+
+    async def scenario() -> None:
+        await settle(room)
+        version, _ = room.server.objects[ref]
+        room.server.objects[ref] = (version + 1, {"parents": []})
+        room.server.watch()
+        room.writer.see(ref)
+        await settle(room)
+        assert room.server.objects[ref][1]["parents"]
+        assert len(room.server.writes) == 2
+
+    run(room, scenario)
+
+
+def test_what_is_taken_away_is_looked_at_once_more_and_forgotten() -> None:
+    room = Room("r0")
+    ref = ("HTTPRoute", "default", "r0")
+
+    async def scenario() -> None:
+        await settle(room)
+        room.server.watch()
+        room.writer.see(ref)
+        room.want({})
+        await settle(room)
+        assert room.server.objects[ref][1]["parents"] == []
+        room.server.watch()
+        room.writer.see(ref)
+        await settle(room)
+        assert not room.board.is_ours(ref)
+
+    run(room, scenario)
+
+
+def test_new_statuses_are_judged_when_proxies_have_answered_or_soon() -> None:
+    room = Room()
+    ref = ("HTTPRoute", "default", "r0")
+    room.server.objects[ref] = (1, {})
+    room.server.watch()
+
+    async def scenario() -> None:
+        statuses = Statuses(http_routes={("default", "r0"): route(good(1))})
+        judged = room.count_judgements()
+        dirty = room.board.want(statuses, 9, {"fleet": "b"}, FLEET_OF, room.clock.now)
+        room.writer.mark_soon(dirty)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert judged == []
+        room.writer.mark_now()
+        await settle(room)
+        assert judged == [ref]
+        room.writer.mark_soon([ref])
+        room.clock.now += SOON
+        room.writer.mark([])  # whatever wakes it
+        await settle(room)
+        assert judged == [ref, ref]
+
+    run(room, scenario)
