@@ -2,7 +2,7 @@
 
 In: the newest table that all workers hold, and the word of the tables' source that it stands by a
 version (it was made from sources that were had whole). Out: `LastGood.save` in a thread, at most one
-a second (fewer where they are large), and once more on the way out. Must never keep a table that nobody vouched for, nor one
+a second (fewer where they are large), again and again until the disk takes it, and once more on the way out. Must never keep a table that nobody vouched for, nor one
 without a listener: it may only be there because its source was not.
 """
 
@@ -22,6 +22,9 @@ __all__ = ["Keeper"]
 #: table that changes all the time must not keep a CPU busy.
 _EVERY = 1.0
 _TIMES = 20.0
+#: Seconds until a table that the disk did not take is tried again; they double.
+_AGAIN = 1.0
+_AGAIN_MAX = 30.0
 #: Seconds that the last one may take when the process ends.
 _LAST = 3.0
 
@@ -57,22 +60,31 @@ class Keeper:
         if kept is None:
             return
         await asyncio.to_thread(kept.tidy)
+        again = _AGAIN
         try:
             while True:
                 await self._work.wait()
                 self._work.clear()
                 began = time.monotonic()
-                await self._save(kept)
-                await asyncio.sleep(max(_EVERY, (time.monotonic() - began) * _TIMES))
+                if await self._save(kept):
+                    again = _AGAIN
+                    await asyncio.sleep(max(_EVERY, (time.monotonic() - began) * _TIMES))
+                else:
+                    await asyncio.sleep(again)
+                    again = min(again * 2, _AGAIN_MAX)
+                    self._work.set()
         finally:
             # A disk that hangs must not hold up the end.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST):
                     await self._save(kept)
 
-    async def _save(self, kept: LastGood) -> None:
+    async def _save(self, kept: LastGood) -> bool:
+        """Write what is due; False when it still is."""
         # Due until it is written: a cancelled thread goes on, but nobody would know how it ended.
-        if (shards := self._due) is not None:
-            await asyncio.to_thread(kept.save, shards)
-            if self._due is shards:
-                self._due = None
+        if (shards := self._due) is None:
+            return True
+        written = await asyncio.to_thread(kept.save, shards)
+        if written and self._due is shards:
+            self._due = None
+        return written

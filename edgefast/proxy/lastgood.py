@@ -64,6 +64,7 @@ class LastGood:
         self.path = folder / _NAME
         self.failures = 0
         self.saved_at: float | None = None  # Unix seconds
+        self._trouble = ""  # that is told
         self._lock = threading.Lock()
 
     def save(self, shards: Shards) -> bool:
@@ -79,13 +80,19 @@ class LastGood:
                 self._replace(_head(), digest, payload)
         except OSError as error:
             self.failures += 1
-            log.warning(
-                "the table cannot be kept in %s: %s; serving goes on, a restart without readable "
-                "sources would start from an older table",
-                self.path,
-                error.strerror,
-            )
+            if self._trouble != (trouble := str(error.strerror)):
+                self._trouble = trouble
+                log.warning(
+                    "the table cannot be kept in %s: %s; serving goes on, a restart without "
+                    "readable sources would start from an older table; it is tried again until it "
+                    "can",
+                    self.path,
+                    trouble,
+                )
             return False
+        if self._trouble:
+            self._trouble = ""
+            log.warning("the table is kept in %s again", self.path)
         self.saved_at = time.time()
         return True
 

@@ -146,6 +146,50 @@ def test_only_a_table_that_somebody_vouches_for_is_kept(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_a_table_is_kept_as_soon_as_the_disk_takes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without another table, and without a word for every try."""
+    monkeypatch.setattr("edgefast.proxy.keeper._AGAIN", 0.01)
+    folder = tmp_path / "state"
+    folder.write_text("in the way")
+    kept, settled = LastGood(folder), Settled()
+    keeper = Keeper(kept, settled)
+    settled.shards = shards = make_fleet(8080)
+
+    async def main() -> None:
+        running = asyncio.ensure_future(keeper.run())
+        keeper.vouch(shards.version)
+        await until(lambda: kept.failures > 2, "tries")
+        folder.unlink()
+        await until(lambda: kept.saved_at, "file")
+        running.cancel()
+        await asyncio.wait([running])
+
+    asyncio.run(main())
+    assert kept.load().version == shards.version
+    assert [one.getMessage().endswith(" again") for one in caplog.records] == [False, True]
+
+
+def test_a_table_that_could_not_be_kept_is_tried_once_more_at_the_end(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    folder.write_text("in the way")
+    kept, settled = LastGood(folder), Settled()
+    keeper = Keeper(kept, settled)
+    settled.shards = shards = make_fleet(8080)
+
+    async def main() -> None:
+        running = asyncio.ensure_future(keeper.run())
+        keeper.vouch(shards.version)
+        await until(lambda: kept.failures, "the first try")
+        folder.unlink()
+        running.cancel()
+        await asyncio.wait([running])
+
+    asyncio.run(main())
+    assert kept.load().version == shards.version
+
+
 def test_the_format_follows_the_fields_and_not_the_words() -> None:
     class Record(msgspec.Struct):
         """One text."""
