@@ -22,6 +22,7 @@ from controller.kube.client import Kube
 from controller.options import Options
 from controller.push.credentials import KeysError
 from controller.views import open_servers
+from edgefast.daemon.failure import explain_failure
 from edgefast.daemon.logs import set_level, start_logging
 
 __all__ = ["serve"]
@@ -40,7 +41,13 @@ def serve(options: Options, log_level: str | None) -> int:
         return uvloop.run(_serve(options, log_level))
     except BaseExceptionGroup as group:
         for error in _leaves(group):
-            log.error("a room has failed", exc_info=error)
+            if why := explain_failure(error):
+                log.error("cannot go on: %s", why)
+            else:
+                log.error("a room has failed", exc_info=error)
+        return 1
+    except (OSError, MemoryError) as error:  # an event loop cannot be had
+        log.error("cannot start: %s", explain_failure(error))
         return 1
 
 
@@ -64,7 +71,7 @@ async def _serve(options: Options, log_level: str | None) -> int:
                 if not await app.run(servers.run()):
                     break
         except (AccessError, KeysError, OSError) as error:
-            log.error("cannot start: %s", error)
+            log.error("cannot start: %s", explain_failure(error) or error)
             return 1
     log.info("ended")
     return 0

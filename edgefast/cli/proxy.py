@@ -15,7 +15,7 @@ import click
 import msgspec
 import uvloop
 
-from edgefast.cli.serving import leave, serving_options
+from edgefast.cli.serving import check_start, in_words, leave, serving_options
 from edgefast.daemon.logs import start_logging
 from edgefast.proxy.agent import Agent
 from edgefast.proxy.servers import ServerTaken, bind_servers, make_servers
@@ -101,8 +101,10 @@ def proxy(
         server_name=server_name,
     )
     settings = msgspec.structs.replace(settings, ready_when_empty=True)
+    check_start(settings)
     try:
-        uvloop.run(_serve(stream, settings))
+        with in_words():
+            uvloop.run(_serve(stream, settings))
     except* ServerTaken as group:
         raise click.ClickException("; ".join(str(one) for one in group.exceptions)) from None
 

@@ -20,7 +20,14 @@ import uvloop
 from edgefast.cli.check import render_line
 from edgefast.cli.inputs import read_config
 from edgefast.cli.options import adopt_option, config_option
-from edgefast.cli.serving import WILDCARDS, leave, say, serving_options
+from edgefast.cli.serving import (
+    WILDCARDS,
+    check_start,
+    in_words,
+    leave,
+    say,
+    serving_options,
+)
 from edgefast.daemon.address import Address, parse_address
 from edgefast.daemon.logs import start_logging
 from edgefast.problem import Problem
@@ -67,8 +74,10 @@ def run(
             settings = msgspec.structs.replace(settings, log_level=_level_of(loaded))
     start_logging(settings.log_level)
     gateway = loaded.config if loaded else None
+    check_start(settings)
     try:
-        uvloop.run(_serve(files, gateway, problems, settings, adopt=adopt))
+        with in_words():
+            uvloop.run(_serve(files, gateway, problems, settings, adopt=adopt))
     except* ServerTaken as group:
         raise click.ClickException("; ".join(str(one) for one in group.exceptions)) from None
     except* NothingServed:

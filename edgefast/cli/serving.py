@@ -7,21 +7,34 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
 
 from edgefast.daemon.address import check_ip, parse_address
+from edgefast.daemon.failure import explain_failure
 from edgefast.daemon.logs import LEVELS
 from edgefast.proxy.cpus import allowed_cpus
+from edgefast.proxy.filelimit import explain_start, raise_limit
 from edgefast.proxy.logfile import check_log_file
 from edgefast.proxy.settings import ProxySettings
 
-__all__ = ["WILDCARDS", "leave", "say", "serving_options", "through"]
+__all__ = [
+    "WILDCARDS",
+    "check_start",
+    "in_words",
+    "leave",
+    "say",
+    "serving_options",
+    "through",
+]
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -162,6 +175,25 @@ def say(line: str) -> None:
     # A disk that is full or a reader that is gone must not end the service.
     with contextlib.suppress(OSError):
         click.echo(line, err=True)
+
+
+@contextlib.contextmanager
+def in_words() -> Iterator[None]:
+    """End what the system does not allow with a line and exit status 1; what is a mistake of ours keeps its traceback."""
+    try:
+        yield
+    except (OSError, MemoryError, BaseExceptionGroup) as error:
+        if isinstance(error, BaseExceptionGroup) and error.split((OSError, MemoryError))[1]:
+            raise
+        log.debug("what ended it", exc_info=error)
+        raise click.ClickException(f"cannot go on: {explain_failure(error)}") from None
+
+
+def check_start(settings: ProxySettings) -> None:
+    """Raise ClickException when there are too few descriptors to begin."""
+    servers = sum(one is not None for one in (settings.admin, settings.metrics, settings.ready))
+    if why := explain_start(raise_limit(), settings.workers, servers):
+        raise click.ClickException(why)
 
 
 def leave(status: int) -> NoReturn:

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from edgefast.cli.options import DEFAULT_ADMIN
-from edgefast.cli.serving import say, through
+from edgefast.cli.serving import in_words, say, through
 from edgefast.daemon.address import Address, parse_address
 from edgefast.daemon.httpserver import bind_server
 from edgefast.daemon.logs import start_logging
@@ -127,4 +127,5 @@ def shutdown_manager(listen: Address | None, ready_timeout: float, ready_file: P
     async def hold() -> None:
         await Holder(sock, ready_file, ready_timeout).run()
 
-    asyncio.run(hold())
+    with in_words():
+        asyncio.run(hold())

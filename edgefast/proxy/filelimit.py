@@ -14,7 +14,7 @@ from pathlib import Path
 
 from edgefast import ir
 
-__all__ = ["check_descriptors", "needed_descriptors", "raise_limit"]
+__all__ = ["check_descriptors", "explain_start", "needed_descriptors", "raise_limit"]
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +23,12 @@ _PER_CONNECTION = 2
 #: Log, control, arena, event loop, sockets per listener, idle upstream connections.
 _OTHERS = 1024
 _CEILING = Path("/proc/sys/fs/nr_open")
+#: What the agent needs to begin, besides what is open: its memory, its event loop, files that it reads, its reserve; then for
+#: each worker (channel, process, counters, sockets) and for each small server.
+_BEGIN = 24
+_BEGIN_WORKER = 5
+_BEGIN_SERVER = 3
+_OPEN = Path("/proc/self/fd")
 
 
 def raise_limit() -> int:
@@ -72,6 +78,24 @@ def check_descriptors(listeners: Iterable[ir.Listener], limit: int) -> bool:
     if need > limit:
         _warn(need, limit)
     return need <= limit
+
+
+def explain_start(limit: int, workers: int, servers: int) -> str:
+    """Say why an agent cannot begin with so few descriptors; "" when it can."""
+    need = _count_open() + _BEGIN + workers * _BEGIN_WORKER + servers * _BEGIN_SERVER
+    if need <= limit:
+        return ""
+    return (
+        f"file descriptor limit {limit} is below the {need} that it takes to begin (workers: {workers}, small servers: "
+        f"{servers}): raise ulimit -Hn or LimitNOFILE= in the unit"
+    )
+
+
+def _count_open() -> int:
+    try:
+        return len(list(_OPEN.iterdir()))
+    except OSError:  # where a limit is at its end, or there is no /proc
+        return 0
 
 
 def _ceiling() -> int:

@@ -61,17 +61,15 @@ class Pulse:
 
     def __init__(self) -> None:
         self._looks: list[Reading] = []  # since its last answer and its last sleep
+        self._heard = 0.0
 
-    def on_answer(self) -> None:
-        """It lives."""
-        self._looks.clear()
+    def look(self, now: Reading | None, heard: float, *, has_work: bool = False) -> str:
+        """Take in a look; returns why the process is frozen, or "".
 
-    def look(self, now: Reading | None, *, has_work: bool = False) -> str:
-        """Take in a look while no answer came since the last one; returns why the process is frozen, or "".
-
-        `has_work`: it was given some that has a deadline of its own, and may compute.
+        `heard`: when its last answer came. `has_work`: it was given some that has a deadline of its own, and may compute.
         """
-        if now is None:
+        if now is None or heard != self._heard:
+            self._heard = heard
             self._looks.clear()
             return ""
         if self._looks and self._looks[-1].sleeps != now.sleeps:

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from edgefast.daemon.failure import explain_failure
 from edgefast.proxy import messages
 from edgefast.proxy.channel import Channel, ChannelClosed, ChannelError
 from edgefast.proxy.listeners import Place
@@ -152,8 +153,9 @@ class WorkerSlot:
         """Go through one worker's life."""
         try:
             process, ours = RESERVE.spare(self._start)
-        except OSError as error:  # out of descriptors: the next try waits
-            log.error("worker %d cannot be started: %s", self.number, error.strerror)
+        except OSError as error:  # out of descriptors, or no Python to run: the next try waits
+            log.error("worker %d cannot be started: %s", self.number, explain_failure(error))
+            self._shop.on_progress()
             return
         channel: _AgentChannel = Channel(ours, msgspec.msgpack.Decoder(messages.WorkerMessage))
         why = ""
@@ -367,7 +369,7 @@ class WorkerSlot:
     async def _check(self, channel: _AgentChannel) -> None:
         """Ask for a sign of life, and hold the worker to its deadlines."""
         loop = asyncio.get_running_loop()
-        number, pulse, heard = 0, Pulse(), self._heard
+        number, pulse = 0, Pulse()
         while True:
             with contextlib.suppress(TimeoutError):  # a full channel: nobody reads it
                 async with asyncio.timeout(PING_EVERY):
@@ -378,12 +380,8 @@ class WorkerSlot:
                 raise _WorkerHung(f"did not take in a table within {ACK_DEADLINE:g} s")
             if loop.time() - self._heard > PING_DEADLINE:
                 raise _WorkerHung(f"silent for {PING_DEADLINE:g} s")
-            if heard != self._heard:
-                heard = self._heard
-                pulse.on_answer()
-                continue
             has_work = self._ack_due is not None or bool(self._dumps)
-            if why := pulse.look(read_process(self.pid), has_work=has_work):
+            if why := pulse.look(read_process(self.pid), self._heard, has_work=has_work):
                 raise _WorkerHung(f"frozen, {why}")
 
 

@@ -22,7 +22,7 @@ from wire.harness.ports import free_port
 def told(*looks: tuple[str, int, float], every: float = 0.75) -> list[str]:
     """What is said of looks (state, sleeps, computed) without an answer in between."""
     pulse = Pulse()
-    return [pulse.look(Reading(i * every, *look)) for i, look in enumerate(looks)]
+    return [pulse.look(Reading(i * every, *look), 0.0) for i, look in enumerate(looks)]
 
 
 STOPPED, ASLEEP = "stopped by a signal", "asleep"
@@ -63,9 +63,9 @@ def test_one_that_is_only_slow(looks: list[tuple[str, int, float]]) -> None:
 def test_one_with_work_may_compute_but_not_sleep_on() -> None:
     pulse = Pulse()
     looks = [Reading(at, "R", 7, float(at)) for at in range(20)]
-    assert {pulse.look(one, has_work=True) for one in looks} == {""}
+    assert {pulse.look(one, 0.0, has_work=True) for one in looks} == {""}
     looks = [Reading(20 + at, "T", 7, 20.0) for at in range(3)]
-    assert STOPPED in [pulse.look(one, has_work=True) for one in looks][-1]
+    assert STOPPED in [pulse.look(one, 0.0, has_work=True) for one in looks][-1]
 
 
 def test_looks_that_come_at_once_are_one() -> None:
@@ -75,14 +75,12 @@ def test_looks_that_come_at_once_are_one() -> None:
 def test_an_answer_is_a_new_beginning() -> None:
     pulse = Pulse()
     for at in range(20):
-        assert pulse.look(Reading(at, "T", 7, 1.0)) == ""
-        if at % 2:
-            pulse.on_answer()
+        assert pulse.look(Reading(at, "T", 7, 1.0), float(at // 2)) == ""
 
 
 def test_one_that_cannot_be_seen_is_not_blamed() -> None:
     pulse = Pulse()
-    assert [pulse.look(None) for _ in range(40)] == [""] * 40
+    assert [pulse.look(None, 0.0) for _ in range(40)] == [""] * 40
     assert read_process(2**22 + 1) is None
 
 
@@ -113,7 +111,7 @@ def child() -> Iterator[Callable[[str], int]]:
 def verdict(pid: int, looks: int, until_word: bool) -> str:
     pulse = Pulse()
     for _ in range(looks):
-        if word := pulse.look(read_process(pid)):
+        if word := pulse.look(read_process(pid), 0.0):
             return word
         time.sleep(0.3 if until_word else 0.2)
     return ""

@@ -233,3 +233,22 @@ def test_a_service_manager_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             assert manager.recv(100) == b"STOPPING=1"
         finally:
             run.stop()
+
+
+def test_a_python_that_may_not_be_executed_is_named(tmp_path: Path) -> None:
+    """No worker can be started: the gateway says which file it is, and ends."""
+    save(tmp_path / "a.yaml", gateway_class(), gateway(free_port()), route("v1"))
+    python = tmp_path / "python"
+    python.write_text("")
+    code = (
+        f"import sys; sys.executable = {str(python)!r}; "
+        "from edgefast.cli.main import main; main(sys.argv[1:])"
+    )
+    words = ["run", "-f", str(tmp_path / "a.yaml"), "--bind", "127.0.0.1", "--workers", "1"]
+    words += ["--admin", "off", "--metrics", "off", "--ready", "off"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert f"cannot be started: {python}: Permission denied" in done.stderr
+    assert "nothing can be served" in done.stderr and "Traceback" not in done.stderr

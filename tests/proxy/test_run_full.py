@@ -3,6 +3,8 @@
 import signal
 import socket
 import ssl
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -139,3 +141,41 @@ def test_a_drain_waits_for_handshakes(start: Start, tmp_path: Path) -> None:
         client = stack.enter_context(trusting.wrap_socket(early, server_hostname="a.test"))
         assert answered(client)
     assert run.process.wait(60) == 0
+
+
+@pytest.mark.parametrize("limit", [12, 32])
+def test_too_few_descriptors_to_begin_are_said_in_words(
+    start: Start, tmp_path: Path, limit: int
+) -> None:
+    save(tmp_path / "a.yaml", gateway_class(), gateway(free_port()), route("v1"))
+    run = start("-f", str(tmp_path / "a.yaml"), "--workers", "2", nofile=limit)
+    assert run.process.wait(60) == 1
+    assert f"file descriptor limit {limit} is below" in run.said and "LimitNOFILE" in run.said
+    assert "Traceback" not in run.said
+
+
+@pytest.mark.parametrize("limit", [40, 44, 48, 52])
+def test_descriptors_that_run_out_on_the_way_cost_no_traceback(
+    start: Start, tmp_path: Path, limit: int
+) -> None:
+    """Whether it can begin or not: it serves, or says why it does not."""
+    port = free_port()
+    save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
+    run = start("-f", str(tmp_path / "a.yaml"), "--workers", "1", nofile=limit)
+
+    def decided() -> bool:
+        return run.process.poll() is not None or served(port)
+
+    end = time.monotonic() + 60
+    while not _quietly(decided):
+        assert time.monotonic() < end, run.said
+        time.sleep(0.02)
+    run.stop()
+    assert "Traceback" not in run.said
+
+
+def _quietly(check: Callable[[], bool]) -> bool:
+    try:
+        return check()
+    except OSError:
+        return False
