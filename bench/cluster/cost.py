@@ -4,12 +4,12 @@ In: a Gateway, how many routes there are and how many there shall be. Out: a `Co
 every status is written. Must never: measure while statuses are still written.
 """
 
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.cluster.spent import CONTAINER, cpu_of
 from cluster.installed import route
 from cluster.underload import UnderLoad
 from cluster.world.api import Manifest
@@ -39,7 +39,7 @@ class Cost:
 def measure_cost(site: UnderLoad, there: int, many: int) -> Cost:
     """Bring the Gateway to `many` routes with as many Services and measure the controller."""
     (pod,) = site.controllers()
-    pid = site.pid(pod, "edge-gateway")
+    pid = site.pid(pod, CONTAINER)
 
     def add(number: int) -> None:
         for manifest in (*_service(site.app, f"own-{number}"), _route(site, number)):
@@ -51,9 +51,9 @@ def measure_cost(site: UnderLoad, there: int, many: int) -> Cost:
         site.admin.delete(site.path("httproutes", f"p-{number}"))
     wait_until(lambda: site.attached() == many + 1, 600, every=1.0)
     _wait_rest(pid)
-    before, began = _cpu(pid), time.monotonic()
+    before, began = cpu_of(pid), time.monotonic()
     time.sleep(STEADY_SECONDS)
-    used = (_cpu(pid) - before) / (time.monotonic() - began) * 100
+    used = (cpu_of(pid) - before) / (time.monotonic() - began) * 100
     return Cost(many, _memory(pid), used)
 
 
@@ -91,16 +91,11 @@ def _wait_rest(pid: int) -> None:
     """Wait until the process hardly works for some seconds."""
 
     def rests() -> bool:
-        before = _cpu(pid)
+        before = cpu_of(pid)
         time.sleep(3)
-        return _cpu(pid) - before < 0.1
+        return cpu_of(pid) - before < 0.1
 
     wait_until(rests, 300)
-
-
-def _cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _memory(pid: int) -> float:

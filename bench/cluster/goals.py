@@ -4,7 +4,7 @@ In: the outcomes of one run. Out: a line for each goal. Must never fail the run:
 """
 
 from collections.abc import Callable
-from statistics import mean, median
+from statistics import mean, median, quantiles
 
 from bench.cluster.cost import Cost
 from bench.cluster.propagation import Spread
@@ -19,21 +19,25 @@ def _value(row: str, name: str) -> Callable[[Values], float]:
 
 
 _GOALS = (
-    Goal("propagation", "mean ms", 15, _value("propagation", "mean")),
+    Goal("propagation", "mean ms", 4, _value("propagation", "mean")),
+    Goal("propagation", "p99 ms", 10, _value("propagation", "p99")),
     Goal("propagation", "p50 of the last part / of the first", _FLAT, _value("propagation", "growth")),
+    Goal("propagation", "controller's CPU, last part / first", _FLAT, _value("propagation", "cpu growth")),
     Goal("propagation", "wrong answers", 0, _value("propagation", "wrong")),
-    Goal("controller", "memory MiB", 250, _value("controller", "memory")),
+    Goal("controller", "memory MiB", 120, _value("controller", "memory")),
     Goal("controller", "CPU at rest, % of one", 1, _value("controller", "cpu")),
 )  # fmt: skip
 
 
 def judge_all(spread: Spread, cost: Cost | None) -> list[str]:
     """Return one line for each goal."""
-    parts = [part for _, part in spread.parts()]
+    first, *_, last = spread.parts()
     values: Values = {
         "propagation": {
             "mean": mean(spread.taken),
-            "growth": median(parts[-1]) / median(parts[0]),
+            "p99": quantiles(spread.taken, n=100)[-1],
+            "growth": median(last.taken) / median(first.taken),
+            "cpu growth": last.cpu["controller"] / first.cpu["controller"],
             "wrong": len(spread.wrong),
         }
     }

@@ -1,51 +1,78 @@
 """Propagation: from "apply returned" to the first 200, one route after another.
 
-In: a Gateway, a number of routes. Out: milliseconds by number of routes there are already. The route's host is asked for every half
-millisecond on a kept connection from outside the node; before the apply it must be unknown (404).
+In: a Gateway, a number of routes. Out: milliseconds, and CPU of every program on the way, by number of routes there are already. The
+route's host is asked for every half millisecond on a kept connection from outside the node; before the apply it must be unknown
+(404). The first routes are a part of their own: what grows is seen against those.
 Must never: leave out a slow one, or take another answer than 404 and 200 for right.
 """
 
 import http.client
 import statistics
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from bench.cluster.spent import PROGRAMS, Meter
 from cluster.installed import route
 from cluster.underload import UnderLoad
 from cluster.world import netns
 
 POLL = 0.0005  # seconds
 PATIENCE = 10.0
-_STEPS = 6
+FIRST = 50  # routes of the first part
+_STEPS = 6  # equal parts of the others
+
+
+@dataclass(frozen=True)
+class Part:
+    """Routes in a row: milliseconds of each, and milliseconds of CPU of one on average, by program."""
+
+    name: str  # routes that there were
+    taken: list[float]
+    cpu: Mapping[str, float]
+
+    def row(self) -> str:
+        """Return a row of a markdown table."""
+        ordered = sorted(self.taken)
+        middle, late = (ordered[len(ordered) * at // 100] for at in (50, 99))
+        cpu = " | ".join(f"{self.cpu[one]:.1f}" for one in PROGRAMS)
+        mean = statistics.mean(ordered)
+        return (
+            f"| {self.name} | {mean:.1f} | {middle:.1f} | {late:.1f} | {ordered[-1]:.1f} | {cpu} |"
+        )
 
 
 @dataclass
 class Spread:
-    """Milliseconds of every route in order, and answers that were wrong."""
+    """Milliseconds of every route in order, answers that were wrong, and CPU by the number of routes when it was read."""
 
     taken: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    spent: dict[int, Mapping[str, float]] = field(default_factory=dict)
 
-    def parts(self) -> list[tuple[str, list[float]]]:
-        """Return equal parts in order, each with the routes that there were."""
-        edges = [len(self.taken) * at // _STEPS for at in range(_STEPS + 1)]
-        pairs = [(at, end) for at, end in pairwise(edges) if at < end]
-        return [(f"{at}-{end}", self.taken[at:end]) for at, end in pairs]
+    def parts(self) -> list[Part]:
+        """Return what was measured between each two readings, in order."""
+        return [self._part(at, end) for at, end in pairwise(sorted(self.spent))]
+
+    def whole(self) -> Part:
+        """Return all of it as one part."""
+        return self._part(0, len(self.taken), "all")
+
+    def _part(self, at: int, end: int, name: str = "") -> Part:
+        before, after = self.spent[at], self.spent[end]
+        cpu = {one: (after[one] - before[one]) / (end - at) * 1000 for one in PROGRAMS}
+        return Part(name or f"{at}-{end}", self.taken[at:end], cpu)
 
     def table(self) -> list[str]:
         """Return a markdown table: a line per part of the routes, and one for all."""
         lines = [
-            "| routes there are | mean ms | p50 | p99 | max |",
-            "|---|---|---|---|---|",
+            f"| routes there are | mean ms | p50 | p99 | max | {' | '.join(f'CPU ms of {one}' for one in PROGRAMS)} |",
+            "|---" * (5 + len(PROGRAMS)) + "|",
+            *(part.row() for part in (*self.parts(), self.whole())),
+            "",
+            f"answers other than 404 before and 200 after: {len(self.wrong)}",
         ]
-        for name, part in [*self.parts(), ("all", self.taken)]:
-            ordered = sorted(part)
-            lines.append(
-                f"| {name} | {statistics.mean(part):.1f} | {ordered[len(part) // 2]:.1f} "
-                f"| {ordered[min(len(part) - 1, len(part) * 99 // 100)]:.1f} | {ordered[-1]:.1f} |"
-            )
-        lines += ["", f"answers other than 404 before and 200 after: {len(self.wrong)}"]
         return lines + [f"- {one}" for one in self.wrong[:10]]
 
 
@@ -81,13 +108,18 @@ def measure_propagation(site: UnderLoad, routes: int) -> Spread:
     """Create routes one by one; each is waited for."""
     spread = Spread()
     client = _Client(site)
+    meter = Meter(site)
+    edges = {0, min(FIRST, routes), *(routes * at // _STEPS for at in range(1, _STEPS + 1))}
     try:
         for number in range(routes):
+            if number in edges:
+                spread.spent[number] = meter.read()
             host = f"p{number}.example"
             if (status := client.ask(host)) != 404:
                 spread.wrong.append(f"{host}: {status} before it was there")
             site.admin.create(route(site.app, f"p-{number}", "eg", [host], service="one"))
             spread.taken.append(_wait(client, host, spread) * 1000)
+        spread.spent[routes] = meter.read()
     finally:
         client.close()
     return spread

@@ -16,6 +16,7 @@ import pytest
 from bench.cluster.cost import Cost
 from bench.cluster.goals import judge_all
 from bench.cluster.propagation import Spread
+from bench.cluster.spent import PROGRAMS
 from bench.goals import SLOPES, WITH_FLOOR, WITHOUT_FLOOR, judge_goals, list_goals
 from bench.process import scratch_folder
 from bench.rows import ROWS
@@ -152,13 +153,29 @@ def test_a_kill_leaves_no_process_and_the_next_run_removes_its_folder(tmp_path: 
 
 @pytest.mark.pure
 def test_goals_of_the_control_plane() -> None:
-    flat, growing = Spread([8.0, 9.0] * 300), Spread([6.0] * 500 + [11.0] * 100)
-    cost = Cost(5000, 180.0, 0.8)
-    assert [line.rpartition(": ")[2] for line in judge_all(flat, cost)] == ["met"] * 5
+    flat, growing = spread([3.0, 4.0] * 300, 5.0), spread([2.0] * 200 + [5.0] * 400, 9.0)
+    cost = Cost(5000, 110.0, 0.8)
+    assert [line.rpartition(": ")[2] for line in judge_all(flat, cost)] == ["met"] * 7
     grown = [line for line in judge_all(growing, None) if "MISSED" in line]
     assert grown == [
-        "propagation: p50 of the last part / of the first: 1.83 (<= 1.15): MISSED by 59%"
+        "propagation: p50 of the last part / of the first: 2.5 (<= 1.15): MISSED by 117%",
+        "propagation: controller's CPU, last part / first: 1.8 (<= 1.15): MISSED by 57%",
     ]
     assert sum("this run has no controller" in line for line in judge_all(growing, None)) == 2
     growing.wrong.append("p1.example: 503 after 1 ms")
-    assert sum("MISSED" in line for line in judge_all(growing, None)) == 2
+    assert sum("MISSED" in line for line in judge_all(growing, None)) == 3
+    assert growing.table()[2:4] == [
+        "| 0-50 | 2.0 | 2.0 | 2.0 | 2.0 | 5.0 | 1.0 | 1.0 |",
+        "| 50-600 | 4.2 | 5.0 | 5.0 | 5.0 | 9.0 | 1.0 | 1.0 |",
+    ]
+    assert growing.table()[4].startswith("| all | 4.0 |")
+
+
+def spread(taken: list[float], later: float) -> Spread:
+    """A run whose first 50 changes cost the controller 5 ms of CPU each, and the others `later`."""
+    made = Spread(taken)
+    seconds = {0: 0.0, 50: 0.25, len(taken): 0.25 + (len(taken) - 50) * later / 1000}
+    for at, controller in seconds.items():
+        others = dict.fromkeys(PROGRAMS[1:], at / 1000)
+        made.spent[at] = {PROGRAMS[0]: controller, **others}
+    return made

@@ -1,0 +1,51 @@
+"""Spent: CPU seconds of the programs that a change passes through.
+
+In: a site. Out: `Meter.read`: seconds of CPU since each program's start, by what it is (controller, proxy, API server with etcd).
+A program's children count with it. Must never: miss a program that ends and comes back while it is measured; it fails.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from cluster.underload import UnderLoad
+from cluster.world.process import Program
+from controller.infra.placement import EDGE
+
+CONTAINER = "edge-gateway"
+PROGRAMS = ("controller", "proxy", "API server")
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of(pid: int) -> float:
+    """Return the seconds of CPU of one process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / _TICK
+
+
+class Meter:
+    """See the module's text."""
+
+    def __init__(self, site: UnderLoad) -> None:
+        (controller,) = site.controllers()
+        proxies = [one["metadata"]["name"] for one in site.proxies()]
+        servers = [Program.find(site.world.folder, name) for name in ("etcd", "kube-apiserver")]
+        pids = (
+            [site.pid(controller, CONTAINER)],
+            [site.pid(one, EDGE) for one in proxies],
+            [one.pid for one in servers if one is not None],
+        )
+        self._pids = {
+            name: [one for pid in found for one in _family(pid)]
+            for name, found in zip(PROGRAMS, pids, strict=True)
+        }
+
+    def read(self) -> Mapping[str, float]:
+        """Return the seconds of CPU so far."""
+        return {name: sum(map(cpu_of, pids)) for name, pids in self._pids.items()}
+
+
+def _family(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    return [pid, *(one for child in children for one in _family(child))]
