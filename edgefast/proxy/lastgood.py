@@ -14,7 +14,8 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ _MAGIC = (
     b"edgefast table 2\n"  # then the format of what is in it, a line too, and a digest of the rest
 )
 _DIGEST = 32
+_PART = 100  # resources that are encoded at a time
 _NAME = "last-good.table"
 _BEFORE = "last-good.before.table"
 _FRESH = "last-good.new"
@@ -46,6 +48,11 @@ _READERS: Mapping[str, Callable[[bytes], Any]] = {
     "virtual_host": open_blob,
     "fragment": open_blob,
 }
+
+
+_ENCODE = msgspec.msgpack.Encoder().encode
+_PAIR = b"\x92"  # MessagePack's array of two, and
+_MANY = b"\xdd"  # the one whose length is in four bytes
 
 
 class LastGoodError(Exception):
@@ -69,15 +76,13 @@ class LastGood:
 
     def save(self, shards: Shards) -> bool:
         """Write a table; False (logged, counted) when the disk does not take it."""
-        kept = _Kept(
-            shards.version,
-            tuple((one.type, one.name, one.version, one.data) for one in shards.resources.values()),
-        )
-        payload = msgspec.msgpack.encode(kept)
-        digest = hashlib.blake2b(payload, digest_size=_DIGEST).digest()
+        payload = tuple(_encode(shards))
+        digest = hashlib.blake2b(digest_size=_DIGEST)
+        for part in payload:
+            digest.update(part)
         try:
             with self._lock:
-                self._replace(_head(), digest, payload)
+                self._replace(_head(), digest.digest(), *payload)
         except OSError as error:
             self.failures += 1
             if self._trouble != (trouble := str(error.strerror)):
@@ -175,6 +180,16 @@ class LastGood:
         }
         self.saved_at = saved_at
         return Shards(resources=resources, version=kept.version)
+
+
+def _encode(shards: Shards) -> Iterator[bytes]:
+    """Give a `_Kept` in parts, with a rest after each: a large table must not keep the interpreter from those who serve."""
+    resources = shards.resources
+    yield _PAIR + _ENCODE(shards.version) + _MANY + len(resources).to_bytes(4, "big")
+    entries = ((one.type, one.name, one.version, one.data) for one in resources.values())
+    while part := b"".join(map(_ENCODE, islice(entries, _PART))):
+        yield part
+        time.sleep(0)
 
 
 def _head() -> bytes:

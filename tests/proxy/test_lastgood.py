@@ -20,9 +20,10 @@ from proxy.tables import make_fleet, make_shards
 from wire.harness.ports import free_port
 
 
-def test_what_is_loaded_is_what_was_saved(tmp_path: Path) -> None:
+@pytest.mark.parametrize("hosts", [1, 20, 300])  # in one part, and in several
+def test_what_is_loaded_is_what_was_saved(tmp_path: Path, hosts: int) -> None:
     kept = LastGood(tmp_path / "state")
-    shards = make_fleet(8080, hosts=20)
+    shards = make_fleet(8080, hosts=hosts)
     assert kept.save(shards)
     loaded = LastGood(tmp_path / "state").load()
     assert loaded.version == shards.version
