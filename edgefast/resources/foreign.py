@@ -17,7 +17,7 @@ import msgspec
 from edgefast.problem import Severity, did_you_mean
 from edgefast.reasons.word import Word
 from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.reference import GATEWAY_GROUP, LATER_ROUTES
 
 #: The reason given to objects that are well known and none of our business.
 IGNORED: Final = "Ignored"
@@ -37,8 +37,6 @@ _CORE = frozenset(
         "ServiceAccount",
     }
 )
-#: Kinds of the Gateway API that are to be served by a later release.
-_LATER = frozenset({"GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute"})
 #: Other kinds of the Gateway API, past and experimental: no slips of the pen.
 _UNREAD = frozenset({"BackendLBPolicy", "MeshTLSPolicy", "XBackendTrafficPolicy", "XMesh"})
 #: Groups that the Gateway API had before, or has for experiments; kinds of ours in them are meant for us.
@@ -83,7 +81,9 @@ def judge_foreign(api_version: str, kind: str) -> Verdict:
         return Verdict("kind", "NotSupported", said, hint, "error")
     same_kind = [info for info in KINDS.values() if info.kind == kind.removeprefix("X")]
     if same_kind and group in _OLD_GROUPS:
-        return _unsupported("apiVersion", api_version, _versions_of(same_kind))
+        meant = _versions_of(same_kind)
+        verdict = _unsupported("apiVersion", api_version, meant)
+        return msgspec.structs.replace(verdict, hint=f"did you mean {meant[0]}?")
     same_kind = [info for info in same_kind if info.kind == kind]
     for info in same_kind:
         if info.group == group or _is_slip(api_version, info.api_versions):
@@ -93,10 +93,13 @@ def judge_foreign(api_version: str, kind: str) -> Verdict:
         return msgspec.structs.replace(verdict, hint="", severity="warning")
     in_group = [info.kind for info in KINDS.values() if info.group == group]
     if group in (GATEWAY_GROUP, *_OLD_GROUPS, EDGE_GROUP):
-        if kind in _LATER:
+        if kind in LATER_ROUTES:
             said = f'"{kind}" is not served yet (served: HTTPRoute)'
             return Verdict("kind", "NotSupported", said, "", "error")
-        verdict = _unsupported("kind", kind, in_group or ["none"])
+        if not in_group:
+            said = f'"{kind}" of {api_version} is not served'
+            return Verdict("kind", "NotSupported", said, "", "error")
+        verdict = _unsupported("kind", kind, in_group)
         return msgspec.structs.replace(verdict, hint="") if kind in _UNREAD else verdict
     if (not group and kind in _CORE) or group in _GROUPS or group.endswith(".k8s.io"):
         return Verdict("", IGNORED, "not read by a gateway", "", "warning")

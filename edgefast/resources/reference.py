@@ -18,6 +18,9 @@ from edgefast.resources.fields import (
 )
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
+#: Routes that are to be served by a later release, and the protocols of their listeners.
+LATER_ROUTES = frozenset({"GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute"})
+LATER_PROTOCOLS = frozenset({"TCP", "TLS", "UDP"})
 
 
 class ParentReference(Element, frozen=True, kw_only=True):

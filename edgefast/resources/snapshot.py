@@ -117,6 +117,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         table = _TABLES.get(kind)
         return [name for where, name in getattr(self, table) if where == namespace] if table else []
 
+    def namespaces_of(self, kind: str, name: str) -> list[str]:
+        """Return the namespaces that have an object of that kind and name."""
+        table = _TABLES.get(kind)
+        return [where for where, one in getattr(self, table) if one == name] if table else []
+
     def source_of(self, ref: ObjectRef, path: str = "") -> Source | None:
         """Return the place of an object or of one of its fields, None when it is not from a file."""
         found = self.loaded.get((ref.kind, ref.namespace, ref.name))

@@ -250,9 +250,10 @@ class Walk:
             if self._redact:
                 return self._report(path, "NotSupported", f"(supported: {', '.join(words)})")
             shown = raw[:MAX_SHOWN_VALUE]
-            return self._report(
-                path, "NotSupported", supported_text(shown, words), did_you_mean(shown, words)
-            )
+            hint = did_you_mean(shown, words)
+            if "TCP" in words and shown.lower().startswith(("http", "grpc", "ws")):
+                hint = f"write appProtocol: {shown.lower()}"
+            return self._report(path, "NotSupported", supported_text(shown, words), hint)
         if shape.max_length is not None and len(raw) > shape.max_length:
             return self._report(
                 path, "TooLong", f"{len(raw)} characters (at most {shape.max_length})"
@@ -289,7 +290,10 @@ class Walk:
         try:
             return base64.b64decode(raw.replace("\n", "").replace("\r", ""), validate=True)
         except (binascii.Error, ValueError):
-            return self._report(path, "Invalid", "not base64")
+            pem = raw.lstrip().startswith("-----BEGIN ")
+            said = "PEM text (expected base64 of it)" if pem else "not base64"
+            hint = "write it under stringData" if self._redact else "write it under data"
+            return self._report(path, "Invalid", said, hint if pem else "")
 
     def _choice(self, shape: Shape, raw: Any, path: Path) -> Any:
         for one in shape.choices:

@@ -62,6 +62,9 @@ def read_yaml(text: bytes) -> Iterator[ParsedDocument]:
             # At the end of the text the mark is past the last line.
             last = text.rstrip().count(b"\n")
             line = min(line_counter(text)(mark), last) if mark else 0
+            if _is_tabbed(text, line):
+                said = "a tab indents the line, YAML takes spaces only"
+                raise SyntaxProblem(f"YAML: {said}", line) from None
             raise SyntaxProblem(f"YAML: {error.problem}", line) from None
         except yaml.reader.ReaderError as error:
             line = text.count(b"\n", 0, int(error.position))
@@ -69,6 +72,12 @@ def read_yaml(text: bytes) -> Iterator[ParsedDocument]:
         if document is None:
             return
         yield document
+
+
+def _is_tabbed(text: bytes, line: int) -> bool:
+    """Tell whether a tab is in the indentation of a line."""
+    found = text.split(b"\n", line + 1)[line]
+    return b"\t" in found[: len(found) - len(found.lstrip())]
 
 
 class _Reader:

@@ -2,7 +2,7 @@
 
 In: the problems of a translation. Out: the same, without those that only follow from a mistake in an
 object of a file (it is there, it was refused, and that is told at its own place), and in standalone
-with the name that was perhaps meant. Done anew each time and for all, because a name that appears may
+with the name or the namespace that was perhaps meant. Done anew each time and for all, because a name that appears may
 explain the problem of an object that did not change. For one text: the object, and the name.
 Must never: change a status; conditions keep the plain text.
 """
@@ -22,6 +22,8 @@ _ABSENT = re.compile(r"\b([A-Z][A-Za-z]+) (?:([^\s/]+)/)?([^\s/]+) not found\b")
 #: Comparing names is quadratic: of more problems, and among more names, nobody is helped.
 _MOST_HINTS = 20
 _MOST_NAMES = 500
+#: Namespaces with an object of the name that are told.
+_MOST_PLACES = 2
 #: Names are shorter than words of the API and more of them are alike by chance.
 _ALIKE = 0.65
 
@@ -52,7 +54,11 @@ def find_absent(text: str) -> ObjectRef | None:
 
 
 def hint_absent(ref: ObjectRef, snapshot: Snapshot) -> str:
-    """Return "did you mean X?" for an object that is not there, "" when no name is near."""
+    """Return where an object of that name is, or "did you mean X?" for one that is near, or ""."""
+    elsewhere = snapshot.namespaces_of(ref.kind, ref.name) if ref.namespace else []
+    if elsewhere:
+        found = " and ".join(f"{namespace}/{ref.name}" for namespace in elsewhere[:_MOST_PLACES])
+        return f"{found} {'exists' if len(elsewhere) == 1 else 'exist'}"
     names = snapshot.names_of(ref.kind, ref.namespace)
     names += [name for *where, name in snapshot.refused if where == [ref.kind, ref.namespace]]
     return did_you_mean(ref.name, names, alike=_ALIKE) if len(names) <= _MOST_NAMES else ""

@@ -97,7 +97,8 @@ def _refuse_kind(parent: ParentReference, report: Report, path: str) -> None:
     if (parent.group, parent.kind) == ("", "Service"):
         report.refuse(f"{path}.kind", "NotSupported", supported_text("Service", _KINDS))
     elif parent.kind not in _KINDS:
-        hint = did_you_mean(parent.kind, _KINDS)
+        ours = parent.group == GATEWAY_GROUP
+        hint = did_you_mean(parent.kind, _KINDS) if ours else ""
         report.refuse(f"{path}.kind", "NotSupported", supported_text(parent.kind, _KINDS), hint)
     else:
         said = supported_text(parent.group, (GATEWAY_GROUP,))

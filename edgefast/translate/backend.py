@@ -43,7 +43,7 @@ def resolve_backend(
             f"{path}.kind",
             "InvalidKind",
             supported_text(named, KINDS),
-            core_hint(ref.group) or did_you_mean(ref.kind, KINDS),
+            core_hint(ref.group) or _meant_kind(ref),
         )
         return None
     if kind == "Backend" and not reader.settings.enable_backend:
@@ -58,6 +58,11 @@ def resolve_backend(
     if kind == "Service":
         return _resolve_service(ref, target, certificate, reader, report, path)
     return _resolve_own(ref, target, certificate, reader, report, path)
+
+
+def _meant_kind(ref: HTTPBackendRef | BackendObjectReference) -> str:
+    """Return the hint at the kind that is meant; a kind of another project's group is no slip of ours."""
+    return did_you_mean(ref.kind, KINDS) if ref.group in ("", EDGE_GROUP) else ""
 
 
 def _kind_of(ref: HTTPBackendRef | BackendObjectReference) -> str:

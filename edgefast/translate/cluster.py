@@ -18,6 +18,7 @@ from edgefast.inetaddr import read_address
 from edgefast.problem import Problem
 from edgefast.resources.endpointslice import EndpointSlice
 from edgefast.resources.kinds import ref_of
+from edgefast.resources.service import ServicePort
 from edgefast.sortedmap import SortedMap
 from edgefast.translate.backend import find_port
 from edgefast.translate.backendcluster import translate_backend
@@ -164,9 +165,13 @@ def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
     problems: list[Problem] = []
     tls: ir.UpstreamTls | None = None
     secrets: tuple[ir.Secret, ...] = ()
+    mismatch = ""
     if port is not None:
-        for one in reader.slices(ref.namespace, ref.name):
+        slices = reader.slices(ref.namespace, ref.name)
+        for one in slices:
             problems += _collect(one, port.name, ready, leaving)
+        if not ready and not leaving:
+            mismatch = _compare_names(port, slices)
         policy = policy_for(reader.policies(ref.namespace, ref.name), port.name)
         if policy is not None and policy.tls is not None:
             tls, secrets = _show_certificate(
@@ -176,7 +181,7 @@ def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
         cluster=ir.Cluster(
             name=ref.id, endpoints=_sorted(ready), fallback=_sorted(leaving), tls=tls
         ),
-        state=ClusterState(available=bool(ready or leaving), broken=""),
+        state=ClusterState(available=bool(ready or leaving), broken="", mismatch=mismatch),
         reads=frozenset(reader.reads),
         secrets=secrets,
         problems=tuple(problems),
@@ -225,6 +230,20 @@ def _collect(
         for number in numbers:
             (ready if usable else leaving)[ir.Endpoint(address=address, port=number)] = None
     return report.problems
+
+
+def _compare_names(port: ServicePort, slices: Iterable[EndpointSlice]) -> str:
+    """Say how the names of ports differ when that is why there are no endpoints, else ""."""
+    for one in slices:
+        names = [other.name for other in one.ports]
+        if not one.endpoints or not names or port.name in names:
+            continue
+        own = f'is named "{port.name}"' if port.name else "has no name"
+        theirs = ", ".join(f'"{name}"' for name in names if name)
+        named = f"{one.metadata.namespace}/{one.metadata.name}"
+        has = f"a port named {theirs}" if theirs else "a port without a name"
+        return f"port {port.port} {own}, EndpointSlice {named} has {has}; names must be equal"
+    return ""
 
 
 def _canonical(address: str, kind: str) -> str:

@@ -31,3 +31,4 @@ class ClusterState(NamedTuple):
 
     available: bool  # it has an endpoint to send to
     broken: str  # why requests must fail, "" when it works
+    mismatch: str = ""  # why none of the endpoints that there are is on its port

@@ -201,7 +201,7 @@ def _refuse_extension(ref: LocalObjectReference, report: Report, path: str) -> N
     else:
         named = ref.kind if ref.group == EDGE_GROUP else f"{ref.group}/{ref.kind}"
         field, said = "kind", supported_text(named, _EXTENSIONS)
-        hint = did_you_mean(ref.kind, _EXTENSIONS)
+        hint = did_you_mean(ref.kind, _EXTENSIONS) if ref.group == EDGE_GROUP else ""
     where = f"{path}.{field}"
     report.refuse(where, "NotSupported", said, hint, condition="UnsupportedValue")
     report.unresolve(where, "NotSupported", said, hint, condition="InvalidKind")

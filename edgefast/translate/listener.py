@@ -17,7 +17,7 @@ from edgefast.resources.gateway import Gateway
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.listener import Listener, RouteGroupKind
 from edgefast.resources.listenerset import ListenerSet
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.reference import GATEWAY_GROUP, LATER_PROTOCOLS, LATER_ROUTES
 from edgefast.resources.rules_hostname import check_own_hostname
 from edgefast.resources.snapshot import Key
 from edgefast.translate.allowed import check_namespaces
@@ -32,6 +32,7 @@ from edgefast.translate.violation import refuse_violations
 PROTOCOLS = ("HTTP", "HTTPS")
 ROUTE_KINDS = ("HTTPRoute",)
 NAMESPACES = ("All", "Same", "Selector")
+_NOT_YET = "it is not served yet"
 
 
 class ListenerDraft:
@@ -135,7 +136,8 @@ def translate_listener(
             f"{draft.path}.protocol",
             "UnsupportedProtocol",
             supported_text(draft.spec.protocol, PROTOCOLS),
-            did_you_mean(draft.spec.protocol, PROTOCOLS),
+            did_you_mean(draft.spec.protocol, PROTOCOLS)
+            or (_NOT_YET if draft.spec.protocol in LATER_PROTOCOLS else ""),
         )
         return draft
     draft.kinds = _translate_kinds(draft)
@@ -174,10 +176,11 @@ def _translate_kinds(draft: ListenerDraft) -> tuple[RouteGroupKind, ...]:
             kinds.append(kind)
             continue
         named = kind.kind if kind.group == GATEWAY_GROUP else f"{kind.group}/{kind.kind}"
+        later = kind.group == GATEWAY_GROUP and kind.kind in LATER_ROUTES
         draft.report.unresolve(
             f"{draft.path}.allowedRoutes.kinds[{at}]",
             "InvalidRouteKinds",
             supported_text(named, ROUTE_KINDS),
-            did_you_mean(kind.kind, ROUTE_KINDS),
+            _NOT_YET if later else did_you_mean(kind.kind, ROUTE_KINDS),
         )
     return tuple(dict.fromkeys(kinds))

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from edgefast.problem import ObjectRef, Problem
+from edgefast.problem import ObjectRef, Problem, Severity
 from edgefast.reasons.word import Word
 
 
@@ -68,9 +68,11 @@ class Report:
         self._consequences += (problem,)
         return problem
 
-    def miss(self, path: str, reason: Word, message: str) -> Problem:
-        """Note a backend without endpoints: BackendsAvailable=False."""
-        problem = Problem(self.object, path, reason, message, severity="warning")
+    def miss(self, path: str, reason: Word, message: str, *, mistake: str = "") -> Problem:
+        """Note a backend without endpoints: BackendsAvailable=False; `mistake`: why, when it is somebody's."""
+        said = f"{message}: {mistake}" if mistake else message
+        severity: Severity = "error" if mistake else "warning"
+        problem = Problem(self.object, path, reason, said, severity=severity)
         return _note(self.unavailable, problem)
 
     def warn(self, path: str, reason: Word, message: str, hint: str = "") -> Problem:

@@ -135,11 +135,12 @@ def _translate_shares(
     empty = False
     for at, ref in enumerate(rule.backend_refs):
         share, used = _translate_share(ref, place, reader, report, f"{path}.backendRefs[{at}]")
-        if used and not reader.cluster(used[0]).available:
-            said = (
-                f"{used[0].kind.capitalize()} {used[0].namespace}/{used[0].name} has no endpoints"
-            )
-            report.miss(f"{path}.backendRefs[{at}]", "EndpointsNotFound", said)
+        state = reader.cluster(used[0]) if used else None
+        if state is not None and not state.available:
+            named = f"{used[0].kind.capitalize()} {used[0].namespace}/{used[0].name}"
+            said = f"{named} has no endpoints"
+            where = f"{path}.backendRefs[{at}]"
+            report.miss(where, "EndpointsNotFound", said, mistake=state.mismatch)
             empty = empty or ref.weight > 0
         if ref.weight > 0:
             shares.append(share)
