@@ -67,13 +67,11 @@ T = TypeVar("T")
     help="How many rules that lost to show.",
 )
 @output_option("table")
-@click.argument("method")
-@click.argument("url")
+@click.argument("request", nargs=-1, required=True, metavar="[METHOD] URL")
 @click.pass_context
 def explain_command(
     ctx: click.Context,
-    method: str,
-    url: str,
+    request: tuple[str, ...],
     files: tuple[Path, ...],
     admin: str | None,
     live: bool,
@@ -90,7 +88,8 @@ def explain_command(
     most: int,
     output: Format,
 ) -> None:
-    """Show why a request gets the answer it gets."""
+    """Show why a request gets the answer it gets; METHOD is GET when it is left out."""
+    method, url = _read_words(request)
     if bool(files) + (bool(admin) or live) != 1:
         raise click.UsageError("give one of -f FILE|DIR, --admin ADDRESS and --live")
     if adopt and not files:
@@ -134,6 +133,15 @@ def explain_command(
     else:
         write_value(msgspec.to_builtins(found), output)
     ctx.exit(0 if all(_is_served(one.kind, one.check) for one in found.answers) else 1)
+
+
+def _read_words(words: tuple[str, ...]) -> tuple[str, str]:
+    """Return method and URL; a method alone is no URL, and would be taken for a host's name."""
+    if len(words) > 2:
+        raise click.UsageError(f"give METHOD and URL, or URL: {' '.join(words)}")
+    if len(words) == 1 and words[0].isalpha() and words[0].isupper():
+        raise click.UsageError(f"{words[0]} of which URL?")
+    return ("GET", words[0]) if len(words) == 1 else (words[0], words[1])
 
 
 def _is_served(kind: str, check: str) -> bool:

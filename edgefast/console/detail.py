@@ -62,9 +62,12 @@ class Detail(msgspec.Struct, frozen=True):
 def describe_node(state: State, node: Node) -> Detail:
     """Return all about a node."""
     path = node.path()[1:]
-    told = state.marks.of(node)
+    row = make_row(state, node)
+    # A backend has none of its own: what is wrong with it is said of its rule.
+    of = node.parent if node.kind == "backend" and row.errors and node.parent else node
+    told = state.marks.below(of)
     return Detail(
-        row=make_row(state, node),
+        row=row,
         path=tuple((one.id, one.name) for one in path),
         places=tuple(one.place for one in path),
         sections=tuple(one for one in _sections(state, node) if one.lines),

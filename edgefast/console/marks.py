@@ -35,7 +35,7 @@ class Marks:
 
     def __init__(self, index: Index, problems: Sequence[Problem]) -> None:
         self._of: dict[str, list[Told]] = {}
-        self._below: dict[str, set[Told]] = {}  # and on the lines below
+        self._below: dict[str, dict[Told, Node]] = {}  # and on the lines below: the first of those
         self.all: list[Told] = []
         told_routes: set[str] = set()
         for one in problems:
@@ -78,10 +78,16 @@ class Marks:
         """Return the problems of one line itself."""
         return self._of.get(node.id, ())
 
+    def below(self, node: Node) -> Sequence[Told]:
+        """Return the problems of one line and of those below it, errors first, each with the line that has it."""
+        found = self._below.get(node.id, {})
+        told = [msgspec.structs.replace(one, node=at.id) for one, at in found.items()]
+        return sorted(told, key=lambda one: (one.severity != "error", one.node != node.id))
+
     def _mark(self, node: Node, told: Told) -> None:
         self._of.setdefault(node.id, []).append(told)
         for one in node.path():
-            self._below.setdefault(one.id, set()).add(told)
+            self._below.setdefault(one.id, {}).setdefault(told, node)
 
 
 def _find_nodes(index: Index, problem: Problem) -> Iterator[Node]:

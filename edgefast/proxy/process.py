@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 __all__ = ["WorkerProcess"]
 
-_BLOCKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_BLOCKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 
 class WorkerProcess:

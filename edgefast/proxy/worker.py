@@ -240,9 +240,10 @@ def main() -> None:
     sock = socket.socket(fileno=parser.parse_args().fd)
     sock.set_inheritable(False)
     # The agent blocked these before exec, so that none arrives before this line.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+    ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+    for number in ours:
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ours)
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     # An agent that died before prctl is noticed by the end of the channel.
     try:

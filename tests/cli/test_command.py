@@ -60,6 +60,18 @@ def test_a_slip_of_the_pen() -> None:
 
 
 @pytest.mark.pure
+def test_explain_means_get() -> None:
+    """As curl does, with the method before the URL where there is one; a method alone is no host."""
+    files = ("explain", "-f", str(ROOT / "examples" / "quickstart.yaml"), "-o", "json")
+    url = "http://localhost:8080/api"
+    assert call(*files, url).out == call(*files, "GET", url).out != call(*files, "POST", url).out
+    assert call(*files, "localhost:8080/api").status == 0
+    for words in ((), ("GET",), ("GET", url, "more")):
+        outcome = call(*files, *words)
+        assert outcome.status == 2 and "[METHOD] URL" in outcome.err
+
+
+@pytest.mark.pure
 def test_version_loads_nothing_heavy() -> None:
     script = "import sys, edgefast.cli.version; print(sorted(sys.modules))"
     loaded = subprocess.run(

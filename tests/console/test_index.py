@@ -138,6 +138,11 @@ def test_problems_are_counted_once_on_the_way_up() -> None:
     )
     node = state.index.find(f"r:{LISTENER}/b.test|default/r1|0")
     assert node is not None and [one.severity for one in marks.of(node)] == ["warning"]
+    host = state.index.find(f"h:{LISTENER}/a.test")
+    assert host is not None and marks.of(host) == ()
+    below = marks.below(host)
+    assert [one.severity for one in below] == ["error", "warning"]
+    assert all(one.node.startswith(f"r:{LISTENER}/a.test|") for one in below)
     listener = state.index.find(f"l:{LISTENER}")
     assert listener is not None
     page, _ = list_children(state, listener, 0, 10, "problems", True)

@@ -221,6 +221,67 @@ def test_problems_and_workers(page: Page) -> None:
     assert "listens on" in page.text(".facts")
 
 
+def test_a_badge_leads_to_what_is_wrong_below(page: Page) -> None:
+    """A host has no problem of its own: its badge is of its rules."""
+    host = "h:default/web/http/h0.shop.test"
+    page.click(f"{TREE}[data-id='{host}'] .mark")
+    page.until("document.querySelector('.detail .problem')")
+    assert "h0.shop.test" in page.text(".detail h2")
+    assert "BackendNotFound Service default/missing" in page.text(".detail .problem")
+    page.until(
+        "(() => { const e = document.querySelector('.detail .problem').getBoundingClientRect(); return e.top >= 0 && e.bottom <= innerHeight; })()"
+    )
+    page.click(".detail .problem > .link")
+    page.until(
+        f"document.querySelector('{TREE}[aria-selected=true] .name')?.textContent === '/lost'"
+    )
+    page.until("document.querySelector('.detail h2')?.textContent.includes('/lost')")
+    assert page.run("document.querySelector('.detail .problem > .link')") is None, "it is here"
+
+
+#: What sticks out of the page, or has more in it than can be seen without moving it sideways.
+OUTSIDE = """[...document.querySelectorAll('body *')].filter((e) => {
+  if (!e.checkVisibility() || e.matches('.skip, input, textarea')) return false;
+  const box = e.getBoundingClientRect();
+  return box.width && (box.right > innerWidth + 0.5 || box.left < -0.5
+    || (getComputedStyle(e).overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1));
+}).map((e) => `${e.tagName}.${e.getAttribute('class')} ${e.textContent.slice(0, 40)}`)"""
+
+
+@pytest.mark.parametrize("width", [360, 400])
+def test_a_telephone(page: Page, site: Site, width: int) -> None:
+    """Nothing moves sideways, nothing is cut off, and what one came for is above the numbers."""
+    page.resize(width, 740)
+    page.until(
+        "getComputedStyle(document.querySelector('.tree')).getPropertyValue('--row') === '72px'"
+    )
+    page.click(f"{TREE}[data-id='h:default/web/http/h0.shop.test'] .name")
+    page.until("document.querySelector('.detail .numbers')")
+    for name in ("routes", "explain", "limits", "problems", "changes", "members"):
+        page.click(f"#tab-{name}")
+        page.until(f"!document.querySelector('#view-{name}').hidden")
+        if name == "explain":
+            page.write("#ask-url", f"http://h3.shop.test:{site.port}/p003/x")
+            page.click(".form .primary")
+            page.until("document.querySelector('.verdict')")
+        if name in ("problems", "members"):
+            page.until(f"document.querySelector('.grid-{name} tbody td')?.dataset.label")
+        assert page.run("document.documentElement.scrollWidth") == width, name
+        assert page.run(OUTSIDE) == [], name
+        top = "document.querySelector('{}').getBoundingClientRect().top"
+        assert page.run(f"{top.format('#main')} < {top.format('#stats')}"), name
+        # The views' names have one line each at most, all six in sight.
+        assert page.run(
+            "[...document.querySelectorAll('.tabs button')].every((e) => e.offsetHeight < 45)"
+        )
+    page.click("#tab-routes")
+    # Lines are where their height says, after the height has changed.
+    assert page.run(f"[...document.querySelectorAll('{TREE}')].every((e) => e.offsetHeight === 72)")
+    page.resize(1440, 900)
+    page.until(f"document.querySelector('{TREE}').offsetHeight === 34")
+    page.until("!document.querySelector('.tree-space').style.height.startsWith(String(72 * 10))")
+
+
 def test_hostile_texts_are_text(page: Page, site: Site) -> None:
     choose(page, "h:default/web/http/www.shop.test")
     page.until(f"document.querySelectorAll('{TREE}[data-kind=rule]').length === 3")

@@ -226,7 +226,8 @@ function setLive(on) {
 function setTheme(name) {
   if (name === 'auto') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = name;
-  say(byId('theme'), `Theme: ${name}`);
+  say(byId('theme').lastElementChild, name);
+  byId('theme').setAttribute('aria-label', `Theme: ${name}`);
   try {
     localStorage.setItem('edgefast-theme', name);
   } catch {

@@ -40,6 +40,11 @@ export class Detail {
       h('p', { class: 'dim' }, 'Choose a line to see what it does, what it answers and what is wrong with it.'));
   }
 
+  /** Bring what is wrong with the line into sight. */
+  showProblems() {
+    this.element.querySelector('.problem')?.scrollIntoView({ block: 'nearest' });
+  }
+
   /** Show a line; returns what was told of it, null when it is gone. */
   async show(id) {
     let told;
@@ -70,7 +75,8 @@ export class Detail {
         h('button', { type: 'button', class: 'link', on: { click: () => this.onOpen(id) } }, name === '*' ? 'any host' : name), ' › '])),
       h('h2', {}, h('span', { class: 'kind', 'data-kind': row.kind, title: WORDS[row.kind] }, row.kind[0].toUpperCase()), h('span', { class: 'break' }, nameOf(row))),
       told.trial && h('button', { type: 'button', class: 'quiet-button', on: { click: () => this.shared.open('explain', told.trial) } }, 'Explain a request to it'),
-      problems.map((one) => h('div', { class: 'problem', 'data-state': one.severity === 'error' ? 'bad' : 'warn' }, one.text, one.source && h('span', { class: 'dim' }, ` ${one.source}`), aboutReasons(one.reasons))),
+      problems.map((one) => h('div', { class: 'problem', 'data-state': one.severity === 'error' ? 'bad' : 'warn' }, one.text, one.source && h('span', { class: 'dim' }, ` ${one.source}`), aboutReasons(one.reasons),
+        one.node && one.node !== row.id && h('button', { type: 'button', class: 'link', on: { click: () => this.onOpen(one.node) } }, 'show'))),
       told.more_problems ? h('p', { class: 'dim' }, `and ${some(told.more_problems, 'more problem')}`) : null,
       this.shared.hasNumbers() && row.kind !== 'backend' && this.numbers(told),
       sections.map((one) => h('section', {}, h('h3', {}, one.title),

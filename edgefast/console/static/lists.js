@@ -81,8 +81,14 @@ class List {
     this.on.disabled = last >= told.total;
     this.table.hidden = !told.rows.length;
     this.empty.hidden = told.rows.length > 0;
-    fill(this.body, told.rows.map((one) => this.row(one)));
+    fill(this.body, told.rows.map((one) => label(this.row(one), this.columns.map(([title]) => title))));
   }
+}
+
+/** Say on each cell what column it is in: where there is no room for columns, that is its heading. */
+function label(row, titles) {
+  titles.forEach((title, at) => { row.children[at].dataset.label = title; });
+  return row;
 }
 
 const dot = (state) => h('span', { class: 'dot', 'data-state': state, 'aria-hidden': 'true' });
@@ -141,13 +147,14 @@ class Counters {
       fill(this.box, h('p', { class: 'empty' }, told.why_not || 'No counter lives: nobody has made a request that counts.'));
       return;
     }
-    const heads = ['State', 'Limit', 'Route', 'Values', 'Used', 'Left', 'For'].map((one, at) => h('th', { scope: 'col', class: at > 3 ? 'number' : null }, one));
+    const titles = ['State', 'Limit', 'Route', 'Values', 'Used', 'Left', 'For'];
+    const heads = titles.map((one, at) => h('th', { scope: 'col', class: at > 3 ? 'number' : null }, one));
     fill(this.box,
-      h('table', { class: 'grid grid-counters' }, h('thead', {}, h('tr', {}, heads)), h('tbody', {}, told.rows.map((one) => h('tr', {},
+      h('table', { class: 'grid grid-counters' }, h('thead', {}, h('tr', {}, heads)), h('tbody', {}, told.rows.map((one) => label(h('tr', {},
         h('td', {}, h('span', { class: 'pill', 'data-state': one.limited ? (one.shadow ? 'warn' : 'bad') : 'good' }, one.limited ? (one.shadow ? 'shadow' : 'limited') : 'passes')),
         h('th', { scope: 'row' }, one.limit), h('td', {}, `${one.route} rule ${one.rule}`),
         h('td', { class: 'break' }, Object.entries(one.values).map(([name, value]) => `${name}=${value}`).join(', ')),
-        h('td', { class: 'number' }, `${count(one.used)} of ${count(one.requests)}`), h('td', { class: 'number' }, count(one.remaining)), h('td', { class: 'number' }, `${one.reset} s`))))),
+        h('td', { class: 'number' }, `${count(one.used)} of ${count(one.requests)}`), h('td', { class: 'number' }, count(one.remaining)), h('td', { class: 'number' }, `${one.reset} s`)), titles)))),
       told.total > told.rows.length ? h('p', { class: 'dim pad' }, `and ${count(told.total - told.rows.length)} more: edgefast limits lists them`) : null);
   }
 }

@@ -14,7 +14,7 @@ const FIRST = 24; // lines that the tree opens with, at most
 export class Routes {
   constructor(shared) {
     this.shared = shared;
-    this.tree = new Tree(shared, (id) => this.choose(id));
+    this.tree = new Tree(shared, (id, wrong) => this.choose(id, wrong));
     this.detail = new Detail(shared, (id) => this.take(id));
     this.wanted = '';
     this.chosen = '';
@@ -22,7 +22,7 @@ export class Routes {
   }
 
   build() {
-    this.box = h('input', { type: 'search', id: 'search', placeholder: 'Search hosts, paths, routes, backends, limits', autocomplete: 'off', spellcheck: 'false',
+    this.box = h('input', { type: 'search', id: 'search', placeholder: 'Search hosts, paths, routes, backends', autocomplete: 'off', spellcheck: 'false',
       'aria-label': 'Search', on: { input: () => this.search(), keydown: (event) => this.onSearchKey(event) } });
     this.sort = h('select', { id: 'sort', 'aria-label': 'Order', on: { change: () => this.reorder() } },
       [['name', 'In order of names'], ['requests', 'Most requests first'], ['errors', 'Most errors first'], ['p99', 'Slowest first'], ['problems', 'Problems first']]
@@ -75,11 +75,11 @@ export class Routes {
     }
   }
 
-  choose(id) {
+  choose(id, wrong) {
     this.chosen = id;
     this.wanted = '';
     history.replaceState(null, '', `#${encodeURIComponent(`routes=${id}`)}`);
-    this.detail.show(id).catch(() => {});
+    this.detail.show(id).then(() => wrong && this.detail.showProblems()).catch(() => {});
   }
 
   async reveal() {

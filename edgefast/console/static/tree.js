@@ -5,7 +5,6 @@ import { ask, Refusal } from './api.js';
 import { h } from './dom.js';
 import { drawRow, makeRow } from './treerow.js';
 
-const ROW = 34; // pixels, as in console.css
 const PAGE = 100;
 const AROUND = 6; // lines above and below what is seen
 const OPEN = 6000; // characters of ids in a question
@@ -52,7 +51,20 @@ export class Tree {
       class: 'tree', role: 'tree', tabindex: '0', 'aria-label': 'Gateways, listeners, virtual hosts, rules, backends',
       on: { scroll: () => this.draw(), keydown: (event) => this.onKey(event), click: (event) => this.onClick(event) },
     }, this.space);
-    new ResizeObserver(() => this.draw()).observe(this.element);
+    this.step = 34;
+    new ResizeObserver(() => this.measure()).observe(this.element);
+  }
+
+  /** Lines are higher where there is little room beside each other: the style sheet says how high. */
+  measure() {
+    const step = parseFloat(getComputedStyle(this.element).getPropertyValue('--row')) || this.step;
+    const top = this.element.scrollTop / this.step;
+    if (step !== this.step) {
+      this.step = step;
+      this.space.style.height = `${this.root.size * step}px`;
+      this.element.scrollTop = top * step;
+    }
+    this.draw();
   }
 
   // --- which line is where ------------------------------------------------------------------------------------------
@@ -165,8 +177,8 @@ export class Tree {
   }
 
   range() {
-    const first = Math.max(0, Math.floor(this.element.scrollTop / ROW) - AROUND);
-    const seen = Math.ceil(this.element.clientHeight / ROW) + 2 * AROUND;
+    const first = Math.max(0, Math.floor(this.element.scrollTop / this.step) - AROUND);
+    const seen = Math.ceil(this.element.clientHeight / this.step) + 2 * AROUND;
     return [first, Math.min(this.root.size, first + seen)];
   }
 
@@ -198,7 +210,7 @@ export class Tree {
 
   draw() {
     const size = this.root.size;
-    this.space.style.height = `${size * ROW}px`;
+    this.space.style.height = `${size * this.step}px`;
     const [first, last] = this.range();
     const used = new Set();
     const missing = new Map();
@@ -214,7 +226,7 @@ export class Tree {
         this.lines.set(key, line);
         this.space.append(line.element);
       }
-      line.element.style.transform = `translateY(${place * ROW}px)`;
+      line.element.style.transform = `translateY(${place * this.step}px)`;
       line.place = place;
       line.row = row;
       line.element.id = `line-${place}`;
@@ -266,22 +278,23 @@ export class Tree {
     }
   }
 
-  select(place) {
+  /** Choose a line; `wrong`: because of what is wrong with it. */
+  select(place, wrong = false) {
     const { row } = this.lineAt(place);
     this.active = place;
     if (row) {
       this.selected = row.id;
-      this.onSelect(row.id);
+      this.onSelect(row.id, wrong);
     }
     this.draw();
   }
 
   move(place) {
     this.active = Math.max(0, Math.min(this.root.size - 1, place));
-    const top = this.active * ROW;
+    const top = this.active * this.step;
     const { scrollTop, clientHeight } = this.element;
     if (top < scrollTop) this.element.scrollTop = top;
-    else if (top + ROW > scrollTop + clientHeight) this.element.scrollTop = top + ROW - clientHeight;
+    else if (top + this.step > scrollTop + clientHeight) this.element.scrollTop = top + this.step - clientHeight;
     this.draw();
   }
 
@@ -292,6 +305,8 @@ export class Tree {
     if (event.target.closest('.twist')) {
       this.active = line.place;
       this.toggle(line.place);
+    } else if (line.row && event.target.closest('.mark')) {
+      this.select(line.place, true);
     } else {
       if (line.row && this.selected === line.row.id) this.toggle(line.place);
       else this.toggle(line.place, true);
@@ -300,7 +315,7 @@ export class Tree {
   }
 
   onKey(event) {
-    const seen = Math.max(1, Math.floor(this.element.clientHeight / ROW) - 1);
+    const seen = Math.max(1, Math.floor(this.element.clientHeight / this.step) - 1);
     const { branch, row } = this.lineAt(this.active);
     const opened = Boolean(row && branch.open.has(row.id));
     const moves = {
@@ -341,8 +356,8 @@ export class Tree {
     }
     this.selected = path.at(-1);
     const place = this.placeOf(branch, places.at(-1));
-    this.space.style.height = `${this.root.size * ROW}px`;
-    this.element.scrollTop = Math.max(0, place * ROW - this.element.clientHeight / 3);
+    this.space.style.height = `${this.root.size * this.step}px`;
+    this.element.scrollTop = Math.max(0, place * this.step - this.element.clientHeight / 3);
     this.move(place);
   }
 }
