@@ -17,6 +17,8 @@ from edgefast.resources.unserved import PLACES, UNSERVED
 from edgefast.translate.settings import RELEASES
 
 LIST = Path(__file__).with_name("apifields.txt")
+#: Of the list, (kind, path).
+REQUIRED: set[tuple[str, str]] = set()
 
 
 def _read_list() -> dict[str, dict[str, tuple[str, ...]]]:
@@ -27,7 +29,9 @@ def _read_list() -> dict[str, dict[str, tuple[str, ...]]]:
         text = line.partition("#")[0].rstrip()
         if text.startswith(" "):
             path, _, words = text.strip().partition(" = ")
-            found[kind][path] = tuple(words.split())
+            found[kind][path.removesuffix(" !")] = tuple(words.split())
+            if path.endswith(" !"):
+                REQUIRED.add((kind, path.removesuffix(" !")))
         elif text:
             kind = text
             found[kind] = {}
@@ -81,6 +85,27 @@ def test_every_word_is_known(kind: str) -> None:
         and not set(words) <= set(map(str, shape.enum))
     }
     assert unknown == {}
+
+
+def _required_of(shape: Shape, at: str = "") -> Iterator[str]:
+    for one in shape.fields:
+        path = f"{at}.{one.name}" if at else one.name
+        if one.required:
+            yield path
+        below, inside = one.shape, path
+        while below.kind == "list":
+            assert below.item is not None
+            below, inside = below.item, f"{inside}[]"
+        yield from _required_of(below, inside)
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("kind", LISTED)
+def test_nothing_is_required_that_a_release_does_not_ask_for(kind: str) -> None:
+    """An object without such a field could not be built: the one before it would stay in service."""
+    (struct,) = (info.struct for info in KINDS_OF_THE_API if info.kind == kind)
+    ours = [path for path in _required_of(shape_of(struct)) if not path.startswith("metadata")]
+    assert [path for path in ours if (kind, path) not in REQUIRED] == []
 
 
 @pytest.mark.pure

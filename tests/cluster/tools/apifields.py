@@ -1,7 +1,7 @@
 """The fields that the Gateway API has, release by release and channel by channel, as its own CRDs have them.
 
-In: the CRDs of RELEASES. Out: the text of tests/resources/apifields.txt: by kind one line for each field, with the words that it takes and,
-unless all releases and channels have it, those that do. tests/resources/test_apifields.py holds the product against it; a release that is
+In: the CRDs of RELEASES. Out: the text of tests/resources/apifields.txt: by kind one line for each field, "!" if every release requires it,
+the words that it takes and, unless all releases and channels have it, those that do. tests/resources/test_apifields.py holds the product against it; a release that is
 added here brings its new fields there. `python -m cluster.tools.apifields` in the folder tests writes the file.
 Must never: be edited in what it writes.
 """
@@ -24,6 +24,7 @@ _HEAD = (
 )
 
 Field = tuple[str, str]  # kind, path: "spec.listeners[].port"
+_Found = tuple[str, tuple[str, ...], bool]  # path, words, whether it is required
 
 
 def render_list() -> str:
@@ -31,17 +32,20 @@ def render_list() -> str:
     sources = [(release, channel) for release in RELEASES for channel in CHANNELS]
     having: dict[Field, set[tuple[str, str]]] = {}
     words: dict[Field, dict[str, None]] = {}
+    optional: set[Field] = set()
     for release, channel in sources:
-        for field, taken in _read_fields(release, channel):
+        for field, taken, required in _read_fields(release, channel):
             having.setdefault(field, set()).add((release, channel))
             words.setdefault(field, {}).update(dict.fromkeys(taken))
+            if not required:
+                optional.add(field)
     lines = [_HEAD, f"# {', '.join(RELEASES)}; {', '.join(CHANNELS)}\n"]
     kind = ""
     for field in sorted(having):
         if field[0] != kind:
             kind = field[0]
             lines.append(f"\n{kind}\n")
-        line = f"  {field[1]}"
+        line = f"  {field[1]}{'' if field in optional else ' !'}"
         if words[field]:
             line += f" = {' '.join(sorted(words[field]))}"
         if len(having[field]) < len(sources):
@@ -50,7 +54,7 @@ def render_list() -> str:
     return "".join(lines)
 
 
-def _read_fields(release: str, channel: str) -> Iterator[tuple[Field, tuple[str, ...]]]:
+def _read_fields(release: str, channel: str) -> Iterator[tuple[Field, tuple[str, ...], bool]]:
     for crd in gateway_api_crds(channel, release):
         spec = crd["spec"]
         names = spec.get("names", {})
@@ -58,18 +62,18 @@ def _read_fields(release: str, channel: str) -> Iterator[tuple[Field, tuple[str,
         for version in spec["versions"] if info else ():
             if version["served"] and info and version["name"] in info.versions:
                 schema = version["schema"]["openAPIV3Schema"]
-                for path, words in _walk(schema, ""):
+                for path, words, required in _walk(schema, ""):
                     if not path.startswith(("apiVersion", "kind", "metadata", "status")):
-                        yield (info.kind, path), words
+                        yield (info.kind, path), words, required
 
 
-def _walk(schema: dict[str, Any], at: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _walk(schema: dict[str, Any], at: str) -> Iterator[_Found]:
     for name, one in schema.get("properties", {}).items():
         below, path = one, f"{at}.{name}" if at else name
         inside = path
         while below.get("type") == "array":
             below, inside = below["items"], f"{inside}[]"
-        yield path, tuple(map(str, below.get("enum", ())))
+        yield path, tuple(map(str, below.get("enum", ()))), name in schema.get("required", ())
         yield from _walk(below, inside)
 
 
