@@ -20,7 +20,10 @@ __all__ = [
     "NODES",
     "OPENING_DEADLINE",
     "RECHECK_DEADLINE",
+    "REFUSALS_KEPT",
+    "REFUSAL_AGAIN",
     "REFUSAL_LINES",
+    "REFUSAL_SUMS",
     "REVIEWS",
     "REVIEWS_AT_ONCE",
     "REVIEW_DEADLINE",
@@ -73,3 +76,10 @@ REVIEWS_AT_ONCE = 16
 KEYS_EVERY = 5.0
 #: Lines per second about refused calls; the others are counted.
 REFUSAL_LINES = 10
+#: Seconds before the same refusal of the same caller is told again. A fleet whose mode or authority was changed knocks every few
+#: seconds with each of its pods for as long as it is kept: that is one thing to say, not thousands.
+REFUSAL_AGAIN = 3600.0
+#: Callers whose refusals are remembered; who knocks under ever new names is bounded by REFUSAL_LINES.
+REFUSALS_KEPT = 1024
+#: Seconds between lines that count the others.
+REFUSAL_SUMS = 60.0

@@ -8,11 +8,16 @@ that have been checked. Status names are gRPC's.
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Literal, get_args
 
-from controller.push.limits import REFUSAL_LINES
+from controller.push.limits import (
+    REFUSAL_AGAIN,
+    REFUSAL_LINES,
+    REFUSAL_SUMS,
+    REFUSALS_KEPT,
+)
 
 __all__ = ["CAUSES", "Cause", "Refusals", "Refused", "Status"]
 
@@ -70,7 +75,7 @@ class Refused(Exception):
 
 
 class Refusals:
-    """Counts by cause; at most REFUSAL_LINES lines a second, for whoever knocks may knock often."""
+    """Counts by cause. The same refusal of one caller is told once an hour, and none more than REFUSAL_LINES a second."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """`clock`: monotonic seconds."""
@@ -79,23 +84,34 @@ class Refusals:
         self._second = 0
         self._lines = 0
         self._unsaid = 0
+        self._summed = clock()  # when the others were last counted aloud
+        self._told: OrderedDict[tuple[Cause, str, str], float] = OrderedDict()
 
     def note(self, refused: Refused, *, peer: str, method: str, fleet: str = "") -> None:
         """Count a refusal and log it; `fleet` is what the credential names, if it names one."""
         self.counts[refused.cause] += 1
-        second = int(self._clock())
-        if second != self._second:
-            self._second, self._lines = second, 0
-        if self._lines >= REFUSAL_LINES:
+        now = self._clock()
+        if int(now) != self._second:
+            self._second, self._lines = int(now), 0
+        # A caller has a new port for each call.
+        key = (refused.cause, peer.rpartition(":")[0] or peer, fleet)
+        if (
+            now - self._told.get(key, -REFUSAL_AGAIN) < REFUSAL_AGAIN
+            or self._lines >= REFUSAL_LINES
+        ):
             self._unsaid += 1
-            return
-        self._lines += 1
-        if self._unsaid:
+        else:
+            self._lines += 1
+            self._told[key] = now
+            self._told.move_to_end(key)
+            while len(self._told) > REFUSALS_KEPT:
+                self._told.popitem(last=False)
+            who = f"{peer} (fleet {fleet})" if fleet else peer
+            say = log.info if refused.cause in ("replaced", "removed") else log.warning
+            say("refused %s from %s: %s (%s)", _known(method), who, refused.message, refused.cause)
+        if self._unsaid and now - self._summed >= REFUSAL_SUMS:
             log.warning("%d more calls were refused", self._unsaid)
-            self._unsaid = 0
-        who = f"{peer} (fleet {fleet})" if fleet else peer
-        say = log.info if refused.cause in ("replaced", "removed") else log.warning
-        say("refused %s from %s: %s (%s)", _known(method), who, refused.message, refused.cause)
+            self._unsaid, self._summed = 0, now
 
 
 def _known(method: str) -> str:
