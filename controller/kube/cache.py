@@ -230,11 +230,26 @@ class Cache:
             seconds = pace.discover_missing if served.missing else pace.discover
         try:
             async with asyncio.timeout(random.uniform(seconds, seconds * 1.2)):
-                await self._look.wait()
+                while not await self._is_asked(random.uniform(0.8, 1.2) * pace.discover_version):
+                    self._note_version(await self._discovery.look_at_version())
         except TimeoutError:
             return
         # A reason to look comes once per reflector; and never look without a pause.
         await asyncio.sleep(pace.backoff_first)
+
+    async def _is_asked(self, seconds: float) -> bool:
+        """Wait for a reason to look at the kinds; False when there was none for so long."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._look.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _note_version(self, version: str) -> None:
+        if version != self.bundle_version:
+            self.bundle_version = version
+            self._tell_change()
 
     def _adopt(self, served: Served, tasks: asyncio.TaskGroup) -> None:
         before, self._served = self._served, served
@@ -258,9 +273,7 @@ class Cache:
             for key in list(self._followed[target].reflector.known):
                 self._on_delete(self._followed[target].source, target, *key)
             self._stop(target)
-        if served.bundle_version != self.bundle_version:
-            self.bundle_version = served.bundle_version
-            self._tell_change()
+        self._note_version(served.bundle_version)
 
     def _start(
         self,

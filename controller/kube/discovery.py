@@ -67,9 +67,14 @@ class Discovery:
                 undecided.add(kind)
         for kind in found.keys() - self._absent_since.keys():
             self._seen[kind] = found[kind]
+        version = await self.look_at_version()
+        return Served(found, frozenset(missing), frozenset(undecided), version)
+
+    async def look_at_version(self) -> str:
+        """Return the release of the CRDs as it is now, "" when unknown; as before when it cannot be had."""
         if (version := await self._read_bundle_version()) is not None:
             self._bundle_version = version
-        return Served(found, frozenset(missing), frozenset(undecided), self._bundle_version)
+        return self._bundle_version
 
     def _is_absent(self, kind: str, ready: bool) -> bool:
         """Tell whether a kind that was not found has been away for long enough to believe it."""

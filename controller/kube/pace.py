@@ -30,6 +30,9 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 5  # watches in a row without one event, after which the list is read anew
     discover_missing: float = 5.0  # between looks for kinds that are not served
     discover: float = 60.0  # between looks when all are
+    # Between looks at the release of the CRDs, one annotation of one object: it is all of a CRD that may be read, and that
+    # they are of another release is told in a status, within seconds.
+    discover_version: float = 4.0
     absent_after: float = 0.5  # a kind never seen counts as missing after this
     gone_after: float = 10.0  # a kind seen before counts as gone after this
     fetches: int = 8  # referenced objects read at once

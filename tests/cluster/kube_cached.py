@@ -96,11 +96,11 @@ class Following:
 
 @contextlib.asynccontextmanager
 async def following(
-    server: ApiServer, namespace: str, *listed: str, account: str = ""
+    server: ApiServer, namespace: str, *listed: str, account: str = "", pace: Pace = QUICK
 ) -> AsyncIterator[Following]:
     kubeconfig = server.kubeconfig_for(account) if account else server.kubeconfig
     async with await Kube.open(kubeconfig) as kube:
-        cache = Cache(kube, Scope(namespace, listed), pace=QUICK)
+        cache = Cache(kube, Scope(namespace, listed), pace=pace)
         found = Following(cache, namespace)
         async with running(cache.run()):
             yield found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from cluster.kube_cached import GROUP, WORLD, following, gateway_ref
+import msgspec
+
+from cluster.kube_cached import GROUP, QUICK, WORLD, following, gateway_ref
 from cluster.world.apiserver import ApiServer
 from tests.controller.kube.waiting import run, until
 
@@ -48,6 +50,35 @@ def test_a_snapshot_holds_what_counts(apiserver: ApiServer) -> None:
             apiserver.admin.apply(secret)
             await until(lambda: certificate() == b"new", "back")
             assert one.cache.want(frozenset()) and certificate() is None
+
+    run(test())
+
+
+def test_another_release_of_the_kinds_is_noticed_between_looks_at_them(
+    apiserver: ApiServer,
+) -> None:
+    """All kinds are there, so that they are looked at a minute apart; their release is told in seconds."""
+    namespace = apiserver.namespace("cache")
+    crd = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gatewayclasses.{GROUP}"
+    key = f"{GROUP}/bundle-version"
+    before = apiserver.admin.get(crd)["metadata"]["annotations"][key]
+    pace = msgspec.structs.replace(QUICK, discover=3600.0, discover_version=0.1)
+
+    def write(version: str) -> None:
+        apiserver.admin.patch(crd, {"metadata": {"annotations": {key: version}}})
+
+    async def test() -> None:
+        async with following(apiserver, namespace, pace=pace) as one:
+            await one.cache.wait_synced()
+            assert one.cache.bundle_version == before and not one.cache.missing
+            try:
+                write("v1.6.99")
+                changes = one.changes
+                await until(lambda: one.cache.bundle_version == "v1.6.99", "seen")
+                await until(lambda: one.changes > changes, "told")
+            finally:
+                write(before)
+            await until(lambda: one.cache.bundle_version == before, "seen again")
 
     run(test())
 

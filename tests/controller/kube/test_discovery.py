@@ -164,3 +164,26 @@ def test_no_answer_is_no_discovery() -> None:
                 await Discovery(kube, QUICK).look()
 
     run(test())
+
+
+def test_an_upgrade_of_the_kinds_is_seen_without_looking_at_them_all() -> None:
+    """The cache looks at the version alone every few seconds; at the kinds, a minute apart, while all are there."""
+    server = Server()
+    asked: list[str] = []
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path)
+        return await server.serve(request)
+
+    async def test() -> None:
+        async with scripted(serve) as kube:
+            discovery = Discovery(kube, QUICK)
+            await discovery.look()
+            asked.clear()
+            server.notes = {"gateway.networking.k8s.io/bundle-version": "v1.7.0"}
+            assert await discovery.look_at_version() == "v1.7.0"
+            assert len(asked) == 1
+            server.crd = 500
+            assert await discovery.look_at_version() == "v1.7.0"
+
+    run(test())
