@@ -174,7 +174,7 @@ class Board:
         if seen == self._notes.get(fleet, _NOTHING):
             return set()
         self._notes[fleet] = seen
-        return {("Gateway", *key) for key, one in self._fleet_of.items() if one == fleet}
+        return self._fronts_of(fleet)
 
     def look(self, now: float, fleets: Iterable[str] | None = None) -> set[Ref]:
         """Return the objects whose gates have moved since the last look, at some fleets or all."""
@@ -187,8 +187,14 @@ class Board:
                 dirty |= self._release(fleet, reached)
             if reach != self._reach.get(fleet):
                 self._reach[fleet] = reach
-                dirty |= {("Gateway", *key) for key, one in self._fleet_of.items() if one == fleet}
+                dirty |= self._fronts_of(fleet)
         return dirty
+
+    def _fronts_of(self, fleet: str) -> set[Ref]:
+        """Return the Gateways and ListenerSets that a fleet serves."""
+        gateways = {key for key, one in self._fleet_of.items() if one == fleet}
+        sets = (key for key, gateway in self._parents.items() if gateway in gateways)
+        return {*(("Gateway", *key) for key in gateways), *(("ListenerSet", *key) for key in sets)}
 
     def _release(self, fleet: str, reached: int) -> set[Ref]:
         waiting = self._waiting.get(fleet, set())
@@ -244,12 +250,12 @@ class Board:
             refused = blame.gateways.get(gateway, ())
         else:
             refused = blame.routes.get(ref[1:], ()) if ref[0] == "HTTPRoute" else ()
-        notes, awaited = self._notes.get(fleet, _NOTHING) if ref[0] == "Gateway" else _NOTHING
+        notes, awaited = self._notes.get(fleet, _NOTHING)
         return Gate(
             open=self._reached.get(fleet, 0) >= revision,
             reach=self._reach.get(fleet, Reach()),
             refused=refused,
-            notes=notes,
+            notes=notes if ref[0] == "Gateway" else (),
             awaited=awaited,
         )
 

@@ -18,6 +18,7 @@ from edgefast.reasons.named import BEHIND, BY_PROXIES
 from edgefast.translate.condition import cut_message
 
 _NAMED = 5
+_NO_PROXY = "waiting for a proxy of the fleet to be ready"
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +29,11 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[str, ...] = ()  # what its proxies refuse of the object, as texts
     notes: tuple[str, ...] = ()  # what else there is to say of the fleet where Programmed is told
     awaited: bool = False  # the fleet before it serves until it can take over
+
+    @property
+    def deserted(self) -> bool:
+        """Tell whether there is no proxy at all: tables are nobody's then, and nothing waits for them, but nothing serves."""
+        return self.reach.deserted and not self.awaited
 
 
 OPEN = Gate()
@@ -161,8 +167,15 @@ def _listener_programmed(wanted: Json, listener: Json, name: str, gate: Gate) ->
 
 
 def _as_before(wanted: Json, present: Json, gate: Gate) -> Json:
-    """Return Programmed as it is wanted when that may be said, else as it was if it was True, else pending."""
-    if gate.open or wanted["status"] != "True":
+    """Return Programmed as it is wanted when that may be said, else as it was if it was True, else pending.
+
+    Where there is no proxy it is pending, whatever it was: a listener that nobody serves is not programmed.
+    """
+    if wanted["status"] != "True":
+        return wanted
+    if gate.deserted:
+        return {**wanted, "status": "False", "reason": "Pending", "message": _NO_PROXY}
+    if gate.open:
         return wanted
     for before in present.get("conditions") or ():
         if before.get("type") == "Programmed" and before.get("status") == "True":

@@ -30,6 +30,7 @@ class Reach(msgspec.Struct, frozen=True):
     ready: int = 0  # proxies that count
     behind: tuple[str, ...] = ()  # stragglers, sorted
     why: Mapping[str, str] = NO_REASONS  # of some of them, why they cannot follow
+    deserted: bool = False  # they have been looked at, and there is none
 
 
 class _Step(msgspec.Struct):
@@ -91,7 +92,8 @@ class Progress:
             version for version, (_, since) in self._places().items() if now - since >= PATIENCE
         }
         if not late:
-            return Reach(len(self._required))
+            deserted = self.ready_known and not self._required
+            return Reach(len(self._required), deserted=deserted)
         behind = sorted(one for one in self._required if self._served.get(one, "") in late)
         why = {one: self._why[one] for one in behind if one in self._why}
         return Reach(len(self._required), tuple(behind), why or NO_REASONS)

@@ -247,3 +247,42 @@ def test_what_there_is_to_say_of_a_fleet_is_said_once() -> None:
     closed = Gate(open=False, reach=Reach(2), notes=notes)
     assert programmed(kept, ok, closed) == "as it was; quota"
     assert len(programmed({}, no, Gate(notes=("x" * MESSAGE_LIMIT,)))) == MESSAGE_LIMIT
+
+
+DESERTED = Gate(reach=Reach(deserted=True))
+
+
+def listener_said(held: dict[str, Any]) -> tuple[str, str]:
+    (listener,) = held["listeners"]
+    (one,) = (it for it in listener["conditions"] if it["type"] == "Programmed")
+    return one["status"], one["reason"]
+
+
+@pytest.mark.parametrize("before", [[], ["True"]], ids=["new", "programmed before"])
+def test_a_listener_that_no_proxy_serves_is_pending(before: list[str]) -> None:
+    """Its Gateway says NoResources then; the listener may not say that it is served."""
+    programmed = condition("Programmed", "True", observedGeneration=1)
+    wanted = {"conditions": [], "listeners": [{"name": "http", "conditions": [programmed]}]}
+    present = dict(wanted) if before else {}
+
+    def said(gate: Gate) -> tuple[str, str]:
+        return listener_said(
+            hold_status("Gateway", "d", "gw", present, wanted, lambda *_: gate, OURS)
+        )
+
+    assert said(DESERTED) == ("False", "Pending")
+    # Nobody has looked yet, or the fleet before serves: what was said stays.
+    assert said(Gate()) == ("True", "Programmed")
+    assert said(Gate(reach=Reach(deserted=True), awaited=True)) == ("True", "Programmed")
+    assert said(Gate(reach=Reach(1))) == ("True", "Programmed")
+
+
+def test_a_listener_set_that_no_proxy_serves_is_pending() -> None:
+    programmed = condition("Programmed", "True", observedGeneration=1)
+    wanted = {
+        "conditions": [programmed],
+        "listeners": [{"name": "http", "conditions": [programmed]}],
+    }
+    held = hold_status("ListenerSet", "d", "s", wanted, wanted, lambda *_: DESERTED, OURS)
+    assert listener_said(held) == ("False", "Pending")
+    assert held["conditions"][0]["reason"] == "Pending"
