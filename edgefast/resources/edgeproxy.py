@@ -248,7 +248,9 @@ class EdgeProxySpec(Element, frozen=True, kw_only=True):
     merge_gateways: Annotated[
         bool | None,
         Meta(
-            description="All Gateways of the class share one fleet, one Service, one address. "
+            description="All Gateways of the class share one fleet, one Service, one address, and port, protocol and hostname "
+            "are unique among all their listeners. In Gateway Namespace mode a fleet cannot reach over namespaces: there "
+            "is one for each namespace, with an address of its own, and they are unique within it. "
             "Read from the EdgeProxy of a GatewayClass only."
         ),
     ] = None

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cluster.installed import Installed, applications, edge_proxy, installed
+from cluster.installer import SYSTEM, Installer
 from cluster.world.apiserver import ApiServer
 from cluster.world.world import World
 from controller.manifests.naming import Release
@@ -44,6 +45,19 @@ def apiserver(request: pytest.FixtureRequest) -> Iterator[ApiServer]:
         yield server
     finally:
         server.stop(keep_logs=not started or request.session.testsfailed > failed)
+
+
+@pytest.fixture
+def installer(apiserver: ApiServer, tmp_path: Path) -> Iterator[Installer]:
+    """Tools of one test; the default release's namespace is there, and nothing of the release is left."""
+    made = Installer(apiserver, tmp_path)
+    if apiserver.admin.find(f"/api/v1/namespaces/{SYSTEM}") is None:
+        meta = {"name": SYSTEM}
+        apiserver.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    yield made
+    if f"edge-gateway\t{SYSTEM}" in made.helm("list", "-A").replace(" ", ""):
+        made.helm("uninstall", "edge-gateway", "-n", SYSTEM)
+    made.edgefast("uninstall")
 
 
 @pytest.fixture(scope="session")
