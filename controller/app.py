@@ -18,12 +18,14 @@ import msgspec
 from controller.certs.certgen import CertgenError
 from controller.certs.rotate import Rotation
 from controller.config import ConfigFile, level_of, structure_of
-from controller.events import About, Events
+from controller.events import Events
 from controller.handover import Handover
 from controller.infra.applier import Applier
+from controller.infra.claim import Sight
 from controller.infra.holdings import Holdings
 from controller.infra.observe import Observer
 from controller.infra.placement import Placement
+from controller.kube.authorship import author_of
 from controller.kube.cache import Cache
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
@@ -32,6 +34,7 @@ from controller.kube.pace import Backoff
 from controller.kube.scope import Scope
 from controller.metrics import Metrics
 from controller.options import Options
+from controller.parting import Parting
 from controller.pipeline import Pipeline
 from controller.provision import Provision
 from controller.push.fleets import Fleets
@@ -39,11 +42,11 @@ from controller.push.relay import Relay
 from controller.push.server import PushServer
 from controller.source import ClusterSource
 from controller.status.api import KubeStatuses
-from controller.status.board import Board, Ref
+from controller.status.board import Board
 from controller.status.clock import SystemClock
-from controller.status.news import find_news
-from controller.status.shape import SHAPES, Json
+from controller.status.shape import SHAPES
 from controller.status.writer import Writer
+from controller.tidings import Tidings
 from edgefast.daemon.address import Address
 from edgefast.daemon.logs import set_level
 from edgefast.problem import ObjectRef
@@ -54,7 +57,6 @@ __all__ = ["App"]
 
 log = logging.getLogger(__name__)
 
-_LOOK = 2.0  # seconds between looks at what has no callback
 _GRACE = 1.0  # seconds for open streams at the end
 
 
@@ -94,7 +96,10 @@ class App:
 
         # Objects come in ...
         scope = Scope.of(config, namespace)
-        self.cache = Cache(kube, scope, self._on_objects, on_status=self._on_status)
+        place = self._place("")
+        author = author_of(place.identity)
+        self.cache = Cache(kube, scope, self._on_objects, on_status=self._on_status, author=author)
+        self.tidings = Tidings(self.events, self.cache, (namespace, options.config_map))
         self.rotation = Rotation(
             kube,
             namespace,
@@ -102,7 +107,6 @@ class App:
             domain=options.cluster_domain,
             leading=lambda: self.lease.leading,
         )
-        place = self._place("")
         everywhere = None if not scope.namespaces else scope.namespaces
         self.holdings = Holdings(kube, place, everywhere if tokens else (namespace,))
         self.holdings.is_absent = self.cache.is_absent
@@ -145,12 +149,19 @@ class App:
             certificates=not tokens,
         )
         self.board = Board(config.gateway.controller_name)
+        statuses = KubeStatuses(kube, self.cache, author)
+        self.provision.sight = lambda: Sight(
+            unread=self.cache.refused.keys(),
+            unserved=self.cache.missing,
+            elsewhere=statuses.is_elsewhere,
+            told=lambda gateway: statuses.is_ours(("Gateway", *gateway), held=True),
+        )
         self.writer = Writer(
             self.board,
-            KubeStatuses(kube, self.cache),
+            statuses,
             SystemClock(),
             lambda: self.lease.leading,
-            self._on_written,
+            self.tidings.on_written,
             lambda reason: self.metrics.status_failures.labels(reason).inc(),
         )
         self.handover = Handover(
@@ -160,10 +171,11 @@ class App:
             self.writer,
             lambda type_: self.metrics.nacks.labels(type_).inc(),
             lambda: self.lease.leading,
+            Parting(self.board, statuses, self.tidings.on_claim),
         )
         self.pipeline = Pipeline(self.source, self._settings, self.handover, self.metrics.observe)
         self.handover.on_served = self.pipeline.mark
-        self.handover.on_trouble = self._tell_gateways
+        self.handover.on_trouble = self._on_trouble
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -178,7 +190,7 @@ class App:
             self._start(tasks, "servers", servers)
             self._start(tasks, "lease", self.lease.run())
             self._start(tasks, "config", self.file.run())
-            self._start(tasks, "config-events", self._tell_config())
+            self._start(tasks, "config-events", self.tidings.follow(self.file))
             self._start(tasks, "events", self.events.run())
             self._start(tasks, "cache", self.cache.run())
             self._start(tasks, "holdings", self.holdings.run())
@@ -268,8 +280,11 @@ class App:
         key = (ref.kind, ref.namespace, ref.name)
         if shape.entries:
             present = self.cache.present(ref)
-            if present is not None and self.board.controller.encode() in present.status:
+            names = (self.board.controller, *self.board.farewells.former)
+            if present and any(name.encode() in present.status for name in names):
                 self.board.disown(key)
+        elif ref.kind == "Gateway" and self.handover.parting.concerns(key[1:]):
+            self.pipeline.mark()
         if self.handover.first.is_set():
             self.writer.see(key)
 
@@ -300,31 +315,13 @@ class App:
                     continue
             await self._led.wait()
 
-    def _on_written(self, ref: Ref, before: Json, fields: Json) -> None:
-        kind, namespace, name = ref
-        shape = SHAPES[kind]
-        for reason, text in find_news(before, fields):
-            present = self.cache.present(ObjectRef(kind, namespace, name, shape.group))
-            uid = present.uid if present is not None else ""
-            version = f"{shape.group}/{shape.version}"
-            self.events.warn(About(version, kind, namespace, name, uid), reason, text)
-
     def _on_fleet_problem(self, fleet: str, text: str) -> None:
         self.observer.look(fleet)
         if text:
-            self._tell_gateways(fleet, text)
+            self._on_trouble(fleet, text)
 
-    def _tell_gateways(self, fleet: str, text: str) -> None:
-        """Tell of trouble with a fleet beside each Gateway that it serves."""
-        outcome = self.pipeline.outcome
-        if outcome is None:
-            return
-        for infra in outcome.translation.infra:
-            if f"{infra.namespace}/{infra.name}" == fleet:
-                for gateway in infra.gateways:
-                    namespace, _, name = gateway.partition("/")
-                    about = About("gateway.networking.k8s.io/v1", "Gateway", namespace, name)
-                    self.events.warn(about, "FleetFailed", text)
+    def _on_trouble(self, fleet: str, text: str) -> None:
+        self.tidings.on_trouble(self.pipeline.outcome, fleet, text)
 
     def _on_config(self, config: EdgeGateway) -> None:
         if self.stopping:
@@ -340,18 +337,6 @@ class App:
         self.cache.rescope(Scope.of(config, self.options.namespace))
         self.source.mark()
         self.pipeline.mark()
-
-    async def _tell_config(self) -> None:
-        """Tell of a configuration that was refused beside the ConfigMap that it is in."""
-        options = self.options
-        about = About("v1", "ConfigMap", options.namespace, options.config_map)
-        seen = self.file.refusals
-        while True:
-            await asyncio.sleep(_LOOK)
-            if self.file.refusals != seen:
-                seen = self.file.refusals
-                said = "; ".join(one.line() for one in self.file.problems)
-                self.events.warn(about, "ConfigurationRefused", f"the one before stays: {said}")
 
     # --- what the rooms ask ---------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from controller.infra.observe import Plight
 from controller.infra.placement import Manifest
 from controller.infra.succession import Kept
 from controller.overlap import Overlap
+from controller.parting import Parting
 from controller.pipeline import Outcome
 from controller.push.fleets import Ack, Fleets
 from controller.status.blame import NOBODY, Blame, Refusal, blame
@@ -68,8 +69,10 @@ class Handover:
         writer: Writer,
         count_nack: Callable[[str], None] = lambda type_: None,
         leading: Callable[[], bool] = lambda: True,
+        parting: Parting | None = None,
     ) -> None:
         """`count_nack` gets the type of each resource that a proxy refuses anew."""
+        self.parting = parting or Parting(board)
         self._leading = leading
         self._overlap = Overlap()
         self._fleets = fleets
@@ -127,6 +130,7 @@ class Handover:
         now = time.monotonic()
         self._writer.mark_soon(
             self._board.want(translation.statuses, outcome.revision, versions, fleet_of, now)
+            | self.parting.take(outcome, self._kept, self._infra.states())
         )
         self.look_at(self._tables)
         self.first.set()
@@ -200,6 +204,7 @@ class Handover:
     def tell_again(self) -> None:
         """Tell of all trouble: this replica leads from now on."""
         self._trouble.clear()
+        self.parting.tell(anew=True)
         self.look_at_all()
 
     def _note(self, key: str, acks: Mapping[str, Ack]) -> None:

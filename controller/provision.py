@@ -15,11 +15,13 @@ import msgspec
 from controller.certs.identity import split_key
 from controller.certs.rotate import Rotation
 from controller.infra.applier import Applier
+from controller.infra.claim import Sight
 from controller.infra.holdings import Holdings
 from controller.infra.observe import Observer, Plight
+from controller.infra.owner import Owner, class_of, owner_of
 from controller.infra.placement import Manifest, Placement
 from controller.infra.renderer import Renderer
-from controller.infra.succession import NOBODY, Kept, Owner, find_kept, owner_of
+from controller.infra.succession import Kept, find_kept
 from controller.kube.errors import ApiError
 from controller.pipeline import Outcome
 from edgefast import ir
@@ -55,6 +57,8 @@ class Provision:
         self._kept: frozenset[str] = frozenset()
         self._let_go: dict[str, str] = {}  # as in Kept, until the successor is up
         self.adopted = False  # may apply
+        #: Gives what is known of objects besides themselves; `made_for` is seen to here.
+        self.sight: Callable[[], Sight] = Sight
 
     def render(self, fleets: Iterable[ir.Infra]) -> Mapping[str, Sequence[Manifest]]:
         """Return the manifests of each fleet by "namespace/name"."""
@@ -98,8 +102,9 @@ class Provision:
         rest = self._holdings.fleets() - wanted
         found = Kept()
         if rest:
-            owners = {fleet: self._owner(fleet) for fleet in rest}
-            found = find_kept(outcome, owners, self._observer.state_of, serving)
+            owners = {fleet: owner for fleet in rest if (owner := self._owner(fleet)) is not None}
+            sight = msgspec.structs.replace(self.sight(), made_for=self._made_for)
+            found = find_kept(outcome, owners, self._observer.state_of, serving, sight)
         said = {**self._let_go, **found.let_go}
         self._let_go = {one: said[one] for one in said if one in wanted and not self._is_up(one)}
         return msgspec.structs.replace(found, let_go=self._let_go)
@@ -108,8 +113,12 @@ class Provision:
         state = self._observer.state_of(fleet)
         return state is not None and bool(state.addresses and state.ready)
 
-    def _owner(self, fleet: str) -> Owner:
+    def _made_for(self, fleet: str) -> str:
+        objects = self._holdings.objects_of(fleet).values()
+        return next((class_of(held.live) for held in objects if held.ours), "")
+
+    def _owner(self, fleet: str) -> Owner | None:
         for held in self._holdings.objects_of(fleet).values():
             if held.ours:
                 return owner_of(held.live["metadata"].get("labels") or {})
-        return NOBODY
+        return None

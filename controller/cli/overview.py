@@ -92,9 +92,14 @@ def _conditions(one: Json) -> list[Json]:
 
 
 def _state(conditions: Sequence[Json], type_: str) -> str:
-    """Return "True", "False", "Unknown", or "" where nobody has said anything."""
+    """Return "True", "False", "Unknown", or "" where nobody has said anything.
+
+    A controller that answers for an object no more says what the CRDs say too, and of which generation.
+    """
     found = next((one for one in conditions if one["type"] == type_), None)
-    if found is None or (found["status"], found["reason"]) == _PENDING:
+    if found is None:
+        return ""
+    if (found["status"], found["reason"]) == _PENDING and "observedGeneration" not in found:
         return ""
     return str(found["status"])
 

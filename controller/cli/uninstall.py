@@ -1,7 +1,8 @@
 """`edgefast uninstall`: removes what `edgefast install` has applied.
 
-In: a release, a kubeconfig. Out: one line. CRDs stay, because objects of users would go with them; certificates stay unless
-`--purge` says so, because proxies that still run trust them; so does the namespace.
+In: a release, a kubeconfig. Out: a line or two. CRDs stay, because objects of users would go with them; certificates stay unless
+`--purge` says so, because proxies that still run trust them; so does the namespace. Fleets of the controller that nobody
+answers for go with it, fleets that serve Gateways stay and are named.
 Must never: remove what is not labelled as the release's.
 """
 
@@ -14,6 +15,8 @@ import click
 
 from controller.cli.install import make_release, release_options
 from controller.manifests.naming import Release
+
+_NAMED = 5  # fleets that serve on, by name
 
 
 @click.command()
@@ -35,24 +38,33 @@ def uninstall(
         raise click.ClickException(f"{error}: pip install 'edgefast[controller]'") from None
     release = make_release(release_name, namespace)
     try:
-        gone = asyncio.run(_uninstall(release, kubeconfig, context, purge))
+        gone, serving = asyncio.run(_uninstall(release, kubeconfig, context, purge))
     except Refused as error:
         click.echo(f"edgefast uninstall: {error}", err=True)
         ctx.exit(1)
     click.echo(f"removed: {gone} objects of release {release.name}")
+    if serving:
+        named = ", ".join(serving[:_NAMED]) + (" ..." if len(serving) > _NAMED else "")
+        click.echo(
+            f"{len(serving)} fleets serve on with their last table, and nobody will remove them: {named} "
+            "(delete Gateways before their controller, or these by label app.kubernetes.io/managed-by=edge-gateway)"
+        )
 
 
 async def _uninstall(
     release: Release, kubeconfig: Path | None, context: str | None, purge: bool
-) -> int:
+) -> tuple[int, list[str]]:
+    from controller.cli.leftovers import find_leftovers, remove_fleets
     from controller.cli.rollout import check_helm, opened, remove
     from controller.kube.apis import api_of
 
     async with opened(kubeconfig, context) as kube:
         await check_helm(kube, release)
+        fleets = await find_leftovers(kube, release)
         gone = await remove(kube, release)
+        gone += await remove_fleets(kube, fleets.unanswered)
         if purge:
             secret = api_of("v1", "Secret")
             for name in (release.base, release.authority):
                 gone += await kube.delete(secret.path(release.namespace, name))
-        return gone
+        return gone, sorted(fleets.serving)

@@ -14,26 +14,16 @@ from functools import partial
 
 import msgspec
 
+from controller.infra.claim import Claim, Sight, find_claim
+from controller.infra.owner import Owner
 from controller.pipeline import Outcome
 from controller.status.hold import name_some
 from edgefast import ir
 from edgefast.inetaddr import read_address
-from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.translate.fleet import label_value
 from edgefast.translate.settings import FleetState
 
-__all__ = ["NOBODY", "Kept", "Owner", "find_kept", "find_lack", "find_shared", "owner_of"]
-
-
-class Owner(msgspec.Struct, frozen=True):
-    """Whose a fleet is, as its labels say; "" for what they leave open. All of it "": nobody's."""
-
-    namespace: str = ""
-    gateway: str = ""
-    gateway_class: str = ""
-
-
-NOBODY = Owner()
+__all__ = ["Kept", "find_kept", "find_lack", "find_shared"]
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -42,15 +32,9 @@ class Kept(msgspec.Struct, frozen=True):
     fleets: frozenset[str] = frozenset()
     waiting: Mapping[str, tuple[str, ...]] = {}  # what a successor lacks still
     let_go: Mapping[str, str] = {}  # why one was not waited for
-
-
-def owner_of(labels: Mapping[str, str]) -> Owner:
-    """Read the owner from the labels of a fleet's object."""
-    return Owner(
-        labels.get(f"{EDGE_GROUP}/owning-gateway-namespace", ""),
-        labels.get(f"{EDGE_GROUP}/owning-gateway-name", ""),
-        labels.get(f"{EDGE_GROUP}/owning-gatewayclass", ""),
-    )
+    claims: Mapping[
+        str, Claim
+    ] = {}  # of those that nobody answers for, by themselves: why they stay
 
 
 def find_kept(
@@ -58,10 +42,12 @@ def find_kept(
     owners: Mapping[str, Owner],
     state_of: Callable[[str], FleetState | None],
     serving: Callable[[str, str], Set[str]],
+    sight: Sight = Sight(),  # noqa: B008 - frozen
 ) -> Kept:
     """Return which of `owners` stay: fleets ("namespace/name") that are there and not wanted, with their owners.
 
-    `serving` tells the pods of a fleet that serve a version of its table.
+    `serving` tells the pods of a fleet that serve a version of its table. `sight` is for those of whose owners translation
+    knows nothing, because they are gone or because this controller does not answer for them (claim.py).
     The class of a Gateway is the one that it has now: the merged fleet of a class that it has left is not kept for it
     (controller/overlap.py sees to a Gateway whose former fleet others have still).
     """
@@ -70,6 +56,8 @@ def find_kept(
     kept: set[str] = set()
     waiting: dict[str, list[str]] = {}
     let_go: dict[str, tuple[str, str]] = {}
+    claims: dict[str, Claim] = {}
+    world = outcome.translation.memo.world
     for fleet, owner in owners.items():
         before = state_of(fleet)
         for heir in heirs.get(owner, ()):
@@ -88,10 +76,16 @@ def find_kept(
                 waiting.setdefault(heir, []).append(said)
         if owner in heirs and not heirs[owner]:
             kept.add(fleet)  # its Gateways are refused for now
+        if owner not in heirs:
+            at = before.addresses if before else ()
+            claim = find_claim(fleet, owner, at, world.snapshot, world.settings, sight)
+            if claim is not None:
+                claims[fleet] = claim
     return Kept(
-        frozenset(kept),
+        frozenset(kept | claims.keys()),
         {heir: tuple(sorted(said)) for heir, said in waiting.items()},
         {heir: _say_let_go(*one, one[0] in kept) for heir, one in let_go.items()},
+        claims,
     )
 
 

@@ -16,12 +16,13 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from functools import partial
 
 import msgspec
 
 from controller.kube.apis import Api
+from controller.kube.authorship import AUTHOR
 from controller.kube.client import Kube
 from controller.kube.discovery import Discovery, Served
 from controller.kube.errors import ApiError
@@ -66,7 +67,9 @@ class Cache:
         *,
         on_status: Callable[[ObjectRef], None] = lambda _: None,
         pace: Pace | None = None,
+        author: str = AUTHOR,
     ) -> None:
+        """`author`: the field manager of our statuses."""
         self.on_change = on_change
         self.on_status = on_status
         self.bundle_version = ""  # of the Gateway API CRDs, "" unknown
@@ -74,7 +77,7 @@ class Cache:
         self._kube = kube
         self._scope = scope
         self._pace = pace or Pace()
-        self._store = Store(self._tell_change, lambda ref: self.on_status(ref))
+        self._store = Store(self._tell_change, lambda ref: self.on_status(ref), author)
         self._fetch = Fetch(
             kube, self._on_fetched, self._on_unfetched, self._tell_change, self._pace
         )
@@ -119,6 +122,10 @@ class Cache:
     def present(self, ref: ObjectRef) -> Present | None:
         """Return version and status of an object of the gateway groups as last seen, None when it is not there."""
         return self._store.present(ref)
+
+    def saying(self, kinds: Collection[str], texts: Collection[bytes]) -> list[ObjectRef]:
+        """Return the objects of some kinds in whose status one of the texts is."""
+        return self._store.saying(kinds, texts)
 
     def is_absent(self, namespace: str | None) -> bool:
         """Tell whether a namespace of the scope surely does not exist.

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import msgspec
 
+from controller.kube.authorship import AUTHOR, Word, find_word
 from controller.kube.reflector import Item
 from edgefast.problem import ObjectRef
 from edgefast.resources.decode import DecodeError, decode_api_object
@@ -40,6 +41,7 @@ class Present(msgspec.Struct, frozen=True):
     generation: int
     uid: str
     status: bytes
+    word: Word = ""  # whose the status is
 
 
 class Source:
@@ -58,13 +60,18 @@ class Store:
     """See the module's text; single-threaded."""
 
     def __init__(
-        self, on_change: Callable[[], None], on_status: Callable[[ObjectRef], None]
+        self,
+        on_change: Callable[[], None],
+        on_status: Callable[[ObjectRef], None],
+        author: str = AUTHOR,
     ) -> None:
+        """`author`: the field manager of our statuses."""
         self.problems: dict[_Name, str] = {}  # objects that do not decode, and why
         self.refused: Counter[str] = Counter()  # decodings that failed, by kind
         self.counts: Counter[str] = Counter()  # objects held, by kind
         self._on_change = on_change
         self._on_status = on_status
+        self._author = author
         self._snapshot = Snapshot()
         self._pending: dict[_Name, Object | None] = {}  # None: it is gone
         self._present: dict[_Name, Present] = {}
@@ -119,6 +126,14 @@ class Store:
         """Return what is known of an object's status, None when there is no such object."""
         return self._present.get((ref.kind, ref.namespace, ref.name))
 
+    def saying(self, kinds: Collection[str], texts: Collection[bytes]) -> list[ObjectRef]:
+        """Return the objects of some kinds in whose status one of the texts is."""
+        return [
+            _ref(*name)
+            for name, present in self._present.items()
+            if name[0] in kinds and any(text in present.status for text in texts)
+        ]
+
     # --- inside ---------------------------------------------------------------------------------
 
     def _current(self, source: Source, name: _Name) -> Object | None:
@@ -141,7 +156,8 @@ class Store:
     def _note_status(self, name: _Name, obj: Object, item: Item) -> None:
         status = msgspec.json.decode(item.raw, type=_WithStatus).status
         meta = obj.metadata
-        now = Present(item.resource_version, meta.generation, meta.uid, bytes(status))
+        word = find_word(item.raw, name[0], self._author)
+        now = Present(item.resource_version, meta.generation, meta.uid, bytes(status), word)
         before = self._present.get(name)
         self._present[name] = now
         if before is None or before.status != now.status:

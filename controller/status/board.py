@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from controller.status.blame import NOBODY, Blame
+from controller.status.farewell import NONE, Farewells
 from controller.status.hold import OPEN, Gate, hold_status
 from controller.status.merge import merge_status
 from controller.status.progress import NO_REASONS, Progress, Reach
@@ -69,6 +70,7 @@ class Board:
         self._notes: dict[str, tuple[tuple[str, ...], bool]] = {}
         self._waiting: dict[str, set[Ref]] = {}  # by fleet: looked at while its gate was closed
         self._ever: set[Ref] = set()  # ours once; entries may be left at the server
+        self.farewells: Farewells = NONE
 
     def __len__(self) -> int:
         return sum(map(len, self._wanted.values()))
@@ -76,11 +78,12 @@ class Board:
     def refs(self) -> list[Ref]:
         """Return every object with a status of ours, or with one to take away."""
         ours = [(kind, *key) for kind, table in self._wanted.items() for key in table]
-        return [*ours, *(ref for ref in self._ever if self._find(ref) is None)]
+        rest = self._ever | self.farewells.statuses.keys()
+        return [*ours, *(ref for ref in rest if self._find(ref) is None)]
 
     def is_ours(self, ref: Ref) -> bool:
         """Tell whether there is anything to say about an object."""
-        return self._find(ref) is not None or ref in self._ever
+        return self._find(ref) is not None or ref in self._ever or ref in self.farewells.statuses
 
     def wants(self, ref: Ref) -> bool:
         """Tell whether an object has a status of ours."""
@@ -92,6 +95,13 @@ class Board:
     def disown(self, ref: Ref) -> None:
         """Note an object that has entries of ours at the server, whether or not any are wanted."""
         self._ever.add(ref)
+
+    def take_leave(self, farewells: Farewells) -> set[Ref]:
+        """Take what is to be said of objects that are answered for no more; after `want`."""
+        before, self.farewells = self.farewells, farewells
+        return {
+            ref for ref, status in farewells.statuses.items() if before.statuses.get(ref) != status
+        }
 
     def forget(self, ref: Ref) -> None:
         """Drop an object that is gone."""
@@ -211,12 +221,18 @@ class Board:
         soon = [wait for one in self._progress.values() if (wait := one.next_look(now)) > 0]
         return min(soon, default=0.0)
 
-    def judge(self, ref: Ref, present: Json, now: float, stamp: str) -> Verdict:
-        """Return what to write into an object whose status is `present`; `stamp` is the time as RFC 3339 text."""
+    def judge(
+        self, ref: Ref, present: Json, now: float, stamp: str, *, ours: bool = True
+    ) -> Verdict:
+        """Return what to write into an object whose status is `present`; `stamp` is the time as RFC 3339 text.
+
+        `ours`: what it says now is this controller's word (kube/authorship.py); a last word is about our own alone.
+        """
         kind, namespace, name = ref
         wanted = self._find(ref)
         if wanted is None:
-            return Verdict(self._merge(ref, present, None, stamp))
+            last = self.farewells.statuses.get(ref) if ours else None
+            return Verdict(self._merge(ref, present, last, stamp))
         # As the server would give it back: lists, so that equal is equal.
         plain: Json = msgspec.json.decode(msgspec.json.encode(wanted.status))
         closed: set[str] = set()
@@ -242,7 +258,15 @@ class Board:
 
     def _merge(self, ref: Ref, present: Json, wanted: Json | None, stamp: str) -> Json | None:
         kind, namespace, _ = ref
-        return merge_status(kind, namespace, present, wanted, controller=self.controller, now=stamp)
+        return merge_status(
+            kind,
+            namespace,
+            present,
+            wanted,
+            controller=self.controller,
+            now=stamp,
+            is_stale=self.farewells.is_stale if self.farewells.former else None,
+        )
 
     def _gate(self, ref: Ref, gateway: Key, fleet: str, revision: int) -> Gate:
         blame = self._blame.get(fleet, NOBODY)

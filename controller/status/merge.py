@@ -10,13 +10,16 @@ metav1.Condition. Must never: change an argument, or touch what is another's eve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from controller.status.shape import MAX_CONDITIONS, SHAPES, Json, Shape, reference_key
 from edgefast.reasons.named import MORE, lead_on
 from edgefast.resources.reference import GATEWAY_GROUP
 from edgefast.translate.condition import MESSAGE_LIMIT, cut_message
 from edgefast.translate.reasons import GOOD
+
+#: Entry, its parentRef or ancestorRef, namespace of the object.
+IsStale = Callable[[Json, Json, str], bool]
 
 _END = 256  # characters of a message kept for the command at its end
 
@@ -29,15 +32,17 @@ def merge_status(
     *,
     controller: str,
     now: str,
+    is_stale: IsStale | None = None,
 ) -> Json | None:
     """Return the fields to write, each whole, or None.
 
     `wanted` None means that the object is no longer ours: entries of ours are taken out, and where the
-    status is not shared by entry it is left to whoever comes next. `now` is RFC 3339 text.
+    status is not shared by entry it is left as it is. `now` is RFC 3339 text. `is_stale` tells of entries of other names that
+    are ours to take out, by entry, its reference and the namespace.
     """
     shape = SHAPES[kind]
     if shape.entries:
-        new = _merge_entries(shape, namespace, present, wanted, controller, now)
+        new = _merge_entries(shape, namespace, present, wanted, controller, now, is_stale)
     elif wanted is None:
         return None
     else:
@@ -77,9 +82,22 @@ def _merge_listener(shape: Shape, present: Json, wanted: Json, now: str) -> Json
 
 
 def _merge_entries(
-    shape: Shape, namespace: str, present: Json, wanted: Json | None, controller: str, now: str
+    shape: Shape,
+    namespace: str,
+    present: Json,
+    wanted: Json | None,
+    controller: str,
+    now: str,
+    is_stale: IsStale | None,
 ) -> Json:
     there: Sequence[Json] = present.get(shape.entries) or ()
+    if is_stale is not None:
+        there = [
+            one
+            for one in there
+            if one.get("controllerName") == controller
+            or not is_stale(one, one.get(shape.entry_ref) or {}, namespace)
+        ]
     ours: dict[tuple[object, ...], Json] = {}
     for one in (wanted or {}).get(shape.entries) or ():
         if one.get("conditions"):  # the API wants at least one

@@ -34,10 +34,11 @@ SOON = 0.02
 
 
 class Present(msgspec.Struct, frozen=True):
-    """An object's status as last seen: raw JSON, b"" when there is none."""
+    """An object's status as last seen: raw JSON, b"" when there is none; `ours`: what it says is our word."""
 
     resource_version: str
     status: bytes = b""
+    ours: bool = True
 
 
 class Conflict(Exception):
@@ -222,7 +223,7 @@ class Writer:
 
     def _judge(self, ref: Ref, present: Present, now: float) -> Json | None:
         status: Json = msgspec.json.decode(present.status) if present.status else {}
-        verdict = self.board.judge(ref, status, now, self._clock.stamp())
+        verdict = self.board.judge(ref, status, now, self._clock.stamp(), ours=present.ours)
         if verdict.again > 0:
             self._later[ref] = now + verdict.again
         elif verdict.fields is None:

@@ -32,10 +32,12 @@ FLEETS = (
     ),
     Page(
         word="Pending",
-        means="All is well with the objects, and not all proxies have the tables yet: no status runs ahead of what is served. "
-        "Normally for less than a second.",
+        means="All is well with the objects, and not all proxies have the tables yet, or there is none: no status runs ahead of "
+        "what is served. Normally for less than a second. With the status `Unknown`, nobody answers for the object: no controller "
+        "has seen it yet, or the one that did does so no more, and the message says why.",
         fix=(
             "If it stays: `edgefast status` names the proxies that do not follow, and their logs say why.",
+            "If it is `Unknown`: a GatewayClass with the `controllerName` of a controller that runs and watches the namespace.",
         ),
         seen="Gateway default/edge: Programmed=False Pending: 1/2 proxies at version 3",
         where="In conditions that a controller writes (`Programmed` of Gateways and listeners, and those of routes), until the "
@@ -61,6 +63,20 @@ FLEETS = (
         ),
         seen='Warning FleetFailed Gateway default/edge: Deployment edge-default-edge: admission webhook "policy" denied the request',
         where="In Events of a Gateway (`kubectl describe gateway`).",
+    ),
+    Page(
+        word="FleetKept",
+        means="The reason of an Event: this controller has made a fleet that it answers for no more, and nobody else does. Its class "
+        "has another controllerName than the configuration, or is not there, or its namespace is not watched. It goes on with "
+        "its last table at its addresses and follows no change, for a slip of the pen must not be an outage.",
+        fix=(
+            "Put right what the message names: `gateway.controllerName`, the GatewayClass, the namespace's label. The fleet is taken "
+            "back as it is.",
+            "Or delete the Gateway: its fleet goes with it.",
+        ),
+        seen="Warning FleetKept Gateway default/edge: fleet edge-gateway-system/edge-default-edge goes on with its last table, for "
+        "nobody answers for it: GatewayClass edge is of controller example.com/a, and this one is example.com/b",
+        where="In Events of a Gateway, in the controller's log, and as `Unknown` in the status of the Gateway.",
     ),
     Page(
         word="ConfigurationRefused",

@@ -23,6 +23,7 @@ Word = Literal[
     "Duplicate",
     "EndpointsNotFound",
     "FleetFailed",
+    "FleetKept",
     "Forbidden",
     "HostnameConflict",
     "Ignored",

@@ -57,6 +57,11 @@ def label_value(name: str) -> str:
     return name if len(name) <= _LABEL_LIMIT else f"{name[:_NAME_LIMIT]}-{digest_of(name)}"
 
 
+def is_cut(value: str) -> bool:
+    """Tell whether a label's value may be the short form of a longer name."""
+    return len(value) == _NAME_LIMIT + len(f"-{digest_of('')}")
+
+
 def digest_of(text: str) -> str:
     """Return the 8 hex characters that names end in (spec section 2)."""
     return hashlib.sha256(text.encode()).hexdigest()[:8]

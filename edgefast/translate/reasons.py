@@ -332,9 +332,14 @@ the Gateway API; each has a [page](problems/README.md). Conditions that say that
 their reasons (`edgefast problem BackendNotFound`).
 
 In a cluster no status runs ahead of the proxies. Until they have the tables, good news is not written, and a Gateway or
-listener that was not programmed before has `Programmed` False with the reason `Pending`. What proxies refuse, which is a
+listener that was not programmed before has `Programmed` False with the reason `Pending`; so has a listener of a fleet without a
+ready proxy, whatever it was before. What proxies refuse, which is a
 fault of ours or a want of memory of theirs, is told as `Programmed` False: on listeners with `Invalid`, on routes with
 *RefusedByProxies*; they keep what they had.
+
+What a controller answers for no more (its class or the configuration has another `controllerName`, its namespace is not watched) has
+`Accepted` and `Programmed` `Unknown` with the reason `Pending`, as before any controller has seen it; the message says why and
+names the fleet that goes on with its last table, and `addresses` are where that one answers. Entries in routes and policies go.
 """
 
 

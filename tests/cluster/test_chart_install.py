@@ -7,9 +7,6 @@ section 5 lists, where it says, and nothing else.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -20,13 +17,11 @@ import pytest
 import yaml
 
 from cluster.chart_hands import Hands
+from cluster.installer import SYSTEM, Installer, left_fleets
 from cluster.test_chart_template import VALUES
-from cluster.tools.missing import built
-from cluster.tools.versions import HELM_HOME
 from cluster.world.api import ApiError
 from cluster.world.apiserver import ApiServer
 from cluster.world.crds import wait_served
-from cluster.world.helm import homes
 from cluster.world.waiting import wait_until
 from controller.manifests.generate import FOLDER
 from controller.manifests.load import load_install
@@ -35,80 +30,7 @@ from controller.manifests.naming import Release
 from controller.manifests.rbac import CLUSTER, GROUPS, INFRA, OWN, TOKENS, WATCH, Group
 from controller.manifests.render import render_install
 
-SYSTEM = "edge-gateway-system"
 OWN_NAMESPACE = "config.edgeGateway.provider.orchestrator.deploy.type=GatewayNamespace"
-PROJECT = Path(__file__).parents[2]
-
-
-class Installer:
-    """helm and edgefast towards one API server."""
-
-    def __init__(self, apiserver: ApiServer, folder: Path) -> None:
-        self.apiserver = apiserver
-        self._folder = folder
-
-    def helm(self, *arguments: str, wrong: bool = False) -> str:
-        """Run helm; what it said."""
-        command = [built(HELM_HOME / "helm"), *arguments]
-        environment = {**homes(self._folder), "KUBECONFIG": str(self.apiserver.kubeconfig)}
-        return self._run(command, environment, wrong)
-
-    def edgefast(self, *arguments: str, wrong: bool = False, config: Path | None = None) -> str:
-        """Run `edgefast install|uninstall`; what it said."""
-        code = f"from controller.cli.{arguments[0]} import {arguments[0]} as main; main()"
-        command = [sys.executable, "-c", code, *arguments[1:]]
-        command += ["--kubeconfig", str(config or self.apiserver.kubeconfig)]
-        return self._run(command, dict(os.environ), wrong)
-
-    def _run(self, command: list[str], environment: dict[str, str], wrong: bool) -> str:
-        done = subprocess.run(
-            command,
-            env=environment,
-            cwd=PROJECT,
-            capture_output=True,
-            text=True,
-            timeout=180,
-            stdin=subprocess.DEVNULL,
-        )
-        assert (done.returncode != 0) == wrong, done.stdout + done.stderr
-        assert "Traceback" not in done.stderr, done.stderr
-        return done.stdout + done.stderr
-
-    def release_objects(self, release: str, namespace: str) -> set[tuple[str, str]]:
-        """(kind, name) of everything labelled as a release's."""
-        selector = (
-            f"app.kubernetes.io/instance={release},gateway.edge.io/release-namespace={namespace}"
-        )
-        found = set()
-        for path in (
-            "/apis/apps/v1/deployments",
-            "/apis/batch/v1/jobs",
-            "/api/v1/services",
-            "/api/v1/configmaps",
-            "/api/v1/serviceaccounts",
-            "/apis/autoscaling/v2/horizontalpodautoscalers",
-            *(
-                f"/apis/rbac.authorization.k8s.io/v1/{kind}{what}"
-                for kind in ("", "cluster")
-                for what in ("roles", "rolebindings")
-            ),
-        ):
-            for one in self.apiserver.admin.items(path, labelSelector=selector):
-                found.add((path.rpartition("/")[2], one["metadata"]["name"]))
-        return found
-
-
-@pytest.fixture
-def installer(apiserver: ApiServer, tmp_path: Path) -> Iterator[Installer]:
-    """Tools of one test; the default release's namespace is there, and nothing of the release is left."""
-    made = Installer(apiserver, tmp_path)
-    if apiserver.admin.find(f"/api/v1/namespaces/{SYSTEM}") is None:
-        meta = {"name": SYSTEM}
-        apiserver.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-    yield made
-    if f"edge-gateway\t{SYSTEM}" in made.helm("list", "-A").replace(" ", ""):
-        made.helm("uninstall", "edge-gateway", "-n", SYSTEM)
-    made.edgefast("uninstall")
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -195,7 +117,17 @@ def test_edgefast_installs_upgrades_changes_mode_and_uninstalls(
         "metadata": {"name": "mine", "namespace": SYSTEM},
     }
     installer.apiserver.admin.apply(foreign)
-    assert "removed: " in installer.edgefast("uninstall")
+    with left_fleets(installer.apiserver) as (served, unanswered):
+        said = installer.edgefast("uninstall")
+        assert "removed: " in said
+        assert (
+            f"1 fleets serve on with their last table, and nobody will remove them: {served}"
+            in said
+        )
+        services = f"/api/v1/namespaces/{SYSTEM}/services"
+        left = [one["metadata"]["name"] for one in installer.apiserver.admin.items(services)]
+        assert served.partition("/")[2] in left
+        assert unanswered.partition("/")[2] not in left
     assert not installer.release_objects("edge-gateway", SYSTEM)
     assert installer.apiserver.admin.find(f"/api/v1/namespaces/{SYSTEM}/configmaps/mine")
     kinds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/edgeproxies.gateway.edge.io"

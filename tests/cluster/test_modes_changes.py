@@ -180,30 +180,69 @@ def test_a_gateway_leaves_a_merged_class_that_others_use(
 
 
 def test_a_gateway_moves_to_another_controller(default: Installed, apps: tuple[str, ...]) -> None:
-    """Its class is another one's: this controller takes its fleet away and says nothing more of it."""
+    """Its fleet serves until the other controller has it programmed; until then nothing says that it is fine."""
     namespace = apps[0]
     foreign = default.gateway_class("elsewhere")
     foreign["spec"]["controllerName"] = "example.com/another-controller"
     moves = gateway(namespace, "moves", "eg")
+    path = f"/apis/{GATEWAY}/namespaces/{namespace}/gateways/moves"
     default.admin.apply(foreign, moves, route(namespace, "moves", "moves", ["moves.example"]))
     address = default.address(namespace, "moves")
     default.wait_status(address, "moves.example")
-    moves["spec"]["gatewayClassName"] = "elsewhere"
+    service = f"/api/v1/namespaces/{default.namespace}/services/{fleet_of(f'{namespace}/moves')}"
+    uid = default.admin.get(service)["metadata"]["uid"]
+
+    def is_nobodys(found: Any) -> bool:
+        told = condition((found or {}).get("status", {}).get("conditions"), "Programmed")
+        return (
+            told.get("status") == "Unknown" and "example.com/another-controller" in told["message"]
+        )
+
     try:
+        moves["spec"]["gatewayClassName"] = "elsewhere"
         default.admin.apply(moves)
-        fleet = fleet_of(f"{namespace}/moves")
-        default.admin.wait_gone(f"/api/v1/namespaces/{default.namespace}/services/{fleet}")
+        found = default.admin.wait(path, is_nobodys)
+        assert [one["value"] for one in found["status"]["addresses"]] == [address]
+        assert not found["status"].get("listeners")
         # Our entry in the route's status goes: no Gateway of ours is its parent.
         default.admin.wait(
             f"/apis/{GATEWAY}/namespaces/{namespace}/httproutes/moves",
             lambda one: not (one["status"].get("parents") or []),
         )
+        assert backend_of(default.ask(address, "moves.example")) == namespace
+        # Back again, with the address that it had.
         moves["spec"]["gatewayClassName"] = "eg"
         default.admin.apply(moves)
-        again = default.address(namespace, "moves")
-        assert backend_of(default.wait_status(again, "moves.example")) == namespace
+        assert default.address(namespace, "moves") == address
+        assert default.admin.get(service)["metadata"]["uid"] == uid
+        # And away for good: the other one says that it serves it, somewhere else.
+        moves["spec"]["gatewayClassName"] = "elsewhere"
+        default.admin.apply(moves)
+        found = default.admin.wait(path, is_nobodys)
+        assert backend_of(default.ask(address, "moves.example")) == namespace
+        _say_programmed(default, path, found["metadata"]["generation"])
+        default.admin.wait_gone(service)
+        assert is_programmed(default.admin.get(path)), "the other one's word stays"
     finally:
-        default.admin.remove(foreign)
+        default.admin.remove(moves, foreign)
+
+
+def _say_programmed(made: Installed, path: str, generation: int) -> None:
+    """Do as another controller: write into the status that a Gateway is served elsewhere."""
+    conditions = [
+        {
+            "type": type_,
+            "status": "True",
+            "reason": type_,
+            "message": "by another one",
+            "observedGeneration": generation,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        for type_ in ("Accepted", "Programmed")
+    ]
+    addresses = [{"type": "IPAddress", "value": "192.0.2.77"}]
+    status = {"status": {"conditions": conditions, "addresses": addresses}}
+    made.admin.patch(f"{path}/status?fieldManager=another", status)
 
 
 def test_an_edge_proxy_by_class_and_by_gateway(default: Installed, apps: tuple[str, ...]) -> None:

@@ -7,6 +7,7 @@ the process that runs; the next process would not start with it, so a rollout st
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import yaml
@@ -15,6 +16,7 @@ from cluster.installed import (
     Installed,
     applications,
     backend_of,
+    condition,
     edge_proxy,
     fleet_of,
     gateway,
@@ -103,28 +105,74 @@ def test_edits_of_the_configuration(release: Installed, app: str) -> None:
 
 
 def test_the_name_of_the_controller_changes_without_helm(release: Installed, app: str) -> None:
-    """What decides which classes are served is taken in by a new start inside the pod."""
+    """A new start inside the pod takes it in. What is of the old name serves on, says so, and is taken back as it was."""
     api = release.admin
     config = yaml.safe_load(_text(release))
     before = release.controller
     renamed = f"{before}-two"
+    api.apply(
+        gateway(app, "stays", release.namespace), route(app, "stays", "stays", ["stays.example"])
+    )
+    address = release.address(app, "stays")
+    release.wait_status(address, "stays.example")
+    service = f"/api/v1/namespaces/{release.namespace}/services/{fleet_of(f'{app}/stays')}"
+    uid = api.get(service)["metadata"]["uid"]
     config["gateway"]["controllerName"] = renamed
     spec = {**release.gateway_class("x")["spec"], "controllerName": renamed}
     second = {**release.gateway_class(f"{release.namespace}-two"), "spec": spec}
     api.apply(second, gateway(app, "two", f"{release.namespace}-two"), route(app, "two", "two"))
-    release.edit_config(yaml.safe_dump(config))
-    try:
-        release.world.workloads.wait_rollout(release.namespace, release.release.base)
-        address = release.address(app, "two")
-        assert backend_of(release.wait_status(address, "any.example")) == app
-    finally:
-        api.remove(gateway(app, "two", ""))
-        path = f"/api/v1/namespaces/{release.namespace}/services/{fleet_of(f'{app}/two')}"
-        api.wait_gone(path)
-        api.remove(second)
-        release.edit_config(_replace(config, before))
-        api.apply(gateway(app, "again", release.namespace))
-        release.address(app, "again")
+    with release.world.client.load(f"http://{address}", ["stays.example"], rate=20) as answers:
+        release.edit_config(yaml.safe_dump(config))
+        try:
+            release.world.workloads.wait_rollout(release.namespace, release.release.base)
+            own = release.address(app, "two")
+            assert backend_of(release.wait_status(own, "any.example")) == app
+            _is_nobodys(release, app, address, before)
+        finally:
+            api.remove(gateway(app, "two", ""))
+            path = f"/api/v1/namespaces/{release.namespace}/services/{fleet_of(f'{app}/two')}"
+            api.wait_gone(path)
+            api.remove(second)
+            release.edit_config(_replace(config, before))
+            assert release.address(app, "stays") == address
+        answers.wait_more(20)
+    assert not answers.unexpected(200)
+    release.wait_route(app, "stays")
+    assert api.get(service)["metadata"]["uid"] == uid
+
+
+def _is_nobodys(release: Installed, app: str, address: str, former: str) -> None:
+    """The Gateway, its route and its class say that nobody answers for them; an Event and the log name the fleet."""
+    root = "/apis/gateway.networking.k8s.io/v1"
+    fleet = f"{release.namespace}/{fleet_of(f'{app}/stays')}"
+
+    def is_unknown(found: dict[str, Any], type_: str) -> bool:
+        told = condition(found["status"]["conditions"], type_)
+        return told["status"] == "Unknown" and "observedGeneration" in told
+
+    found = release.admin.wait(
+        f"{root}/namespaces/{app}/gateways/stays", lambda one: is_unknown(one, "Programmed")
+    )
+    assert is_unknown(found, "Accepted")
+    assert (
+        f"fleet {fleet} goes on" in condition(found["status"]["conditions"], "Accepted")["message"]
+    )
+    assert [one["value"] for one in found["status"]["addresses"]] == [address]
+    release.admin.wait(
+        f"{root}/namespaces/{app}/httproutes/stays",
+        lambda one: former not in [it["controllerName"] for it in one["status"]["parents"]],
+    )
+    release.admin.wait(
+        f"{root}/gatewayclasses/{release.namespace}", lambda one: is_unknown(one, "Accepted")
+    )
+    wait_until(lambda: f"fleet {fleet} goes on with its last table" in release.controller_log())
+    events = f"/apis/events.k8s.io/v1/namespaces/{app}/events"
+    wait_until(
+        lambda: any(
+            one["reason"] == "FleetKept" and fleet in one["note"]
+            for one in release.admin.items(events)
+        )
+    )
 
 
 def test_another_mode_by_helm(world: World, app: str) -> None:

@@ -15,10 +15,12 @@ from cluster.installed import (
     Installed,
     applications,
     backend_of,
+    condition,
     edge_proxy,
     fleet_of,
     gateway,
     installed,
+    is_programmed,
     listener,
     route,
 )
@@ -124,12 +126,17 @@ def test_labels_of_namespaces_decide_at_run_time(world: World, apps: tuple[str, 
             assert made.ask(address, f"{third}.example").status == 404
             _label(world, second, "no")
             made.wait_status(address, f"{second}.example", 404)
-            world.admin.wait_gone(
-                f"/api/v1/namespaces/{made.namespace}/services/{fleet_of(f'{second}/{name}')}", 60
-            )
+            # Its own fleet serves on with its last table, and its Gateway does not say that all is well.
+            path = f"/apis/{GATEWAY}/namespaces/{second}/gateways/{name}"
+            left = world.admin.wait(path, lambda one: not is_programmed(one))["status"]
+            told = condition(left["conditions"], "Programmed")
+            assert told["status"] == "Unknown"
+            assert f"namespace {second} is not watched; fleet " in told["message"]
+            assert [one["value"] for one in left["addresses"]] == [own]
+            made.wait_status(own, "any.example", 404)
             _label(world, second, "yes")
             made.wait_status(address, f"{second}.example")
-            made.address(second, name)
+            assert made.address(second, name) == own
             answers.wait_more(5)
         assert not answers.unexpected(200)
         _label(world, second, None)

@@ -52,7 +52,8 @@ def test_conditions_that_only_a_controller_makes_have_a_page() -> None:
         for one in one
         if one
     }
-    assert {"Pending", "RefusedByProxies", "FleetFailed", "ConfigurationRefused"} <= written
+    events = {"FleetFailed", "FleetKept", "ConfigurationRefused"}
+    assert {"Pending", "RefusedByProxies", *events} <= written
     assert written <= {*PAGES, "Accepted"}
 
 
@@ -73,6 +74,7 @@ def test_what_files_can_bring_about_is_shown_by_an_example() -> None:
     assert told == {
         "ConfigurationRefused",
         "FleetFailed",
+        "FleetKept",
         "IncompatibleFilters",
         "NoResources",
         "OverlappingHostnames",

@@ -161,3 +161,21 @@ def test_what_nobody_has_looked_at_is_no_verdict() -> None:
     assert made.classes == (ClassRow(name="edge", controller="example.com/x", accepted=""),)
     assert made.routes == (RouteRow(name="shop/r"),)
     assert [one.reason for one in made.problems] == ["Pending"]
+
+
+def test_what_a_controller_answers_for_no_more_is_unknown_and_a_problem() -> None:
+    """It was served once, and its fleet serves on; that must not look like an object that nobody has seen."""
+    said = "namespace shop is not watched; fleet x/edge goes on with its last table"
+    told = [
+        {**condition(type_, "Unknown", "Pending", said), "observedGeneration": 2}
+        for type_ in ("Accepted", "Programmed")
+    ]
+    gateway = {
+        "metadata": {"name": "edge", "namespace": "shop"},
+        "spec": {"gatewayClassName": "edge", "listeners": []},
+        "status": {"conditions": told, "addresses": [{"type": "IPAddress", "value": "192.0.2.1"}]},
+    }
+    made = make_overview([], [gateway], [])
+    (row,) = made.gateways
+    assert (row.accepted, row.programmed, row.addresses) == ("Unknown", "Unknown", ("192.0.2.1",))
+    assert [one.message for one in made.problems] == [said, said]

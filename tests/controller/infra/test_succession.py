@@ -7,7 +7,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from controller.infra.succession import Kept, Owner, find_kept, owner_of
+from controller.infra.owner import Owner, owner_of
+from controller.infra.succession import Kept, find_kept
 from controller.pipeline import Outcome
 from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
@@ -236,10 +237,14 @@ def test_a_refused_gateway_keeps_what_it_has() -> None:
     assert kept(both, MERGED, old=state(), new0=state()) == set()
 
 
-def test_nobodys_fleet_and_that_of_a_gateway_that_is_gone_go() -> None:
+def test_the_fleet_of_a_gateway_that_is_gone_goes_and_one_without_a_word_of_whose_it_is_stays() -> (
+    None
+):
     made = outcome(world.gateway())
     owners = {OLD: Owner("default", "gone"), "x/y": owner_of({})}
-    assert kept(made, owners, old=state()) == set()
+    told = found(made, owners, old=state())
+    assert told.fleets == {"x/y"}
+    assert told.claims["x/y"].why == "its labels do not say whose it is"
 
 
 def test_the_owner_is_read_from_labels() -> None:

@@ -102,9 +102,9 @@ class Room:
         judged: list[Ref] = []
         judge = self.board.judge
 
-        def counted(ref: Ref, *rest: Any) -> Any:
+        def counted(ref: Ref, *rest: Any, **more: Any) -> Any:
             judged.append(ref)
-            return judge(ref, *rest)
+            return judge(ref, *rest, **more)
 
         self.board.judge = counted  # type: ignore[method-assign]
         return judged

@@ -1,0 +1,112 @@
+"""Parting: what is said of fleets and objects that this controller answers for no more.
+
+In: outcomes, the fleets that stay although nobody wants them, whose word present statuses are. Out: last words to the board,
+a line in the log and an Event for each such fleet, once while it lasts. A fleet that serves without anybody who answers for it
+must not be found by accident. Must never: decide which fleets stay (infra/claim.py), or what a last word is (status/farewell.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Protocol
+
+from controller.infra.claim import Claim
+from controller.infra.succession import Kept
+from controller.pipeline import Outcome
+from controller.status.board import Board, Ref
+from controller.status.farewell import Held, find_farewells
+from edgefast.resources.snapshot import Key
+from edgefast.translate.settings import FleetState
+
+__all__ = ["Parting", "Spoken"]
+
+log = logging.getLogger(__name__)
+
+
+class Spoken(Protocol):
+    """What present statuses say, and who said it."""
+
+    def is_ours(self, ref: Ref, *, held: bool = False) -> bool:
+        """Tell whether what the status of an object says is this controller's word; `held`: a fleet of ours serves it."""
+
+    def saying(self, names: Collection[str]) -> Iterable[Ref]:
+        """Return the routes and policies with an entry of one of these controllerNames."""
+
+
+class Parting:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        board: Board,
+        spoken: Spoken | None = None,
+        on_claim: Callable[[str, Claim], None] = lambda fleet, claim: None,
+    ) -> None:
+        """`spoken` None: nothing has been said before. `on_claim`: told of a fleet ("namespace/name") and why it stays."""
+        self._board = board
+        self._spoken = spoken
+        self._on_claim = on_claim
+        self._claims: Mapping[str, Claim] = {}
+        self._told: dict[str, Claim] = {}
+        self._gateways: frozenset[Key] = frozenset()
+
+    def concerns(self, gateway: Key) -> bool:
+        """Tell whether a word of somebody else's about a Gateway may let a fleet of ours go."""
+        return gateway in self._gateways
+
+    def take(self, outcome: Outcome, kept: Kept, states: Iterable[FleetState]) -> set[Ref]:
+        """Take what stays; returns the objects worth a look. After Board.want."""
+        self._log(kept.claims, {f"{one.namespace}/{one.name}" for one in outcome.translation.infra})
+        self._claims = kept.claims
+        self.tell()
+        if self._spoken is None:
+            return set()
+        world = outcome.translation.memo.world
+        at = {}
+        if kept.claims:
+            at = {f"{one.namespace}/{one.name}": one.addresses for one in states}
+        held = [Held(fleet, claim, at.get(fleet, ())) for fleet, claim in kept.claims.items()]
+        before = self._board.farewells
+        farewells = find_farewells(
+            world.snapshot,
+            world.settings,
+            outcome.translation.statuses,
+            held,
+            self._spoken.is_ours,
+        )
+        self._gateways = frozenset(
+            {
+                *(key for one in held for key in one.claim.gateways),
+                *(ref[1:] for ref in farewells.statuses if ref[0] == "Gateway"),
+            }
+        )
+        dirty = self._board.take_leave(farewells)
+        if farewells.former and farewells.former != before.former:
+            entries = set(self._spoken.saying(farewells.former.keys()))
+            for ref in entries:
+                self._board.disown(ref)
+            dirty |= entries
+        return dirty
+
+    def tell(self, *, anew: bool = False) -> None:
+        """Tell of fleets that stay, if they have not been told of; `anew`: of all, for this replica leads from now on."""
+        told = {} if anew else self._told
+        for fleet, claim in self._claims.items():
+            if told.get(fleet) != claim:
+                self._on_claim(fleet, claim)
+        self._told = dict(self._claims)
+
+    def _log(self, claims: Mapping[str, Claim], wanted: Collection[str]) -> None:
+        for fleet, claim in claims.items():
+            before = self._claims.get(fleet)
+            if before is None or before.why != claim.why:
+                log.warning(
+                    "fleet %s goes on with its last table, for nobody answers for it: %s",
+                    fleet,
+                    claim.why,
+                )
+        for fleet in self._claims.keys() - claims.keys():
+            log.info(
+                "fleet %s %s", fleet, "is answered for again" if fleet in wanted else "may go now"
+            )
