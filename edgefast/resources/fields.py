@@ -47,6 +47,11 @@ def expects(words: str) -> dict[str, Any]:
     return {"expects": words}
 
 
+def refuses(*words: str) -> dict[str, Any]:
+    """Mark words of the API that translation refuses, or, without words, a whole field: no list of what is supported has them."""
+    return {"refuses": words}
+
+
 ObjectName = Annotated[str, Meta(min_length=1, max_length=253)]
 DNSLabel = Annotated[
     str,
@@ -145,7 +150,7 @@ ListenerProtocol = Annotated[
         min_length=1,
         max_length=255,
         pattern=rf"^[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?\Z|^{_SUBDOMAIN}\/[A-Za-z0-9]+\Z",
-        extra=expects("HTTP, HTTPS or another protocol's name"),
+        extra=expects("HTTP or HTTPS"),
     ),
 ]
 AnnotationValue = Annotated[str, Meta(max_length=4096)]

@@ -19,6 +19,7 @@ from edgefast.resources.fields import (
     PortNumber,
     Resource,
     by_keys,
+    refuses,
 )
 from edgefast.resources.listener import Listener
 from edgefast.resources.meta import LabelSelector, ObjectMeta
@@ -110,7 +111,7 @@ class GatewaySpec(Element, frozen=True, kw_only=True):
     infrastructure: GatewayInfrastructure | None = None
     allowed_listeners: AllowedListeners | None = None
     tls: GatewayTLSConfig | None = None
-    default_scope: Literal["All", "None"] | None = None
+    default_scope: Annotated[Literal["All", "None"] | None, Meta(extra=refuses())] = None
 
 
 class Gateway(Resource, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ from edgefast.resources.fields import (
     Resource,
     SectionName,
     by_keys,
+    refuses,
 )
 from edgefast.resources.httproutefilter import HTTPRouteFilter
 from edgefast.resources.meta import ObjectMeta
@@ -64,7 +65,7 @@ class HTTPRouteMatch(Element, frozen=True, kw_only=True):
     query_params: Annotated[
         tuple[HTTPQueryParamMatch, ...], Meta(max_length=16, extra=by_keys("name"))
     ] = ()
-    method: (
+    method: Annotated[
         Literal[
             "GET",
             "HEAD",
@@ -76,8 +77,9 @@ class HTTPRouteMatch(Element, frozen=True, kw_only=True):
             "TRACE",
             "PATCH",
         ]
-        | None
-    ) = None
+        | None,
+        Meta(extra=refuses("CONNECT", "TRACE")),
+    ] = None
 
 
 class HTTPBackendRef(Element, frozen=True, kw_only=True):
@@ -126,7 +128,7 @@ class HTTPRouteSpec(Element, frozen=True, kw_only=True):
     rules: Annotated[tuple[HTTPRouteRule, ...], Meta(min_length=1, max_length=16)] = (
         HTTPRouteRule(),
     )
-    use_default_gateways: Literal["All", "None"] | None = None
+    use_default_gateways: Annotated[Literal["All", "None"] | None, Meta(extra=refuses())] = None
 
 
 class HTTPRoute(Resource, frozen=True, kw_only=True):

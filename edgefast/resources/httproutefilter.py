@@ -19,6 +19,7 @@ from edgefast.resources.fields import (
     PortNumber,
     PreciseHostname,
     by_keys,
+    refuses,
 )
 from edgefast.resources.reference import BackendObjectReference, LocalObjectReference
 
@@ -155,15 +156,18 @@ class HTTPExternalAuthFilter(Element, frozen=True, kw_only=True):
 class HTTPRouteFilter(Element, frozen=True, kw_only=True):
     """One filter; exactly the payload named by `type` is present."""
 
-    type: Literal[
-        "RequestHeaderModifier",
-        "ResponseHeaderModifier",
-        "RequestMirror",
-        "RequestRedirect",
-        "URLRewrite",
-        "ExtensionRef",
-        "CORS",
-        "ExternalAuth",
+    type: Annotated[
+        Literal[
+            "RequestHeaderModifier",
+            "ResponseHeaderModifier",
+            "RequestMirror",
+            "RequestRedirect",
+            "URLRewrite",
+            "ExtensionRef",
+            "CORS",
+            "ExternalAuth",
+        ],
+        Meta(extra=refuses("ExternalAuth")),
     ]
     request_header_modifier: HTTPHeaderFilter | None = None
     response_header_modifier: HTTPHeaderFilter | None = None
@@ -171,5 +175,5 @@ class HTTPRouteFilter(Element, frozen=True, kw_only=True):
     request_redirect: HTTPRequestRedirectFilter | None = None
     url_rewrite: HTTPURLRewriteFilter | None = None
     cors: HTTPCORSFilter | None = None
-    external_auth: HTTPExternalAuthFilter | None = None
+    external_auth: Annotated[HTTPExternalAuthFilter | None, Meta(extra=refuses())] = None
     extension_ref: LocalObjectReference | None = None

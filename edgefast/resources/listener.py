@@ -20,6 +20,7 @@ from edgefast.resources.fields import (
     ListenerProtocol,
     PortNumber,
     SectionName,
+    refuses,
 )
 from edgefast.resources.meta import LabelSelector
 from edgefast.resources.reference import GATEWAY_GROUP, SecretObjectReference
@@ -49,7 +50,9 @@ class AllowedRoutes(Element, frozen=True, kw_only=True):
 class ListenerTLSConfig(Element, frozen=True, kw_only=True):
     """TLS of one listener."""
 
-    mode: Literal["Terminate", "Passthrough"] = "Terminate"
+    mode: Annotated[Literal["Terminate", "Passthrough"], Meta(extra=refuses("Passthrough"))] = (
+        "Terminate"
+    )
     certificate_refs: Annotated[tuple[SecretObjectReference, ...], Meta(max_length=64)] = ()
     options: Annotated[dict[str, AnnotationValue], Meta(max_length=16)] = field(
         default_factory=dict

@@ -33,6 +33,7 @@ class FieldShape(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     required: bool
     default: Any
     description: str = ""
+    served: bool = True  # False: the API has it, and translation refuses it
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -41,6 +42,8 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     kind: ShapeKind
     #: string, integer: the values allowed, sorted.
     enum: tuple[str | int, ...] = ()
+    #: string: those of them that are served.
+    words: tuple[str, ...] = ()
     #: string: regular expression and what it means in words.
     pattern: str | None = None
     expects: str = ""
@@ -93,7 +96,12 @@ def _field_shape(info: types.Field) -> FieldShape:
         required=info.required,
         default=default,
         description=_description(info.type),
+        served=_extra(info.type).get("refuses") != (),
     )
+
+
+def _extra(info: types.Type) -> dict[str, Any]:
+    return (info.extra or {}) if isinstance(info, types.Metadata) else {}
 
 
 def _description(info: types.Type) -> str:
@@ -119,7 +127,12 @@ def _shape(info: types.Type, extra: dict[str, Any]) -> Shape:
         case types.LiteralType():
             values = tuple(one for one in info.values if isinstance(one, str | int))
             words = all(isinstance(one, str) for one in values)
-            return Shape(kind="string" if words else "integer", enum=values)
+            refused = extra.get("refuses", ())
+            return Shape(
+                kind="string" if words else "integer",
+                enum=values,
+                words=tuple(one for one in values if isinstance(one, str) and one not in refused),
+            )
         case types.IntType():
             return Shape(kind="integer", minimum=info.ge, maximum=info.le)
         case types.FloatType():

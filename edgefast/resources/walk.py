@@ -135,11 +135,12 @@ class Walk:
                 if self._lenient or named_field(self._kind, (*path, key)):
                     self._note_unserved((*path, key), raw[key])
                     continue
+                served = sorted(field.name for field in shape.fields if field.served)
                 self._report(
                     (*path, key),
                     "NotSupported",
-                    f"unknown field (supported: {', '.join(sorted(names))})",
-                    did_you_mean(key, names),
+                    f"unknown field (supported: {', '.join(served)})",
+                    did_you_mean(key, served),
                 )
                 sound = False
         return sound
@@ -246,7 +247,7 @@ class Walk:
         if self._lenient:
             return raw
         if shape.enum and raw not in shape.enum:
-            words = [str(word) for word in shape.enum]
+            words = list(shape.words)
             if self._redact:
                 return self._report(path, "NotSupported", f"(supported: {', '.join(words)})")
             shown = raw[:MAX_SHOWN_VALUE]
@@ -308,7 +309,7 @@ class Walk:
         expected = " or ".join(dict.fromkeys(_EXPECTED[kind] for kind in kinds))
         scalar = isinstance(raw, bool | int | float)
         if shape.kind == "string" and shape.enum:
-            expected = " or ".join(map(str, shape.enum))
+            expected = " or ".join(shape.words)
         elif shape.kind == "string" and scalar and not _would_fit(shape, _plain(raw)):
             expected = shape.expects or expected
         elif "string" in kinds and scalar:

@@ -42,7 +42,7 @@ def resolve_backend(
         report.unresolve(
             f"{path}.kind",
             "InvalidKind",
-            supported_text(named, KINDS),
+            supported_text(named, KINDS if reader.settings.enable_backend else KINDS[:1]),
             core_hint(ref.group) or _meant_kind(ref),
         )
         return None
@@ -124,7 +124,8 @@ def _check_protocol(port: ServicePort, *, encrypted: bool) -> str:
         return ""
     if wanted in ENCRYPTED:
         return "" if encrypted else f'appProtocol "{wanted}" needs a BackendTLSPolicy'
-    return f"appProtocol {supported_text(port.app_protocol or '', (*PLAIN, *ENCRYPTED))}"
+    spoken = (*PLAIN, *ENCRYPTED) if encrypted else PLAIN
+    return f"appProtocol {supported_text(port.app_protocol or '', spoken)}"
 
 
 def _resolve_own(

@@ -39,10 +39,7 @@ _ANY_VALUE = "(?s).*"
 _PATH_TYPES: tuple[str, ...] = ("Exact", "PathPrefix", "RegularExpression")
 _VALUE_TYPES: tuple[str, ...] = ("Exact", "RegularExpression")
 #: Those of HTTPMethod; the API has others refused, also where a proxy could match them.
-_METHODS: tuple[str, ...] = (
-    *("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"),
-    *_NEVER_ROUTED,
-)
+_ROUTED: tuple[str, ...] = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 
 _Target = tuple[ir.PathKind, str]
 _Wrong = list[tuple[str, str]]  # field path, what is wrong with it
@@ -58,8 +55,8 @@ def translate_match(match: HTTPRouteMatch, report: Report, path: str) -> ir.Matc
         report.lose(
             f"{path}.method", "NotSupported", f"{match.method} is answered 405 before routing"
         )
-    elif match.method is not None and match.method not in _METHODS:
-        wrong.append((f"{path}.method", supported_text(match.method, _METHODS)))
+    elif match.method is not None and match.method not in _ROUTED:
+        wrong.append((f"{path}.method", supported_text(match.method, _ROUTED)))
     made = None
     if target is not None:
         kind, value = target
