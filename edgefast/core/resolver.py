@@ -13,6 +13,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable
+from itertools import islice
 
 __all__ = ["Resolver"]
 
@@ -41,7 +42,14 @@ class Resolver:
         self._watchers: dict[str, list[Callback]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._known: dict[str, tuple[str, ...]] = {}
+        self._unresolved: dict[
+            str, None
+        ] = {}  # names that have been looked up, and have no address
         self._desk = _Desk(loop)
+
+    def unresolved(self, most: int) -> tuple[str, ...]:
+        """Return names without an address, as far as look-ups have come; the first ones, at most so many."""
+        return tuple(islice(self._unresolved, most))
 
     def watch(self, hostname: str, callback: Callback) -> None:
         """Call back with the addresses of a name, soon and after every change."""
@@ -63,6 +71,7 @@ class Resolver:
         if not callbacks:
             self._watchers.pop(hostname, None)
             self._known.pop(hostname, None)
+            self._unresolved.pop(hostname, None)
             task = self._tasks.pop(hostname, None)
             if task is not None:
                 task.cancel()
@@ -74,6 +83,7 @@ class Resolver:
         self._tasks.clear()
         self._watchers.clear()
         self._known.clear()
+        self._unresolved.clear()
 
     async def _follow(self, hostname: str) -> None:
         retry = RETRY
@@ -92,6 +102,10 @@ class Resolver:
 
     def _report(self, hostname: str, answer: Answer) -> None:
         addresses = self._known.get(hostname, ()) if answer is None else answer
+        if addresses:
+            self._unresolved.pop(hostname, None)
+        else:
+            self._unresolved[hostname] = None
         if self._known.get(hostname) != addresses:
             self._known[hostname] = addresses
             for callback in list(self._watchers.get(hostname, ())):

@@ -32,6 +32,7 @@ from edgefast.proxy.reserve import RESERVE
 from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE, ProxySettings
 from edgefast.proxy.shop import Shop
 from edgefast.proxy.spanexport import SpanExport
+from edgefast.proxy.unresolved import Unresolved
 from edgefast.proxy.workers import WorkerSlot
 from edgefast.table import Shards
 from edgefast.xds.facts import StreamFacts
@@ -124,6 +125,7 @@ class Agent:
         self._again = asyncio.Event()
         self._late: dict[int, int] = {}  # processes that were not waited for, and at which epoch
         self._told_refused = 0
+        self._unresolved = Unresolved(self.ledger, self.arena, self.slots)
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -268,7 +270,7 @@ class Agent:
                 f"workers died while they took in table {self._poisoned}; the one before is back"
             )
             found.append(Problem(None, "", "Invalid", message))
-        return tuple(found)
+        return (*found, *self._unresolved.problems)
 
     def _on_refused(self, refused: list[Refusal]) -> None:
         log.debug("%d resources were refused", len(refused))
@@ -297,6 +299,8 @@ class Agent:
         if self._late:
             self._catch_up()
         if len(self.ledger.current.refused) < self._told_refused:
+            self._tell_problems()
+        if self._unresolved.look():
             self._tell_problems()
         self.keeper.look()
         self._progress.set()

@@ -196,6 +196,7 @@ class Pong(_Message, frozen=True):
     number: int
     connections: int
     active: int
+    unresolved: tuple[str, ...] = ()  # names of backends without an address, the first ones
 
 
 class DumpPart(_Message, frozen=True):

@@ -54,6 +54,8 @@ _FIRST_ANSWER = 0.5
 _RESERVE = 16
 #: Seconds until a port that could not be served for want of descriptors is tried again.
 _STARVED = 0.5
+#: Names of backends without an address that the agent is told of; each is at most 253 bytes.
+_UNRESOLVED = 16
 #: Seconds between two signs of life while a commit is prepared.
 _SIGN = 1.0
 
@@ -135,7 +137,14 @@ class Worker:
                 tasks.create_task(self._acceptors.close(places))
             case messages.Ping(number):
                 RESERVE.fill()
-                await self._say(messages.Pong(number, self._connections, self._engine.active))
+                await self._say(
+                    messages.Pong(
+                        number,
+                        self._connections,
+                        self._engine.active,
+                        self._engine.resolver.unresolved(_UNRESOLVED),
+                    )
+                )
             case messages.DumpRequest(number):
                 await self._dump(number)
             case messages.LogLevel(level):

@@ -83,11 +83,7 @@ class WorkerSlot:
         self.number = number
         self.segment = Segment(stat_rows)
         self.restarts = 0
-        self.pid = 0
-        self.connections = 0
-        self.active = 0
-        self.drained = False
-        self.connected = False
+        self.unresolved: tuple[str, ...] = ()  # names of backends
         self._shop = shop
         self._work = asyncio.Event()
         self._exit_ordered = False
@@ -253,8 +249,11 @@ class WorkerSlot:
                 for place in places:
                     self._told_places.pop(place, None)
                 asyncio.get_running_loop().call_later(_SOCKETS_AGAIN, self.wake)
-            case messages.Pong(_, connections, active):
+            case messages.Pong(_, connections, active, unresolved):
                 self.connections, self.active = connections, active
+                if self.unresolved != unresolved:
+                    self.unresolved = unresolved
+                    self._shop.on_progress()
             case messages.DumpPart(number, data, last):
                 self._on_dump_part(number, data, last)
             case messages.Spans(batch):

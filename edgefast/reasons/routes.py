@@ -35,6 +35,8 @@ ROUTES = (
         fix=(
             "In a cluster: look at the pods of the Service, its selector and its EndpointSlices.",
             "In files: write an EndpointSlice with the label `kubernetes.io/service-name`, and a port of the same name.",
+            "A name that does not resolve is told by proxies alone: correct it, or the resolver of their machine; they ask again "
+            "and again.",
         ),
         example="apiVersion: v1\nkind: Service\nmetadata: {name: empty}\nspec: {ports: [{port: 80}]}\n---\n"
         + route("rules: [{backendRefs: [{name: empty, port: 80}]}]"),

@@ -277,3 +277,22 @@ async def test_close_ends_everything(world: World, names: Names, resolver: Resol
     this = asyncio.current_task()
     assert asyncio.all_tasks() == {this}
     assert seen.calls == []
+
+
+async def test_names_without_an_address_are_known(
+    world: World, names: Names, resolver: Resolver
+) -> None:
+    names.answers.update({"a.test": ["10.0.0.1"], "b.test": OSError("no"), "c.test": OSError("no")})
+    seen = Seen()
+    for name in names.answers:
+        resolver.watch(name, seen)
+    await world.until(lambda: len(resolver.unresolved(9)) == 2)
+    assert set(resolver.unresolved(9)) == {"b.test", "c.test"} and len(resolver.unresolved(1)) == 1
+    names.answers["b.test"] = ["10.0.0.2"]
+    await world.until(lambda: resolver.unresolved(9) == ("c.test",))
+    names.answers["a.test"] = names.answers["b.test"] = OSError("no")  # what was good stays
+    asked = len(names.asked)
+    await world.until(lambda: len(names.asked) >= asked + 9)
+    assert resolver.unresolved(9) == ("c.test",)
+    resolver.forget("c.test", seen)
+    assert resolver.unresolved(9) == ()
