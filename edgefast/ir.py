@@ -198,6 +198,10 @@ class HttpSettings(Struct, frozen=True, gc=False):
     response_head: int = 64 * 1024
     body_size: int = 0  # 0: no limit
     buffer_bytes: int = 32 * 1024
+    body_start: int = 16 * 1024  # 0: a backend is asked at once
+    body_start_timeout: int = 500
+    body_share: int = 75  # percent of a cluster's connections
+    body_rate: int = 1024  # bytes a second; 0: no body gives way
     head_timeout: int = 10_000
     idle_timeout: int = 60_000
     stream_idle_timeout: int = 300_000

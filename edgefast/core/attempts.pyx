@@ -30,10 +30,15 @@ cdef class Attempts(UpstreamUser):
     cdef int finish(self) except -1:
         raise NotImplementedError
 
+    cdef int gather(self) except -1:
+        raise NotImplementedError
+
     # --- what is sent -----------------------------------------------------------------------------------------------
 
     cdef int flush(self) except -1:
         """End of what the client sent for now: a head that waited for body bytes goes out alone."""
+        if self.gathering:
+            return self.gather()
         if self.head_pending and self.up is not None:
             return self.write(NULL, 0, 0, self.body_done)
         return 0
@@ -76,6 +81,7 @@ cdef class Attempts(UpstreamUser):
             self.write(NULL, 0, 0, self.body_done)
         elif not self.down.processing:
             self.flush()
+        self.progress_until = self.engine.wheel.now + BODY_GRACE_MS
         if self.up is not None and not self.up.write_paused:
             self.down.resume()
         return 0
@@ -181,6 +187,7 @@ cdef class Attempts(UpstreamUser):
 
     cdef int on_up_writable(self, bint writable) except -1:
         if writable:
+            self.progress_until = self.engine.wheel.now + BODY_GRACE_MS  # until now it was the backend that kept us waiting
             self.down.resume()
         else:
             self.down.pause()
@@ -231,11 +238,21 @@ cdef class Attempts(UpstreamUser):
         return base + <int64_t>(ef_random(self.engine.random) % <uint64_t>(span - base + 1))
 
     cdef int ask(self) except -1:
-        """Begin a try: ask for a connection."""
+        """Begin a try: ask for a connection. Who waits for a place among slow bodies looks now and then whether somebody gives way."""
         cdef Exchange ex = <Exchange>self
+        if self.streams and self.waiting and self.place is None:
+            self.backend.cluster.bodies.serve()
+            if not self.streams or not self.waiting or self.place is not None:
+                return 0
+            self.ask_at = self.engine.wheel.now + SHARE_LOOK_MS
+            return self.rearm()
         if ex.trace is not None and ex.trace.flags & 1:
             begin_try(ex)
-        return self.backend.cluster.acquire(self, self.tried)
+        self.backend.cluster.acquire(self, self.tried)
+        if self.streams and self.waiting and self.place is None:
+            self.ask_at = self.engine.wheel.now + SHARE_LOOK_MS
+            return self.rearm()
+        return 0
 
     cdef int retry(self, int64_t wait, int status, uint32_t why) except -1:
         """The try is over, with that status or for that reason; another one comes in `wait` ms."""
@@ -250,7 +267,7 @@ cdef class Attempts(UpstreamUser):
         self.head_pending = False
         if wait <= 0:
             return self.ask()
-        self.retry_at = self.engine.wheel.now + wait
+        self.ask_at = self.engine.wheel.now + wait
         return self.rearm()
 
     cdef int rearm(self) except -1:
@@ -259,8 +276,8 @@ cdef class Attempts(UpstreamUser):
             at = self.route_deadline
         if self.try_deadline and (at == 0 or self.try_deadline < at):
             at = self.try_deadline
-        if self.retry_at and (at == 0 or self.retry_at < at):
-            at = self.retry_at
+        if self.ask_at and (at == 0 or self.ask_at < at):
+            at = self.ask_at
         if at and not self.finished:
             self.engine.wheel.arm(self, at)
         return 0
@@ -268,10 +285,10 @@ cdef class Attempts(UpstreamUser):
     cdef int on_deadline(self, int64_t now) except -1:
         if self.finished:
             return 0
-        if self.retry_at and self.retry_at <= now:
-            self.retry_at = 0
+        if self.ask_at and self.ask_at <= now:
+            self.ask_at = 0
             self.rearm()
-            return self.ask()
+            return self.gather() if self.gathering else self.ask()
         if self.route_deadline and self.route_deadline <= now:
             return self.on_timeout(F_TIMEOUT)
         if self.try_deadline and self.try_deadline <= now:
@@ -294,7 +311,8 @@ cdef class Attempts(UpstreamUser):
             ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
         if self.started_response:
             return self.abort(flag)
-        if not self.body_done and self.up is not None and not self.down.read_paused:  # the client is late, not the backend
+        # the client is late, not the backend
+        if not self.body_done and (self.up is not None or self.gathering) and not self.down.read_paused:
             self.down.closing = True
             return self.fail(408, flag)
         if self.endpoint is not None and self.up is not None:

@@ -43,6 +43,7 @@ cdef enum:
     G_LIMIT_STORE_FULL = 66
     G_SPANS_RECORDED = 69
     G_SPANS_DROPPED = 70
+    G_BODIES_GAVE_WAY = 71
 
 cdef enum:
     C_ABORTED = 5

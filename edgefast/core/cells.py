@@ -67,6 +67,7 @@ GLOBALS: tuple[str, ...] = (
     "handshakes_failed",
     "spans_recorded",
     "spans_dropped",
+    "bodies_gave_way",
 )
 
 ROW: tuple[str, ...] = (

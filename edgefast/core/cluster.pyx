@@ -52,41 +52,6 @@ cdef class Endpoint(Timer):
         return 0
 
 
-cdef class UpstreamUser(Timer):
-    cdef int on_up_ready(self, Upstream up) except -1:
-        raise NotImplementedError
-
-    cdef int on_up_failed(self, UpFailure why) except -1:
-        raise NotImplementedError
-
-    cdef int on_response_info(self, const uint8_t *base, ef_head *head) except -1:
-        return 0
-
-    cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1:
-        """0: take the response. 1: drop it together with its connection (it will be tried again, or is of no use)."""
-        raise NotImplementedError
-
-    cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
-        """Body bytes without framing; they must stay readable until on_response_flush."""
-        raise NotImplementedError
-
-    cdef int on_response_end(self) except -1:
-        raise NotImplementedError
-
-    cdef int on_response_flush(self) except -1:
-        raise NotImplementedError
-
-    cdef int on_up_lost(self, int why) except -1:
-        raise NotImplementedError
-
-    cdef int on_up_writable(self, bint writable) except -1:
-        return 0
-
-    cdef bint takes_bulk(self) noexcept:
-        """A large read can go on at once: nobody's memory has to hold it."""
-        return False
-
-
 cdef class Cluster:
     def __cinit__(self, Engine engine, str name):
         self.engine = engine
@@ -95,6 +60,7 @@ cdef class Cluster:
         self.resolved = {}
         self.endpoints = []
         self.pending = deque()
+        self.bodies = BodyShare(engine, self)
 
     def __dealloc__(self):
         free(self.load)
@@ -112,6 +78,8 @@ cdef class Cluster:
         self.ssl = context
         self.sni = tls.sni if tls is not None else None
         self.spec = spec
+        if spec is not None:
+            self.max_connections, self.max_pending = spec.max_connections, spec.max_pending
         self.rebuild()
         return 0
 
@@ -196,10 +164,18 @@ cdef class Cluster:
         """Give the user a connection: on_up_ready or on_up_failed is called, now or later."""
         cdef Endpoint endpoint
         cdef Upstream up
+        cdef Entry entry
         user.ticket += 1
         user.chosen = False
+        if user.streams and user.place is None:
+            entry = self.bodies.enter(user)
+            if entry == SHARE_WAITS:
+                return 0
+            if entry == SHARE_FULL:
+                self.engine.count(G_PENDING_REFUSED)
+                return user.on_up_failed(UP_OVERFLOW)
         if self.size == 0:
-            if self.resolving() and <uint32_t>len(self.pending) < self.spec.max_pending:
+            if self.resolving() and <uint32_t>len(self.pending) < self.max_pending:
                 user.waiting = True
                 self.pending.append((user, user.ticket))
                 return 0
@@ -214,7 +190,7 @@ cdef class Cluster:
             user.chosen = True
             self.engine.count(G_UPSTREAM_REUSES)
             return user.on_up_ready(up)
-        if self.connections >= <uint32_t>self.spec.max_connections:
+        if self.connections >= self.max_connections:
             up = self.any_idle()  # of whichever endpoint: waiting beside an idle connection would be absurd
             if up is not None:
                 self.load[up.endpoint.index].active += 1
@@ -222,9 +198,9 @@ cdef class Cluster:
                 user.chosen = True
                 self.engine.count(G_UPSTREAM_REUSES)
                 return user.on_up_ready(up)
-            if <uint32_t>len(self.pending) >= <uint32_t>self.spec.max_pending:
+            if <uint32_t>len(self.pending) >= self.max_pending:
                 self.forget_gone()
-            if <uint32_t>len(self.pending) >= <uint32_t>self.spec.max_pending:
+            if <uint32_t>len(self.pending) >= self.max_pending:
                 self.engine.count(G_PENDING_REFUSED)
                 return user.on_up_failed(UP_OVERFLOW)
             user.waiting = True
@@ -372,7 +348,7 @@ cdef class Cluster:
     cdef int serve_pending(self) except -1:
         cdef UpstreamUser user
         while self.pending and (self.size or not self.resolving()):
-            if self.size and self.connections >= <uint32_t>self.spec.max_connections:
+            if self.size and self.connections >= self.max_connections:
                 return 0
             user, ticket = self.pending.popleft()
             if user.waiting and user.ticket == <uint32_t>ticket:
@@ -385,6 +361,8 @@ cdef class Cluster:
             "name": self.name,
             "connections": self.connections,
             "pending": len(self.pending),
+            "bodies": len(self.bodies.holders),
+            "bodies_waiting": len(self.bodies.waiting),
             "endpoints": [
                 {
                     "address": (<Endpoint>e).text.decode(),

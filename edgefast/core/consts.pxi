@@ -9,6 +9,9 @@ cdef enum:
     NEVER_MS = 2000000000  # a timeout that was switched off with 0s: 23 days
     WHEEL_SLOTS = 1024  # power of two; horizon 20 s, longer deadlines are looked at once per turn
     REPLAY_LIMIT = 65536  # bytes of request body kept for a retry (docs/http1.md)
+    BODY_GRACE_MS = 5000  # a request body that comes keeps its connection this long at least, and no burst buys more (bodyRate)
+    SHARE_LOOK_MS = 100  # how often those who wait for a place look for somebody to give way
+    SHARE_BURST = 16  # places given at once: each may end another request
     DISCARD_LIMIT = 65536  # unread request body that is worth reading to keep the connection
     PIPELINE_LIMIT = 32768  # bytes of further requests kept while one is in flight, then reading pauses
     FLUSH_STALLS = 30  # looks, LINGER_MS apart, at which a closing connection's peer may have taken nothing

@@ -25,6 +25,8 @@ cdef class Mirror
 cdef class Endpoint
 cdef class Cluster
 cdef class UpstreamUser
+cdef class BodyShare
+cdef class RequestBody
 cdef class Rule
 cdef class Backend
 cdef class HttpSettings
@@ -42,6 +44,8 @@ include "headers.pxd"
 include "witness.pxd"
 include "connection.pxd"
 include "cluster.pxd"
+include "upstreamuser.pxd"
+include "bodyshare.pxd"
 include "upstream.pxd"
 include "inetaddr.pxd"
 include "rule.pxd"

@@ -31,7 +31,7 @@ cdef class Attempts(UpstreamUser):
         Out body                # request body kept for a connection to come, or for a retry
         int64_t sent            # us; the try's request went out
         int64_t upstream_us     # us from there to the response head
-        int64_t route_deadline, try_deadline, idle_deadline, retry_at   # ms; 0 none
+        int64_t route_deadline, try_deadline, idle_deadline, ask_at   # ms; 0 none
         uint64_t tried          # endpoints tried, by index
         uint64_t bytes_out
         uint32_t tries
@@ -49,6 +49,7 @@ cdef class Attempts(UpstreamUser):
         bint started_response
         bint finished
         bint retrying           # counts in the retry budget
+        bint gathering          # nobody is asked before more of the body is here
 
     cdef int flush(self) except -1
     cdef int write(self, iovec *iov, int n, size_t total, bint end) except -1
@@ -63,21 +64,36 @@ cdef class Attempts(UpstreamUser):
     cdef int fail(self, int status, uint32_t flag) except -1
     cdef int abort(self, uint32_t flag) except -1
     cdef int finish(self) except -1
+    cdef int gather(self) except -1
 
 
-cdef class Exchange(Attempts):
+# What an exchange knows of the body it passes on.
+cdef class RequestBody(Attempts):
+    cdef:
+        list mirrors
+        Verdict verdict         # of the rule's limits; None when none counts the request
+        uint64_t bytes_in
+        int64_t late_at         # ms; a body that is still gathered then is a slow one
+
+    cdef int set_off(self) except -1
+    cdef bint is_last(self) noexcept
+    cdef int go(self) except -1
+    cdef int open_mirrors(self) except -1
+    cdef bytes limit_lines(self)
+    cdef int request_body(self, iovec *iov, int n, size_t total) except -1
+    cdef int request_end(self) except -1
+
+
+cdef class Exchange(RequestBody):
     cdef:
         ListenerTable listener
         Out raw                 # the client's head, for the access log
         LogKept kept            # what the log needs besides `raw`; None: nothing
         Trace trace             # None: not traced here
-        list mirrors
         bytes cors_lines
         bytes client            # the address to believe (EdgeProxy clientAddress)
         bytes received          # x-forwarded-for as it came, joined; None when it is of no concern
-        Verdict verdict         # of the rule's limits; None when none counts the request
         int64_t started         # us
-        uint64_t bytes_in
         uint32_t method_len, target_off, target_len, authority_off, authority_len, agent_off, agent_len
         uint8_t request_id[64]
         uint32_t request_id_len
@@ -85,14 +101,10 @@ cdef class Exchange(Attempts):
     cdef int begin(self, const uint8_t *base, ef_head *head) except -1
     cdef int note(self, const uint8_t *base, ef_head *head) except -1
     cdef int reply(self, int status, bytes lines, uint32_t flag) except -1
-    cdef bytes limit_lines(self)
     cdef int on_verdict(self) except -1
-    cdef int set_off(self) except -1
     cdef bint on_cors(self, const uint8_t *base, ef_head *head) except -1
     cdef int forward(self, const uint8_t *base, ef_head *head, const uint8_t *path, size_t path_len, const uint8_t *query,
                      size_t query_len, size_t prefix_len) except -1
-    cdef int request_body(self, iovec *iov, int n, size_t total) except -1
-    cdef int request_end(self) except -1
     cdef int answer(self, int status, bytes lines, uint32_t flag) except -1
     cdef int client_gone(self) except -1
     cdef int tunnel_closed(self) except -1

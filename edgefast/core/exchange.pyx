@@ -3,7 +3,7 @@
 # In: a scanned request head and body bytes from the client's codec. Out: a request at a backend (attempts.pyx), or an answer. It ends
 # exactly once (finish), with one answer or one aborted connection, and owns no timer but its own.
 
-cdef class Exchange(Attempts):
+cdef class Exchange(RequestBody):
     def __cinit__(self, Downstream down):
         self.down = down
         self.engine = down.engine
@@ -226,84 +226,6 @@ cdef class Exchange(Attempts):
             return self.rearm()
         return self.set_off()
 
-    cdef int set_off(self) except -1:
-        """Start mirrors, ask for a connection."""
-        cdef MirrorTarget target
-        cdef Mirror mirror
-        cdef iovec kept
-        if self.verdict is not None:
-            self.limit_lines()
-            if not self.down.processing:  # it was waited for
-                self.down.send_continue(self)
-        if self.backend.mirrors is not None and not self.upgrade:
-            for target in self.backend.mirrors:
-                if target.due():
-                    mirror = Mirror.__new__(Mirror)
-                    if self.mirrors is None:
-                        self.mirrors = []
-                    self.mirrors.append(mirror)
-                    mirror.open(self, target.cluster)
-                    if self.body.size:  # came while the limits were asked
-                        kept.iov_base = self.body.data
-                        kept.iov_len = self.body.size
-                        mirror.request_body(&kept, 1, self.body.size)
-                    if self.body_done:
-                        mirror.request_end()
-        self.rearm()
-        return self.ask()
-
-    cdef int request_body(self, iovec *iov, int n, size_t total) except -1:
-        """Body bytes from the client, without framing; valid during the call."""
-        cdef int i
-        cdef Mirror mirror
-        self.bytes_in += total
-        if self.tunnel:
-            self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
-            return self.write(iov, n, total, False)
-        if self.settings.body_size and self.bytes_in > self.settings.body_size:
-            self.engine.count(G_BODY_TOO_LARGE)
-            self.down.closing = True
-            if self.started_response:
-                return self.abort(F_TOO_LARGE)
-            self.drop_upstream()
-            return self.answer(413, b"", F_TOO_LARGE)
-        self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
-        if self.mirrors is not None:
-            for mirror in self.mirrors:
-                mirror.request_body(iov, n, total)
-        if self.keeps_body:
-            if self.up is None or (
-                self.body.size + total <= REPLAY_LIMIT and (self.rule.has_retry or idempotent(self.method))
-            ):
-                out_reserve(&self.body, total)
-                for i in range(n):
-                    out_raw(&self.body, iov[i].iov_base, iov[i].iov_len)
-            else:
-                self.keeps_body = False
-                free(self.body.data)
-                self.body.data = NULL
-                self.body.size = self.body.cap = 0
-        if self.up is None:
-            if self.body.size >= REPLAY_LIMIT:
-                self.down.pause()
-            return 0
-        return self.write(iov, n, total, False)
-
-    cdef int request_end(self) except -1:
-        """The client's request is complete."""
-        cdef Mirror mirror
-        self.body_done = True
-        if self.mirrors is not None:
-            for mirror in self.mirrors:
-                mirror.request_end()
-        if self.rule.request_timeout < 0 and not self.upgrade and not self.started_response:
-            if self.settings.route_timeout:
-                self.route_deadline = self.engine.wheel.now + self.settings.route_timeout
-                self.rearm()
-        if self.up is not None:
-            return self.write(NULL, 0, 0, True)
-        return 0
-
     # --- ends ------------------------------------------------------------------------------------------------------
 
     cdef int answer(self, int status, bytes lines, uint32_t flag) except -1:
@@ -355,6 +277,8 @@ cdef class Exchange(Attempts):
             return 0
         self.finished = True
         self.drop_upstream()
+        if self.place is not None:
+            self.complete()
         self.engine.wheel.disarm(self)
         self.engine.active -= 1
         self.engine.count_down(G_REQUESTS_ACTIVE)

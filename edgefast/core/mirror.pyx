@@ -18,12 +18,16 @@ cdef class Mirror(UpstreamUser):
         self.engine.wheel.arm(self, self.engine.wheel.now + (self.settings.route_timeout or 15000))
         self.engine.keep_mirror(self)
         self.engine.count(G_MIRRORED)
+        self.streams = ex.streams
+        if self.streams and not cluster.bodies.try_enter(self):  # a copy waits for nobody's body
+            return self.stop()
         return cluster.acquire(self, 0)
 
     cdef int request_body(self, iovec *iov, int n, size_t total) except -1:
         cdef int i
         if self.over:
             return 0
+        self.progress(total)
         if self.up is None or self.up.write_paused:
             if self.up is not None or self.body.size + total > MIRROR_LIMIT:
                 return self.stop()
@@ -35,6 +39,7 @@ cdef class Mirror(UpstreamUser):
 
     cdef int request_end(self) except -1:
         self.ended = True
+        self.complete()
         if not self.over and self.up is not None:
             return self.write(NULL, 0, 0)
         return 0
@@ -83,6 +88,9 @@ cdef class Mirror(UpstreamUser):
     cdef int on_deadline(self, int64_t now) except -1:
         return self.stop()
 
+    cdef int give_way(self) except -1:
+        return self.stop()
+
     cdef int stop(self) except -1:
         if self.over:
             return 0
@@ -99,6 +107,7 @@ cdef class Mirror(UpstreamUser):
         self.up = None
         self.engine.wheel.disarm(self)
         self.engine.drop_mirror(self)
+        self.complete()
         if up is not None:
             up.drop()
         return 0

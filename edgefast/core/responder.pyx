@@ -136,4 +136,6 @@ cdef bytes failure_text(int status, uint32_t flag):
         return b"nothing was sent or received for too long\n"
     if status == 504:
         return b"the backend did not answer in time\n"
+    if status == 408:
+        return b"the request body came too slowly\n"
     return b"the request was not valid\n"

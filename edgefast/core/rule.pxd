@@ -7,6 +7,10 @@ cdef class HttpSettings:
         uint8_t drop_flags      # EF_SPAN_* that keep a request line from going on
         uint64_t body_size
         size_t buffer_bytes
+        size_t body_start       # bytes of a body before a backend is asked, where many are slow; 0: none
+        int64_t body_start_timeout
+        uint32_t body_share     # percent of a cluster's connections
+        uint64_t body_rate      # bytes a second; 0: nobody has to give way
         int64_t upstream_idle
         int64_t head_timeout, idle_timeout, stream_idle_timeout, route_timeout, connect_timeout
         int64_t max_connections

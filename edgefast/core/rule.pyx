@@ -18,6 +18,10 @@ cdef class HttpSettings:
         self.drop_flags = EF_SPAN_HOP | EF_SPAN_NOMINATED | (EF_SPAN_UNDERSCORE if spec.underscores == "Drop" else 0)
         self.body_size = spec.body_size
         self.buffer_bytes = spec.buffer_bytes
+        self.body_start = min(spec.body_start, REPLAY_LIMIT)
+        self.body_start_timeout = spec.body_start_timeout or NEVER_MS
+        self.body_share = spec.body_share
+        self.body_rate = spec.body_rate
         self.upstream_idle = spec.upstream_idle or NEVER_MS
         self.head_timeout = spec.head_timeout or NEVER_MS
         self.idle_timeout = spec.idle_timeout or NEVER_MS

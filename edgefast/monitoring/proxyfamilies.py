@@ -187,6 +187,11 @@ _CELLS = (
     ),
     _count("spans_recorded", "Requests that were traced.", "spans_recorded"),
     _count("spans_dropped", "Of these, lost because the agent takes no more.", "spans_dropped"),
+    _count(
+        "bodies_gave_way",
+        "Requests ended because their bodies came too slowly while others waited (408).",
+        "bodies_gave_way",
+    ),
     _count("applies", "Changes of the table that workers took in.", "applies"),
     _count(
         "resources_refused", "Resources that workers refused, by all workers.", "resources_refused"

@@ -65,6 +65,7 @@ TRAFFIC = (
                         ("path_refused", "path refused (400)"),
                         ("body_too_large", "body too large (413)"),
                         ("head_timeouts", "head too slow (408)"),
+                        ("bodies_gave_way", "body too slow for others (408)"),
                         ("heads_refused", "head refused"),
                     )
                 ),

@@ -63,6 +63,33 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
         Size | None,
         Meta(description="Bytes held per direction before the other side is read no further."),
     ] = None
+    body_start: Annotated[
+        Size | None,
+        Meta(
+            description="Bytes of a request body, or all of it, that must be here before a backend "
+            "is asked while many of its connections are held for bodies; at most 64KiB."
+        ),
+    ] = None
+    body_start_timeout: Annotated[
+        Duration | None,
+        Meta(
+            description="Time after which a slower body is passed on as it comes, if there is room."
+        ),
+    ] = None
+    body_share: Annotated[
+        Annotated[int, Meta(ge=1, le=100)] | None,
+        Meta(
+            description="Percent of a backend's connections that may be held for request bodies "
+            "that are still coming."
+        ),
+    ] = None
+    body_rate: Annotated[
+        Size | None,
+        Meta(
+            description="Bytes a second; a slower body gives way when others wait for the share; "
+            "408."
+        ),
+    ] = None
     head_timeout: Annotated[
         Duration | None,
         Meta(description="Time to receive a request head from its first byte; 408 past it."),

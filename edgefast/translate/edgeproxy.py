@@ -31,6 +31,8 @@ from edgefast.translate.unserved import warn_unserved
 
 #: EF_MAX_HEAD in csrc/limits.h, the size of a buffer.
 MAX_HEAD = 256 * 1024
+#: REPLAY_LIMIT in core/consts.pxi: what is held of a body before anybody takes it.
+MAX_BODY_START = 64 * 1024
 #: What a controller makes a fleet of, so `edgefast run` has no use for it.
 _OF_FLEETS = ("workers", "deployment", "service", "hpa", "pdb", "shutdown")
 # Words, each list with the strictest first: it is used for a word that only a newer CRD knows.
@@ -114,6 +116,11 @@ def _check_ceilings(http: ProxyHTTP, report: Report) -> None:
         if size is not None and parse_size(size) > MAX_HEAD:
             said = f'"{size}" is more than {MAX_HEAD // 1024}KiB, which is used instead'
             report.refuse(f"spec.http.{field}", "Invalid", said)
+    if http.body_start is not None and parse_size(http.body_start) > MAX_BODY_START:
+        said = (
+            f'"{http.body_start}" is more than {MAX_BODY_START // 1024}KiB, which is used instead'
+        )
+        report.refuse("spec.http.bodyStart", "Invalid", said)
     if http.header_count is not None and http.header_count > MAX_HEADERS:
         said = f"{http.header_count} is more than {MAX_HEADERS}, which is used instead"
         report.refuse("spec.http.headerCount", "Invalid", said)
@@ -130,6 +137,10 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
         response_head=_head(http.response_head),
         body_size=parse_size(http.body_size or 0),
         buffer_bytes=parse_size(http.buffer_bytes or 0),
+        body_start=min(parse_size(http.body_start or 0), MAX_BODY_START),
+        body_start_timeout=parse_duration(http.body_start_timeout or "0s"),
+        body_share=http.body_share or 100,
+        body_rate=parse_size(http.body_rate or 0),
         head_timeout=parse_duration(http.head_timeout or "0s"),
         idle_timeout=parse_duration(http.idle_timeout or "0s"),
         stream_idle_timeout=parse_duration(http.stream_idle_timeout or "0s"),

@@ -284,6 +284,8 @@ async def test_dump_says_what_is_applied(world: World) -> None:
         "name": CLUSTER,
         "connections": 1,
         "pending": 0,
+        "bodies": 0,
+        "bodies_waiting": 0,
         "endpoints": [
             {
                 "address": f"127.0.0.1:{backend.port}",

@@ -1,0 +1,149 @@
+# The body of a request on its way to a backend: held back, kept for a retry, passed on, copied for mirrors.
+#
+# In: body bytes without framing, valid during the call; the moment when a backend may be asked. Out: bytes for the connection, once there
+# is one. Where many of a cluster's connections are held for bodies that are still coming, a backend is not asked before `bodyStart`
+# bytes or the whole body are here, or `bodyStartTimeout` is over (docs/http1.md, "Slow bodies"). It must never hold more than REPLAY_LIMIT
+# bytes and a read.
+
+cdef class RequestBody(Attempts):
+    cdef bytes limit_lines(self):
+        raise NotImplementedError
+
+    cdef int set_off(self) except -1:
+        """Nothing speaks against the request any more: ask a backend, or see how much of a body comes."""
+        if self.verdict is not None:
+            self.limit_lines()
+            if not self.down.processing:  # it was waited for
+                self.down.send_continue(<Exchange>self)
+        if self.expects_body and not self.body_done and self.settings.body_start:
+            self.gathering = True
+            return self.rearm() if self.down.processing else self.gather()  # else the rest of this read decides
+        return self.go()
+
+    cdef int gather(self) except -1:
+        """This is what has come for now."""
+        cdef BodyShare share = self.backend.cluster.bodies
+        cdef int64_t now = self.engine.wheel.now
+        if self.body.size >= self.settings.body_start or not share.crowded(self.settings):
+            return self.go()
+        if self.late_at == 0:
+            self.late_at = now + self.settings.body_start_timeout
+        elif self.late_at <= now:
+            share.serve()  # who has shown more goes first
+            if not share.waiting and share.has_room(self.settings):
+                return self.go()
+        if self.ask_at == 0:
+            self.ask_at = self.late_at if self.late_at > now else now + SHARE_LOOK_MS
+            return self.rearm()
+        return 0
+
+    cdef bint is_last(self) noexcept:
+        """What is being passed on now is the end of the body."""
+        return self.down.state == D_LENGTH and self.down.left == 0
+
+    cdef int go(self) except -1:
+        """Start mirrors, ask for a connection."""
+        self.gathering = False
+        self.ask_at = 0
+        self.streams = self.expects_body and not self.body_done and not self.is_last()
+        if self.backend.mirrors is not None and not self.upgrade:
+            self.open_mirrors()
+        self.rearm()
+        return self.ask()
+
+    cdef int open_mirrors(self) except -1:
+        cdef MirrorTarget target
+        cdef Mirror mirror
+        cdef iovec kept
+        for target in self.backend.mirrors:
+            if target.due():
+                mirror = Mirror.__new__(Mirror)
+                if self.mirrors is None:
+                    self.mirrors = []
+                self.mirrors.append(mirror)
+                mirror.open(<Exchange>self, target.cluster)
+                if self.body.size:  # came before anybody was asked
+                    kept.iov_base = self.body.data
+                    kept.iov_len = self.body.size
+                    mirror.request_body(&kept, 1, self.body.size)
+                if self.body_done:
+                    mirror.request_end()
+        return 0
+
+    cdef int request_body(self, iovec *iov, int n, size_t total) except -1:
+        """Body bytes from the client, without framing; valid during the call."""
+        cdef int i
+        cdef Mirror mirror
+        self.bytes_in += total
+        if self.tunnel:
+            self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
+            return self.write(iov, n, total, False)
+        if self.settings.body_size and self.bytes_in > self.settings.body_size:
+            self.engine.count(G_BODY_TOO_LARGE)
+            self.down.closing = True
+            if self.started_response:
+                return self.abort(F_TOO_LARGE)
+            self.drop_upstream()
+            return (<Exchange>self).answer(413, b"", F_TOO_LARGE)
+        self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
+        if self.gathering and (self.body.size + total >= self.settings.body_start or self.is_last()):
+            self.go()  # before this is copied: it may go on as it lies here
+            if self.finished:
+                return 0
+        if self.mirrors is not None:
+            for mirror in self.mirrors:
+                mirror.request_body(iov, n, total)
+        if self.keeps_body:
+            if self.up is None or (
+                self.body.size + total <= REPLAY_LIMIT and (self.rule.has_retry or idempotent(self.method))
+            ):
+                out_reserve(&self.body, total)
+                for i in range(n):
+                    out_raw(&self.body, iov[i].iov_base, iov[i].iov_len)
+            else:
+                self.keeps_body = False
+                free(self.body.data)
+                self.body.data = NULL
+                self.body.size = self.body.cap = 0
+        if self.place is not None:
+            self.progress(total)
+        if self.up is None:
+            if self.body.size >= REPLAY_LIMIT:
+                self.down.pause()
+            return 0
+        return self.write(iov, n, total, False)
+
+    cdef int request_end(self) except -1:
+        """The client's request is complete."""
+        cdef Mirror mirror
+        self.body_done = True
+        if self.mirrors is not None:
+            for mirror in self.mirrors:
+                mirror.request_end()
+        if self.rule.request_timeout < 0 and not self.upgrade and not self.started_response:
+            if self.settings.route_timeout:
+                self.route_deadline = self.engine.wheel.now + self.settings.route_timeout
+                self.rearm()
+        if self.gathering:
+            return self.go()
+        if self.streams:
+            if self.place is None and self.waiting:  # for a place, which it needs no more
+                self.streams = self.waiting = False
+                self.ask_at = 0
+                return self.ask()
+            self.complete()
+        if self.up is not None:
+            return self.write(NULL, 0, 0, True)
+        return 0
+
+    cdef bint keeps_waiting(self) noexcept:
+        return (
+            self.up is not None and not self.started_response and not self.up.write_paused and not self.down.read_paused
+            and self.settings.body_rate != 0
+        )
+
+    cdef int give_way(self) except -1:
+        self.down.closing = True
+        if self.rule.row != NULL:
+            ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
+        return self.fail(408, F_TIMEOUT)

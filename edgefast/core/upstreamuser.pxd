@@ -1,0 +1,38 @@
+# Who uses an upstream connection: an exchange or a mirrored request.
+
+# What can go wrong before a connection is ready (UpstreamUser.on_up_failed).
+cdef enum UpFailure:
+    UP_NO_ENDPOINT = 1
+    UP_OVERFLOW = 2
+    UP_CONNECT = 3
+    UP_CONNECT_TIMEOUT = 4
+    UP_TLS = 5
+
+
+cdef class UpstreamUser(Timer):
+    cdef:
+        Engine engine
+        HttpSettings settings
+        Upstream up
+        Endpoint endpoint   # chosen last; while its try is in progress its load counts us
+        bint chosen         # for this try; False: `endpoint` is an earlier one's, if there is any
+        uint32_t ticket     # number of the try: a late connection finds out that nobody waits
+        bint waiting
+        bint streams        # asks for a connection before its request is complete
+        BodyShare place     # the share it has a place in; None: none
+        int64_t progress_until  # ms; the body that has come is enough until then (bodyRate)
+
+    cdef int on_up_ready(self, Upstream up) except -1
+    cdef int on_up_failed(self, UpFailure why) except -1
+    cdef int on_response_info(self, const uint8_t *base, ef_head *head) except -1
+    cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1
+    cdef int on_response_body(self, const uint8_t *data, size_t n) except -1
+    cdef int on_response_end(self) except -1
+    cdef int on_response_flush(self) except -1
+    cdef int on_up_lost(self, int why) except -1
+    cdef int on_up_writable(self, bint writable) except -1
+    cdef bint takes_bulk(self) noexcept
+    cdef bint keeps_waiting(self) noexcept
+    cdef int give_way(self) except -1
+    cdef void progress(self, size_t n) noexcept
+    cdef int complete(self) except -1

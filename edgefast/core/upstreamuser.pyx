@@ -1,0 +1,63 @@
+# Who uses an upstream connection: what it is told of it, and what a body that is still coming owes for it.
+#
+# In: events of a connection, bytes of the request as they come. Out: nothing; exchanges and mirrors say what follows.
+
+cdef class UpstreamUser(Timer):
+    cdef int on_up_ready(self, Upstream up) except -1:
+        raise NotImplementedError
+
+    cdef int on_up_failed(self, UpFailure why) except -1:
+        raise NotImplementedError
+
+    cdef int on_response_info(self, const uint8_t *base, ef_head *head) except -1:
+        return 0
+
+    cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1:
+        """0: take the response. 1: drop it together with its connection (it will be tried again, or is of no use)."""
+        raise NotImplementedError
+
+    cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
+        """Body bytes without framing; they must stay readable until on_response_flush."""
+        raise NotImplementedError
+
+    cdef int on_response_end(self) except -1:
+        raise NotImplementedError
+
+    cdef int on_response_flush(self) except -1:
+        raise NotImplementedError
+
+    cdef int on_up_lost(self, int why) except -1:
+        raise NotImplementedError
+
+    cdef int on_up_writable(self, bint writable) except -1:
+        return 0
+
+    cdef bint takes_bulk(self) noexcept:
+        """A large read can go on at once: nobody's memory has to hold it."""
+        return False
+
+    # --- a body that is still coming (bodyshare.pyx) ---------------------------------------------------------------------------------
+
+    cdef bint keeps_waiting(self) noexcept:
+        """The client is what everybody waits for: not the backend, and not an answer that has begun."""
+        return self.up is not None and not self.up.write_paused and self.settings.body_rate != 0
+
+    cdef int give_way(self) except -1:
+        """End it: others wait for its connection."""
+        raise NotImplementedError
+
+    cdef void progress(self, size_t n) noexcept:
+        """Body bytes have come. They pay for some time, at most for BODY_GRACE_MS: a burst buys no long silence."""
+        cdef int64_t now = self.engine.wheel.now
+        if self.settings.body_rate == 0:
+            return
+        if self.progress_until < now:
+            self.progress_until = now
+        self.progress_until += <int64_t>(n * 1000 // self.settings.body_rate)
+        if self.progress_until > now + BODY_GRACE_MS:
+            self.progress_until = now + BODY_GRACE_MS
+
+    cdef int complete(self) except -1:
+        """The request needs no place any more."""
+        self.streams = False
+        return self.place.leave(self) if self.place is not None else 0

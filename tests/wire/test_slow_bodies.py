@@ -1,0 +1,71 @@
+"""Thousands of clients that send their bodies slowly: everybody else is served as if they were not there."""
+
+from __future__ import annotations
+
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from origin.recording import RecordingOrigin
+from wire.harness import objects as make
+from wire.harness.site import Site
+
+SLOW = {
+    "drip": b"POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nx",
+    "stall": b"POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" + b"x" * 20000,
+    "chunk": b"POST /slow HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n",
+}
+BODY = b"b" * 40_000
+
+
+@contextmanager
+def descriptors(count: int) -> Iterator[None]:
+    """Room for so many sockets in this process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, count), hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("kind", SLOW)
+@pytest.mark.parametrize("count", [1200, pytest.param(3000, marks=pytest.mark.heavy)])
+def test_slow_posters_starve_nobody(count: int, kind: str) -> None:
+    """There are more of them than a worker has connections to the backend: GETs, small and large uploads all pass."""
+    with RecordingOrigin() as origin, descriptors(count * 2 + 500), ExitStack() as stack:
+        objects = [
+            make.route("all", [make.rule("origin")]),
+            *make.service("origin", [("127.0.0.1", origin.port)]),
+        ]
+        site = stack.enter_context(Site(objects))
+        assert site.ask().status == 200
+        posters = []
+        for _ in range(count):
+            poster = stack.enter_context(socket.create_connection(("127.0.0.1", site.port)))
+            poster.sendall(SLOW[kind])
+            posters.append(poster)
+
+        def there() -> float:
+            refused = site.metric("edgefast_pending_refused_total")
+            return site.metric("edgefast_requests_active") + refused
+
+        site.wait_until(lambda: there() >= count, "slow posters")
+        for number in range(60):
+            with site.client() as client:
+                assert client.request("GET", "/").status == 200, number
+                assert client.request("POST", "/small", body=b"small").status == 200, number
+            if number % 10 == 0:
+                for poster in posters:
+                    poster.send(b"x" if kind != "chunk" else b"1\r\nx\r\n")
+        assert site.metric("edgefast_timeouts_total") == 0
+        if (
+            kind == "drip"
+        ):  # at the latest when one of them has shown for seconds that it does not mean it
+            with site.client() as client:
+                assert client.request("POST", "/large", body=BODY).status == 200
+        for poster in posters:
+            poster.close()
