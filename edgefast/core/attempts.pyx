@@ -115,7 +115,7 @@ cdef class Attempts(UpstreamUser):
             self.fail(502, F_PROTOCOL)
             return 1
         self.upstream_us = now - self.sent
-        if head.response_status == 101 and not self.upgrade:
+        if head.response_status == 101 and not switches_as_asked((<Exchange>self).asked, base, head):
             self.engine.count(G_UPSTREAM_PROTOCOL_ERRORS)
             self.up.drop()
             self.up = None

@@ -88,6 +88,7 @@ cdef class Exchange(RequestBody):
     cdef:
         ListenerTable listener
         Out raw                 # the client's head, for the access log
+        bytes asked             # the protocols of Upgrade as the backend gets them; None: no upgrade
         LogKept kept            # what the log needs besides `raw`; None: nothing
         Trace trace             # None: not traced here
         bytes cors_lines

@@ -80,8 +80,27 @@ cdef int write_request_head(
         out_raw(out, <const char *>b"connection: upgrade\r\nupgrade: ", 30)
         out_raw(out, base + upgrade.val_off, upgrade.val_len)
         out_raw(out, <const char *>b"\r\n", 2)
+        ex.asked = base[upgrade.val_off:upgrade.val_off + upgrade.val_len]
     out_raw(out, <const char *>b"\r\n", 2)
     return 0
+
+
+cdef list protocols_of(bytes value):
+    """Names in an Upgrade line, which are compared without case (RFC 9110 7.8)."""
+    return [name for name in [part.strip(b" \t").lower() for part in value.split(b",")] if name]
+
+
+cdef bint switches_as_asked(bytes asked, const uint8_t *base, ef_head *head) except -1:
+    """A 101 begins a tunnel only in HTTP/1.1 (RFC 9110 15.2: 1.0 has no 1xx), and only to what the client asked for: all that it
+    names, and it has to name something (7.8). A backend that switches to what nobody asked for speaks past its client."""
+    cdef uint16_t i
+    cdef list named = []
+    if asked is None or head.version_minor == 0:
+        return False
+    for i in range(head.n_spans):
+        if head.spans[i].id == EF_H_UPGRADE:
+            named += protocols_of(base[head.spans[i].val_off:head.spans[i].val_off + head.spans[i].val_len])
+    return bool(named) and set(named) <= set(protocols_of(asked))
 
 
 cdef tuple forwarded_lines(Exchange ex):
@@ -120,6 +139,8 @@ cdef int write_response_head(Exchange ex, Responder down, const uint8_t *base, e
     cdef uint16_t i
     if ops is None or not ops.sets_server:
         drop |= <uint32_t>1 << EF_H_SERVER
+    if head.response_status == 204 or head.response_status == 101:  # they have no length, not even 0 (RFC 9110 8.6)
+        drop |= <uint32_t>1 << EF_H_CONTENT_LENGTH
     out.size = 0
     out_reserve(
         out,
@@ -132,7 +153,7 @@ cdef int write_response_head(Exchange ex, Responder down, const uint8_t *base, e
         if head.spans[i].name_hash == HASH_SERVICE_TIME and head.spans[i].name_len == 28:
             head.spans[i].flags |= EF_SPAN_HOP
     write_spans(out, base, head, EF_SPAN_HOP | EF_SPAN_NOMINATED, drop, ops, CORS_OPS if ex.cors_lines is not None else None)
-    if drop:
+    if drop >> EF_H_SERVER & 1:
         out_raw(out, <const char *>b"server: edgefast\r\n", 18)
     if not head.has_date:
         line = engine.clock.date_line()
