@@ -72,6 +72,7 @@ enum ef_header_id {
     EF_H_X_FORWARDED_PROTO,
     EF_H_X_REQUEST_ID,
     EF_H_ACCESS_CONTROL_REQUEST_METHOD,
+    EF_H_FORWARDING, /* what a proxy before this one says of a request, see ef_header_lookup */
     EF_H_COUNT
 };
 

@@ -7,7 +7,8 @@
 #include "internal/charset.h"
 #include "internal/head_scan.h"
 
-#define LONGEST_KNOWN 64u /* names above are no known header, but for the prefix x-edge-, which fits well within */
+#define LONGEST_KNOWN \
+    64u /* names above are no known header, but for prefixes (x-edge-, x-forwarded-), which fit well within */
 
 /* A name with '_' that CGI and WSGI servers cannot tell from a header that the proxy or the framing stands for. */
 static int is_lookalike(const uint8_t *name, size_t len) {

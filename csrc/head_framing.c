@@ -103,6 +103,7 @@ static int is_protected(const ef_span *span, const uint8_t *name) {
     case EF_H_TRANSFER_ENCODING:
     case EF_H_X_EDGE:
     case EF_H_X_REQUEST_ID:
+    case EF_H_FORWARDING:
         return 1;
     default:
         return span->name_len >= 12 && ef_equals_lower(name, "x-forwarded-", 12);

@@ -32,6 +32,27 @@ static inline int same_name(const uint8_t *name, const char *literal, size_t len
     return 1;
 }
 
+/* What backends take for a proxy's word about a request: who sent it, to which host, path and scheme. x-forwarded-for and
+ * x-forwarded-proto have numbers of their own. */
+static int is_forwarding(const uint8_t *name, size_t len) {
+    switch (len) {
+    case 9:
+        return IS("forwarded") || IS("x-real-ip");
+    case 13:
+        if (IS("x-rewrite-url")) return 1;
+        break;
+    case 14:
+        if (IS("x-original-url") || IS("x-original-uri")) return 1;
+        break;
+    case 15:
+        if (IS("x-original-host")) return 1;
+        break;
+    default:
+        break;
+    }
+    return len > 12 && IS("x-forwarded-");
+}
+
 unsigned ef_header_lookup(const uint8_t *name, size_t len) {
     switch (len) {
     case 2:
@@ -76,7 +97,9 @@ unsigned ef_header_lookup(const uint8_t *name, size_t len) {
     default:
         break;
     }
-    return len >= 7 && IS("x-edge-") ? EF_H_X_EDGE : EF_H_OTHER;
+    if ((name[0] | 0x20) != 'x' && (name[0] | 0x20) != 'f') return EF_H_OTHER;
+    if (len >= 7 && IS("x-edge-")) return EF_H_X_EDGE;
+    return is_forwarding(name, len) ? EF_H_FORWARDING : EF_H_OTHER;
 }
 
 uint32_t ef_name_hash(const uint8_t *name, size_t len) {

@@ -67,11 +67,14 @@ cdef int learn_client(Exchange ex, const uint8_t *base, ef_head *head) except -1
     """Whose request it is, where other proxies may have spoken for the client; else it stays the peer's."""
     cdef bytes value
     cdef uint16_t i
-    cdef bint listed = False
+    cdef bint listed = False, told = False
     for i in range(head.n_spans):
         if head.spans[i].id == EF_H_X_FORWARDED_FOR:
             listed = True
-            break
+        elif head.spans[i].id == EF_H_FORWARDING:
+            told = True
+    if told and ex.settings.trusted_hops == 0 and ex.settings.n_trusted == 0:
+        leave_out_forwarding(head)
     if not listed and ex.settings.trusted_hops == 0 and ex.settings.n_trusted == 0:
         return 0
     ex.received = b""
@@ -80,16 +83,38 @@ cdef int learn_client(Exchange ex, const uint8_t *base, ef_head *head) except -1
             value = base[head.spans[i].val_off:head.spans[i].val_off + head.spans[i].val_len]
             ex.received = ex.received + b"," + value if ex.received else value
     ex.client = client_address(ex.settings, ex.down.peer, ex.received)
+    if told and not believes(ex.settings, ex.down.peer, ex.received):
+        leave_out_forwarding(head)
     return 0
+
+
+cdef void leave_out_forwarding(ef_head *head) noexcept:
+    """What nobody who is trusted has said is not there: not for matches and limits, and not for the backend."""
+    cdef uint16_t i, kept = 0
+    for i in range(head.n_spans):
+        if head.spans[i].id != EF_H_FORWARDING:
+            if kept != i:
+                head.spans[kept] = head.spans[i]
+            kept += 1
+    head.n_spans = kept
+
+
+cdef bint believes(HttpSettings settings, bytes peer, bytes received):
+    """Whether what the peer says of other clients counts: it is trusted, and with hops there are as many as there should be."""
+    if settings.n_trusted and not is_trusted(settings, peer):
+        return False
+    return settings.trusted_hops == 0 or len(forwarded_entries(received)) >= <Py_ssize_t>settings.trusted_hops
+
+
+cdef list forwarded_entries(bytes received):
+    return [entry.strip() for entry in received.split(b",")] if received else []
 
 
 cdef bytes client_address(HttpSettings settings, bytes peer, bytes received):
     """The address to believe, given x-forwarded-for as received (joined by commas)."""
-    entries = [entry.strip() for entry in received.split(b",")] if received else []
+    cdef list entries = forwarded_entries(received)
     if settings.trusted_hops:
-        if settings.n_trusted and not is_trusted(settings, peer):
-            return peer  # both are set: hops count for these peers only
-        if len(entries) < settings.trusted_hops:
+        if not believes(settings, peer, received):  # both are set: hops count for these peers only
             return peer
         return inet_canonical(entries[len(entries) - settings.trusted_hops]) or peer
     address = peer

@@ -10,7 +10,8 @@ cdef enum:
     WHEEL_SLOTS = 1024  # power of two; horizon 20 s, longer deadlines are looked at once per turn
     REPLAY_LIMIT = 65536  # bytes of request body kept for a retry (docs/http1.md)
     BODY_GRACE_MS = 5000  # a request body that comes keeps its connection this long at least, and no burst buys more (bodyRate)
-    SHARE_LOOK_MS = 100  # how often those who wait for a place look for somebody to give way
+    SHARE_LOOK_MS = 250  # how often those who wait for a place look for somebody to give way
+    SHARE_LATE_MS = 1000  # how often those do who have shown too little to wait in the queue: there may be thousands
     SHARE_BURST = 16  # places given at once: each may end another request
     DISCARD_LIMIT = 65536  # unread request body that is worth reading to keep the connection
     PIPELINE_LIMIT = 32768  # bytes of further requests kept while one is in flight, then reading pauses

@@ -22,6 +22,7 @@ cdef extern from "head.h" nogil:
         EF_H_X_EDGE
         EF_H_X_FORWARDED_FOR
         EF_H_X_FORWARDED_PROTO
+        EF_H_FORWARDING
         EF_H_X_REQUEST_ID
         EF_H_ACCESS_CONTROL_REQUEST_METHOD
         EF_SPAN_HOP

@@ -33,7 +33,7 @@ cdef class RequestBody(Attempts):
             if not share.waiting and share.has_room(self.settings):
                 return self.go()
         if self.ask_at == 0:
-            self.ask_at = self.late_at if self.late_at > now else now + SHARE_LOOK_MS
+            self.ask_at = self.late_at if self.late_at > now else now + SHARE_LATE_MS
             return self.rearm()
         return 0
 

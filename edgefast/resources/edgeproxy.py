@@ -147,7 +147,10 @@ class ProxyClientAddress(Element, frozen=True, kw_only=True):
     ] = None
     trusted_cidrs: Annotated[
         Annotated[tuple[CIDR, ...], Meta(max_length=256, extra=AS_SET)] | None,
-        Meta(description="Peers whose x-forwarded-for is believed."),
+        Meta(
+            description="Peers whose x-forwarded-for is believed, and whose Forwarded, X-Real-IP, "
+            "X-Forwarded-Host and the like are passed on."
+        ),
     ] = field(default=None, name="trustedCIDRs")
     proxy_protocol: Annotated[
         Literal["off", "optional", "required"] | None,

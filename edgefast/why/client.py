@@ -22,6 +22,7 @@ class Client(msgspec.Struct, frozen=True):
     address: str  # the client that is believed
     received: str | None  # x-forwarded-for as it counts; None: only the peer speaks
     internal: bool
+    believed: bool = False  # what the peer says of the request counts, besides x-forwarded-for
 
 
 def find_client(head: Head, source: str, settings: ir.ClientAddress) -> Client:
@@ -31,17 +32,30 @@ def find_client(head: Head, source: str, settings: ir.ClientAddress) -> Client:
     if not listed and settings.trusted_hops == 0 and not settings.trusted_cidrs:
         return Client(peer, peer, None, _is_private(peer))
     received = ",".join(one.decode("utf-8", "surrogateescape") for one in listed if one)
-    address = _believe(settings, peer, received)
-    return Client(peer, address, received, not received and _is_private(address))
-
-
-def _believe(settings: ir.ClientAddress, peer: str, received: str) -> str:
     entries = [entry.strip(" \t\r\n\v\f") for entry in received.split(",")] if received else []
+    believed = _is_believed(settings, peer, entries)
+    address = _believe(settings, peer, entries) if believed else peer
+    return Client(peer, address, received, not received and _is_private(address), believed)
+
+
+def drop_untrusted(head: Head, client: Client) -> Head:
+    """Return the head as it counts: without what nobody who is trusted says of it (Forwarded, X-Real-IP and others)."""
+    if client.believed:
+        return head
+    lines = tuple(one for one in head.lines if one.id != lib.EF_H_FORWARDING)
+    return msgspec.structs.replace(head, lines=lines)
+
+
+def _is_believed(settings: ir.ClientAddress, peer: str, entries: list[str]) -> bool:
+    if settings.trusted_cidrs and not _in_networks(settings.trusted_cidrs, peer):
+        return False
+    return len(entries) >= settings.trusted_hops and (
+        settings.trusted_hops > 0 or bool(settings.trusted_cidrs)
+    )
+
+
+def _believe(settings: ir.ClientAddress, peer: str, entries: list[str]) -> str:
     if settings.trusted_hops:
-        if settings.trusted_cidrs and not _in_networks(settings.trusted_cidrs, peer):
-            return peer
-        if len(entries) < settings.trusted_hops:
-            return peer
         named = entries[len(entries) - settings.trusted_hops]
         return _canonical(named) or peer
     address = peer

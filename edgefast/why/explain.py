@@ -20,7 +20,7 @@ from edgefast.table.match import Call, find_listener, order_hostnames
 from edgefast.why import answer as answers
 from edgefast.why.ask import Ask
 from edgefast.why.candidates import find_candidates
-from edgefast.why.client import Client, find_client
+from edgefast.why.client import Client, drop_untrusted, find_client
 from edgefast.why.counted import judge_limits
 from edgefast.why.described import (
     describe_rule,
@@ -71,6 +71,7 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
     if listener is None:
         return _stop(served, ask, answers.answer_no_listener(head.host, listeners, dark), head)
     client = find_client(head, ask.source, listener.http.client_address)
+    head = drop_untrusted(head, client)
     request = head.request()
     hits = list(islice(served.matcher.matches(listener.name, head.host, request), _HITS))
     near, more = find_candidates(served, listener, head.host, request, hits, most)

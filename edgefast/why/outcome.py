@@ -13,7 +13,7 @@ from edgefast.table.match import Call, find_listener
 from edgefast.why import answer as answers
 from edgefast.why.ask import Ask
 from edgefast.why.changes import Side
-from edgefast.why.client import find_client
+from edgefast.why.client import drop_untrusted, find_client
 from edgefast.why.counted import judge_limits
 from edgefast.why.explanation import Answer
 from edgefast.why.head import Refusal, scan_head
@@ -68,11 +68,12 @@ def find_outcome(served: Served, ask: Ask) -> Outcome:
     listener = find_listener(listeners, ask.port, head.host)
     if listener is None:
         return Outcome((answers.answer_no_listener(head.host, listeners),))
+    client = find_client(head, ask.source, listener.http.client_address)
+    head = drop_untrusted(head, client)
     request = head.request()
     hit = served.matcher.match(listener.name, head.host, request)
     if hit is None:
         return Outcome((answers.answer_no_rule(""),), listener=listener.name)
-    client = find_client(head, ask.source, listener.http.client_address)
     limits = judge_limits(hit.rule, Call(request), client, None) if hit.rule.rate_limits else ()
     found = answers.answer_rule(served, listener, head, hit.rule, hit.prefix_len, limits)
     counted = tuple(one.name for one in limits if one.counts)

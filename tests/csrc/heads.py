@@ -60,7 +60,7 @@ CODINGS = mostly(
 )
 OPTIONS = st.sampled_from(
     b"close keep-alive Keep-Alive upgrade X-A x-a host content-length te cookie x-edge-".split()
-    + b"x-forwarded-for X-Forwarded-Host x-request-id X-Edge-Internal http2-settings a_b".split()
+    + b"x-forwarded-for X-Forwarded-Host x-request-id X-Edge-Internal http2-settings a_b forwarded X-Real-IP".split()
     + [b""]
 )
 PROTOCOLS = st.sampled_from(
@@ -71,8 +71,9 @@ ENCODINGS = st.sampled_from([b"trailers", b"Trailers", b"gzip", b"trailers;q=1",
 NAMES = mostly(
     b"X-A x-a Accept Cookie Authorization Via Date Server Origin Keep-Alive Trailer x-edge-".split()
     + b"X-Request-Id X-Forwarded-For X-Forwarded-Host X-Edge-Internal HTTP2-Settings".split()
-    + b"Proxy-Authenticate Access-Control-Request-Method".split(),
-    b"a_b Content_Length x_edge_a Host_ _ a(b a/b \xc3\xa4 a\x00".split() + [b"", b"a ", b" a"],
+    + b"Proxy-Authenticate Access-Control-Request-Method Forwarded X-Real-IP X-Rewrite-URL".split(),
+    b"a_b Content_Length x_edge_a X_Real_IP x_forwarded_port x_forwarded_ Host_ _ a(b a/b \xc3\xa4 a\x00".split()
+    + [b"", b"a ", b" a"],
 )
 VALUES = mostly(
     [b"", b"b", b"b c", b"b\tc", b" b", b"b \t", b"\x80\xff", b"a: b, c", b'"b"'],

@@ -26,6 +26,9 @@ KNOWN = HOP | set(
     b"content-length date expect host origin proxy-authenticate server via x-forwarded-for "
     b"x-forwarded-proto x-request-id access-control-request-method".split()
 )
+FORWARDING = set(
+    b"forwarded x-real-ip x-original-url x-original-uri x-original-host x-rewrite-url".split()
+)
 STATUS = {
     "unknown_method": 501,
     "refused_method": 405,
@@ -273,7 +276,8 @@ def read_field(head: Head, line: bytes, limits: Limits, is_request: bool) -> Fie
         if is_request and limits.underscore == "reject":
             raise Fault("underscore")
         dashed = lower.replace(b"_", b"-")
-        lookalike = dashed in KNOWN or dashed.startswith(b"x-edge-")
+        lookalike = dashed in KNOWN | FORWARDING or dashed.startswith(b"x-edge-")
+        lookalike = lookalike or (dashed.startswith(b"x-forwarded-") and dashed != b"x-forwarded-")
         return Field(name, value, hop=is_request and (limits.underscore == "drop" or lookalike))
     seen = [f.name.lower() for f in head.fields]
     if lower == b"host" and is_request:
@@ -344,5 +348,6 @@ def mark_nominated(head: Head) -> None:
         lower = f.name.lower()
         protected = lower in (b"host", b"content-length", b"transfer-encoding", b"x-request-id")
         protected = protected or lower.startswith((b"x-edge-", b"x-forwarded-"))
+        protected = protected or lower in FORWARDING
         if lower in named and not protected:
             head.fields[i] = Field(f.name, f.value, f.hop, nominated=True)

@@ -249,6 +249,8 @@ class Tables:
                 ("x_y", "1"),
                 ("X-Forwarded-For", pick(["10.0.0.7", "192.0.2.9, 10.0.0.1", "nobody", ""])),
                 ("X-Request-Id", pick(["given", "x" * 80])),
+                (pick(["Forwarded", "X-Real-IP"]), "192.0.2.1"),
+                (pick(["X-Forwarded-Host", "X-Original-URL", "X-Rewrite-URL"]), "/a/b"),
                 ("X-Edge-Internal", "true"),
                 ("Connection", "x-b"),
                 ("TE", "trailers"),

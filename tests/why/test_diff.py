@@ -196,7 +196,7 @@ def test_what_random_requests_see_is_told(start: int) -> None:
         told = list(compare_requests(pair))
         differs = [
             ask
-            for ask in tables.asks(60)
+            for ask in tables.asks(100)
             if classify(*(find_outcome(side, ask) for side in pair.sides())) is not None
         ]
         assert not differs or any(one.kind != "unknown" for one in told), (seed, differs[0])

@@ -39,10 +39,16 @@ class Sites(Gateway):
     def __init__(self, origin: int) -> None:
         self.ports = {name: free_port() for name in SETTINGS}
         objects = make.service("origin", [("127.0.0.1", origin)])
+        match = {
+            **make.path("/told"),
+            "headers": [{"name": "X-Forwarded-Host", "value": "internal"}],
+        }
+        redirect = {"type": "RequestRedirect", "requestRedirect": {"hostname": "told.test"}}
+        told = make.rule(matches=[match], filters=[redirect])
         for name, settings in SETTINGS.items():
             objects += [
                 make.gateway(name, [make.listener(self.ports[name])], name if settings else ""),
-                make.route(name, [make.rule("origin")], parent=name),
+                make.route(name, [make.rule("origin"), told], parent=name),
             ]
             if settings:
                 objects.append(make.edge_proxy(name, clientAddress=settings))
@@ -123,6 +129,56 @@ def test_trusted_proxies(
     """The trusted client address is the first from the right that no trusted proxy added."""
     wanted = forwarded.replace(" ", "") + ",127.0.0.1"
     assert seen(sites, origin, setting, forwarded=forwarded) == (wanted, "", client)
+
+
+#: What backends take for a proxy's word about a request.
+CLAIMS = [
+    ("Forwarded", "for=9.9.9.9;host=internal"),
+    ("X-Real-IP", "9.9.9.9"),
+    ("x-forwarded-host", "internal"),
+    ("X-Forwarded-Port", "443"),
+    ("X-FORWARDED-CLIENT-CERT", "By=spiffe://me"),
+    ("X-Original-URL", "/admin"),
+    ("X-Original-URI", "/admin"),
+    ("X-Original-Host", "internal"),
+    ("X-Rewrite-URL", "/admin"),
+]
+#: Alike, and no proxy's word.
+INNOCENT = [("X-Forwarded", "1"), ("X-Original-Name", "a.txt"), ("X-Real-IPs", "2"), ("From", "me")]
+
+
+@pytest.mark.parametrize(
+    ("setting", "forwarded", "passed"),
+    [
+        ("off", "", False),
+        ("off", "1.1.1.1", False),
+        ("one-hop", "1.1.1.1", True),
+        ("one-hop", "", False),
+        ("two-hops", "1.1.1.1", False),
+        ("two-hops", "1.1.1.1, 2.2.2.2", True),
+        ("cidrs", "", True),
+        ("cidrs", "1.1.1.1", True),
+        ("cidrs-elsewhere", "1.1.1.1", False),
+        ("hop-from-anyone-in", "1.1.1.1", True),
+        ("hop-from-elsewhere", "1.1.1.1", False),
+    ],
+)
+def test_what_a_proxy_says_counts_when_the_proxy_is_trusted(
+    setting: str, forwarded: str, passed: bool, sites: Sites, origin: RecordingOrigin
+) -> None:
+    """As x-forwarded-for does: matches see it and the backend gets it as it came, or neither does."""
+    headers = [("X-Forwarded-For", forwarded)] if forwarded else []
+    origin.take()
+    with Client(("127.0.0.1", sites.ports[setting])) as client:
+        assert client.request("GET", "/", headers=[*CLAIMS, *INNOCENT, *headers]).status == 200
+        told = client.request("GET", "/told", headers=[("x-forwarded-host", "internal"), *headers])
+        assert told.status == (302 if passed else 200)
+    origin.turn()
+    message = origin.take().messages[0]
+    for name, value in CLAIMS:
+        assert message.value(name.lower().encode()) == (value.encode() if passed else None), name
+    for name, value in INNOCENT:
+        assert message.value(name.lower().encode()) == value.encode(), name
 
 
 @pytest.mark.parametrize("setting", ["one-hop", "two-hops", "cidrs"])
