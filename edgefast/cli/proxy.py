@@ -18,6 +18,7 @@ import uvloop
 from edgefast.cli.serving import check_start, in_words, leave, serving_options
 from edgefast.daemon.logs import start_logging
 from edgefast.proxy.agent import Agent
+from edgefast.proxy.inherited import receive_sockets
 from edgefast.proxy.servers import ServerTaken, bind_servers, make_servers
 from edgefast.proxy.settings import ProxySettings
 from edgefast.xds.credentials import CredentialFiles
@@ -112,8 +113,9 @@ def proxy(
 async def _serve(stream: StreamSettings, settings: ProxySettings) -> NoReturn:
     from edgefast.proxy.managed import Managed
 
-    bound = bind_servers(settings)
-    agent = Agent(settings)
+    inherited = receive_sockets(os.environ)
+    bound = bind_servers(settings, inherited)
+    agent = Agent(settings, inherited=inherited)
     servers = make_servers(agent, bound)
     managed = Managed(agent, stream)
     leave(await agent.run(managed.run, *(one.run for one in servers.values())))

@@ -8,6 +8,7 @@ own: it fills in settings and wires rooms.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -34,10 +35,13 @@ from edgefast.problem import Problem
 from edgefast.providers.files import FileSource
 from edgefast.proxy.agent import Agent
 from edgefast.proxy.banner import Banner
+from edgefast.proxy.inherited import receive_sockets
+from edgefast.proxy.lineage import join_lineage
 from edgefast.proxy.servers import ServerTaken, bind_servers, make_servers
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.spanexport import has_tracing
 from edgefast.proxy.standalone import NothingServed, Outcome, Standalone
+from edgefast.proxy.succession import Succession, SuccessionRefused
 from edgefast.resources.decode import LoadedConfig
 from edgefast.resources.edgegateway import EdgeGateway
 from edgefast.translate.settings import Settings, settings_from
@@ -57,6 +61,11 @@ from edgefast.translate.settings import Settings, settings_from
 @config_option
 @adopt_option
 @serving_options
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Replace the edgefast that serves with these addresses: it drains when this one serves.",
+)
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -64,6 +73,7 @@ def run(
     config: Path | None,
     adopt: bool,
     settings: ProxySettings,
+    take_over: bool,
 ) -> None:
     """Serve Gateway API objects from files."""
     loaded, problems = _read_config(config)
@@ -77,8 +87,8 @@ def run(
     check_start(settings)
     try:
         with in_words():
-            uvloop.run(_serve(files, gateway, problems, settings, adopt=adopt))
-    except* ServerTaken as group:
+            uvloop.run(_serve(files, gateway, problems, settings, adopt=adopt, take_over=take_over))
+    except* (ServerTaken, SuccessionRefused) as group:
         raise click.ClickException("; ".join(str(one) for one in group.exceptions)) from None
     except* NothingServed:
         say("nothing can be served: no listener has a port to listen on, or no worker lives")
@@ -92,10 +102,15 @@ async def _serve(
     settings: ProxySettings,
     *,
     adopt: bool,
+    take_over: bool,
 ) -> NoReturn:
-    bound = bind_servers(settings)
-    agent = Agent(settings)
+    inherited = receive_sockets(os.environ)
+    succession = Succession(settings, take_over=take_over)
+    await succession.begin(inherited)
+    bound = bind_servers(settings, inherited)
+    agent = Agent(settings, inherited=inherited)
     servers = make_servers(agent, bound)
+    parts = join_lineage(agent, servers, succession)
     addresses = {name: one.address for name, one in servers.items()}
     banner = Banner(settings.workers, addresses, say, render_line)
 
@@ -115,7 +130,7 @@ async def _serve(
     agent.on_problems = report_problems
     source = FileSource(files)
     standalone = Standalone(agent, source, translation_settings, report, problems)
-    leave(await agent.run(standalone.run, *(server.run for server in servers.values())))
+    leave(await agent.run(standalone.run, *parts))
 
 
 def _read_config(path: Path | None) -> tuple[LoadedConfig | None, tuple[Problem, ...]]:

@@ -86,6 +86,7 @@ cdef class Engine:
         object upstream_ssl
         readonly object resolver
         set connections
+        set old                 # of them, those from before the drain
         set mirrors
         set tasks
         readonly int64_t active         # requests in flight

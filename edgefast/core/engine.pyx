@@ -160,6 +160,7 @@ cdef class Engine:
         self.limiter = Limiter(self, limits)
         self.unmatched = ef_stat_hold(self.stat, <const uint8_t *>b"-\t-", 3)
         self.connections = set()
+        self.old = set()
         self.mirrors = set()
         self.tasks = set()
         self.resolver = Resolver(loop)
@@ -206,7 +207,14 @@ cdef class Engine:
     def drain(self):
         """From now on answers carry `connection: close`; connections that stay idle are closed after a grace."""
         self.draining = True
+        self.old = set(self.connections)
         self.release_idle(None)
+
+    @property
+    def old_connections(self):
+        """How many connections from before the drain are left."""
+        self.old &= self.connections
+        return len(self.old)
 
     cdef int release_idle(self, PortTable port) except -1:
         """Close connections that stay idle, after a grace in which a request may still come; port None: all of them."""

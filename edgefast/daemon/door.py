@@ -33,6 +33,9 @@ _AT_ONCE = 64
 #: Seconds until it is tried again, for want of descriptors; the end of a connection may bring one.
 _SHORT = 0.02
 
+#: Seconds after which connections without a request end, when another process serves the socket.
+_PARTING = 1.0
+
 #: What names a connection: its task.
 Place = asyncio.Task[None]
 
@@ -78,6 +81,7 @@ class Door:
         self._attend = attend
         self._at_once = min(_AT_ONCE, max(1, places.most // 2))
         self._spare = -1
+        self._retired = False
         self._short = Seldom(log)
         self._fill()
 
@@ -86,13 +90,29 @@ class Door:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.TaskGroup() as self._clients:
-                loop.add_reader(self._sock, self._let_in)
+                if not self._retired:
+                    loop.add_reader(self._sock, self._let_in)
                 await loop.create_future()
         finally:
             loop.remove_reader(self._sock)
             self._sock.close()
             if self._spare >= 0:
                 os.close(self._spare)
+
+    def fileno(self) -> int:
+        """Return the listening socket's descriptor."""
+        return self._sock.fileno()
+
+    def retire(self) -> None:
+        """Let nobody in any more: another process serves the socket. Who is in has a moment for a last request."""
+        self._retired = True
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._sock)
+        loop.call_later(_PARTING, self._part)
+
+    def _part(self) -> None:
+        while (one := self._places.give_up()) is not None:
+            one.cancel()
 
     def _let_in(self) -> None:
         """Accept what is queued."""
@@ -149,7 +169,7 @@ class Door:
         loop.call_later(_SHORT, self._look_again)
 
     def _look_again(self) -> None:
-        if self._sock.fileno() >= 0:
+        if self._sock.fileno() >= 0 and not self._retired:
             asyncio.get_running_loop().add_reader(self._sock, self._let_in)
 
     def _fill(self) -> None:

@@ -76,6 +76,14 @@ class HttpServer:
         self._rubbish = Seldom(log)
         self.address = self._door.address
 
+    def fileno(self) -> int:
+        """Return the listening socket's descriptor."""
+        return self._door.fileno()
+
+    def retire(self) -> None:
+        """Accept no more: another process serves the socket."""
+        self._door.retire()
+
     async def run(self) -> None:
         """Serve until cancelled."""
         await self._door.run()

@@ -1,6 +1,6 @@
 """Acceptors: the worker's servers on the sockets that the agent made.
 
-In: sockets by (bind address, bind port), the ports that the applied table serves, their TLS
+In: sockets by (bind address, bind port, number), the ports that the applied table serves, their TLS
 contexts. Out: accepted connections in the engine's protocols. A socket outlives its server: the
 server of an HTTP port runs on a duplicate, that of an HTTPS port (handshakes.py) on the socket
 itself, so that a port can turn from one to the other without losing its queue. Other certificates
@@ -14,10 +14,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from edgefast.proxy.handshakes import Handshakes, PortUse, ProtocolFactory
-from edgefast.proxy.listeners import Place
+from edgefast.proxy.listeners import Place, Seat
 from edgefast.proxy.reserve import RESERVE, is_shortage
 from edgefast.proxy.settings import ACCEPT_BACKLOG
 from edgefast.proxy.synfilter import drop_new_connections
@@ -47,13 +47,13 @@ class Acceptors:
         """`factory` is `Engine.factory`."""
         self._factory = factory
         self._handshakes = handshakes
-        self._sockets: dict[Place, socket.socket] = {}
-        self._running: dict[Place, _Running] = {}
+        self._sockets: dict[Seat, socket.socket] = {}
+        self._running: dict[Seat, _Running] = {}
         self._reconciling = asyncio.Lock()
         #: Set when a port could not be served for want of descriptors: `reconcile` again.
         self.starved = asyncio.Event()
 
-    def add(self, place: Place, descriptor: int) -> None:
+    def add(self, place: Seat, descriptor: int) -> None:
         """Own a listening socket; it is served by the next `reconcile`."""
         previous = self._sockets.get(place)
         if previous is not None:
@@ -81,7 +81,7 @@ class Acceptors:
                 if wanted is not None and place not in self._running:
                     await self._start(place, sock, wanted)
 
-    async def _start(self, place: Place, sock: socket.socket, use: PortUse) -> None:
+    async def _start(self, place: Seat, sock: socket.socket, use: PortUse) -> None:
         if use.context is not None:
             running = self._running[place] = _Running(use, None)
             self._handshakes.listen(sock, lambda: running.use)
@@ -91,7 +91,7 @@ class Acceptors:
         except OSError as error:
             if not is_shortage(error):
                 raise
-            log.error("%s port %d cannot be served yet: %s", *place, error.strerror)
+            log.error("%s port %d cannot be served yet: %s", *place[:2], error.strerror)
             self.starved.set()
             return
         if self._sockets.get(place) is sock:
@@ -99,7 +99,7 @@ class Acceptors:
         else:  # closed while the server came up: it runs on a duplicate that must not stay
             server.close()
 
-    def _stop(self, place: Place) -> None:
+    def _stop(self, place: Seat) -> None:
         running = self._running.pop(place, None)
         if running is not None:
             self._halt(self._sockets[place], running)
@@ -122,7 +122,7 @@ class Acceptors:
             duplicate.close()
             raise
 
-    async def close(self, places: Iterable[Place]) -> None:
+    async def close(self, places: Iterable[Seat]) -> None:
         """Take what waits in the queues of `places`, then close their sockets."""
         closing: list[tuple[socket.socket, _Running | None]] = []
         for place in places:
@@ -146,6 +146,18 @@ class Acceptors:
     async def close_all(self) -> None:
         """Close every socket, as `close` does."""
         await self.close(list(self._sockets))
+
+    async def leave(self, kept: Container[Place] | None = None) -> None:
+        """Accept no more: the queues of `kept` (None: all) live on elsewhere, the others are emptied."""
+        staying = [seat for seat in self._sockets if kept is None or seat[:2] in kept]
+        for seat in staying:
+            self._stop(seat)
+            self._sockets.pop(seat).close()
+        await self.close_all()
+
+    def descriptors(self) -> list[int]:
+        """List the sockets, which stay this side's."""
+        return [sock.fileno() for sock in self._sockets.values()]
 
     async def _adopt(self, accepted: socket.socket, use: PortUse) -> None:
         try:

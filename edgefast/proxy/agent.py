@@ -9,24 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
 import msgspec
 
 from edgefast import ir
 from edgefast.daemon.logs import set_level
 from edgefast.problem import Problem
+from edgefast.proxy import messages
 from edgefast.proxy.arena import Arena, ArenaFull
 from edgefast.proxy.drain import Drain
+from edgefast.proxy.fdstore import FdStore
 from edgefast.proxy.filelimit import check_descriptors, raise_limit
+from edgefast.proxy.inherited import Inherited
 from edgefast.proxy.keeper import Keeper
 from edgefast.proxy.lastgood import LastGood
 from edgefast.proxy.ledger import Key, Ledger, Refusal
 from edgefast.proxy.limitmemory import LimitMemory
 from edgefast.proxy.listeners import Listeners, Place
 from edgefast.proxy.oldrows import OldRows
+from edgefast.proxy.ports import Ports
 from edgefast.proxy.refusal import describe_refusal
 from edgefast.proxy.reserve import RESERVE
 from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE, ProxySettings
@@ -43,10 +48,6 @@ log = logging.getLogger(__name__)
 
 #: -P: without it the folder that the agent was started in comes before everything installed.
 WORKER_COMMAND = (sys.executable, "-P", "-m", "edgefast.proxy.worker")
-#: Seconds between tries to bind what could not be bound: soon at first, since the usual cause is a
-#: predecessor that is still closing.
-_RETRY_FIRST = 0.1
-_RETRY_MAX = 3.0
 #: Deaths of every worker at start after which the first table is not waited for any longer.
 _HOPELESS = 4
 #: Seconds that a table waits for workers. One that takes longer gets it all the same, and nobody
@@ -78,7 +79,14 @@ class Published(msgspec.Struct, frozen=True):
 class Agent:
     """See the module's text. Construct and `run` inside one event loop."""
 
-    def __init__(self, settings: ProxySettings, command: Sequence[str] = WORKER_COMMAND) -> None:
+    def __init__(
+        self,
+        settings: ProxySettings,
+        command: Sequence[str] = WORKER_COMMAND,
+        *,
+        inherited: Inherited | None = None,
+    ) -> None:
+        """`inherited`: listening sockets that were there before."""
         self.settings = settings
         self.started_at = time.time()
         self.table_at = 0.0  # Unix time of the newest table
@@ -88,8 +96,12 @@ class Agent:
         self.limits = LimitMemory()
         self.ledger = Ledger(self.arena)
         self.listeners = Listeners(
-            settings.binds, settings.workers, required=settings.binds_required
+            settings.binds,
+            settings.workers,
+            required=settings.binds_required,
+            inherited=inherited,
         )
+        store = FdStore.of_manager(os.environ, inherited.names if inherited else ())
         self.last_good = LastGood(settings.state_dir) if settings.state_dir else None
         self.keeper = Keeper(self.last_good, lambda: self.ledger.settled.shards)
         self.on_problems: Callable[[tuple[Problem, ...]], None] = lambda _: None
@@ -109,18 +121,21 @@ class Agent:
             self._on_poison,
             self._on_progress,
         )
+        self.ports = Ports(self.listeners, store, lambda: self.served, lambda: self._shop.stopping)
+        self.ports.on_opened, self.ports.on_problems = self._wake, self._tell_problems
         self.spans = SpanExport(rows=settings.stat_rows)
         self._shop.on_spans = self.spans.take
         self.slots = [
             WorkerSlot(number, self._shop, settings.stat_rows) for number in range(settings.workers)
         ]
         self.drain = Drain(self._shop, self.slots, self.listeners, settings)
+        self.drain.sockets_stay = lambda: store.keeps
+        self.on_serving: Callable[[], Awaitable[None]] | None = None  # before readiness is told
         self._served: dict[str, ir.Listener] = {}
         self._poisoned: str = ""
         self._opened = False  # the first table has been tried on all workers
         self.source_problems: tuple[Problem, ...] = ()  # of whoever publishes, for dump and metrics
         self._progress = asyncio.Event()
-        self._unbound = asyncio.Event()
         self._short: set[Key] = set()
         self._again = asyncio.Event()
         self._late: dict[int, int] = {}  # processes that were not waited for, and at which epoch
@@ -139,7 +154,7 @@ class Agent:
             async with asyncio.TaskGroup() as tasks:
                 for slot in self.slots:
                     tasks.create_task(slot.run())
-                tasks.create_task(self._retry_ports())
+                tasks.create_task(self.ports.run())
                 tasks.create_task(self._retry_refused())
                 tasks.create_task(self._forget_rows())
                 tasks.create_task(self.keeper.run())
@@ -247,10 +262,8 @@ class Agent:
         if moved:
             self.spans.use(self.served)
         if moved and not self._shop.stopping:
-            self.listeners.reconcile(self.served)
+            self.ports.follow()
             check_descriptors(self.served, self.file_limit)
-            if self.listeners.problems:
-                self._unbound.set()
         self._wake()
 
     @property
@@ -311,27 +324,6 @@ class Agent:
         for slot in self.slots:
             slot.wake()
 
-    async def _retry_ports(self) -> None:
-        """Try again what could not be bound, until it is or nobody asks for it any more."""
-        delay = _RETRY_FIRST
-        while True:
-            await self._unbound.wait()
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, _RETRY_MAX)
-            if self._shop.phase == "stopping":
-                return
-            before = set(self.listeners.problems)
-            opened = self.listeners.reconcile(self.served)
-            for place in opened:
-                log.info("now listening on %s port %d", *place)
-            if opened:
-                self._wake()
-            if set(self.listeners.problems) != before:
-                self._tell_problems()
-            if not self.listeners.problems:
-                self._unbound.clear()
-                delay = _RETRY_FIRST
-
     async def _retry_refused(self) -> None:
         """Try again what was refused for want of descriptors or memory, ever less often."""
         loop = asyncio.get_running_loop()
@@ -364,6 +356,8 @@ class Agent:
 
         Where a controller decides what is served, a table without listeners is one to be ready with.
         """
+        if self.drain.relieved:
+            return True  # who still asks here asks about the address, which the successor serves
         alive = [slot for slot in self.slots if slot.connected]
         needless = self.settings.ready_when_empty and not self._served
         return (
@@ -382,6 +376,12 @@ class Agent:
     def serving(self) -> bool:
         """Whether there is a port and a worker with a table."""
         return bool(self.bound()) and any(slot.serving for slot in self.slots)
+
+    def outlive(self, rendezvous: int) -> None:
+        """Let workers serve on when this process is killed, until a successor finds them there."""
+        bounds = self.settings.workers, self.settings.drain_timeout
+        self._shop.outlive = rendezvous, messages.Outlive(*bounds)
+        self._wake()
 
     def set_log_level(self, level: str) -> None:
         """Change the level here and in every worker; ValueError names the allowed ones."""

@@ -5,6 +5,9 @@ In: signals or an order of the admin server. Out: the phase all slots follow, an
   0 s            readiness fails; answers say `connection: close`; new connections are still accepted
   min drain      load balancers have noticed: accept queues are emptied, sockets closed
   ... nobody is left, or the drain timeout: what is left is aborted, workers exit
+Where sockets live on elsewhere no queue is touched. When a service manager keeps them (fdstore.py), accepting
+goes on until the connections from before are gone, at most for the drain timeout, so that nobody waits longer
+than the next process takes to start. When a successor serves them already, accepting stops at once.
 A second signal ends everything at once; SIGHUP asks the source of tables to look again, for whoever
 is used to that. Must never close a socket while its queue holds connections.
 """
@@ -17,15 +20,18 @@ import logging
 import signal
 from collections.abc import Callable, Iterator, Sequence
 
-from edgefast.proxy.listeners import Listeners
+from edgefast.proxy.listeners import Listeners, Place
 from edgefast.proxy.notify import notify
 from edgefast.proxy.settings import EXIT_GRACE, ProxySettings
 from edgefast.proxy.shop import Phase, Shop
 from edgefast.proxy.workers import WorkerSlot
 
-__all__ = ["Drain"]
+__all__ = ["LAST_REQUESTS", "Drain"]
 
 log = logging.getLogger(__name__)
+
+#: Seconds for requests that came until the last moment of a restart.
+LAST_REQUESTS = 5.0
 
 
 class Drain:
@@ -47,7 +53,9 @@ class Drain:
         self._progress = asyncio.Event()
         self._expected = False  # a signal that only repeats the order
         self._forced_by = 0
+        self.relieved = False  # a successor serves
         self.on_hangup: Callable[[], None] = lambda: None
+        self.sockets_stay: Callable[[], bool] = lambda: False  # with a service manager
 
     @property
     def phase(self) -> Phase:
@@ -95,17 +103,28 @@ class Drain:
             return False
         if min_drain is not None:
             self._min_drain = min_drain
-        log.info(
-            "draining on %s: accepting for at least %g s more, ending after at most %g s",
-            why,
-            self._min_drain,
-            max(self._min_drain, self._settings.drain_timeout),
-        )
+        most = max(self._min_drain, self._settings.drain_timeout)
+        if self.relieved:
+            log.info("draining, %s: accepting no more, ending after at most %g s", why, most)
+        else:
+            log.info(
+                "draining on %s: accepting for at least %g s more, ending after at most %g s",
+                why,
+                self._min_drain,
+                most,
+            )
         notify("STOPPING=1")
         self._shop.phase = "draining"
         self._wake()
         self._ordered.set()
         return True
+
+    def leave(self, kept: frozenset[Place], why: str) -> None:
+        """Accept no more: a successor serves the queues of `kept`."""
+        self.relieved = True
+        self._shop.left = kept
+        self.order(why, min_drain=0.0)
+        self._progress.set()
 
     def on_progress(self) -> None:
         """Look again whether every worker is done."""
@@ -117,8 +136,14 @@ class Drain:
         loop = asyncio.get_running_loop()
         start = loop.time()
         end = start + max(self._min_drain, self._settings.drain_timeout)
-        if await self._wait(start + self._min_drain, lambda: False):
+        if await self._wait(start + self._min_drain, lambda: self.relieved):
             return self._force()
+        if self.sockets_stay() and not self.relieved:
+            if await self._wait(end, self._is_old_gone):
+                return self._force()
+            end = max(end, loop.time() + LAST_REQUESTS)
+            if not self.relieved:
+                self._shop.left, self._shop.patient = frozenset(self._listeners.places), False
         self._shop.phase = "stopping"
         # The workers' copies are the last ones from here on; each empties its queue, then closes.
         self._listeners.close()
@@ -136,6 +161,9 @@ class Drain:
             return self._force()
         log.info("drained")
         return 0
+
+    def _is_old_gone(self) -> bool:
+        return self.relieved or all(slot.old_gone for slot in self._slots)
 
     async def _wait(self, until: float, done: Callable[[], bool]) -> bool:
         """Wait for the loop's time `until` or for `done`; True when an end was forced."""

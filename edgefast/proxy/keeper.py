@@ -40,6 +40,10 @@ class Keeper:
         self._due: Shards | None = None
         self._work = asyncio.Event()
 
+    def renounce(self) -> None:
+        """Write no more: another process keeps its own tables there from now on."""
+        self._kept = self._due = None
+
     def vouch(self, version: str) -> None:
         """Let the table of this version be kept as soon as all workers hold it."""
         self._vouched = version
@@ -47,7 +51,7 @@ class Keeper:
 
     def look(self) -> None:
         """Take the table that all workers hold, if it is one to keep and a new one."""
-        shards = self._settled()
+        shards = self._settled() if self._kept is not None else None
         if shards is None or shards is self._newest or shards.version != self._vouched:
             return
         if next(shards.names_of("listener"), None) is not None:

@@ -3,8 +3,10 @@
 In: the listeners of the newest table. Out: sockets for workers, and a Problem for every address that
 cannot be had. The agent keeps its copies for as long as the port is served, so that the queue of a
 worker that died waits for its successor. Ports come and go at run time; what could not be bound is
-tried again (`reconcile` again). Must never accept, and never close a socket while it is the last
-copy of a queue that a worker could still empty.
+tried again (`reconcile` again). What was inherited (inherited.py) is taken as it is, its queues with it:
+there may be more sockets than workers then, and a worker has several, or fewer, and workers share one.
+Must never accept, and never close a socket while it is the last copy of a queue that a worker could
+still empty.
 """
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ from pathlib import Path
 from edgefast import ir
 from edgefast.daemon.address import Address, family_of
 from edgefast.problem import ObjectRef, Problem
+from edgefast.proxy.inherited import Inherited, Place
 from edgefast.proxy.settings import ACCEPT_BACKLOG
+from edgefast.proxy.synfilter import take_new_connections
 
-__all__ = ["Listeners", "Place"]
+__all__ = ["Listeners", "Place", "Seat"]
 
 log = logging.getLogger(__name__)
 
-#: (bind address, bind port).
-Place = tuple[str, int]
+#: A place and the number of its socket: with a number for every worker, at least.
+Seat = tuple[str, int, int]
 
 #: Seconds in which a place that was let go may still be with a worker that empties its queue.
 _LEAVING = 5.0
@@ -38,11 +42,19 @@ _UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 class Listeners:
     """See the module's text."""
 
-    def __init__(self, binds: Sequence[str], workers: int, *, required: bool = False) -> None:
+    def __init__(
+        self,
+        binds: Sequence[str],
+        workers: int,
+        *,
+        required: bool = False,
+        inherited: Inherited | None = None,
+    ) -> None:
         """`required`: an address family this machine lacks is a problem, not left out silently."""
         self._binds = tuple(binds)
         self._workers = workers
         self._required = required
+        self._inherited = inherited or Inherited()
         self._sockets: dict[Place, tuple[socket.socket, ...]] = {}
         self._serials: dict[Place, int] = {}
         self._serial = 0
@@ -66,16 +78,40 @@ class Listeners:
         opened: list[Place] = []
         for port, names in wanted.items():
             for host in self._binds:
-                if (host, port) not in self._sockets and self._open((host, port), names):
-                    opened.append((host, port))
+                place = host, port
+                if place in self._sockets or self._is_covered(place):
+                    continue
+                if self._open(place, names):
+                    opened.append(place)
+        if wanted:
+            self._inherited.close()  # nobody asks for those
         return tuple(opened)
 
-    def sockets_of(self, worker: int) -> list[tuple[Place, int, int]]:
-        """List a worker's sockets: place, descriptor, and a serial that no other binding has."""
-        return [
-            (place, group[worker].fileno(), self._serials[place])
-            for place, group in self._sockets.items()
-        ]
+    def sockets_of(self, worker: int) -> list[tuple[Seat, int, int]]:
+        """List a worker's sockets: seat, descriptor, and a serial that no other binding has."""
+        found: list[tuple[Seat, int, int]] = []
+        for place, group in self._sockets.items():
+            numbers = range(worker, len(group), self._workers) or [worker % len(group)]
+            serial = self._serials[place]
+            found += [((*place, number), group[number].fileno(), serial) for number in numbers]
+        return found
+
+    def descriptors(self) -> list[int]:
+        """List all sockets."""
+        return [sock.fileno() for group in self._sockets.values() for sock in group]
+
+    def descriptors_by_port(self) -> dict[int, list[int]]:
+        """List all sockets by port."""
+        found: dict[int, list[int]] = {}
+        for (_, port), group in self._sockets.items():
+            found.setdefault(port, []).extend(sock.fileno() for sock in group)
+        return found
+
+    def take_all(self) -> None:
+        """Be sure that inherited sockets take connections: a predecessor may have begun to close them."""
+        for group in self._sockets.values():
+            for sock in group:
+                take_new_connections(sock)
 
     def close(self) -> None:
         """Let go of everything; the workers hold the last copies then."""
@@ -91,7 +127,11 @@ class Listeners:
 
     def _open(self, place: Place, names: Sequence[str]) -> bool:
         try:
-            self._sockets[place] = _bind_group(place, self._workers)
+            inherited = self._inherited.take_group(place)
+            if inherited:
+                self._sockets[place] = _complete_group(place, inherited, self._workers)
+            else:
+                self._sockets[place] = _bind_group(place, self._workers)
         except OSError as error:
             if error.errno in _NO_FAMILY and not self._required and place[0] == "::":
                 return False
@@ -101,6 +141,13 @@ class Listeners:
         self._serial += 1
         self._serials[place] = self._serial
         return True
+
+    def _is_covered(self, place: Place) -> bool:
+        """Tell whether an IPv6 socket takes the connections of an IPv4 place too, as a service manager may make them."""
+        if family_of(place[0]) != socket.AF_INET or "::" not in self._binds:
+            return False
+        wide = ("::", place[1])
+        return any(map(_is_dual, self._sockets.get(wide) or self._inherited.group(wide)))
 
 
 def _by_port(listeners: Iterable[ir.Listener]) -> Mapping[int, list[str]]:
@@ -131,6 +178,46 @@ def _bind_group(place: Place, workers: int) -> tuple[socket.socket, ...]:
             sock.close()
         raise
     return tuple(group)
+
+
+def _complete_group(
+    place: Place, inherited: Sequence[socket.socket], workers: int
+) -> tuple[socket.socket, ...]:
+    """Take inherited sockets, and bind more for workers that have none.
+
+    Where that is not permitted (the kernel wants one user for a group, and a service manager is another), or would
+    be another kind of socket, workers share what there is.
+    """
+    group = list(inherited)
+    for sock in group:
+        sock.listen(ACCEPT_BACKLOG)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        take_new_connections(sock)
+    try:
+        while len(group) < workers and not _is_dual(group[0]):
+            group.append(_listen(place))
+    except OSError as error:
+        log.info("%s port %d: workers share a socket (%s)", *place, error.strerror)
+    return tuple(group)
+
+
+def _listen(place: Place) -> socket.socket:
+    """Join a group. Raises OSError."""
+    sock = _socket(place, shared=True)
+    try:
+        sock.listen(ACCEPT_BACKLOG)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _is_dual(sock: socket.socket) -> bool:
+    return (
+        sock.family == socket.AF_INET6
+        and sock.getsockname()[0] == "::"
+        and sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY) == 0
+    )
 
 
 def _socket(place: Place, *, shared: bool) -> socket.socket:

@@ -28,7 +28,10 @@ __all__ = [
     "Exit",
     "ForgetRows",
     "Hello",
+    "Leave",
     "LogLevel",
+    "OldGone",
+    "Outlive",
     "Ping",
     "Pong",
     "Refused",
@@ -79,15 +82,15 @@ class Hello(_Message, frozen=True):
 
 
 class Sockets(_Message, frozen=True):
-    """Listening sockets, one (bind address, bind port) per descriptor that comes along."""
+    """Listening sockets, one (bind address, bind port, number) per descriptor that comes along."""
 
-    places: tuple[tuple[str, int], ...]
+    places: tuple[tuple[str, int, int], ...]
 
 
 class CloseSockets(_Message, frozen=True):
     """Empty the accept queues of these and close them."""
 
-    places: tuple[tuple[str, int], ...]
+    places: tuple[tuple[str, int, int], ...]
 
 
 class Changes(_Message, frozen=True):
@@ -109,6 +112,21 @@ class Drain(_Message, frozen=True):
 
 class StopAccepting(_Message, frozen=True):
     """Empty all accept queues, close the sockets, say `Drained` when no connection is left."""
+
+
+class Leave(_Message, frozen=True):
+    """Accept no more, but leave the queues alone: the sockets live on elsewhere. Say `Drained` when no connection
+    is left; not `patient`: none but those from before `Drain`.
+    """
+
+    patient: bool
+
+
+class Outlive(_Message, frozen=True):
+    """Serve on when the agent is gone, until a successor asks on the socket that comes along (orphan.py)."""
+
+    workers: int
+    drain_timeout: float
 
 
 class Exit(_Message, frozen=True):
@@ -147,6 +165,8 @@ AgentMessage = (
     | Commit
     | Drain
     | StopAccepting
+    | Leave
+    | Outlive
     | Exit
     | Ping
     | DumpRequest
@@ -187,7 +207,7 @@ class Ack(_Message, frozen=True):
 class SocketsLost(_Message, frozen=True):
     """There was no room for the sockets of these places: send them again, a little later."""
 
-    places: tuple[tuple[str, int], ...]
+    places: tuple[tuple[str, int, int], ...]
 
 
 class Pong(_Message, frozen=True):
@@ -213,11 +233,17 @@ class Spans(_Message, frozen=True):
     batch: bytes
 
 
+class OldGone(_Message, frozen=True):
+    """No connection from before `Drain` is left."""
+
+
 class Drained(_Message, frozen=True):
     """Sockets are closed and no connection is left."""
 
 
-WorkerMessage = Started | Refused | Taking | Ack | SocketsLost | Pong | DumpPart | Spans | Drained
+WorkerMessage = (
+    Started | Refused | Taking | Ack | SocketsLost | Pong | DumpPart | Spans | OldGone | Drained
+)
 
 
 def split_changes(changes: Sequence[Change]) -> Iterator[Changes]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from edgefast.proxy import messages
 from edgefast.proxy.arena import Arena
 from edgefast.proxy.ledger import Key, Ledger, Refusal
 from edgefast.proxy.limitmemory import LimitMemory
-from edgefast.proxy.listeners import Listeners
+from edgefast.proxy.listeners import Listeners, Place
 
 __all__ = ["Phase", "Shop"]
 
@@ -45,6 +46,12 @@ class Shop:
         self.log_level = log_level
         self.access_log = access_log
         self.phase: Phase = "serving"
+        #: Places whose queues live on elsewhere when this process stops; None: all are emptied and closed.
+        self.left: frozenset[Place] | None = None
+        self.patient = True  # connections from before the drain are waited for
+        self.outlive: tuple[int, messages.Outlive] | None = (
+            None  # with a descriptor: for workers without agent
+        )
         self.on_refused = on_refused
         self.on_short = on_short
         self.on_poison = on_poison

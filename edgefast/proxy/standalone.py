@@ -113,6 +113,8 @@ class Standalone:
         if not self._agent.serving and self._agent.drain.phase == "serving":
             raise NothingServed
         self._serving = True
+        if self._agent.on_serving is not None:
+            await self._agent.on_serving()
         self._vouch(reading)
 
     async def _take(self, reading: Reading, began: float | None = None) -> Outcome:

@@ -9,16 +9,18 @@ the filter is not permitted, closing is what it was without.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
 import socket
 import struct
 
-__all__ = ["drop_new_connections"]
+__all__ = ["drop_new_connections", "take_new_connections"]
 
 log = logging.getLogger(__name__)
 
 _SO_ATTACH_FILTER = 26  # asm-generic/socket.h
+_SO_DETACH_FILTER = 27
 #: Classic BPF over the TCP header (where socket filters of TCP begin): a SYN without ACK is dropped.
 _PROGRAM = b"".join(
     struct.pack("=HBBI", *instruction)
@@ -43,3 +45,9 @@ def drop_new_connections(sock: socket.socket) -> None:
         sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, bytes(program))
     except OSError as error:
         log.debug("no filter on a closing socket: %s", error)
+
+
+def take_new_connections(sock: socket.socket) -> None:
+    """Take the filter off: whoever had the socket before may have begun to close it."""
+    with contextlib.suppress(OSError):  # there is none
+        sock.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)

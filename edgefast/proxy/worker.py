@@ -3,7 +3,7 @@
 In: the agent's messages on the descriptor named by `--fd`. Out: acknowledgements; served requests.
 Run as `python -P -m edgefast.proxy.worker --fd N` by agent.py only. It ignores the terminal's and the
 service manager's signals, because the agent orders its end; it dies with the agent (PDEATHSIG, and
-the end of the channel). Must never read the user's files, fork, or wait without a deadline.
+the end of the channel), unless it was told to outlive it (orphan.py). Must never read the user's files, fork, or wait without a deadline.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -32,6 +33,7 @@ from edgefast.proxy.channel import Channel, ChannelClosed
 from edgefast.proxy.handshakes import Handshakes
 from edgefast.proxy.limitstore import StoreInUse
 from edgefast.proxy.logfile import LogFile, Standard
+from edgefast.proxy.orphan import OrphanEstate
 from edgefast.proxy.pulse import start_heart
 from edgefast.proxy.reserve import RESERVE, is_shortage
 from edgefast.proxy.settings import ACK_DEADLINE, EXIT_SHORTAGE, STARTED_DEADLINE
@@ -73,6 +75,9 @@ class Worker:
             os.close(fd)
         reset_global(stats, "handshakes_active")  # of a predecessor
         self._channel = channel
+        self._number = hello.worker
+        self._outlive: tuple[socket.socket, messages.Outlive] | None = None
+        self._alone = False
         self._table = WorkerTable(arena)
         target = LogFile(Path(hello.access_log)) if hello.access_log else Standard()
         self._log = AccessLogWriter(
@@ -100,6 +105,7 @@ class Worker:
         self._parts: list[messages.Change] = []
         self._sign_due = 0.0
         self._frozen = False
+        self._draining = False
 
     async def run(self) -> None:
         """Obey until `Exit` or the agent's end."""
@@ -107,8 +113,13 @@ class Worker:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._serve_starved())
                 tasks.create_task(self._spans.run())
-                while await self._obey(await self._channel.receive(), tasks):
-                    pass
+                try:
+                    while await self._obey(await self._channel.receive(), tasks):
+                        pass
+                except ChannelClosed:
+                    if self._outlive is None or not self._frozen or self._draining:
+                        raise
+                    await self._serve_alone(*self._outlive)
                 raise _Done
         except* (_Done, ChannelClosed) as group:
             if group.subgroup(ChannelClosed):
@@ -152,9 +163,19 @@ class Worker:
             case messages.ForgetRows(labels):
                 self._engine.forget_rows(labels)
             case messages.Drain():
+                self._draining = True
+                if self._outlive is not None:
+                    _die_with_agent(wanted=True)
+                    self._outlive[0].close()
+                    self._outlive = None
                 self._engine.drain()
+                tasks.create_task(self._tell_old_gone())
             case messages.StopAccepting():
                 tasks.create_task(self._drain())
+            case messages.Leave(patient):
+                tasks.create_task(self._leave(patient=patient))
+            case messages.Outlive():
+                self._prepare_to_outlive(message, descriptors)
             case messages.Exit():
                 self._engine.close()
                 await asyncio.sleep(0)  # a turn in which what was aborted is closed
@@ -205,12 +226,47 @@ class Worker:
 
     async def _drain(self) -> None:
         await self._acceptors.close_all()
+        await self._until(lambda: not self._connections)
+        await self._say(messages.Drained())
+
+    async def _leave(self, *, patient: bool) -> None:
+        """Stop accepting, on sockets that others serve: what waits in their queues is not lost."""
+        await self._acceptors.leave()
+        engine = self._engine
+        await self._until(lambda: self._connections <= (0 if patient else engine.old_connections))
+        await self._say(messages.Drained())
+
+    async def _tell_old_gone(self) -> None:
+        await self._until(lambda: not self._engine.old_connections)
+        await self._say(messages.OldGone())
+
+    async def _until(self, done: Callable[[], bool]) -> None:
         # Looked at, not waited for: a hook per closed connection would be on the request path.
         while True:
-            if not self._connections:
-                break
+            if done():
+                return
             await asyncio.sleep(_DRAIN_LOOK)
-        await self._say(messages.Drained())
+
+    def _prepare_to_outlive(self, words: messages.Outlive, descriptors: list[int]) -> None:
+        if not descriptors:  # lost for want of room: this worker ends with the agent
+            return
+        self._outlive = socket.socket(fileno=descriptors[0]), words
+        _die_with_agent(wanted=False)
+
+    async def _serve_alone(self, rendezvous: socket.socket, words: messages.Outlive) -> None:
+        """Go on without agent, for a while."""
+        self._alone = True
+
+        async def ended() -> None:
+            await self._until(lambda: not self._connections)
+
+        orphan = OrphanEstate(
+            self._number, words.workers, self._acceptors, self._engine.drain, ended
+        )
+        await orphan.run(rendezvous, words.drain_timeout)
+        self._engine.close()
+        await asyncio.sleep(0)  # a turn in which what was aborted is closed
+        self._engine.log_flush()
 
     async def _dump(self, number: int) -> None:
         # The agent knows the hosts: it has the table.
@@ -221,8 +277,14 @@ class Worker:
             await asyncio.sleep(0)  # everybody is served between two parts
 
     async def _say(self, message: messages.WorkerMessage) -> None:
-        async with asyncio.timeout(ACK_DEADLINE):
-            await self._channel.send(message)
+        if self._alone:
+            return
+        try:
+            async with asyncio.timeout(ACK_DEADLINE):
+                await self._channel.send(message)
+        except ChannelClosed:
+            if self._outlive is None:
+                raise  # else whoever receives finds out, and decides
 
 
 class _Done(Exception):
@@ -242,6 +304,11 @@ async def _serve(sock: socket.socket) -> None:
     await Worker(channel, hello, descriptors).run()
 
 
+def _die_with_agent(*, wanted: bool) -> None:
+    number = signal.SIGKILL if wanted else 0
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+
+
 def main() -> None:
     """Entry point of the process."""
     parser = argparse.ArgumentParser(prog="edgefast.proxy.worker")
@@ -253,7 +320,7 @@ def main() -> None:
     for number in ours:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ours)
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _die_with_agent(wanted=True)
     # An agent that died before prctl is noticed by the end of the channel.
     try:
         uvloop.run(_serve(sock))

@@ -24,7 +24,8 @@ import msgspec
 from edgefast.daemon.failure import explain_failure
 from edgefast.proxy import messages
 from edgefast.proxy.channel import Channel, ChannelClosed, ChannelError
-from edgefast.proxy.listeners import Place
+from edgefast.proxy.dumps import Dumps
+from edgefast.proxy.listeners import Seat
 from edgefast.proxy.process import WorkerProcess
 from edgefast.proxy.pulse import Pulse, read_process
 from edgefast.proxy.reserve import RESERVE
@@ -42,9 +43,6 @@ __all__ = ["WorkerSlot"]
 
 log = logging.getLogger(__name__)
 
-_DUMP_LIMIT = 256 * 1024 * 1024
-#: A worker that does not answer is said to, before whoever asked gives up (cli/ask.py).
-_DUMP_DEADLINE = 4.0
 #: A worker that lived this long did not die of its start: its successor starts at once.
 _SETTLED_LIFE = 10.0
 _BACKOFF_FIRST = 0.1
@@ -92,7 +90,8 @@ class WorkerSlot:
 
     def _forget_worker(self) -> None:
         """Start a life: nothing is known to the worker."""
-        self._told_places: dict[Place, int] = {}
+        self._told_places: dict[Seat, int] = {}
+        self._told_outlive = False
         self._told_phase: Phase = "serving"
         self._told_level = self._shop.log_level
         self._told_exit = False
@@ -100,9 +99,9 @@ class WorkerSlot:
         self._ack_due: float | None = None
         self._heard = 0.0
         self._old_rows: list[bytes] = []
-        self._dumps: dict[int, tuple[bytearray, asyncio.Future[Any]]] = {}
+        self._dumps = Dumps()
         self.connected = False
-        self.drained = False
+        self.drained = self.old_gone = False
         self.pid = 0
         self.connections = self.active = 0
 
@@ -175,7 +174,7 @@ class WorkerSlot:
             status = await process.close(grace)
             channel.close()
             pid = self.pid
-            self._fail_dumps()
+            self._dumps.fail()
             self._forget_worker()
             excused = not process.killed and status in _EXCUSED
             if self._shop.ledger.forget(self.number, excused=excused):
@@ -255,29 +254,17 @@ class WorkerSlot:
                     self.unresolved = unresolved
                     self._shop.on_progress()
             case messages.DumpPart(number, data, last):
-                self._on_dump_part(number, data, last)
+                self._dumps.on_part(number, data, last)
             case messages.Spans(batch):
                 self._shop.on_spans(batch)
+            case messages.OldGone():
+                self.old_gone = True
+                self._shop.on_progress()
             case messages.Drained():
                 self.drained = True
                 self._shop.on_progress()
             case messages.Started():
                 raise ChannelError("worker started twice")
-
-    def _on_dump_part(self, number: int, data: bytes, last: bool) -> None:
-        gathered, answer = self._dumps.get(number, (bytearray(), None))
-        if answer is None or answer.done():
-            return
-        gathered += data
-        if len(gathered) > _DUMP_LIMIT:
-            answer.set_exception(ChannelError("dump is over its limit"))
-        elif last:
-            answer.set_result(msgspec.msgpack.decode(gathered))
-
-    def _fail_dumps(self) -> None:
-        for _, answer in self._dumps.values():
-            if not answer.done():
-                answer.set_exception(ChannelClosed("the worker is gone"))
 
     async def dump(self, number: int) -> Any:
         """Return what `Engine.dump()` says in the worker.
@@ -286,14 +273,9 @@ class WorkerSlot:
         """
         if not self.connected:
             raise ChannelClosed("the worker is being replaced")
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._dumps[number] = (bytearray(), answer)
+        answer = self._dumps.ask(number)
         self.wake()
-        try:
-            async with asyncio.timeout(_DUMP_DEADLINE):
-                return await answer
-        finally:
-            self._dumps.pop(number, None)
+        return await self._dumps.answered(number, answer)
 
     # --- to the worker --------------------------------------------------------------------------
 
@@ -308,7 +290,7 @@ class WorkerSlot:
                 await self._send_commit(channel)
                 await self._send_closed(channel)
                 await self._send_orders(channel)
-                for number in set(self._dumps) - asked:
+                for number in self._dumps.numbers() - asked:
                     asked.add(number)
                     await channel.send(messages.DumpRequest(number))
 
@@ -339,8 +321,8 @@ class WorkerSlot:
         """After the commit: the table that no longer names a port is on its way first."""
         if self._shop.stopping:
             return
-        bound = set(self._shop.listeners.places)
-        gone = [place for place in self._told_places if place not in bound]
+        bound = {seat for seat, _, _ in self._shop.listeners.sockets_of(self.number)}
+        gone = [seat for seat in self._told_places if seat not in bound]
         for part in _parts(gone, _SOCKETS_PER_MESSAGE):
             await channel.send(messages.CloseSockets(tuple(part)))
             for place in part:
@@ -351,6 +333,10 @@ class WorkerSlot:
         if self._told_level != shop.log_level:
             self._told_level = shop.log_level
             await channel.send(messages.LogLevel(shop.log_level))
+        if shop.outlive is not None and not self._told_outlive:
+            self._told_outlive = True
+            descriptor, words = shop.outlive
+            await channel.send(words, [descriptor])
         rows, self._old_rows = self._old_rows, []
         for start in range(0, len(rows), _LABELS_PER_MESSAGE):
             labels = tuple(rows[start : start + _LABELS_PER_MESSAGE])
@@ -359,11 +345,21 @@ class WorkerSlot:
             if self._told_phase == "serving":
                 await channel.send(messages.Drain())
             if shop.stopping:
-                await channel.send(messages.StopAccepting())
+                await self._send_stop(channel)
             self._told_phase = shop.phase
         if self._exit_ordered and not self._told_exit:
             self._told_exit = True
             await channel.send(messages.Exit())
+
+    async def _send_stop(self, channel: _AgentChannel) -> None:
+        left = self._shop.left
+        if left is None:
+            await channel.send(messages.StopAccepting())
+            return
+        gone = [seat for seat in self._told_places if seat[:2] not in left]
+        for part in _parts(gone, _SOCKETS_PER_MESSAGE):
+            await channel.send(messages.CloseSockets(tuple(part)))
+        await channel.send(messages.Leave(self._shop.patient))
 
     async def _check(self, channel: _AgentChannel) -> None:
         """Ask for a sign of life, and hold the worker to its deadlines."""
@@ -384,7 +380,7 @@ class WorkerSlot:
                 raise _WorkerHung(f"frozen, {why}")
 
 
-def _parts(items: Sequence[Place], size: int) -> Iterable[Sequence[Place]]:
+def _parts(items: Sequence[Seat], size: int) -> Iterable[Sequence[Seat]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from edgefast.cli.run import run
-from edgefast.proxy.settings import ProxySettings
+from edgefast.proxy.drain import LAST_REQUESTS
+from edgefast.proxy.settings import EXIT_GRACE, ProxySettings
 
 pytestmark = pytest.mark.pure
 
@@ -52,7 +53,14 @@ def test_keys_stay_in_memory_and_with_one_group(unit: configparser.ConfigParser)
 
 
 def test_there_is_time_to_drain(unit: configparser.ConfigParser) -> None:
-    assert float(unit["Service"]["TimeoutStopSec"]) > ProxySettings().drain_timeout
+    longest = ProxySettings().drain_timeout + LAST_REQUESTS + EXIT_GRACE
+    assert float(unit["Service"]["TimeoutStopSec"]) > longest
+
+
+def test_sockets_are_kept_while_it_restarts(unit: configparser.ConfigParser) -> None:
+    room = unit["Service"]["FileDescriptorStoreMax"]
+    assert unit["Service"]["Environment"] == f"FDSTORE={room}"
+    assert int(room) >= 1024
 
 
 def test_its_command_is_one(unit: configparser.ConfigParser) -> None:

@@ -1,5 +1,7 @@
 """`edgefast run` (or another serving command) as a process, for the tests that look at it from outside: objects to serve, start, addresses, end."""
 
+from __future__ import annotations
+
 import base64
 import contextlib
 import http.client
@@ -84,10 +86,16 @@ class Process:
         stderr: int | None = None,
         nofile: int | None = None,
         serve: str = "run",
+        after: Process | None = None,
     ) -> None:
-        self.admin, self.metrics, self.ready = (free_port() for _ in range(3))
-        self._err = folder / f"err-{self.admin}"
-        self._out = folder / f"out-{self.admin}"
+        """`after`: one whose addresses it has."""
+        if after is None:
+            self.admin, self.metrics, self.ready = (free_port() for _ in range(3))
+        else:
+            self.admin, self.metrics, self.ready = after.admin, after.metrics, after.ready
+        number = len(list(folder.glob("err-*")))
+        self._err = folder / f"err-{number}"
+        self._out = folder / f"out-{number}"
         command = [sys.executable, "-m", "edgefast.cli.main", serve, "--bind", "127.0.0.1"]
         command += ["--admin", f"127.0.0.1:{self.admin}", "--metrics", f"127.0.0.1:{self.metrics}"]
         command += ["--ready", f"127.0.0.1:{self.ready}", "--min-drain", "0", *arguments]
@@ -153,8 +161,12 @@ class Process:
         try:
             return self.process.wait(60)
         finally:
-            self.process.kill()
-            self.process.wait(20)
+            self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL to the agent alone."""
+        self.process.kill()
+        self.process.wait(20)
 
 
 @pytest.fixture

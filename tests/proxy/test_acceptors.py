@@ -11,7 +11,7 @@ import uvloop
 
 from edgefast.proxy.acceptors import Acceptors, PortUse
 from edgefast.proxy.handshakes import Handshakes
-from edgefast.proxy.listeners import Place
+from edgefast.proxy.listeners import Seat
 from edgefast.proxy.reserve import RESERVE
 from proxy.full import exhausted
 from proxy.living import until
@@ -29,7 +29,7 @@ class Hello(asyncio.Protocol):
         transport.close()
 
 
-Talk = Callable[[Acceptors, Place, list[int]], Awaitable[None]]
+Talk = Callable[[Acceptors, Seat, list[int]], Awaitable[None]]
 
 
 def accepting(talk: Talk) -> None:
@@ -43,7 +43,7 @@ def accepting(talk: Talk) -> None:
 
         acceptors = Acceptors(factory, Handshakes(factory, lambda: 0, lambda *_: None))
         sock = socket.create_server(("127.0.0.1", 0), reuse_port=True, backlog=200)
-        place = sock.getsockname()
+        place = (*sock.getsockname(), 0)
         acceptors.add(place, sock.detach())
         try:
             await asyncio.wait_for(talk(acceptors, place, made), 90)
@@ -53,8 +53,8 @@ def accepting(talk: Talk) -> None:
     uvloop.run(main())
 
 
-async def hear(place: Place) -> bytes:
-    reader, writer = await asyncio.open_connection(*place)
+async def hear(place: Seat) -> bytes:
+    reader, writer = await asyncio.open_connection(*place[:2])
     try:
         return await asyncio.wait_for(reader.read(), 20)
     finally:
@@ -62,7 +62,7 @@ async def hear(place: Place) -> bytes:
 
 
 def test_a_socket_waits_for_its_table() -> None:
-    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+    async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
         waiting = asyncio.ensure_future(hear(place))
         await acceptors.reconcile({})
         await asyncio.sleep(0)
@@ -74,7 +74,7 @@ def test_a_socket_waits_for_its_table() -> None:
 
 
 def test_another_use_of_a_port_keeps_its_queue() -> None:
-    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+    async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
         for port in range(1, 30):
             asking = [asyncio.ensure_future(hear(place)) for _ in range(5)]
             await acceptors.reconcile({place[1]: PortUse(port, None)})
@@ -85,7 +85,7 @@ def test_another_use_of_a_port_keeps_its_queue() -> None:
 
 
 def test_closing_answers_everybody_who_came_in_time() -> None:
-    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+    async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
         await acceptors.reconcile({place[1]: PortUse(80, None)})
         answers: list[bytes] = []
 
@@ -107,12 +107,12 @@ def test_closing_answers_everybody_who_came_in_time() -> None:
 
 
 def test_a_place_that_comes_back_while_it_closes() -> None:
-    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+    async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
         uses = {place[1]: PortUse(80, None)}
         await acceptors.reconcile(uses)
         closing = asyncio.ensure_future(acceptors.close([place]))
         await asyncio.sleep(0)
-        again = socket.create_server(place, reuse_port=True)
+        again = socket.create_server(place[:2], reuse_port=True)
         acceptors.add(place, again.detach())
         await acceptors.reconcile(uses)
         await closing
@@ -122,7 +122,7 @@ def test_a_place_that_comes_back_while_it_closes() -> None:
 
 
 def test_a_port_without_descriptors_is_served_later() -> None:
-    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+    async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
         uses = {place[1]: PortUse(80, None)}
         with exhausted():
             await acceptors.reconcile(uses)
@@ -135,7 +135,7 @@ def test_a_port_without_descriptors_is_served_later() -> None:
 
 
 def test_a_full_process_opens_a_port_with_its_reserve() -> None:
-    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+    async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
         with exhausted():
             await acceptors.reconcile({place[1]: PortUse(80, None)})
             assert not acceptors.starved.is_set()
@@ -149,10 +149,10 @@ def test_a_full_process_opens_a_port_with_its_reserve() -> None:
 
 
 def test_a_socket_that_replaces_another_is_served() -> None:
-    async def talk(acceptors: Acceptors, place: Place, made: list[int]) -> None:
+    async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
         uses = {place[1]: PortUse(80, None)}
         await acceptors.reconcile(uses)
-        again = socket.create_server(place, reuse_port=True)
+        again = socket.create_server(place[:2], reuse_port=True)
         acceptors.add(place, again.detach())
         await acceptors.reconcile(uses)
         assert await hear(place) == b"80"

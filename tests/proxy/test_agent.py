@@ -287,7 +287,7 @@ def test_sockets_are_inherited_by_nobody() -> None:
     async def talk(agent: Agent) -> None:
         await agent.publish(make_fleet(port))
         for place, fd, _ in agent.listeners.sockets_of(0):
-            assert place == ("127.0.0.1", port)
+            assert place == ("127.0.0.1", port, 0)
             sock = socket.socket(fileno=os.dup(fd))
             assert not os.get_inheritable(fd)
             sock.close()

@@ -15,7 +15,7 @@ from edgefast.cli.ask import DEADLINE
 from edgefast.daemon.httpserver import Request
 from edgefast.problem import Problem
 from edgefast.proxy import agent as agent_module
-from edgefast.proxy import settings, workers
+from edgefast.proxy import dumps, settings, workers
 from edgefast.proxy.admin import Admin
 from edgefast.proxy.agent import Agent
 from edgefast.table import Shards
@@ -110,8 +110,8 @@ def test_nobody_waits_twice_for_a_worker_that_hangs(monkeypatch: pytest.MonkeyPa
 
 def test_a_dump_names_the_worker_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server gives up well before the command does, and the healthy workers are in the dump."""
-    assert workers._DUMP_DEADLINE * 2 < DEADLINE
-    monkeypatch.setattr(workers, "_DUMP_DEADLINE", 2.0)
+    assert dumps._DEADLINE * 2 < DEADLINE
+    monkeypatch.setattr(dumps, "_DEADLINE", 2.0)
     port = free_port()
 
     async def talk(agent: Agent) -> None:

@@ -48,8 +48,8 @@ def within(coroutine: Any) -> Any:
     "message",
     [
         messages.Hello(3, 1 << 36, "debug"),
-        messages.Sockets((("0.0.0.0", 80), ("::", 443))),
-        messages.CloseSockets((("::1", 8080),)),
+        messages.Sockets((("0.0.0.0", 80, 0), ("::", 443, 1))),
+        messages.CloseSockets((("::1", 8080, 2),)),
         messages.Changes((Change("put", "cluster", "service/a/b/80", 1 << 35, 77),)),
         messages.Commit(12, "abcdef"),
         messages.Drain(),
@@ -90,7 +90,7 @@ def test_descriptors_arrive_close_on_exec(pair: Pair) -> None:
 def test_descriptors_find_room_in_a_full_process(pair: Pair) -> None:
     async def talk() -> None:
         agent, worker = agent_end(pair[0]), worker_end(pair[1])
-        message = messages.Sockets((("a", 1), ("b", 2)))
+        message = messages.Sockets((("a", 1, 0), ("b", 2, 0)))
         await agent.send(message, [0, 0])
         with exhausted():
             got, received = await worker.receive()
@@ -108,7 +108,7 @@ def test_descriptors_find_room_in_a_full_process(pair: Pair) -> None:
 def test_descriptors_without_room_are_missing_and_the_channel_goes_on(pair: Pair) -> None:
     async def talk() -> None:
         agent, worker = agent_end(pair[0]), worker_end(pair[1])
-        message = messages.Sockets((("a", 1), ("b", 2), ("c", 3)))
+        message = messages.Sockets((("a", 1, 0), ("b", 2, 0), ("c", 3, 0)))
         await agent.send(message, [0, 0, 0])
         with exhausted() as taken:
             os.close(taken.pop())

@@ -16,7 +16,7 @@ from edgefast import ir
 from edgefast.proxy import handshakes
 from edgefast.proxy.acceptors import Acceptors
 from edgefast.proxy.handshakes import Handshakes, PortUse
-from edgefast.proxy.listeners import Place
+from edgefast.proxy.listeners import Seat
 from edgefast.proxy.reserve import RESERVE
 from edgefast.proxy.tls import load_secret
 from proxy.full import exhausted
@@ -41,7 +41,7 @@ class Bench:
         self.handshakes = Handshakes(self._factory, lambda: self.open, self._count)
         self.acceptors = Acceptors(self._factory, self.handshakes)
         sock = socket.create_server(("127.0.0.1", 0), reuse_port=True, backlog=200)
-        self.place: Place = sock.getsockname()
+        self.place: Seat = (*sock.getsockname(), 0)
         self.acceptors.add(self.place, sock.detach())
         self.use = PortUse(443, self.context, limit, patience)
 
@@ -57,7 +57,7 @@ class Bench:
 
     def silent(self, stack: ExitStack) -> socket.socket:
         """A client that says nothing."""
-        return stack.enter_context(socket.create_connection(self.place))
+        return stack.enter_context(socket.create_connection(self.place[:2]))
 
     async def hear(self, sock: socket.socket | None = None) -> bytes:
         """What a client hears that does speak TLS."""
@@ -144,7 +144,7 @@ def test_a_port_turns_from_https_to_http_and_back(monkeypatch: pytest.MonkeyPatc
             bench.acceptors, "_factory", lambda port, tls: lambda: Hello(port, bench.made)
         )
         await bench.serve(PortUse(80, None))
-        reader, writer = await asyncio.open_connection(*bench.place)
+        reader, writer = await asyncio.open_connection(*bench.place[:2])
         assert await asyncio.wait_for(reader.read(), 20) == b"80"
         writer.close()
         await bench.serve()

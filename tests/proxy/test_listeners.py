@@ -45,7 +45,7 @@ def test_every_worker_has_a_socket_of_its_own(owned: list[Listeners], port: int)
     assert not made.problems
     descriptors = set()
     for worker in range(3):
-        for (host, number), fd, _ in made.sockets_of(worker):
+        for (host, number, _), fd, _ in made.sockets_of(worker):
             sock = socket.socket(fileno=fd)
             assert sock.getsockname()[:2] == (host, number)
             assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)

@@ -186,11 +186,12 @@ def test_a_broken_configuration_is_refused(start: Start, tmp_path: Path) -> None
     assert "did you mean gateway?" in run.said
 
 
-def test_workers_die_with_the_agent(start: Start, tmp_path: Path) -> None:
+def test_workers_die_with_an_agent_that_nobody_can_find(start: Start, tmp_path: Path) -> None:
     port = free_port()
     save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
-    run = start("-f", str(tmp_path / "a.yaml"), "--workers", "2")
-    run.wait_ready()
+    off = ("--admin", "off", "--metrics", "off", "--ready", "off")
+    run = start("-f", str(tmp_path / "a.yaml"), "--workers", "2", *off)
+    run.until(lambda: mark_of(port) == "v1", "an answer")
     pids = run.workers()
     os.kill(pids[0], signal.SIGSTOP)  # even one that cannot notice
     run.process.kill()

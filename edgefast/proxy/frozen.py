@@ -1,0 +1,74 @@
+"""Frozen workers of a dead agent: who can end them, when neither they nor anybody else does.
+
+In: the name at which processes meet (rendezvous.py), and who has answered there. Out: SIGKILL for workers that hold
+this meeting's socket, have no agent and did not answer: their listening sockets would swallow connections for good.
+Must never end a process of another gateway, one whose agent lives, or a stranger with a recycled number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Collection
+from pathlib import Path
+
+__all__ = ["end_frozen", "find_links", "holds"]
+
+log = logging.getLogger(__name__)
+
+_WORKER = b"edgefast.proxy.worker"
+
+
+def end_frozen(bound: Path, answered: Collection[int]) -> list[int]:
+    """Kill the workers that hold the socket bound at `bound` and are not in `answered`; returns them."""
+    links = find_links(bound)
+    holders: dict[int, int] = {}  # process -> pidfd
+    try:
+        for name in os.listdir("/proc") if links else ():
+            if name.isdecimal() and int(name) != os.getpid():
+                # Looked at after it is held: from here on the number is nobody else's.
+                with contextlib.suppress(OSError):
+                    pidfd = os.pidfd_open(int(name))
+                    holders[int(name)] = pidfd
+                    if not holds(name, links):
+                        os.close(holders.pop(int(name)))
+        if not all(map(_is_worker, holders)):
+            return []  # an agent lives
+        frozen = [pid for pid in holders if pid not in answered]
+        for pid in frozen:
+            signal.pidfd_send_signal(holders[pid], signal.SIGKILL)
+            log.warning("worker (process %d) without agent does not answer: killed", pid)
+        return frozen
+    finally:
+        for pidfd in holders.values():
+            os.close(pidfd)
+
+
+def find_links(bound: Path) -> set[str]:
+    """Return how the sockets with this name look among descriptors: fields 6 and 7 of each line (proc_net(5))."""
+    found: set[str] = set()
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/net/unix").read_text().splitlines():
+            fields = line.split(None, 7)
+            if len(fields) == 8 and fields[7] == str(bound):
+                found.add(f"socket:[{fields[6]}]")
+    return found
+
+
+def holds(name: str, links: Collection[str]) -> bool:
+    """Tell whether a process has one of these. Raises OSError."""
+    folder = f"/proc/{name}/fd"
+    for entry in os.listdir(folder):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"{folder}/{entry}") in links:
+                return True
+    return False
+
+
+def _is_worker(pid: int) -> bool:
+    try:
+        return _WORKER in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return True  # gone
