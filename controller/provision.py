@@ -25,11 +25,15 @@ from controller.infra.succession import Kept, find_kept
 from controller.kube.errors import ApiError
 from controller.pipeline import Outcome
 from edgefast import ir
+from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.resources.snapshot import Key
 from edgefast.translate.settings import FleetState
 
 __all__ = ["Provision"]
 
 log = logging.getLogger(__name__)
+
+_MERGED = f"{EDGE_GROUP}/owning-gatewayclass"  # a label that merged fleets have
 
 
 class Provision:
@@ -56,13 +60,17 @@ class Provision:
         self._wanted: tuple[ir.Infra, ...] | None = None
         self._kept: frozenset[str] = frozenset()
         self._let_go: dict[str, str] = {}  # as in Kept, until the successor is up
+        self._served: dict[
+            str, tuple[Key, ...]
+        ] = {}  # by merged fleet, as long as there is something of it
         self.adopted = False  # may apply
-        #: Gives what is known of objects besides themselves; `made_for` is seen to here.
+        #: Gives what is known of objects besides themselves; `made_for` and `served` are seen to here.
         self.sight: Callable[[], Sight] = Sight
 
     def render(self, fleets: Iterable[ir.Infra]) -> Mapping[str, Sequence[Manifest]]:
         """Return the manifests of each fleet by "namespace/name"."""
         self._wanted = tuple(fleets)
+        self._note_served(self._wanted)
         return self._renderer.render(self._wanted, self._placement(self._rotation.bundle))
 
     def want(self, fleets: Mapping[str, Sequence[Manifest]], keep: Iterable[str]) -> None:
@@ -103,7 +111,9 @@ class Provision:
         found = Kept()
         if rest:
             owners = {fleet: owner for fleet in rest if (owner := self._owner(fleet)) is not None}
-            sight = msgspec.structs.replace(self.sight(), made_for=self._made_for)
+            sight = msgspec.structs.replace(
+                self.sight(), made_for=self._made_for, served=lambda one: self._served.get(one, ())
+            )
             found = find_kept(outcome, owners, self._observer.state_of, serving, sight)
         said = {**self._let_go, **found.let_go}
         self._let_go = {one: said[one] for one in said if one in wanted and not self._is_up(one)}
@@ -112,6 +122,15 @@ class Provision:
     def _is_up(self, fleet: str) -> bool:
         state = self._observer.state_of(fleet)
         return state is not None and bool(state.addresses and state.ready)
+
+    def _note_served(self, fleets: Iterable[ir.Infra]) -> None:
+        """Remember whom merged fleets are for: their labels name the class alone, which a Gateway may leave."""
+        there = self._holdings.fleets()
+        self._served = {fleet: one for fleet, one in self._served.items() if fleet in there}
+        for one in fleets:
+            if any(label == _MERGED for label, _ in one.selector):
+                keys = (gateway.partition("/") for gateway in one.gateways)
+                self._served[f"{one.namespace}/{one.name}"] = tuple((a, b) for a, _, b in keys)
 
     def _made_for(self, fleet: str) -> str:
         objects = self._holdings.objects_of(fleet).values()

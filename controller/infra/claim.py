@@ -42,6 +42,8 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     told: Callable[[Key], bool] = lambda gateway: True
     #: Finds the class that a fleet ("namespace/name") was made for, "" when its objects do not say.
     made_for: Callable[[str], str] = lambda fleet: ""
+    #: Gateways that a merged fleet was for when it was last wanted, () when this process does not know.
+    served: Callable[[str], Collection[Key]] = lambda fleet: ()
 
 
 def find_claim(
@@ -59,7 +61,7 @@ def find_claim(
         return Claim(f"the API server serves no {' and no '.join(lost)}")
     if owner.gateway:
         return _of_gateway(fleet, owner, addresses, snapshot, settings, sight)
-    return _of_class(owner, addresses, snapshot, settings, sight)
+    return _of_class(fleet, owner, addresses, snapshot, settings, sight)
 
 
 def explain_gateway(key: Key, gateway: Gateway, snapshot: Snapshot, settings: Settings) -> str:
@@ -106,6 +108,7 @@ def _of_gateway(
 
 
 def _of_class(
+    fleet: str,
     owner: Owner,
     addresses: Collection[str],
     snapshot: Snapshot,
@@ -123,13 +126,14 @@ def _of_class(
     ):
         return Claim("a Gateway cannot be read that may be served by it")
     foreign = _is_foreign(name, snapshot, settings)
-    found = tuple(_gateways_of(owner.namespace, name, snapshot))
+    served = [key for key in sight.served(fleet) if key in snapshot.gateways]
+    found = tuple(dict.fromkeys((*_gateways_of(owner.namespace, name, snapshot), *served)))
     # A Gateway of the class that never was served here is nothing to this fleet.
     held = tuple(
         key
         for key in found
         if not sight.elsewhere(key, addresses)
-        and (foreign or sight.told(key))
+        and (foreign or key in served or sight.told(key))
         and explain_gateway(key, snapshot.gateways[key], snapshot, settings)
     )
     if held:

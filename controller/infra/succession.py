@@ -48,8 +48,8 @@ def find_kept(
 
     `serving` tells the pods of a fleet that serve a version of its table. `sight` is for those of whose owners translation
     knows nothing, because they are gone or because this controller does not answer for them (claim.py).
-    The class of a Gateway is the one that it has now: the merged fleet of a class that it has left is not kept for it
-    (controller/overlap.py sees to a Gateway whose former fleet others have still).
+    The class of a Gateway is the one that it has now; whom a merged fleet was for that nobody's class names any more, `sight` may
+    know (controller/overlap.py sees to a Gateway whose former fleet others have still).
     """
     wanted = {f"{infra.namespace}/{infra.name}": infra for infra in outcome.translation.infra}
     heirs = _find_heirs(outcome)
@@ -57,10 +57,16 @@ def find_kept(
     waiting: dict[str, list[str]] = {}
     let_go: dict[str, tuple[str, str]] = {}
     claims: dict[str, Claim] = {}
+    place_of = {gateway: key for key, infra in wanted.items() for gateway in infra.gateways}
     world = outcome.translation.memo.world
     for fleet, owner in owners.items():
         before = state_of(fleet)
-        for heir in heirs.get(owner, ()):
+        successors = heirs.get(owner)
+        if successors is None:
+            # All Gateways of a merged class have left it.
+            names = ("/".join(key) for key in sight.served(fleet))
+            successors = {place_of[name] for name in names if name in place_of}
+        for heir in successors:
             if before is None:
                 break  # there is nothing of it
             infra = wanted[heir]

@@ -90,6 +90,19 @@ def test_a_merged_fleet_waits_for_all_of_its_gateways() -> None:
     assert claim(Owner("elsewhere", "", "edge"), *objects, sight=moved) is None
 
 
+def test_a_merged_fleet_stays_for_those_that_have_left_its_class_for_nobodys() -> None:
+    """The class is ours and empty: its last Gateway names a class that is another controller's, which does not serve it."""
+    objects = (OTHER, world.gateway())
+    spec = {"controllerName": Settings().controller_name}
+    meta = {"name": "merged"}
+    raw = {"apiVersion": world.GATEWAY, "kind": "GatewayClass", "metadata": meta, "spec": spec}
+    owner = Owner("", "", "merged")
+    served = Sight(served=lambda fleet: (KEY, ("default", "no-more")))
+    found = claim(owner, world.make(raw), *objects, sight=served)
+    assert found is not None and found.gateways == (KEY,)
+    assert claim(owner, world.make(raw), *objects) is None
+
+
 def test_nobody_elsewhere_takes_a_gateway_whose_class_is_ours() -> None:
     """What somebody wrote into its status is no reason: the class does not say so by name."""
     seen = Sight(elsewhere=lambda gateway, addresses: True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from controller.infra.claim import Sight
 from controller.infra.owner import Owner, owner_of
 from controller.infra.succession import Kept, find_kept
 from controller.pipeline import Outcome
@@ -200,6 +201,22 @@ def asking(address: str, name: str = "gw", port: int = 80) -> Object:
             },
         }
     )
+
+
+def test_a_merged_fleet_that_all_gateways_have_left_waits_for_those_that_it_was_for() -> None:
+    """They have another class now; its labels do not tell of them, the process that wanted it last does."""
+    made = outcome(world.gateway("one"), world.gateway("gone-on", port=81))
+    left = {OLD: Owner(gateway_class="left")}
+    gateways = (("default", "one"), ("default", "no-more"))
+    sight = Sight(served=lambda fleet: gateways if fleet == OLD else ())
+    new = next(name for name in fleets(made) if "-one-" in name)
+    seen = {OLD: state()}
+    told = find_kept(made, left, seen.get, served(made), sight)
+    assert told.fleets == {OLD} and set(told.waiting) == {new}
+    seen[new] = state()
+    assert find_kept(made, left, seen.get, served(made), sight).fleets == set()
+    # After a restart nobody knows, and its class is gone or has nobody.
+    assert find_kept(made, left, {OLD: state()}.get, served(made)).fleets == set()
 
 
 def test_an_address_that_is_asked_for_is_let_go_of_at_once() -> None:
