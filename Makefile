@@ -94,14 +94,12 @@ $(VENV)/.python:
 
 # The package is built against the environment it runs in, so that one Cython and one cffi serve every later build.
 $(VENV)/.run: pyproject.toml | $(VENV)/.python
-	@echo "python: building edgefast and installing what it runs on (about a minute)"
-	@$(BIN)/python .ci/requires.py build | xargs -d '\n' $(PIP)
-	@$(PIP) --no-build-isolation --editable .
+	@$(BIN)/python .ci/requires.py build | .ci/progress "1 of 2: installing what edgefast is built with" 15 xargs -d '\n' $(PIP)
+	@.ci/progress "2 of 2: building edgefast, installing what it runs on" 60 $(PIP) --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
-	@echo "python: installing the development tools"
-	@$(BIN)/python .ci/requires.py dev | xargs -d '\n' $(PIP)
+	@$(BIN)/python .ci/requires.py dev | .ci/progress "python: installing the development tools" 20 xargs -d '\n' $(PIP)
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
