@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
+import msgspec
 
 from edgefast.cli.ask import ask_admin, ask_text
 from edgefast.cli.counters import Page, read_page
 from edgefast.cli.live import LiveError, Sight
 from edgefast.cli.screen import (
+    ClassRow,
     GatewayRow,
     ListenerRow,
     ProblemRow,
@@ -97,6 +99,7 @@ def make_screen(admin: str, dump: Any, page: Page) -> Screen:
     )
     return Screen(
         source=f"proxy {admin}",
+        classes=tuple(ClassRow(**one) for one in _objects(dump, "classes")),
         gateways=tuple(_gateways(dump)),
         listeners=tuple(_listeners(dump)),
         routes=tuple(_routes(dump)),
@@ -114,6 +117,12 @@ def make_screen(admin: str, dump: Any, page: Page) -> Screen:
     )
 
 
+def _objects(dump: Any, kind: str) -> list[dict[str, str]]:
+    """Return what a proxy of files tells of its objects; one of a controller's tables has none."""
+    found: list[dict[str, str]] = dump.get("objects", {}).get(kind, [])
+    return found
+
+
 def _gateway_of(listener: str) -> str:
     """Return "namespace/gateway" of "namespace/gateway/listener", or of a ListenerSet's longer name."""
     namespace, name, *_ = listener.split("/")
@@ -129,13 +138,21 @@ def _open_ports(dump: Any) -> dict[int, list[str]]:
 
 def _gateways(dump: Any) -> Iterator[GatewayRow]:
     ports = _open_ports(dump)
-    listeners: dict[str, list[int]] = {}
+    told = {one["name"]: one for one in _objects(dump, "gateways")}
+    listeners: dict[str, list[int]] = {name: [] for name in told}
     for one in dump["listeners"]:
         listeners.setdefault(_gateway_of(one["name"]), []).append(one["bind_port"])
     for name, wanted in sorted(listeners.items()):
         addresses = dict.fromkeys(host for port in wanted for host in ports.get(port, ()))
-        programmed = str(all(port in ports for port in wanted))
-        yield GatewayRow(name=name, addresses=tuple(addresses), programmed=programmed)
+        one = told.get(name, {})
+        yield GatewayRow(
+            name=name,
+            gateway_class=one.get("class", ""),
+            addresses=tuple(addresses),
+            # What is in the table was accepted, whoever made it.
+            accepted=one.get("accepted", "True"),
+            programmed=str(bool(wanted) and all(port in ports for port in wanted)),
+        )
 
 
 def _listeners(dump: Any) -> Iterator[ListenerRow]:
@@ -176,6 +193,10 @@ def _routes(dump: Any) -> Iterator[RouteRow]:
         key: RouteRow(name=key[0], hostnames=tuple(names), parent=key[1], accepted="True")
         for key, names in served.items()
     }
+    for one in _objects(dump, "routes"):
+        key = (one["name"], one["parent"])
+        row = rows.get(key) or RouteRow(name=key[0], parent=key[1])
+        rows[key] = msgspec.structs.replace(row, accepted=one["accepted"], resolved=one["resolved"])
     known = {name for name, _ in rows}
     for one in dump["problems"]:
         kind, _, name = one["object"].partition(" ")

@@ -19,7 +19,7 @@ import os
 import platform
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -232,7 +232,8 @@ class Admin:
                 "refused": [one._asdict() for one in table.refused.values()],
             },
         }
-        return await asyncio.to_thread(_render_dump, head, copies, facts)
+        objects = agent.objects if not request.query else None
+        return await asyncio.to_thread(_render_dump, head, copies, facts, objects)
 
     def _describe_agent(self) -> dict[str, Any]:
         agent = self._agent
@@ -272,6 +273,7 @@ def _render_dump(
     head: dict[str, Any],
     copies: list[tuple[Key, str, bytes]],
     facts: Mapping[str, CertificateFacts | None],
+    objects: Callable[[], Mapping[str, object]] | None,
 ) -> Reply:
     """Decode the resources: runs in a thread."""
     listeners, clusters, hosts, secrets, stores = [], [], [], [], []
@@ -301,6 +303,7 @@ def _render_dump(
         "clusters": sorted(clusters, key=_name),
         "secrets": sorted(secrets, key=_name),
         "limit_stores": stores,
+        **({"objects": objects()} if objects is not None else {}),
     }
     return _json(body)
 

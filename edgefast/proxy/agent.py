@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 
 import msgspec
 
@@ -135,6 +135,7 @@ class Agent:
         self._poisoned: str = ""
         self._opened = False  # the first table has been tried on all workers
         self.source_problems: tuple[Problem, ...] = ()  # of whoever publishes, for dump and metrics
+        self.objects: Callable[[], Mapping[str, object]] | None = None  # of files, for dump
         self._progress = asyncio.Event()
         self._short: set[Key] = set()
         self._again = asyncio.Event()

@@ -10,6 +10,7 @@ never end the service for what is in a file or what a file system says: the tabl
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import logging
 import time
@@ -25,6 +26,7 @@ from edgefast.proxy.agent import Agent, Published
 from edgefast.proxy.goodpairs import GoodPairs
 from edgefast.proxy.lastgood import LastGoodError
 from edgefast.proxy.notify import notify
+from edgefast.proxy.objectstatus import list_objects
 from edgefast.table import Shards, compile_fleet
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
@@ -132,6 +134,7 @@ class Standalone:
             reading, (*held_back, *translation.problems, *shards.problems), published
         )
         fleet = next(iter(translation.ir.fleets), None)
+        self._agent.objects = functools.partial(list_objects, translation)
         return _outcome((fleet, shards), problems, published, reading, began)
 
     def _compile(self, reading: Reading) -> tuple[Translation, Shards, tuple[Problem, ...]]:

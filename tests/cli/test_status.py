@@ -98,6 +98,46 @@ def test_what_a_proxy_tells() -> None:
 
 
 @pytest.mark.pure
+def test_what_a_proxy_of_files_tells_of_its_objects() -> None:
+    """Also of those that are not in the table; where no objects are, what is in the table was accepted."""
+    objects = {
+        "classes": [{"name": "edge", "controller": "example.com/it", "accepted": "True"}],
+        "gateways": [
+            {"name": "ns/gw", "class": "edge", "accepted": "True"},
+            {"name": "ns/wrong", "class": "edge", "accepted": "False"},
+        ],
+        "routes": [
+            {"name": "ns/web", "parent": "ns/gw", "accepted": "True", "resolved": "False"},
+            {"name": "ns/lost", "parent": "ns/none", "accepted": "False", "resolved": "True"},
+        ],
+    }
+    with AdminServer({**ANSWERS, "/dump": {**DUMP, "objects": objects}}) as server:
+        done = call("status", "--admin", server.address, "--interval", "0", "-o", "json")
+        text = call("status", "--admin", server.address, "--interval", "0").out
+    told = orjson.loads(done.out)
+    assert told["classes"] == objects["classes"]
+    assert [
+        (one["name"], one["gateway_class"], one["accepted"], one["programmed"])
+        for one in told["gateways"]
+    ] == [
+        ("ns/gw", "edge", "True", "False"),
+        ("ns/wrong", "edge", "False", "False"),
+    ]
+    assert [
+        (one["name"], one["parent"], one["accepted"], one["resolved"]) for one in told["routes"]
+    ] == [
+        ("ns/lost", "ns/none", "False", "True"),
+        ("ns/web", "ns/gw", "True", "False"),
+    ]
+    rows = [line.split() for line in text.splitlines()]
+    assert ["edge", "example.com/it", "True"] in rows
+    with AdminServer(ANSWERS) as server:
+        done = call("status", "--admin", server.address, "--interval", "0", "-o", "json")
+    (row,) = orjson.loads(done.out)["gateways"]
+    assert (row["gateway_class"], row["accepted"]) == ("", "True")
+
+
+@pytest.mark.pure
 def test_text_is_for_people() -> None:
     with AdminServer(ANSWERS) as server:
         done = call("status", "--admin", server.address, "--interval", "0")

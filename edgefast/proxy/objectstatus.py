@@ -1,0 +1,66 @@
+"""What the objects of a standalone proxy are told: the statuses that a controller would write, as /dump has them for `status`.
+
+In: a translation. Out: plain values: classes with their controller, Gateways with their class, routes at their Gateways; conditions
+are "True", "False" or "Unknown". Made when somebody asks. Must never: say of an object what its status does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from edgefast.translate.condition import Condition
+from edgefast.translate.translation import Translation
+
+__all__ = ["list_objects"]
+
+
+def list_objects(translation: Translation) -> dict[str, list[dict[str, str]]]:
+    """Return the objects of ours."""
+    statuses, snapshot = translation.statuses, translation.memo.world.snapshot
+    classes = []
+    for (_, name), of_class in statuses.gateway_classes.items():
+        made = snapshot.gateway_classes.get(("", name))
+        controller = made.spec.controller_name if made is not None else ""
+        accepted = _find(of_class.conditions, "Accepted")
+        classes.append({"name": name, "controller": controller, "accepted": accepted})
+    gateways = []
+    for key, of_gateway in statuses.gateways.items():
+        gateway = snapshot.gateways.get(key)
+        gateways.append(
+            {
+                "name": "/".join(key),
+                "class": gateway.spec.gateway_class_name if gateway is not None else "",
+                "accepted": _find(of_gateway.conditions, "Accepted"),
+            }
+        )
+    return {"classes": classes, "gateways": gateways, "routes": list(_routes(translation))}
+
+
+def _routes(translation: Translation) -> Iterator[dict[str, str]]:
+    """Give each route once for each Gateway: the worst of what its listeners and ListenerSets tell it."""
+    statuses = translation.statuses
+    for (namespace, name), status in statuses.http_routes.items():
+        told: dict[str, tuple[list[str], list[str]]] = {}
+        for one in status.parents:
+            ref = one.parent_ref
+            key = (ref.namespace or namespace, ref.name)
+            if ref.kind == "ListenerSet":
+                key = statuses.parents.get(key, key)
+            accepted, resolved = told.setdefault("/".join(key), ([], []))
+            accepted.append(_find(one.conditions, "Accepted"))
+            resolved.append(_find(one.conditions, "ResolvedRefs"))
+        for parent, (accepted, resolved) in told.items():
+            yield {
+                "name": f"{namespace}/{name}",
+                "parent": parent,
+                "accepted": _worst(accepted),
+                "resolved": _worst(resolved),
+            }
+
+
+def _find(conditions: Iterable[Condition], type_: str) -> str:
+    return next((one.status for one in conditions if one.type == type_), "")
+
+
+def _worst(found: list[str]) -> str:
+    return min(found, key=("False", "Unknown", "", "True").index)
