@@ -16,7 +16,7 @@ from edgefast.cli.comparable import find_unknown
 from edgefast.cli.diff_live import translate_live
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.live import Where, check_live, live_options, open_cluster
-from edgefast.cli.mistakes import tell_mistakes
+from edgefast.cli.mistakes import tell_adopted, tell_mistakes
 from edgefast.cli.options import Format, adopt_option, config_option, output_option
 from edgefast.cli.output import escape_control, has_colour, write_value
 from edgefast.translate.pipeline import translate
@@ -77,6 +77,7 @@ def diff_command(
         before, after = (_translate(one, config, cluster=cluster, adopt=adopt) for one in paths)
     else:
         raise click.UsageError("give OLD and NEW, or --live and files")
+    tell_adopted((*before.problems, *after.problems))
     found = diff_translations(before, after)
     # A cluster has it all.
     unknown = [] if live else find_unknown(before, after, changes=bool(found.changes))

@@ -20,6 +20,7 @@ from edgefast.cli.check import collect_problems
 from edgefast.cli.explain_live import explain_live
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.live import LiveError, Where, check_live, live_options, open_cluster
+from edgefast.cli.mistakes import tell_adopted
 from edgefast.cli.options import Format, adopt_option, config_option, output_option
 from edgefast.cli.output import has_colour, write_value
 from edgefast.why import AskError, Explanation, Served, Told, explain, read_ask, read_dump
@@ -155,6 +156,7 @@ def _read_files(files: tuple[Path, ...], config: Path | None, *, adopt: bool) ->
     inputs = read_inputs(files, config, adopt=adopt)
     translation = translate(inputs.reading.snapshot, inputs.settings)
     found = collect_problems(inputs, translation)
+    tell_adopted(found)
     errors = sum(problem.severity == "error" for problem in found)
     if errors:
         what = "problem" if errors == 1 else "problems"

@@ -1,7 +1,7 @@
 """What is left out of an answer because it has mistakes, told beside the answer.
 
 In: whose the problems are, the problems of decoding. Out: the first of them on standard error, each with its place, and where there is
-more. Nothing for warnings. It must not decide what becomes of an object.
+more. Nothing for warnings, but for the line that says what `--adopt` did. It must not decide what becomes of an object.
 """
 
 from __future__ import annotations
@@ -27,3 +27,9 @@ def tell_mistakes(whose: str, problems: Iterable[Problem]) -> None:
         click.echo(f"  {escape_control(one.line())}", err=True)
     rest = f"and {len(errors) - _SHOWN} more; " if len(errors) > _SHOWN else ""
     click.echo(f"  {rest}more about it: {ask_for_more(errors)}", err=True)
+
+
+def tell_adopted(problems: Iterable[Problem]) -> None:
+    """Write what was taken for ours and what was left aside, once."""
+    for line in dict.fromkeys(one.line() for one in problems if one.reason == "Adopted"):
+        click.echo(escape_control(line), err=True)
