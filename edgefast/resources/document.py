@@ -15,6 +15,7 @@ import msgspec
 
 from edgefast.problem import ObjectRef, Severity
 from edgefast.reasons.word import Word
+from edgefast.resources.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.fields import Element
 from edgefast.resources.foreign import api_version_of, judge_foreign
 from edgefast.resources.foreignpolicy import Target, read_targets
@@ -40,7 +41,7 @@ class Found(msgspec.Struct, frozen=True, eq=False):
     violations: tuple[Violation, ...] = ()
     references: tuple[tuple[Path, Element], ...] = ()  # sound ones of an object that is not
     severity: Severity = "error"
-    targets: tuple[Target, ...] = ()  # of a policy that nobody here reads
+    targets: tuple[Target, ...] = ()  # of a policy that nobody here reads, or that has a mistake
 
 
 def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) -> Iterator[Found]:
@@ -99,7 +100,7 @@ def _decode_one(
         path: Path = (verdict.field,) if verdict.field else ()
         one = Violation(path, verdict.reason, verdict.message, verdict.hint)
         ref = _ref(raw, kind, group, True)
-        targets = read_targets(raw, ref.namespace) if info is None else ()
+        targets = read_targets(raw, ref.namespace) if info is None or _is_policy(kind) else ()
         return Found(prefix, None, ref, (one,), severity=verdict.severity, targets=targets)
     metadata = raw.get("metadata")
     misplaced = () if info.namespaced else _take_namespace(metadata, kind)
@@ -116,8 +117,14 @@ def _decode_one(
     ref = _ref(raw, kind, group, info.namespaced)
     if violations:
         told = (*misplaced, *violations, *walk.late)
-        return Found(prefix, None, ref, told, tuple(walk.references))
+        targets = read_targets(raw, ref.namespace) if _is_policy(kind) else ()
+        return Found(prefix, None, ref, told, tuple(walk.references), targets=targets)
     return Found(prefix, built, ref, misplaced)
+
+
+def _is_policy(kind: str) -> bool:
+    """Tell whether what a refused object of ours is attached to must know of it."""
+    return kind == BackendTLSPolicy.__name__
 
 
 def _take_namespace(metadata: object, kind: str) -> tuple[Violation, ...]:

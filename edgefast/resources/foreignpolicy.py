@@ -1,6 +1,6 @@
 """ForeignPolicy: what an object of another project says that it is attached to.
 
-In: a document of a kind that nobody here reads. Out: the objects that its `targetRef`, `targetRefs`, `targetSelectors` (GEP-713)
+In: a document of a kind that nobody here reads, or of a policy of ours that a mistake keeps out. Out: the objects that its `targetRef`, `targetRefs`, `targetSelectors` (GEP-713)
 or the label selector of a Gateway's pods name. Whoever wrote it may rely on it for who gets in, so it must be said aloud that
 such an object is served without it.
 Must never: read anything else of it, or raise for its content.

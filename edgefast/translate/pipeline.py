@@ -36,7 +36,7 @@ from edgefast.translate.listenerset import find_lost_sets
 from edgefast.translate.merge import merge_gateways
 from edgefast.translate.orphan import find_orphans
 from edgefast.translate.owned import Owned, find_owned
-from edgefast.translate.policy import Policies, translate_policies
+from edgefast.translate.policy import Policies, close_refused, translate_policies
 from edgefast.translate.policystatus import judge_policies
 from edgefast.translate.reach import Reach, find_unreached
 from edgefast.translate.reference import check_grants, index_grants
@@ -83,7 +83,8 @@ def translate(
 
     # What requests are sent to: policies, clusters.
     policies = translate_policies(world, keyring, memo.policies if memo else Policies(), changed)
-    world = msgspec.structs.replace(world, policies=policies.in_force)
+    in_force = close_refused(policies.in_force, snapshot)
+    world = msgspec.structs.replace(world, policies=in_force)
     if memo:
         changed.update(changed_policies(memo.world, world))
     clusters = Clusters(

@@ -17,8 +17,9 @@ from edgefast import ir
 from edgefast.problem import Problem, supported_text
 from edgefast.resources.backendtlspolicy import BackendTLSPolicy, SubjectAltName
 from edgefast.resources.kinds import ref_of
+from edgefast.resources.reference import GATEWAY_GROUP
 from edgefast.resources.rules_hostname import check_own_hostname
-from edgefast.resources.snapshot import Key
+from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.facts import Fact, Reader, World
 from edgefast.translate.keyring import Keyring, join_bundles
 from edgefast.translate.policyview import PolicyView
@@ -113,6 +114,29 @@ def translate_policies(
         in_force=in_force,
         conflicts=conflicts,
     )
+
+
+def close_refused(
+    in_force: Mapping[Key, tuple[PolicyView, ...]], snapshot: Snapshot
+) -> Mapping[Key, tuple[PolicyView, ...]]:
+    """Add what a policy of a file with a mistake comes to: its Services are not spoken to in plain text meanwhile.
+
+    One whose last good version is kept, or whose target another policy has, changes nothing.
+    """
+    closed: dict[Key, tuple[PolicyView, ...]] = {}
+    for policy in snapshot.foreign_policies:
+        key = (policy.ref.namespace, policy.ref.name)
+        ours = policy.ref.group == GATEWAY_GROUP and policy.ref.kind == "BackendTLSPolicy"
+        if not ours or key in snapshot.backend_tls_policies:
+            continue
+        for target, _ in policy.targets:
+            service = (target.namespace, target.name)
+            views = closed.get(service, in_force.get(service, ()))
+            if target.kind == "Service" and target.section not in {one.section for one in views}:
+                said = f"{policy.ref} has a mistake, so nothing is sent to the Service"
+                view = PolicyView(policy="/".join(key), section=target.section, broken=said)
+                closed[service] = (*views, view)
+    return {**in_force, **closed} if closed else in_force
 
 
 def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> PolicyOutcome:

@@ -66,6 +66,8 @@ def _find_served(
 def _judge(
     policy: ForeignPolicy, served: set[tuple[str, Key]], snapshot: Snapshot
 ) -> Iterator[Problem]:
+    if policy.ref.group == GATEWAY_GROUP and policy.ref.kind == "BackendTLSPolicy":
+        return  # one with a mistake: nothing is sent to its Services, see policy.py
     for target, source in policy.targets:
         table = _TABLES.get((target.group, target.kind))
         if table is None:
