@@ -16,6 +16,7 @@ import msgspec
 
 from controller.kube.authorship import AUTHOR, Word, find_word
 from controller.kube.reflector import Item
+from controller.kube.sharing import Sharing
 from edgefast.problem import ObjectRef
 from edgefast.resources.decode import DecodeError, decode_api_object
 from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo, Object
@@ -75,6 +76,7 @@ class Store:
         self._snapshot = Snapshot()
         self._pending: dict[_Name, Object | None] = {}  # None: it is gone
         self._present: dict[_Name, Present] = {}
+        self._sharing = Sharing()
 
     def put(self, source: Source, kind: str, item: Item) -> None:
         """Take in an object."""
@@ -94,6 +96,7 @@ class Store:
             self.counts[kind] += 1
         elif present == obj:
             return
+        self._sharing.share(obj)
         self._change(source, name, obj)
 
     def delete(self, source: Source, kind: str, namespace: str, name: str) -> None:

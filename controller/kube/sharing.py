@@ -1,0 +1,58 @@
+"""Sharing: parts of different objects that are equal become the same part, since most of a cluster's objects say the same things.
+
+In: an object that was just decoded, and that nobody else has. Out: the same object; its texts, tuples and Structs are those
+of objects before it where they are equal. Ten thousand routes with one parent keep one list of parents.
+Must never: see an object that somebody else has already, or remember more than KEPT parts.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import msgspec
+
+__all__ = ["KEPT", "Sharing"]
+
+#: Parts that are remembered; then all are forgotten: those that are common are soon there again.
+KEPT = 4096
+#: Characters of a text that may be common; longer ones are somebody's own.
+_TEXT = 64
+
+_EMPTY: dict[Any, Any] = {}
+
+
+class Sharing:
+    """See the module's text."""
+
+    def __init__(self) -> None:
+        self._parts: dict[Any, Any] = {}
+
+    def share(self, obj: msgspec.Struct) -> None:
+        """Exchange the parts of an object for equal ones that were seen before."""
+        for name in obj.__struct_fields__:
+            value = getattr(obj, name)
+            shared = self._find(value)
+            if shared is not value:
+                msgspec.structs.force_setattr(obj, name, shared)
+
+    def _find(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return sys.intern(value) if len(value) <= _TEXT else value
+        if isinstance(value, tuple):
+            if not value:
+                return value
+            value = tuple(map(self._find, value))
+        elif isinstance(value, msgspec.Struct):
+            self.share(value)
+        elif isinstance(value, dict):
+            return value or _EMPTY
+        else:
+            return value
+        try:
+            found = self._parts.setdefault(value, value)
+        except TypeError:  # a mapping is in it
+            return value
+        if len(self._parts) > KEPT:
+            self._parts.clear()
+        return found
