@@ -8,7 +8,7 @@
 /* Each time round, somebody else got something done; a segment that was written over must not hang its readers. */
 #define MOST_TRIES 65536
 
-enum outcome { DONE = 0, NO_ROOM = -1, AGAIN = 1 };
+enum outcome { DONE = 0, NO_ROOM = -1, NONE_LEFT = -2, AGAIN = 1 };
 
 typedef struct question {
     ef_limit_place at;
@@ -18,6 +18,7 @@ typedef struct question {
     int sliding;
     uint64_t now_ms;
     uint32_t now_s;
+    const ef_limit_bound *bound; /* NULL: none, or it has taken its one */
 } question;
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -93,12 +94,27 @@ static int settle(const question *q, ef_limit_slot *slot, ef_limit_slot seen, ui
     return ef_limit_swap(slot, seen, next) ? DONE : AGAIN;
 }
 
+/* Before the first is admitted in a window. Who comes again, because somebody was faster, has paid. */
+static int pay(question *q, ef_limit_result *out) {
+    if (q->bound == NULL) return DONE;
+    ef_limit_result got;
+    const ef_limit_bound *bound = q->bound;
+    const int rc = ef_limit_take(bound->names, q->key, bound->name_len, 1, bound->most, q->unit, 0, q->now_ms, &got);
+    if (rc != DONE) return rc;
+    q->bound = NULL;
+    if (got.admitted > 0) return DONE;
+    *out = got;
+    return NONE_LEFT;
+}
+
 /* A counter that nothing is stored of: the verdict, or a slot for it. */
 static int begin(question *q, ef_limit_result *out) {
     /* It may have been here, and evicted: then before it was not found. */
     const uint64_t floor = ef_limit_load(&q->at.bucket->floor);
     judge(q, later(q->now_s, floor) / q->unit, 0, 0, out);
     if (out->admitted == 0) return DONE;
+    const int rc = pay(q, out);
+    if (rc != DONE) return rc;
     return ef_limit_insert(&q->at, q->at.tag, q->now_s) == 0 ? AGAIN : NO_ROOM;
 }
 
@@ -110,6 +126,10 @@ static int take_fixed(question *q, ef_limit_result *out) {
     const uint64_t window = later(q->now_s / q->unit, stored);
     const uint32_t current = window == stored ? ef_limit_count(seen.state) : 0;
     judge(q, window, current, 0, out);
+    if (current == 0 && out->admitted > 0) {
+        const int rc = pay(q, out);
+        if (rc != DONE) return rc;
+    }
     return settle(q, slot, seen, window, current, out);
 }
 
@@ -144,6 +164,10 @@ static int take_sliding(question *q, ef_limit_result *out) {
         previous = ef_limit_count(seen.state);
     }
     judge(q, window, current, previous, out);
+    if (current == 0 && out->admitted > 0) {
+        const int rc = pay(q, out);
+        if (rc != DONE) return rc;
+    }
     if (window != stored && previous > 0 && out->admitted > 0) {
         if (!ef_limit_swap(slot, seen, seen)) return AGAIN;
         const int rc = put_previous(q, second, before, end, previous);
@@ -154,6 +178,11 @@ static int take_sliding(question *q, ef_limit_result *out) {
 
 int ef_limit_take(ef_limit *s, const uint8_t *key, size_t key_len, uint32_t n, uint32_t limit, uint32_t unit,
                   int sliding, uint64_t now_ms, ef_limit_result *out) {
+    return ef_limit_take_bounded(s, NULL, key, key_len, n, limit, unit, sliding, now_ms, out);
+}
+
+int ef_limit_take_bounded(ef_limit *s, const ef_limit_bound *bound, const uint8_t *key, size_t key_len, uint32_t n,
+                          uint32_t limit, uint32_t unit, int sliding, uint64_t now_ms, ef_limit_result *out) {
     if (unit == 0 || unit > EF_LIMIT_MAX_UNIT || now_ms / 1000 + 2 * (uint64_t)unit >= EF_LIMIT_TIME_END) return -1;
     question q = {.at = ef_limit_locate(s, key, key_len), .key = key, .key_len = key_len, .n = n};
     q.limit = limit;
@@ -161,6 +190,7 @@ int ef_limit_take(ef_limit *s, const uint8_t *key, size_t key_len, uint32_t n, u
     q.sliding = sliding;
     q.now_ms = now_ms;
     q.now_s = (uint32_t)(now_ms / 1000);
+    q.bound = bound;
     for (int i = 0; i < MOST_TRIES; i++) {
         const int rc = sliding ? take_sliding(&q, out) : take_fixed(&q, out);
         if (rc != AGAIN) return rc;

@@ -44,8 +44,8 @@
  *
  * Cost (bench/bench_limit.c): 45 ns for a counter whose 2 cache lines are near, half of that for the hash of a key of 100
  * bytes; 250 ns for a new one; what memory takes comes on top. Memory: 209 bytes a slot, taken as pages are touched.
- * A bucket whose 60 slots all belong to windows that have not ended has no room. With random keys and the default size the
- * first is refused when 60 % of all slots are taken; of all that come up to 67 %, not 1 in 1000 (tests/test_limit_room.c).
+ * A bucket whose 60 slots all belong to windows that have not ended has no room. With random keys and some thousand buckets
+ * the first is refused when 60 % of all slots are taken; of all that come up to 67 %, not 1 in 1000 (tests/test_limit_room.c).
  * Leaf functions: no malloc, no system calls. A key is used with one unit. When it changes between fixed and sliding, its
  * count goes on; only the window before the change may weigh nothing.
  */
@@ -56,7 +56,6 @@
 #define EF_LIMIT_MAGIC       0x314c4645u
 #define EF_LIMIT_SEED        16          /* bytes of chance, a new one for each segment */
 #define EF_LIMIT_SLOTS       60u         /* in a bucket: what is left of 1 KiB beside a cache line of header */
-#define EF_LIMIT_BUCKETS     4370u       /* default: 262,200 slots, 4.3 MiB and 48 MiB of names if all are used */
 #define EF_LIMIT_MAX_BUCKETS (1u << 20)  /* 12 GiB: a ceiling for arithmetic, not a recommendation */
 #define EF_LIMIT_NAME        168         /* bytes of a key that are kept for listing */
 #define EF_LIMIT_MAX_UNIT    0x7fffffffu /* seconds; stored ends have 32 bits: the year 2106 */
@@ -68,6 +67,13 @@ typedef struct ef_limit_result {
     uint64_t reset_ms;  /* to the window's end; sliding with nothing remaining: until one more could pass. At least 1 */
     uint64_t window;    /* its start, seconds since 1970: what was admitted belongs to it */
 } ef_limit_result;
+/* A bound on how many counters begin a window together: what their common name, the first name_len bytes of their keys, has
+ * admitted in `names`, another segment, when each of them takes one. See limit_rooms.h. */
+typedef struct ef_limit_bound {
+    ef_limit *names;
+    size_t name_len;
+    uint32_t most;
+} ef_limit_bound;
 typedef struct ef_limit_entry {
     uint64_t tag;      /* tells live counters apart */
     uint64_t window;   /* start of the stored window; meaningless when unit is 0 */
@@ -93,6 +99,10 @@ uint64_t ef_limit_now(const ef_limit *s, uint64_t boot_ms);
  * Nothing admitted: nothing changed (n = 0 only reads). 0, or -1: no room, or unit or time out of range. */
 int ef_limit_take(ef_limit *s, const uint8_t *key, size_t key_len, uint32_t n, uint32_t limit, uint32_t unit,
                   int sliding, uint64_t now_ms, ef_limit_result *out);
+/* The same, bounded: one that nothing is admitted of in its window yet takes one of its name first. -2: there is none left
+ * until out->reset_ms are over; out->admitted is 0. A worker that is killed in between has taken one for nobody. */
+int ef_limit_take_bounded(ef_limit *s, const ef_limit_bound *bound, const uint8_t *key, size_t key_len, uint32_t n,
+                          uint32_t limit, uint32_t unit, int sliding, uint64_t now_ms, ef_limit_result *out);
 /* Walk the counters that are live at now_ms; *cursor starts at 0. 1 more, 0 end. The segment may be mapped read-only.
  * A counter that comes or goes during the walk may be missed. */
 int ef_limit_next(const ef_limit *s, uint64_t *cursor, uint64_t now_ms, ef_limit_entry *out);

@@ -1,20 +1,21 @@
-/* test_limit_room.c - how full a store of the default size gets with random keys: the promise in limit.h. */
+/* test_limit_room.c - how full a segment gets with random keys: the promise in limit.h. */
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "../limit.h"
 #include "check.h"
 
-#define T0 1700000000000u
+#define T0      1700000000000u
+#define BUCKETS 4370u
 
 int main(void) {
-    const uint32_t slots = EF_LIMIT_BUCKETS * EF_LIMIT_SLOTS;
-    const size_t size = ef_limit_size(EF_LIMIT_BUCKETS);
+    const uint32_t slots = BUCKETS * EF_LIMIT_SLOTS;
+    const size_t size = ef_limit_size(BUCKETS);
     for (uint8_t round = 0; round < 3; round++) {
         const uint8_t seed[EF_LIMIT_SEED] = {round, 1, 2, 3};
         void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (mem == MAP_FAILED) abort();
-        CHECK_EQUAL(ef_limit_init(mem, size, EF_LIMIT_BUCKETS, seed), 0);
+        CHECK_EQUAL(ef_limit_init(mem, size, BUCKETS, seed), 0);
         uint32_t refused = 0, first = slots, stored = 0;
         for (uint32_t i = 0; i < slots / 100 * 67; i++) {
             ef_limit_result got;

@@ -13,19 +13,20 @@
 #include <ucontext.h>
 
 static void step(const void *at);
-#define EF_LIMIT_STEP(at)  step(at)
-#define ef_limit_size      stepped_size
-#define ef_limit_init      stepped_init
-#define ef_limit_check     stepped_check
-#define ef_limit_set_epoch stepped_set_epoch
-#define ef_limit_now       stepped_now
-#define ef_limit_take      stepped_take
-#define ef_limit_next      stepped_next
-#define ef_limit_place_of  stepped_place_of
-#define ef_limit_locate    stepped_locate
-#define ef_limit_find      stepped_find
-#define ef_limit_insert    stepped_insert
-#define ef_limit_put_name  stepped_put_name
+#define EF_LIMIT_STEP(at)     step(at)
+#define ef_limit_size         stepped_size
+#define ef_limit_init         stepped_init
+#define ef_limit_check        stepped_check
+#define ef_limit_set_epoch    stepped_set_epoch
+#define ef_limit_now          stepped_now
+#define ef_limit_take_bounded stepped_take_bounded
+#define ef_limit_take         stepped_take
+#define ef_limit_next         stepped_next
+#define ef_limit_place_of     stepped_place_of
+#define ef_limit_locate       stepped_locate
+#define ef_limit_find         stepped_find
+#define ef_limit_insert       stepped_insert
+#define ef_limit_put_name     stepped_put_name
 #include "../limit.c"
 #include "../limit_list.c"
 #include "../limit_slots.c"

@@ -66,6 +66,11 @@ def _notes(value: Any) -> list[str]:
         notes.append("no rule of the table in force has rate limits")
     if not value["complete"]:
         notes.append("there are more counters than these")
+    notes += [
+        f"{one['limit']} of {one['route']} has no room for further values: {one['values']} of {one['room']} in this window, "
+        f"which ends in {one['reset']}s; new values are not counted until then"
+        for one in value.get("crowded", ())
+    ]
     if value["others"]:
         notes.append(f"{value['others']} counters are of no limit of this table")
     return notes

@@ -62,3 +62,4 @@ cdef enum:
     L_ERROR = 31
     L_STORE_US = 32
     L_LOCAL_OVER = 33
+    L_NO_ROOM = 34

@@ -68,6 +68,7 @@ GLOBALS: tuple[str, ...] = (
     "spans_recorded",
     "spans_dropped",
     "bodies_gave_way",
+    "limit_stores_down_active",
 )
 
 ROW: tuple[str, ...] = (
@@ -87,7 +88,7 @@ ROW: tuple[str, ...] = (
 )
 
 # A row whose label is "limit\t<route>\t<limit>"; behind the cells of ROW, because both may share the overflow row.
-LIMIT: tuple[str, ...] = ("ok", "over", "shadow_over", "error", "store_us", "over_local")
+LIMIT: tuple[str, ...] = ("ok", "over", "shadow_over", "error", "store_us", "over_local", "no_room")
 
 assert len(GLOBALS) <= 128, "csrc/stat.h EF_STAT_GLOBALS"
 assert len(ROW) + len(LIMIT) <= 47, "csrc/stat.h EF_STAT_HOLDERS"

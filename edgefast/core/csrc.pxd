@@ -321,18 +321,21 @@ cdef extern from "crc32.h" nogil:
     uint32_t ef_crc32(const uint8_t *data, size_t len)
 
 
-cdef extern from "limit.h" nogil:
-    ctypedef struct ef_limit:
+cdef extern from "limit_rooms.h" nogil:
+    enum:
+        EF_ROOMS_SHARE
+
+    ctypedef struct ef_rooms:
         pass
 
     ctypedef struct ef_limit_result:
         uint32_t admitted, remaining
         uint64_t reset_ms, window
 
-    int ef_limit_check(const void *mem, size_t len)
-    uint64_t ef_limit_now(const ef_limit *store, uint64_t boot_ms)
-    int ef_limit_take(ef_limit *store, const uint8_t *key, size_t key_len, uint32_t n, uint32_t limit, uint32_t unit, int sliding,
-                      uint64_t now_ms, ef_limit_result *out)
+    int ef_rooms_check(const void *mem, size_t len)
+    uint64_t ef_rooms_now(const ef_rooms *store, uint64_t boot_ms)
+    int ef_rooms_take(ef_rooms *store, const uint8_t *key, size_t key_len, size_t name_len, uint32_t n, uint32_t limit,
+                      uint32_t unit, int sliding, uint64_t now_ms, ef_limit_result *out)
 
 
 cdef extern from *:

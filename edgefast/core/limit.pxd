@@ -12,6 +12,8 @@ cdef class Limit:
         InetRange *ranges
         int n_ranges
         ef_stat_row *row
+        int64_t crowded         # ms of Wheel.now; until then it is known that there is no room for further values
+        str route
         readonly str name
         bytes log               # b'"default/shop#0"'
 

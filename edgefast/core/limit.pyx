@@ -32,6 +32,7 @@ cdef class Limit:
         self.n_ranges = <int>len(spec.sources)
         self.ranges = inet_ranges(spec.sources)
         self.name = spec.name
+        self.route = rule.route
         self.log = json_encode(spec.name)
         label = f"limit\t{rule.route}\t{spec.name}".encode()
         self.row = ef_stat_hold(engine.stat, <const uint8_t *>PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label))

@@ -12,7 +12,8 @@ cdef class Limiter:
     cdef:
         Engine engine
         object segment          # keeps the mapping of the memory store
-        ef_limit *memory
+        ef_rooms *memory
+        public object on_crowded  # called with (route, limit, ms to the window's end) when new values find no room, once a window
         object store            # RedisStore; None: the memory store
         int64_t timeout         # ms
         bint fail_closed
@@ -42,5 +43,6 @@ cdef class Limiter:
     cdef int one_less(self, Exchange ex) except -1
     cdef int refuse_all(self, list checks) except -1
     cdef int refuse_one(self, Exchange ex, Limit limit) except -1
+    cdef int note_crowded(self, Limit limit, int64_t reset_ms) except -1
     cdef int on_error(self, Verdict verdict, Limit limit) except -1
     cdef int note_spent(self, Check check) except -1

@@ -16,11 +16,11 @@ cdef class Limiter:
         self.engine = engine
         self.segment = memoryview(segment)
         PyObject_GetBuffer(self.segment, &view, PyBUF_WRITABLE)
-        self.memory = <ef_limit *>view.buf
+        self.memory = <ef_rooms *>view.buf
         size = view.len
         PyBuffer_Release(&view)  # the memoryview keeps the mapping
-        if ef_limit_check(self.memory, size) < 0:
-            raise ValueError("limits is not a counter segment")
+        if ef_rooms_check(self.memory, size) < 0:
+            raise ValueError("limits is not a store of counters")
         self.turn = {}
         self.queue = []
         self.in_flight = []
@@ -70,13 +70,14 @@ cdef class Limiter:
         """The memory store's time, in milliseconds since 1970: no wall clock that is set moves it."""
         cdef timespec ts
         clock_gettime(CLOCK_BOOTTIME, &ts)
-        return ef_limit_now(self.memory, <uint64_t>ts.tv_sec * 1000 + <uint64_t>(ts.tv_nsec // 1000000))
+        return ef_rooms_now(self.memory, <uint64_t>ts.tv_sec * 1000 + <uint64_t>(ts.tv_nsec // 1000000))
 
     cdef bint take_now(self, Verdict verdict, Limit limit, bytes key) except -1:
         """Answer without waiting: what blocks everything, what is known to be spent, the memory store, a store that is down."""
         cdef ef_limit_result result
         cdef Spent spent
         cdef int64_t now, passed
+        cdef int rc
         if limit.requests == 0:
             now = self.now()
             passed = now % (<int64_t>limit.unit * 1000)
@@ -84,9 +85,11 @@ cdef class Limiter:
             return True
         if self.store is None:
             now = self.now()
-            if ef_limit_take(self.memory, <const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key), 1, limit.requests, limit.unit,
-                             limit.sliding, now, &result) < 0:
+            rc = ef_rooms_take(self.memory, <const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key),
+                               PyBytes_GET_SIZE(limit.counter), 1, limit.requests, limit.unit, limit.sliding, now, &result)
+            if rc < 0:
                 self.engine.count(G_LIMIT_STORE_FULL)
+                self.note_crowded(limit, <int64_t>result.reset_ms if rc == EF_ROOMS_SHARE else 1000)
                 self.on_error(verdict, limit)
             else:
                 verdict.take(limit, result.admitted == 0, result.remaining, result.reset_ms, result.window)
@@ -369,6 +372,14 @@ cdef class Limiter:
             verdict.passed_blind = True
         return 0
 
+    cdef int note_crowded(self, Limit limit, int64_t reset_ms) except -1:
+        """Tell, once until its window ends, that new values of a limit are not counted."""
+        ef_stat_add(&limit.row.cells[L_NO_ROOM], 1)
+        if self.on_crowded is not None and self.engine.wheel.now >= limit.crowded:
+            limit.crowded = self.engine.wheel.now + reset_ms
+            self.on_crowded(limit.route, limit.name, reset_ms)
+        return 0
+
     cdef int note_spent(self, Check check) except -1:
         """Until its window ends nothing has to be asked. Counted from when the batch left, so that it ends early rather than late."""
         cdef Spent spent
@@ -385,8 +396,5 @@ cdef class Limiter:
         return 0
 
     def dump(self):
-        return {
-            "store": "memory" if self.store is None else self.store.state(),
-            "fail_closed": self.fail_closed,
-            "spent": len(self.spent),
-        }
+        store = "memory" if self.store is None else self.store.state()
+        return {"store": store, "fail_closed": self.fail_closed, "spent": len(self.spent)}

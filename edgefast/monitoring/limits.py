@@ -98,8 +98,13 @@ LIMITS = (
                     (_sum("store_errors"), "errors"),
                     (_sum("store_timeouts"), "no answer in time"),
                     (_sum("store_full"), "no room in shared memory"),
+                    (_sum("no_room"), "of them, values beyond their limit's room"),
                 ),
                 "ops",
+            ),
+            Panel(
+                "Workers whose store does not count",
+                (("sum(edgefast_ratelimit_stores_down{$$})", "workers"),),
             ),
             Panel(
                 "Told without asking the store",

@@ -28,8 +28,8 @@ def _count(name: str, text: str, cell: str = "", unit: Unit = "", when: str = ""
     return Family(f"{PREFIX}{name}_total", "counter", text, unit=unit, cell=cell, when=when)
 
 
-def _now(name: str, text: str) -> Family:
-    return Family(PREFIX + name, "gauge", text, cell=name)
+def _now(name: str, text: str, cell: str = "") -> Family:
+    return Family(PREFIX + name, "gauge", text, cell=cell or name)
 
 
 def _row(kind: Kind, name: str, text: str, labels: tuple[str, ...], unit: Unit = "") -> Family:
@@ -196,6 +196,11 @@ _CELLS = (
     _count(
         "resources_refused", "Resources that workers refused, by all workers.", "resources_refused"
     ),
+    _now(
+        "ratelimit_stores_down",
+        "Workers that do not ask a place of counters, since it does not count.",
+        "limit_stores_down_active",
+    ),
     _count("ratelimit_batches", "Batches of counters sent to the store.", "limit_batches"),
     _count(
         "ratelimit_store_seconds",
@@ -256,6 +261,12 @@ _ROWS = (
         "counter",
         "ratelimit_local_total",
         "Of those that were over: told without asking the store.",
+        _LIMIT,
+    ),
+    _row(
+        "counter",
+        "ratelimit_no_room_total",
+        "Of those whose store failed: values beyond what the limit has room for in shared memory.",
         _LIMIT,
     ),
     _row(

@@ -28,6 +28,7 @@ from edgefast.proxy.inherited import Inherited
 from edgefast.proxy.keeper import Keeper
 from edgefast.proxy.lastgood import LastGood
 from edgefast.proxy.ledger import Key, Ledger, Refusal
+from edgefast.proxy.limitcount import LimitCount
 from edgefast.proxy.limitmemory import LimitMemory
 from edgefast.proxy.listeners import Listeners, Place
 from edgefast.proxy.oldrows import OldRows
@@ -37,6 +38,7 @@ from edgefast.proxy.reserve import RESERVE
 from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE, ProxySettings
 from edgefast.proxy.shop import Shop
 from edgefast.proxy.spanexport import SpanExport
+from edgefast.proxy.uncounted import Uncounted
 from edgefast.proxy.unresolved import Unresolved
 from edgefast.proxy.workers import WorkerSlot
 from edgefast.table import Shards
@@ -124,7 +126,9 @@ class Agent:
         self.ports = Ports(self.listeners, store, lambda: self.served, lambda: self._shop.stopping)
         self.ports.on_opened, self.ports.on_problems = self._wake, self._tell_problems
         self.spans = SpanExport(rows=settings.stat_rows)
-        self._shop.on_spans = self.spans.take
+        self._limit_count = LimitCount(self.arena, self.limits)
+        self._uncounted = Uncounted(lambda: self.slots, self._tell_problems)
+        self._shop.on_spans, self._shop.on_uncounted = self.spans.take, self._uncounted.note
         self.slots = [
             WorkerSlot(number, self._shop, settings.stat_rows) for number in range(settings.workers)
         ]
@@ -155,11 +159,8 @@ class Agent:
             async with asyncio.TaskGroup() as tasks:
                 for slot in self.slots:
                     tasks.create_task(slot.run())
-                tasks.create_task(self.ports.run())
-                tasks.create_task(self._retry_refused())
-                tasks.create_task(self._forget_rows())
-                tasks.create_task(self.keeper.run())
-                for part in parts:
+                own = (self.ports.run, self.keeper.run, self._limit_count.run)
+                for part in (*own, self._retry_refused, self._forget_rows, *parts):
                     tasks.create_task(part())
                 with self.drain.signals():
                     status = await self.drain.ended()
@@ -251,6 +252,7 @@ class Agent:
         """Follow a new table: bind and let go of ports as its listeners ask, wake the workers."""
         table = self.ledger.current
         moved = False
+        self._limit_count.follow(table.touched, table.placed)
         for key in table.touched:
             if key[0] != "listener":
                 continue
@@ -276,15 +278,13 @@ class Agent:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """All that keeps the newest table from being served whole."""
+        """All that keeps the newest table from being served whole, and its limits from counting."""
         found = [*self.listeners.problems.values()]
         found += [describe_refusal(one) for one in self.ledger.current.refused.values()]
         if self._poisoned:
-            message = (
-                f"workers died while they took in table {self._poisoned}; the one before is back"
-            )
-            found.append(Problem(None, "", "Invalid", message))
-        return (*found, *self._unresolved.problems)
+            said = f"workers died over table {self._poisoned}; the one before is back"
+            found.append(Problem(None, "", "Invalid", said))
+        return (*found, *self._unresolved.problems, *self._uncounted.problems())
 
     def _on_refused(self, refused: list[Refusal]) -> None:
         log.debug("%d resources were refused", len(refused))

@@ -23,7 +23,7 @@ from edgefast import ir
 from edgefast.credential import hide, is_credential
 from edgefast.daemon.httpserver import Reply, Request
 from edgefast.proxy.agent import Agent
-from edgefast.proxy.limitrows import Count, LimitIndex, LimitRow, order
+from edgefast.proxy.limitrows import MARK, Count, CrowdedLimit, LimitIndex, LimitRow, order
 from edgefast.ratelimit.refusal import Refused
 from edgefast.table import decode_rules
 
@@ -33,8 +33,6 @@ _MOST = 10_000  # counters of one listing
 _PATIENCE = 3.0  # seconds for another listing to end
 _DEADLINE = 5.0  # seconds for a store to answer
 _STORE: msgspec.msgpack.Decoder[ir.RateLimitStore] = msgspec.msgpack.Decoder(ir.RateLimitStore)
-#: Rules are in the table as MessagePack without defaults: what has no limits has not this word.
-_MARK = b"rate_limits"
 
 
 class Unread(Exception):
@@ -50,6 +48,9 @@ class Listing(msgspec.Struct, frozen=True):
     complete: bool  # False: there are more counters than were read, or than are told
     others: int  # counters that no limit of the table has
     counters: list[LimitRow]
+    crowded: list[
+        CrowdedLimit
+    ] = []  # shared memory: no room for further values until the window ends
     hidden: bool = False  # values of credentials are told by their length
 
 
@@ -121,7 +122,7 @@ class LimitList:
                 for (type_, _), one in table.placed.items()
                 if type_ in ("virtual_host", "fragment")
             )
-            blobs = [data for data in found if _MARK in data]
+            blobs = [data for data in found if MARK in data]
             self._index = await asyncio.to_thread(_index_of, blobs)
             self._epoch = table.epoch
         store = self._read_store()
@@ -130,8 +131,10 @@ class LimitList:
             counts, complete = await _read_redis(store)
         else:  # read as rows are made of it: not all of them are kept
             counts, complete = self._agent.limits.read(self._agent.limits.now()), True
+        share = self._agent.limits.share
+        rooms = (share(sliding=False), share(sliding=True))
         return await asyncio.to_thread(
-            _join, self._index, counts, complete, limited, store.kind, table.version
+            _join, self._index, counts, complete, limited, store.kind, table.version, rooms
         )
 
     def _read_store(self) -> ir.RateLimitStore:
@@ -160,13 +163,30 @@ def _join(
     limited: bool,
     store: str,
     table: str,
+    rooms: tuple[int, int],
 ) -> Listing:
-    """Make rows of counters: runs in a thread."""
+    """Make rows of counters: runs in a thread. `rooms`: values that a limit may begin in a window, fixed and sliding."""
     others = wanted = 0
+    crowded: list[CrowdedLimit] = []
 
     def rows() -> Iterator[LimitRow]:
         nonlocal others, wanted
         for count in counts:
+            many = index.find_many_valued(count)
+            if many is not None:
+                rule, limit = many
+                if count.used >= rooms[limit.sliding] and len(crowded) < _MOST:
+                    crowded.append(
+                        CrowdedLimit(
+                            route=rule.route,
+                            rule=rule.name or str(rule.index),
+                            limit=limit.name,
+                            values=count.used,
+                            room=rooms[limit.sliding],
+                            reset=-(-count.left_ms // 1000),
+                        )
+                    )
+                continue
             row = index.describe(count)
             if row is None:
                 others += 1
@@ -182,4 +202,5 @@ def _join(
         complete=complete and wanted <= _MOST,
         others=others,
         counters=first,
+        crowded=crowded,
     )

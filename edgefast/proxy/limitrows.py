@@ -16,8 +16,10 @@ import msgspec
 
 from edgefast import ir
 
-__all__ = ["Count", "LimitIndex", "LimitRow", "order"]
+__all__ = ["MARK", "Count", "CrowdedLimit", "LimitIndex", "LimitRow", "order"]
 
+#: Rules are in the table as MessagePack without defaults: what has no limits has not this word.
+MARK = b"rate_limits"
 _NAME = 3  # parts of a key that name the limit; the rest are distinct values
 #: Of the client's address among distinct values, beside names of headers, which are in lower case.
 _SOURCE = "sourceCIDR"
@@ -31,6 +33,7 @@ class Count(msgspec.Struct, frozen=True):
     window: int  # its start, Unix seconds
     used: int  # what counts now; of a sliding window, with the weight of the window before
     left_ms: int  # until the window ends
+    of_name: bool = False  # shared memory: counts the requests of a limit without values, or the values of another
 
 
 class LimitRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +53,17 @@ class LimitRow(msgspec.Struct, frozen=True, kw_only=True):
     window: int  # its start, Unix seconds, as limit_window of the access log
     unit: int  # seconds
     sliding: bool
+
+
+class CrowdedLimit(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit that has begun as many counters in this window as it has room for."""
+
+    route: str
+    rule: str
+    limit: str
+    values: int  # that are counted
+    room: int
+    reset: int  # seconds until the window ends
 
 
 class LimitIndex:
@@ -94,6 +108,16 @@ class LimitIndex:
             unit=limit.unit,
             sliding=limit.sliding,
         )
+
+    def find_many_valued(self, count: Count) -> tuple[ir.Rule, ir.RateLimit] | None:
+        """Return the limit whose values a counter of shared memory counts; None: it counts requests, or is of no limit here."""
+        found = self._limits.get(count.key) if count.of_name else None
+        if found is None and count.of_name and not count.whole:
+            whole = self._complete(count.key)
+            found = self._limits.get(whole) if whole is not None else None
+        if found is None or not (found[1].distinct_headers or found[1].distinct_source):
+            return None
+        return found
 
     def _complete(self, start: bytes) -> bytes | None:
         """Return the one name that begins so; None when there is none, or a choice."""

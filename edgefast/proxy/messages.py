@@ -41,6 +41,7 @@ __all__ = [
     "Started",
     "StopAccepting",
     "Taking",
+    "Uncounted",
     "WorkerMessage",
     "split_changes",
     "split_refused",
@@ -237,12 +238,33 @@ class OldGone(_Message, frozen=True):
     """No connection from before `Drain` is left."""
 
 
+class Uncounted(_Message, frozen=True):
+    """What keeps limits from counting.
+
+    `down`: all places of counters that do not serve now, and why. `crowded`: limits without room for further values, as (route,
+    limit, milliseconds until their windows end).
+    """
+
+    down: tuple[tuple[str, str], ...]
+    crowded: tuple[tuple[str, str, int], ...]
+
+
 class Drained(_Message, frozen=True):
     """Sockets are closed and no connection is left."""
 
 
 WorkerMessage = (
-    Started | Refused | Taking | Ack | SocketsLost | Pong | DumpPart | Spans | OldGone | Drained
+    Started
+    | Refused
+    | Taking
+    | Ack
+    | SocketsLost
+    | Pong
+    | DumpPart
+    | Spans
+    | Uncounted
+    | OldGone
+    | Drained
 )
 
 

@@ -43,7 +43,11 @@ _OF_ROWS = {
     "request_retries_total": "retries",
     "upstream_seconds_total": "upstream_us",
 }
-_OF_LIMITS = {"ratelimit_local_total": "over_local", "ratelimit_wait_seconds_total": "store_us"}
+_OF_LIMITS = {
+    "ratelimit_local_total": "over_local",
+    "ratelimit_no_room_total": "no_room",
+    "ratelimit_wait_seconds_total": "store_us",
+}
 
 _Rows = Sequence[tuple[str, Sequence[int]]]
 

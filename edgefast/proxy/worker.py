@@ -73,7 +73,8 @@ class Worker:
         limits = map_segment(limits_fd)
         for fd in fds:
             os.close(fd)
-        reset_global(stats, "handshakes_active")  # of a predecessor
+        for cell in ("handshakes_active", "limit_stores_down_active"):  # of a predecessor
+            reset_global(stats, cell)
         self._channel = channel
         self._number = hello.worker
         self._outlive: tuple[socket.socket, messages.Outlive] | None = None
@@ -94,7 +95,9 @@ class Worker:
             limits=limits,
             spans=self._spans,
         )
-        self._limit_store = StoreInUse(self._engine.limiter)
+        self._limit_store = StoreInUse(
+            self._engine.limiter, lambda name, count: add_global(stats, name, count)
+        )
         self._table.adopt_limit_store = self._limit_store.adopt
         self._handshakes = Handshakes(
             self._engine.factory,
@@ -113,6 +116,7 @@ class Worker:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._serve_starved())
                 tasks.create_task(self._spans.run())
+                tasks.create_task(self._limit_store.tell(self._say))
                 try:
                     while await self._obey(await self._channel.receive(), tasks):
                         pass

@@ -104,6 +104,7 @@ class WorkerSlot:
         self.drained = self.old_gone = False
         self.pid = 0
         self.connections = self.active = 0
+        self.stores_down: tuple[tuple[str, str], ...] = ()  # places of counters, and why
 
     @property
     def serving(self) -> bool:
@@ -257,6 +258,9 @@ class WorkerSlot:
                 self._dumps.on_part(number, data, last)
             case messages.Spans(batch):
                 self._shop.on_spans(batch)
+            case messages.Uncounted(down, crowded):
+                self.stores_down = down
+                self._shop.on_uncounted(crowded)
             case messages.OldGone():
                 self.old_gone = True
                 self._shop.on_progress()

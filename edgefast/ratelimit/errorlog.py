@@ -25,7 +25,7 @@ class ErrorLog:
     def __init__(self, policy: str) -> None:
         """`policy`: what becomes of requests meanwhile, in words."""
         self._policy = policy
-        self._down: set[str] = set()  # places that do not serve
+        self.down: dict[str, str] = {}  # places that do not serve, and why
         self._logged: dict[tuple[str, str], float] = {}  # (place, kind) -> when
         self.errors: Counter[str] = Counter()  # by kind
         self.last = ""  # the last reason
@@ -35,9 +35,9 @@ class ErrorLog:
         self.errors[refusal.kind] += 1
         self.last = f"{place}: {refusal.reason}"
         key = (place, refusal.kind)
-        stopped = is_open and place not in self._down
+        stopped = is_open and place not in self.down
         if stopped:
-            self._down.add(place)
+            self.down[place] = refusal.reason
             _log.warning(
                 "rate limits: %s does not serve: %s; %s", place, refusal.reason, self._policy
             )
@@ -49,13 +49,11 @@ class ErrorLog:
 
     def on_success(self, place: str) -> None:
         """It serves."""
-        if place in self._down:
-            self._down.discard(place)
+        if self.down.pop(place, None) is not None:
             _log.warning("rate limits: %s serves again", place)
 
     def forget(self, place: str) -> None:
         """It is not used any more; where its counters are now is said by nobody but this."""
-        if place in self._down:
-            self._down.discard(place)
+        if self.down.pop(place, None) is not None:
             _log.warning("rate limits: %s holds no counters any more; others serve them", place)
         self._logged = {key: when for key, when in self._logged.items() if key[0] != place}

@@ -37,9 +37,15 @@ class RedisStore:
         config: ir.RateLimitStore,
         settle: Callable[[list[Check], bytes], object],
         fail: Callable[[list[Check], str], object],
+        tell: Callable[[tuple[tuple[str, str], ...]], object] = lambda _: None,
     ) -> None:
-        """`settle` gets the answers to all of some checks (script.py read_answers); `fail` a reason."""
+        """`settle` gets the answers to all of some checks (script.py read_answers); `fail` a reason.
+
+        `tell` gets all places that do not serve, and why, whenever they are others.
+        """
         self.settle = settle
+        self._tell = tell
+        self._told: tuple[tuple[str, str], ...] = ()
         self.available = True  # False while the breaker is open: nothing would come of a batch
         self._fail = fail
         self._mode = config.mode
@@ -111,15 +117,24 @@ class RedisStore:
         place = "the cluster" if primary is None else primary.name
         if refusal is None:
             self._log.on_success(place)
+            self._tell_down()
             return
         is_open = not self.available if primary is None else primary.retry.breaker.open
         self._log.on_refusal(place, refusal, is_open, self._loop.time())
+        self._tell_down()
         if isinstance(self._places, Cluster) and primary is not None and not primary.connected:
             self._places.look_again()
 
     def forget(self, primary: Primary) -> None:
         """It is not used any more."""
         self._log.forget(primary.name)
+        self._tell_down()
+
+    def _tell_down(self) -> None:
+        down = tuple(self._log.down.items())
+        if down != self._told:
+            self._told = down
+            self._tell(down)
 
     def _fail_all(self) -> None:
         failing, self._failing = self._failing, []

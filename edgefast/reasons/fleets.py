@@ -31,6 +31,19 @@ FLEETS = (
         seen="Gateway default/edge: Programmed=False NoResources: 0/2 proxies available",
     ),
     Page(
+        word="NotCounted",
+        means="Requests that a limit should count are not counted: the store of counters does not serve, or a limit has seen more "
+        "values (of a header, of addresses) in one window than it has room for in shared memory. Such requests pass, or get 500 "
+        "where `rateLimit.failClosed` is set.",
+        fix=(
+            "A store: its message is the store's own word, or why it cannot be reached. Limits are back within a second of it.",
+            "A limit without room: use Redis, limit by fewer values (a `sourceCIDR` or a header that clients cannot make up), or "
+            "put a limit without `Distinct` beside it, which counts whatever happens.",
+        ),
+        seen="EdgeGateway: rateLimit.backend: NotCounted: the store redis.stores.svc:6379 does not count: Connection refused",
+        where="In `edgefast status`, the console and `edgefast explain` of a proxy, as long as it lasts.",
+    ),
+    Page(
         word="Pending",
         means="All is well with the objects, and not all proxies have the tables yet, or there is none: no status runs ahead of "
         "what is served. Normally for less than a second. With the status `Unknown`, nobody answers for the object: no controller "

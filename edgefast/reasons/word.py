@@ -45,6 +45,7 @@ Word = Literal[
     "NoValidCACertificate",
     "NotAllowed",
     "NotAllowedByListeners",
+    "NotCounted",
     "NotFound",
     "NotSupported",
     "OverlappingHostnames",

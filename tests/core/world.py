@@ -44,9 +44,9 @@ def refuse_tls(tls: ir.UpstreamTls) -> ssl.SSLContext:
 
 def make_limits() -> tuple[memoryview, int]:
     """The least memory for counters of rate limits, and how many fit."""
-    size = int(lib.ef_limit_size(1))
+    size = int(lib.ef_rooms_size(1, 1))
     segment = mmap.mmap(-1, size)
-    assert lib.ef_limit_init(ffi.from_buffer(segment), size, 1, os.urandom(16)) == 0
+    assert lib.ef_rooms_init(ffi.from_buffer(segment), size, 1, 1, os.urandom(16), 0) == 0
     return memoryview(segment), 60
 
 

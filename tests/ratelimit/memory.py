@@ -12,7 +12,7 @@ from edgefast._csrc import ffi, lib
 
 
 class Full(Exception):
-    """Every slot that the counter could have belongs to a window that has not ended."""
+    """Every slot that the counter could have belongs to a window that has not ended, or the limit's share is used up."""
 
 
 class MemoryStore:
@@ -21,17 +21,29 @@ class MemoryStore:
     def __init__(self, fd: int) -> None:
         self._map = mmap.mmap(fd, 0)
         self._view = ffi.from_buffer(self._map, require_writable=True)
-        if lib.ef_limit_check(self._view, len(self._map)) != 0:
-            raise ValueError("not a counter segment")
-        self._segment = ffi.cast("ef_limit *", self._view)
+        if lib.ef_rooms_check(self._view, len(self._map)) != 0:
+            raise ValueError("not a store of counters")
+        self._store = ffi.cast("ef_rooms *", self._view)
         self._result = ffi.new("ef_limit_result *")
 
     def take(
-        self, key: bytes, n: int, limit: int, unit: int, sliding: bool, now_ms: int
+        self,
+        key: bytes,
+        n: int,
+        limit: int,
+        unit: int,
+        sliding: bool,
+        now_ms: int,
+        name: bytes | None = None,
     ) -> tuple[int, int, int, int]:
-        """Admit up to n of n requests: (admitted, remaining, reset_ms, window_start_s)."""
+        """Admit up to n of n requests: (admitted, remaining, reset_ms, window_start_s).
+
+        `name`: of the limit, which the key begins with; None: the key is the name of one without values.
+        """
         got = self._result
-        if lib.ef_limit_take(self._segment, key, len(key), n, limit, unit, sliding, now_ms, got):
+        length = len(key if name is None else name)
+        store = self._store
+        if lib.ef_rooms_take(store, key, len(key), length, n, limit, unit, sliding, now_ms, got):
             raise Full
         return got.admitted, got.remaining, got.reset_ms, got.window
 

@@ -24,7 +24,7 @@ LARGEST = 2**32 - 1
 
 def fresh(buckets: int = 1) -> MemoryStore:
     """An empty store; the mapping keeps the memory."""
-    with closing(LimitMemory(buckets)) as memory:
+    with closing(LimitMemory(1, buckets)) as memory:
         return MemoryStore(memory.fd)
 
 

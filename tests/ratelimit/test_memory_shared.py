@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -21,7 +22,7 @@ TESTS = Path(__file__).parents[1]
 
 @pytest.fixture
 def memory() -> Iterator[LimitMemory]:
-    with closing(LimitMemory(4)) as made:
+    with closing(LimitMemory(1, 4)) as made:
         yield made
 
 
@@ -88,21 +89,24 @@ def test_a_full_store_says_so(memory: LimitMemory, store: MemoryStore) -> None:
 
 def test_memory_is_taken_as_it_is_used() -> None:
     with closing(LimitMemory()) as memory, closing(MemoryStore(memory.fd)) as store:
-        assert os.fstat(memory.fd).st_size == lib.ef_limit_size(lib.EF_LIMIT_BUCKETS)
+        assert os.fstat(memory.fd).st_size == lib.ef_rooms_size(
+            lib.EF_ROOMS_NAMES, lib.EF_ROOMS_VALUES
+        )
         for number in range(100):
             store.take(b"key %d" % number, 1, 1, 60, False, NOW_MS)
-        assert os.fstat(memory.fd).st_blocks * 512 <= 201 * 4096  # a page of slots, one of names
+        # A page of slots and one of names for each; two headers, which lie apart.
+        assert os.fstat(memory.fd).st_blocks * 512 <= 203 * 4096
 
 
 def test_only_segments_are_taken() -> None:
     fd = os.memfd_create("nothing", os.MFD_CLOEXEC)
     try:
         os.ftruncate(fd, 65536)
-        with pytest.raises(ValueError, match="not a counter segment"):
+        with pytest.raises(ValueError, match="not a store of counters"):
             MemoryStore(fd)
     finally:
         os.close(fd)
-    with pytest.raises(ValueError, match="no counter segment of 0 buckets"):
+    with pytest.raises(ValueError, match="no store of 4370 and 0 buckets"):
         LimitMemory(0)
 
 
@@ -110,9 +114,29 @@ def test_seeds_differ() -> None:
     """Who knows which keys meet in one store knows nothing of another one."""
     order = []
     for _ in range(2):
-        with closing(LimitMemory(64)) as memory, closing(MemoryStore(memory.fd)) as store:
+        with closing(LimitMemory(1, 64)) as memory, closing(MemoryStore(memory.fd)) as store:
             for number in range(50):
                 store.take(b"key %d" % number, 1, 1, 60, False, NOW_MS)
             order.append([count.key for count in memory.read(NOW_MS)])
     assert sorted(order[0]) == sorted(order[1])
     assert order[0] != order[1]
+
+
+def test_a_flood_of_values_ends_at_the_limits_share(memory: LimitMemory) -> None:
+    """By 450,000 values of one limit: a limit without values, and one with others, count as before."""
+    with closing(LimitMemory()) as large, closing(MemoryStore(large.fd)) as store:
+        large.share_among(2)
+        share = large.share(sliding=False)
+        assert share == lib.EF_ROOMS_VALUES * lib.EF_LIMIT_SLOTS // 4
+        counted = 0
+        for number in range(450_000):
+            with contextlib.suppress(Full):
+                store.take(b"flood%d" % number, 1, 5, 3600, False, NOW_MS, b"flood")
+                counted += 1
+        assert counted == share
+        taken = [store.take(b"login", 1, 2, 60, False, NOW_MS)[0] for _ in range(200)]
+        assert sum(taken) == 2
+        for number in range(share):
+            assert store.take(b"other%d" % number, 9, 5, 3600, False, NOW_MS, b"other")[0] == 5
+        rooms = {one.key: one.used for one in large.read(NOW_MS) if one.of_name}
+        assert rooms == {b"flood": share, b"other": share, b"login": 2}

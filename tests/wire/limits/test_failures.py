@@ -79,6 +79,11 @@ def store_sockets(proxy: LimitProxy, redis: RedisServer) -> int:
     return sum(1 for one in found if one.remote_port == redis.port)
 
 
+def problems(proxy: LimitProxy) -> list[str]:
+    """What `status`, `explain` and the console say of limits that are not counted."""
+    return [one["text"] for one in proxy.dump()["problems"] if one["reason"] == "NotCounted"]
+
+
 def check_lines(proxy: LimitProxy, path: str, count: int, status: int) -> None:
     """All requests for a path are logged as answered by policy, and none waited long."""
 
@@ -112,6 +117,10 @@ def check_failing(proxy: LimitProxy, redis: RedisServer, failure: Failure, statu
 
     until(is_open, "an open breaker")
     asked = proxy.counted("batches")
+    until(lambda: problems(proxy), "a problem")
+    (said,) = problems(proxy)
+    assert f"NotCounted the store {redis.address} does not count: " in said
+    assert proxy.metric("edgefast_ratelimit_stores_down") == 1
     assert ask_at_once(proxy, path) == [status] * AT_ONCE
     count += AT_ONCE
     assert proxy.counted("batches") == asked, "it asks although the breaker is open"
@@ -141,6 +150,8 @@ def test_every_request_is_answered(
         failure.end(redis, client)
     for proxy in proxies.values():
         await_limits(proxy)
+        until(lambda proxy=proxy: not problems(proxy), "an end of the problem")  # type: ignore[misc]
+        assert proxy.metric("edgefast_ratelimit_stores_down") == 0
     client.close()
     with contextlib.closing(redis.client()) as look:
         # Itself and one of each worker; what was given up while it did not answer is gone as well.
