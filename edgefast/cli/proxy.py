@@ -15,7 +15,7 @@ import click
 import msgspec
 import uvloop
 
-from edgefast.cli.serving import check_start, in_words, leave, serving_options
+from edgefast.cli.serving import check_start, give_up, in_words, leave, serving_options
 from edgefast.daemon.logs import start_logging
 from edgefast.proxy.agent import Agent
 from edgefast.proxy.inherited import receive_sockets
@@ -107,7 +107,7 @@ def proxy(
         with in_words():
             uvloop.run(_serve(stream, settings))
     except* ServerTaken as group:
-        raise click.ClickException("; ".join(str(one) for one in group.exceptions)) from None
+        give_up("; ".join(str(one) for one in group.exceptions))
 
 
 async def _serve(stream: StreamSettings, settings: ProxySettings) -> NoReturn:

@@ -24,6 +24,7 @@ from edgefast.cli.options import adopt_option, config_option
 from edgefast.cli.serving import (
     WILDCARDS,
     check_start,
+    give_up,
     in_words,
     leave,
     say,
@@ -89,10 +90,9 @@ def run(
         with in_words():
             uvloop.run(_serve(files, gateway, problems, settings, adopt=adopt, take_over=take_over))
     except* (ServerTaken, SuccessionRefused) as group:
-        raise click.ClickException("; ".join(str(one) for one in group.exceptions)) from None
+        give_up("; ".join(str(one) for one in group.exceptions))
     except* NothingServed:
-        say("nothing can be served: no listener has a port to listen on, or no worker lives")
-        ctx.exit(1)
+        give_up("nothing can be served: no listener has a port to listen on, or no worker lives")
 
 
 async def _serve(
@@ -162,5 +162,5 @@ def _level_of(loaded: LoadedConfig) -> str:
 
 def _refuse(problems: tuple[Problem, ...]) -> NoReturn:
     for one in problems:
-        say(render_line(one))
+        say(render_line(one), "error")
     sys.exit(2)

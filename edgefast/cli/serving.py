@@ -18,7 +18,7 @@ import click
 
 from edgefast.daemon.address import check_ip, parse_address
 from edgefast.daemon.failure import explain_failure
-from edgefast.daemon.logs import LEVELS
+from edgefast.daemon.logs import LEVELS, write_line
 from edgefast.proxy.cpus import allowed_cpus
 from edgefast.proxy.filelimit import explain_start, raise_limit
 from edgefast.proxy.logfile import check_log_file
@@ -27,6 +27,7 @@ from edgefast.proxy.settings import ProxySettings
 __all__ = [
     "WILDCARDS",
     "check_start",
+    "give_up",
     "in_words",
     "leave",
     "say",
@@ -170,11 +171,15 @@ def _make_settings(*, binds: tuple[str, ...], workers: int | None, **others: Any
     )
 
 
-def say(line: str) -> None:
+def say(line: str, level: str = "info") -> None:
     """Write a line to standard error."""
-    # A disk that is full or a reader that is gone must not end the service.
-    with contextlib.suppress(OSError):
-        click.echo(line, err=True)
+    write_line(level, "edgefast", line)
+
+
+def give_up(why: str) -> NoReturn:
+    """Say why the process ends, and end it with exit status 1."""
+    say(why, "error")
+    raise click.exceptions.Exit(1)
 
 
 @contextlib.contextmanager
@@ -186,14 +191,14 @@ def in_words() -> Iterator[None]:
         if isinstance(error, BaseExceptionGroup) and error.split((OSError, MemoryError))[1]:
             raise
         log.debug("what ended it", exc_info=error)
-        raise click.ClickException(f"cannot go on: {explain_failure(error)}") from None
+        give_up(f"cannot go on: {explain_failure(error)}")
 
 
 def check_start(settings: ProxySettings) -> None:
-    """Raise ClickException when there are too few descriptors to begin."""
+    """End the process when there are too few descriptors to begin."""
     servers = sum(one is not None for one in (settings.admin, settings.metrics, settings.ready))
     if why := explain_start(raise_limit(), settings.workers, servers):
-        raise click.ClickException(why)
+        give_up(why)
 
 
 def leave(status: int) -> NoReturn:

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from edgefast.cli.options import DEFAULT_ADMIN
-from edgefast.cli.serving import in_words, say, through
+from edgefast.cli.serving import give_up, in_words, say, through
 from edgefast.daemon.address import Address, parse_address
 from edgefast.daemon.httpserver import bind_server
 from edgefast.daemon.logs import start_logging
@@ -120,9 +120,7 @@ def shutdown_manager(listen: Address | None, ready_timeout: float, ready_file: P
     try:
         sock = bind_server(listen)
     except OSError as error:
-        raise click.ClickException(
-            f"--listen {listen}: {os.strerror(error.errno or 0)}; choose another address"
-        ) from None
+        give_up(f"--listen {listen}: {os.strerror(error.errno or 0)}; choose another address")
 
     async def hold() -> None:
         await Holder(sock, ready_file, ready_timeout).run()

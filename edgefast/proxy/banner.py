@@ -30,12 +30,12 @@ class Banner:
         self,
         workers: int,
         servers: dict[str, Address],
-        say: Callable[[str], None],
+        say: Callable[[str, str], None],
         render: Callable[[Problem], str],
     ) -> None:
-        """`say` prints a line, `render` writes a problem as one."""
+        """`say` prints a line with a level, `render` writes a problem as one."""
         self._workers = workers
-        self._say = say
+        self._say_at = say
         self._render = render
         self._servers = servers
         self._known: dict[Problem, None] = {}
@@ -55,6 +55,9 @@ class Banner:
             counts = f"{_count(errors, 'problem')}, {_count(warnings, 'warning')}"
             self._say(f"{counts}; more about it: {ask_for_more(outcome.problems)}")
 
+    def _say(self, line: str) -> None:
+        self._say_at(line, "info")
+
     def show_problems(self, problems: Iterable[Problem]) -> None:
         """Print the problems that were not there the last time, and say which are gone."""
         now = dict.fromkeys(problems)
@@ -62,7 +65,7 @@ class Banner:
         solved = [one for one in self._known if one not in now]
         self._known = now
         for one in new[:_SHOWN_PROBLEMS]:
-            self._say(self._render(one))
+            self._say_at(self._render(one), one.severity)
         if len(new) > _SHOWN_PROBLEMS:
             self._say(f"... and {len(new) - _SHOWN_PROBLEMS} more: edgefast check shows all")
         if solved:
@@ -75,7 +78,7 @@ class Banner:
             f"edgefast {edgefast.__version__}: {read}, {workers}, ready in {outcome.took:.0f} ms"
         )
         if outcome.fleet is None:
-            self._say(_LAST_GOOD)
+            self._say_at(_LAST_GOOD, "error")
         else:
             for line in _listener_lines(outcome.fleet, bound):
                 self._say(line)
@@ -94,7 +97,7 @@ class Banner:
     def _show_reload(self, outcome: Outcome) -> None:
         published = outcome.published
         if outcome.fleet is None:
-            self._say(_LAST_GOOD)
+            self._say_at(_LAST_GOOD, "error")
         elif not published.changed:
             self._say(f"files changed, the table did not ({outcome.took:.0f} ms)")
         elif published.acknowledged:

@@ -301,8 +301,9 @@ async def _serve(sock: socket.socket) -> None:
         await channel.send(messages.Started(os.getpid()))
         hello, descriptors = await channel.receive()
     if not isinstance(hello, messages.Hello) or len(descriptors) != 3:
-        raise SystemExit("edgefast worker: the agent did not say hello")
-    start_logging(hello.log_level)
+        log.error("the agent did not say hello")
+        raise SystemExit(1)
+    set_level(hello.log_level)
     RESERVE.hold(_RESERVE)
     start_heart(asyncio.get_running_loop())
     await Worker(channel, hello, descriptors).run()
@@ -317,6 +318,7 @@ def main() -> None:
     """Entry point of the process."""
     parser = argparse.ArgumentParser(prog="edgefast.proxy.worker")
     parser.add_argument("--fd", type=int, required=True, help="control channel")
+    start_logging("info")  # until the agent says which level
     sock = socket.socket(fileno=parser.parse_args().fd)
     sock.set_inheritable(False)
     # The agent blocked these before exec, so that none arrives before this line.
@@ -329,7 +331,8 @@ def main() -> None:
     try:
         uvloop.run(_serve(sock))
     except (ChannelClosed, TimeoutError) as error:
-        sys.exit(f"edgefast worker: no agent: {error}")
+        log.error("no agent: %s", error or "no word in time")
+        sys.exit(1)
     except Exception as error:
         if not is_shortage(error):
             raise

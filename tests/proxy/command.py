@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+from daemon.lines import LINE
 from proxy.living import ROOT
 from proxy.pki import Pair
 from wire.harness.ports import free_port
@@ -159,9 +160,12 @@ class Process:
         if self.process.poll() is None:
             self.process.terminate()
         try:
-            return self.process.wait(60)
+            status = self.process.wait(60)
         finally:
             self.kill()
+        if status != 2:  # wrong usage is told as every command tells it
+            assert [line for line in self.said.splitlines() if not LINE.match(line)] == []
+        return status
 
     def kill(self) -> None:
         """SIGKILL to the agent alone."""
