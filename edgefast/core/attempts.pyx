@@ -254,6 +254,9 @@ cdef class Attempts(UpstreamUser):
             return self.rearm()
         return 0
 
+    cdef void placed(self) noexcept:
+        self.ask_at = 0  # of the look at the queue: to ask once more would take a second connection
+
     cdef int retry(self, int64_t wait, int status, uint32_t why) except -1:
         """The try is over, with that status or for that reason; another one comes in `wait` ms."""
         cdef Exchange ex = <Exchange>self

@@ -103,6 +103,7 @@ cdef class BodyShare:
         user.place = self
         user.progress_until = self.engine.wheel.now + BODY_GRACE_MS
         self.holders.add(user)
+        user.placed()
         return 0
 
 

@@ -33,6 +33,7 @@ cdef class UpstreamUser(Timer):
     cdef int on_up_writable(self, bint writable) except -1
     cdef bint takes_bulk(self) noexcept
     cdef bint keeps_waiting(self) noexcept
+    cdef void placed(self) noexcept
     cdef int give_way(self) except -1
     cdef void progress(self, size_t n) noexcept
     cdef int complete(self) except -1

@@ -42,6 +42,9 @@ cdef class UpstreamUser(Timer):
         """The client is what everybody waits for: not the backend, and not an answer that has begun."""
         return self.up is not None and not self.up.write_paused and self.settings.body_rate != 0
 
+    cdef void placed(self) noexcept:
+        """It has its place: nothing has to be looked for any more."""
+
     cdef int give_way(self) except -1:
         """End it: others wait for its connection."""
         raise NotImplementedError

@@ -296,3 +296,22 @@ async def test_copies_hold_no_more_than_the_share(world: World) -> None:
         assert (await client.response()).status == 200
     await world.until(lambda: shadow.count == 1, "the copy that had a place")
     assert world.cluster("shadow")["bodies"] == 0
+
+
+@apart(clock=True)
+async def test_who_got_a_place_asks_no_second_time(world: World) -> None:
+    """The look at the queue ends with the wait: a second connection would carry the request twice."""
+    backend = await world.backend()
+    port = await open_site(world, backend, 4, body_start=10, body_share=25)
+    holder = await post(world, port, HEAD % 20 + b"x" * 10)
+    waiting = await post(world, port, HEAD % 20 + b"y" * 10)
+    assert world.cluster(CLUSTER)["bodies_waiting"] == 1
+    holder.reset()
+    await world.until(lambda: any(b"y" in link.received for link in backend.links))
+    shift(2)
+    await world.turns()
+    await waiting.send(b"y" * 10)
+    (await backend.call()).reply(b"once")
+    assert (await waiting.response()).body == b"once"
+    assert len(backend.links) == 2, "one for each of them"
+    assert held(world) == 0
