@@ -28,18 +28,26 @@ def end_frozen(bound: Path, answered: Collection[int]) -> list[int]:
     try:
         for name in os.listdir("/proc") if links else ():
             if name.isdecimal() and int(name) != os.getpid():
-                # Looked at after it is held: from here on the number is nobody else's.
+                # Those of other users cannot be looked into, and have nothing of this one's.
                 with contextlib.suppress(OSError):
+                    # Looked at after it is held: from here on the number is nobody else's.
                     pidfd = os.pidfd_open(int(name))
-                    holders[int(name)] = pidfd
-                    if not holds(name, links):
-                        os.close(holders.pop(int(name)))
+                    held = False
+                    try:
+                        held = holds(name, links)
+                    finally:
+                        if held:
+                            holders[int(name)] = pidfd
+                        else:
+                            os.close(pidfd)
         if not all(map(_is_worker, holders)):
             return []  # an agent lives
-        frozen = [pid for pid in holders if pid not in answered]
-        for pid in frozen:
-            signal.pidfd_send_signal(holders[pid], signal.SIGKILL)
-            log.warning("worker (process %d) without agent does not answer: killed", pid)
+        frozen: list[int] = []
+        for pid in holders.keys() - set(answered):
+            with contextlib.suppress(ProcessLookupError):  # gone meanwhile
+                signal.pidfd_send_signal(holders[pid], signal.SIGKILL)
+                frozen.append(pid)
+                log.warning("worker (process %d) without agent does not answer: killed", pid)
         return frozen
     finally:
         for pidfd in holders.values():
