@@ -7,6 +7,7 @@ decoded, in a thread; where counters are in Redis nothing is. Must never: hold u
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Collection, Mapping
 
@@ -20,6 +21,8 @@ from edgefast.proxy.limitrows import MARK
 from edgefast.table import decode_rules
 
 __all__ = ["LimitCount"]
+
+log = logging.getLogger(__name__)
 
 _STORE: msgspec.msgpack.Decoder[ir.RateLimitStore] = msgspec.msgpack.Decoder(ir.RateLimitStore)
 _STORE_KEY = ("limit_store", "store")
@@ -74,13 +77,19 @@ class LimitCount:
 
 
 def _read(blobs: Mapping[Key, bytes]) -> dict[Key, frozenset[str]]:
-    return {key: frozenset(_names(data)) if data else frozenset() for key, data in blobs.items()}
+    return {key: _names(key, data) if data else frozenset() for key, data in blobs.items()}
 
 
-def _names(data: bytes) -> set[str]:
-    return {
+def _names(key: Key, data: bytes) -> frozenset[str]:
+    """Return the counters' names; none of a blob that cannot be read, which workers refuse and tell of."""
+    try:
+        rules = decode_rules(data)
+    except (ValueError, msgspec.MsgspecError) as error:
+        log.debug("the limits of %s %s are not counted: %s", *key, error)
+        return frozenset()
+    return frozenset(
         limit.counter
-        for rule in decode_rules(data)
+        for rule in rules
         for limit in rule.rate_limits
         if limit.distinct_headers or limit.distinct_source
-    }
+    )
