@@ -241,7 +241,7 @@ cdef class Attempts(UpstreamUser):
         """Begin a try: ask for a connection. Who waits for a place among slow bodies looks now and then whether somebody gives way."""
         cdef Exchange ex = <Exchange>self
         if self.streams and self.waiting and self.place is None:
-            self.backend.cluster.bodies.serve()
+            self.backend.cluster.share().serve()
             if not self.streams or not self.waiting or self.place is not None:
                 return 0
             self.ask_at = self.engine.wheel.now + SHARE_LOOK_MS

@@ -33,7 +33,7 @@ cdef class Cluster:
         uint32_t connections
         object pending      # deque of UpstreamUser that wait for a connection
         uint32_t max_connections, max_pending   # of the spec
-        BodyShare bodies
+        BodyShare bodies    # None until `share` is asked
         bytes log           # name as a JSON string
         object __weakref__
 
@@ -47,6 +47,7 @@ cdef class Cluster:
     cdef int release(self, Upstream up) except -1
     cdef int lost(self, Upstream up) except -1
     cdef void done(self, Endpoint endpoint) noexcept
+    cdef BodyShare share(self)
     cdef int serve_pending(self) except -1
     cdef int forget_gone(self) except -1
     cdef bint resolving(self)

@@ -60,7 +60,6 @@ cdef class Cluster:
         self.resolved = {}
         self.endpoints = []
         self.pending = deque()
-        self.bodies = BodyShare(engine, self)
 
     def __dealloc__(self):
         free(self.load)
@@ -168,7 +167,7 @@ cdef class Cluster:
         user.ticket += 1
         user.chosen = False
         if user.streams and user.place is None:
-            entry = self.bodies.enter(user)
+            entry = self.share().enter(user)
             if entry == SHARE_WAITS:
                 return 0
             if entry == SHARE_FULL:
@@ -345,6 +344,12 @@ cdef class Cluster:
         self.pending = waiting
         return 0
 
+    cdef BodyShare share(self):
+        """The share of bodies; made when the first one comes, since most clusters never see one that is not whole at once."""
+        if self.bodies is None:
+            self.bodies = BodyShare(self.engine, self)
+        return self.bodies
+
     cdef int serve_pending(self) except -1:
         cdef UpstreamUser user
         while self.pending and (self.size or not self.resolving()):
@@ -361,8 +366,8 @@ cdef class Cluster:
             "name": self.name,
             "connections": self.connections,
             "pending": len(self.pending),
-            "bodies": len(self.bodies.holders),
-            "bodies_waiting": len(self.bodies.waiting),
+            "bodies": len(self.bodies.holders) if self.bodies is not None else 0,
+            "bodies_waiting": len(self.bodies.waiting) if self.bodies is not None else 0,
             "endpoints": [
                 {
                     "address": (<Endpoint>e).text.decode(),

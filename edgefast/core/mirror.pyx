@@ -19,7 +19,7 @@ cdef class Mirror(UpstreamUser):
         self.engine.keep_mirror(self)
         self.engine.count(G_MIRRORED)
         self.streams = ex.streams
-        if self.streams and not cluster.bodies.try_enter(self):  # a copy waits for nobody's body
+        if self.streams and not cluster.share().try_enter(self):  # a copy waits for nobody's body
             return self.stop()
         return cluster.acquire(self, 0)
 

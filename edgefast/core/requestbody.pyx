@@ -22,7 +22,7 @@ cdef class RequestBody(Attempts):
 
     cdef int gather(self) except -1:
         """This is what has come for now."""
-        cdef BodyShare share = self.backend.cluster.bodies
+        cdef BodyShare share = self.backend.cluster.share()
         cdef int64_t now = self.engine.wheel.now
         if self.body.size >= self.settings.body_start or not share.crowded(self.settings):
             return self.go()
