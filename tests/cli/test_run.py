@@ -25,8 +25,9 @@ class Started:
         self.settings: list[ProxySettings] = []
         self.levels: list[str] = []
 
-        async def serve(*arguments: object, adopt: bool) -> int:
+        async def serve(*arguments: object, adopt: bool, take_over: bool) -> int:
             assert not adopt
+            assert not take_over
             assert isinstance(arguments[-1], ProxySettings)
             self.settings.append(arguments[-1])
             return 0
