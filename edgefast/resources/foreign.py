@@ -56,6 +56,8 @@ _SERVING = {
     "traefik.containo.us": {"IngressRoute", "IngressRouteTCP", "IngressRouteUDP"},
     "traefik.io": {"IngressRoute", "IngressRouteTCP", "IngressRouteUDP"},
 }
+#: Kinds that are written for requests to be served, whosever group is before them.
+_ROUTED = frozenset({"HTTPRoute", "ListenerSet"})
 #: Of the letters of an apiVersion, how many must agree for it to be taken for a slip.
 _SLIP = 0.9
 _GROUPS = frozenset({"apps", "autoscaling", "batch", "policy", "discovery.k8s.io"})
@@ -90,7 +92,9 @@ def judge_foreign(api_version: str, kind: str) -> Verdict:
             return _unsupported("apiVersion", api_version, list(info.api_versions))
     if same_kind:
         verdict = _unsupported("apiVersion", api_version, _versions_of(same_kind))
-        return msgspec.structs.replace(verdict, hint="", severity="warning")
+        ours = kind in _ROUTED or "." not in group
+        severity: Severity = "error" if ours else "warning"
+        return msgspec.structs.replace(verdict, hint="", severity=severity)
     in_group = [info.kind for info in KINDS.values() if info.group == group]
     if group in (GATEWAY_GROUP, *_OLD_GROUPS, EDGE_GROUP):
         if kind in LATER_ROUTES:

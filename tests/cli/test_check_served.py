@@ -146,6 +146,17 @@ def test_kinds_by_which_others_route(check: Check, api_version: str, kind: str) 
     )
 
 
+@pytest.mark.parametrize(
+    "api_version", ['""', "v1", "apps/v1", "edge/v1", "gateway.example.com/v1"]
+)
+def test_a_route_in_a_group_that_has_none(check: Check, api_version: str) -> None:
+    route = ROUTE.replace("gateway.networking.k8s.io/v1", api_version)
+    outcome = check(CLASS, GATEWAY, route, BACKEND)
+    assert outcome.status == 1
+    shown = api_version.strip('"')
+    assert f'HTTPRoute shop/api apiVersion: NotSupported "{shown}" (supported: ' in outcome.out
+
+
 def test_warnings_count_when_asked(check: Check) -> None:
     documents = (*WHOLE, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: api}\n")
     assert check(*documents).status == 0
