@@ -31,6 +31,9 @@ from edgefast.translate.violation import refuse_violations
 
 _REPEATABLE = ("RequestMirror", "ExtensionRef")
 _EXTENSIONS = ("RateLimitFilter",)
+_ALL_RULES = (
+    "spec.rules"  # what all RateLimitFilters of a route lack is told of them together, once
+)
 _TYPES: tuple[str, ...] = (
     "RequestHeaderModifier",
     "ResponseHeaderModifier",
@@ -165,7 +168,10 @@ def _resolve_extension(
     report: Report,
     path: str,
 ) -> None:
-    """Find a RateLimitFilter; without one that works Accepted and ResolvedRefs are both false."""
+    """Find a RateLimitFilter; without one that works Accepted and ResolvedRefs are both false.
+
+    A missing store is one mistake, in the same words whichever filter or rule of the route meets it.
+    """
     if ref.group != EDGE_GROUP or ref.kind not in _EXTENSIONS:
         _refuse_extension(ref, report, path)
         return
@@ -186,7 +192,7 @@ def _resolve_extension(
         report.follow(report.unresolve(where, "Invalid", said, condition="BackendNotFound"))
         return
     elif why:
-        reason, said = "NotSupported", f"{named} has no store for its counters: {why}"
+        where, reason, said = _ALL_RULES, "NotSupported", why
     else:
         found.limits.append(limits)
         return

@@ -31,8 +31,10 @@ from edgefast.translate.report import Report
 _PATH = "rateLimit.backend.redis"
 _MAX_BUNDLE = 512 * 1024  # bytes; the store and its keys travel as one resource of at most 1 MiB
 _DEFAULT_NAMESPACE = "default"  # of Secrets in standalone, where no controller has a namespace
-_NOT_CONFIGURED = "the configuration has no rateLimit.backend"
-_NOT_VALID = "rateLimit.backend of the configuration is not valid"
+_NOT_CONFIGURED = "no store is configured for the counters of rate limits; give rateLimit.backend in the configuration"
+_NOT_VALID = (
+    "no store for the counters of rate limits; rateLimit.backend of the configuration is not valid"
+)
 
 
 class LimitStore(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
