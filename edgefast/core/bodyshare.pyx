@@ -3,6 +3,7 @@
 # In: users whose request is not complete, as they ask for a connection. Out: a place, or a place in the queue, or neither. Requests that
 # are complete need no place, and what the share leaves is theirs: whoever sends slowly, and however many do, cannot take it. When the
 # share is used up, whoever fell furthest behind `bodyRate` gives way to whoever waits; while there is room nobody is ever cut off.
+# A cluster has one while there are such bodies: the two hold each other, and a worker hardly ever looks for cycles.
 
 cdef class BodyShare:
     def __cinit__(self, Engine engine, Cluster cluster):
@@ -52,7 +53,11 @@ cdef class BodyShare:
         """The body is complete, or nobody cares any more."""
         user.place = None
         self.holders.discard(user)
-        return self.serve() if self.waiting else 0
+        if self.waiting:
+            self.serve()
+        if not self.holders and not self.waiting and self.cluster.bodies is self:
+            self.cluster.bodies = None
+        return 0
 
     cdef int serve(self) except -1:
         """Places for those who wait, in turn."""
@@ -100,6 +105,7 @@ cdef class BodyShare:
         return True
 
     cdef int hold(self, UpstreamUser user) except -1:
+        self.cluster.bodies = self  # whoever has just given way may have been the last one
         user.place = self
         user.progress_until = self.engine.wheel.now + BODY_GRACE_MS
         self.holders.add(user)

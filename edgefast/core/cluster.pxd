@@ -33,7 +33,7 @@ cdef class Cluster:
         uint32_t connections
         object pending      # deque of UpstreamUser that wait for a connection
         uint32_t max_connections, max_pending   # of the spec
-        BodyShare bodies    # None until `share` is asked
+        BodyShare bodies    # None while no body is on its way
         bytes log           # name as a JSON string
         object __weakref__
 

@@ -345,7 +345,7 @@ cdef class Cluster:
         return 0
 
     cdef BodyShare share(self):
-        """The share of bodies; made when the first one comes, since most clusters never see one that is not whole at once."""
+        """The share of bodies, made when the first one comes; it goes with the last one."""
         if self.bodies is None:
             self.bodies = BodyShare(self.engine, self)
         return self.bodies

@@ -22,9 +22,9 @@ cdef class RequestBody(Attempts):
 
     cdef int gather(self) except -1:
         """This is what has come for now."""
-        cdef BodyShare share = self.backend.cluster.share()
+        cdef BodyShare share = self.backend.cluster.bodies
         cdef int64_t now = self.engine.wheel.now
-        if self.body.size >= self.settings.body_start or not share.crowded(self.settings):
+        if share is None or self.body.size >= self.settings.body_start or not share.crowded(self.settings):
             return self.go()
         if self.late_at == 0:
             self.late_at = now + self.settings.body_start_timeout

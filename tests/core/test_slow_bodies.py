@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from core.apart import apart, shift
@@ -207,6 +208,24 @@ async def test_the_backend_may_be_slow(world: World) -> None:
         link.transport.resume_reading()
     (await backend.call()).reply()
     assert (await other.response()).status == 200
+
+
+async def test_a_cluster_that_goes_is_gone_without_a_collection(world: World) -> None:
+    backend = await world.backend(say("x"))
+    port = await open_site(world, backend, 4, body_start=10, body_share=25)
+    before = count_shares()
+    holder = await post(world, port, HEAD % 20 + b"x" * 10)
+    waiting = await post(world, port, HEAD % 20 + b"x" * 10)
+    assert count_shares() == before + 1
+    for client in (holder, waiting):
+        await client.send(b"x" * 10)
+        assert (await client.response()).status == 200
+    await world.until(lambda: world.engine.active == 0)
+    assert count_shares() == before
+
+
+def count_shares() -> int:
+    return sum(type(one).__name__ == "BodyShare" for one in gc.get_objects())
 
 
 async def test_who_waits_and_becomes_complete_needs_no_place(world: World) -> None:
