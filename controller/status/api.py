@@ -58,7 +58,10 @@ class KubeStatuses:
         return [(one.kind, one.namespace, one.name) for one in found]
 
     def is_elsewhere(self, gateway: tuple[str, str], addresses: Collection[str]) -> bool:
-        """Tell whether somebody else has a Gateway programmed, at addresses other than these."""
+        """Tell whether somebody else has a Gateway programmed, at addresses other than these.
+
+        Without an address to compare with nobody has: what it says may be of our own fleet.
+        """
         found = self._cache.present(ObjectRef("Gateway", *gateway, SHAPES["Gateway"].group))
         if found is None or found.word or not found.status:
             return False
@@ -66,6 +69,7 @@ class KubeStatuses:
         at = {one.get("value") for one in status.get("addresses") or ()}
         return (
             bool(at)
+            and bool(addresses)
             and at.isdisjoint(addresses)
             and any(
                 one.get("type") == "Programmed"

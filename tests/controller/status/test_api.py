@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -34,6 +35,7 @@ def is_elsewhere(
     word: Word = "",
     generation: int = 1,
     observed: int | None = 1,
+    here: Collection[str] = HERE,
 ) -> bool:
     """Ask of a Gateway with this status; address "" is none."""
     condition = {"type": "Programmed", "status": status}
@@ -42,7 +44,7 @@ def is_elsewhere(
     said = {"conditions": [condition], "addresses": [{"value": address}] if address else []}
     present = Present("1", generation, "u", msgspec.json.encode(said), word)
     statuses = KubeStatuses(None, Cache(present))  # type: ignore[arg-type]
-    return statuses.is_elsewhere(KEY, HERE)
+    return statuses.is_elsewhere(KEY, here)
 
 
 def test_another_one_has_it_when_it_says_so_of_the_present_gateway_at_another_address() -> None:
@@ -74,6 +76,10 @@ def test_another_one_has_it_when_it_says_so_of_the_present_gateway_at_another_ad
 )
 def test_anything_less_is_nobodys(seen: dict[str, Any]) -> None:
     assert not is_elsewhere(**seen)
+
+
+def test_nobody_has_it_while_our_own_addresses_are_not_known() -> None:
+    assert not is_elsewhere(here=())
 
 
 def test_what_is_not_there_or_says_nothing_is_nobodys() -> None:
