@@ -44,5 +44,6 @@ cdef enum:
     TERM_WORDS = 18  # bytes of a key's argument as a bulk string
     ANSWER_SIZE = 18  # bytes of window.lua's answer for a key
     LIMIT_SPENT = 65536  # counters remembered as spent
+    LIMIT_LOOKS = 4  # limits looked at when one of these has to go
     PROXY_LINE = 108  # PROXY protocol v1 line, from its specification 2.1
     PROXY_V2_MAX = 4096  # PROXY protocol v2 block with TLVs

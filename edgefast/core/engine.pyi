@@ -19,6 +19,20 @@ class Limiter:
     on_crowded: Callable[[str, str, int], object] | None
     def dump(self) -> dict[str, Any]: ...
 
+class Spent:
+    limit: int
+    until: int
+    window: int
+
+class SpentCache:
+    count: int
+    def __init__(self, most: int = ...) -> None: ...
+    def clear(self) -> None: ...
+    def find(self, counter: bytes, key: bytes, limit: int, now: int) -> Spent | None: ...
+    def note(
+        self, counter: bytes, key: bytes, limit: int, until: int, window: int, now: int
+    ) -> int: ...
+
 class LimitStore(Protocol):
     available: bool
     def submit(self, checks: list[Any]) -> None: ...

@@ -22,7 +22,7 @@ import os
 import re
 import time
 from asyncio import CancelledError, timeout as asyncio_timeout
-from collections import deque
+from collections import OrderedDict, deque
 from http import HTTPStatus
 from hashlib import blake2b
 from ipaddress import ip_network
@@ -81,6 +81,7 @@ include "upstream.pyx"
 include "rule.pyx"
 include "limit.pyx"
 include "check.pyx"
+include "spent.pyx"
 include "limiter.pyx"
 include "router.pyx"
 include "tables.pyx"

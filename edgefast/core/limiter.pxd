@@ -1,13 +1,5 @@
 # Counters asked for, together, once per turn of the loop.
 
-# A counter that is at its end until a moment: no need to ask.
-cdef class Spent:
-    cdef:
-        uint32_t limit
-        int64_t until           # ms of Wheel.now
-        uint64_t window
-
-
 cdef class Limiter:
     cdef:
         Engine engine
@@ -26,7 +18,7 @@ cdef class Limiter:
         object timer            # of the oldest check under way
         object pacer            # of the first in the queue: no answers come meanwhile
         double pace             # seconds that it may wait
-        dict spent              # key -> Spent
+        SpentCache spent
 
     cdef int64_t now(self) noexcept
     cdef Verdict ask(self, Exchange ex, const ef_request *request)
@@ -45,4 +37,3 @@ cdef class Limiter:
     cdef int refuse_one(self, Exchange ex, Limit limit) except -1
     cdef int note_crowded(self, Limit limit, int64_t reset_ms) except -1
     cdef int on_error(self, Verdict verdict, Limit limit) except -1
-    cdef int note_spent(self, Check check) except -1

@@ -6,10 +6,6 @@
 # store's time, and grows. A waiting request costs no task, future or timer of its own. Each has one deadline for the store; past it, or
 # while the store is known to be down, the policy answers. A late answer costs those who waited for it, and nobody else.
 
-cdef class Spent:
-    pass
-
-
 cdef class Limiter:
     def __cinit__(self, Engine engine, segment):
         cdef Py_buffer view
@@ -25,7 +21,7 @@ cdef class Limiter:
         self.queue = []
         self.in_flight = []
         self.oldest = 0
-        self.spent = {}
+        self.spent = SpentCache()
 
     def use(self, store, int64_t timeout, bint fail_closed):
         """Ask this store from now on; None is the memory store. What waits for another one is answered by policy."""
@@ -94,13 +90,11 @@ cdef class Limiter:
             else:
                 verdict.take(limit, result.admitted == 0, result.remaining, result.reset_ms, result.window)
             return True
-        spent = self.spent.get(key)
-        if spent is not None and spent.limit == limit.requests:
-            if self.engine.wheel.now < spent.until:
-                ef_stat_add(&limit.row.cells[L_LOCAL_OVER], 1)
-                verdict.take(limit, True, 0, spent.until - self.engine.wheel.now, spent.window)
-                return True
-            del self.spent[key]
+        spent = self.spent.find(limit.counter, key, limit.requests, self.engine.wheel.now)
+        if spent is not None:
+            ef_stat_add(&limit.row.cells[L_LOCAL_OVER], 1)
+            verdict.take(limit, True, 0, spent.until - self.engine.wheel.now, spent.window)
+            return True
         if not self.store.available:
             self.on_error(verdict, limit)
             return True
@@ -280,7 +274,9 @@ cdef class Limiter:
             memcpy(&check.reset_ms, at + ANSWER_SIZE * i + 8, 5)
             memcpy(&check.window, at + ANSWER_SIZE * i + 13, 5)
             if check.remaining == 0 and check.reset_ms > 0:
-                self.note_spent(check)
+                # Counted from when the batch left, so that it ends early rather than late.
+                self.spent.note(check.of.counter, check.key, check.limit, check.batch.sent_ms + check.reset_ms, check.window,
+                                self.engine.wheel.now)
             landed.append(check)
         self.go_on()
         for check in landed:
@@ -380,21 +376,6 @@ cdef class Limiter:
             self.on_crowded(limit.route, limit.name, reset_ms)
         return 0
 
-    cdef int note_spent(self, Check check) except -1:
-        """Until its window ends nothing has to be asked. Counted from when the batch left, so that it ends early rather than late."""
-        cdef Spent spent
-        cdef int64_t now = self.engine.wheel.now
-        if len(self.spent) >= LIMIT_SPENT:
-            self.spent = {key: one for key, one in self.spent.items() if (<Spent>one).until > now}
-            if len(self.spent) >= LIMIT_SPENT // 2:  # else the next look would come too soon
-                self.spent.clear()
-        spent = Spent.__new__(Spent)
-        spent.limit = check.limit
-        spent.until = check.batch.sent_ms + check.reset_ms
-        spent.window = check.window
-        self.spent[check.key] = spent
-        return 0
-
     def dump(self):
         store = "memory" if self.store is None else self.store.state()
-        return {"store": store, "fail_closed": self.fail_closed, "spent": len(self.spent)}
+        return {"store": store, "fail_closed": self.fail_closed, "spent": self.spent.count}
