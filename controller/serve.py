@@ -47,7 +47,7 @@ def serve(options: Options, log_level: str | None) -> int:
                 log.error("a room has failed", exc_info=error)
         return 1
     except (OSError, MemoryError) as error:  # an event loop cannot be had
-        log.error("cannot start: %s", explain_failure(error))
+        log.error("cannot start: %s", explain_failure(error) or error)
         return 1
 
 

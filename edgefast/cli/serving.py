@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from edgefast.daemon.address import check_ip, parse_address
-from edgefast.daemon.failure import explain_failure
+from edgefast.daemon.failure import explain_failure, is_refusal
 from edgefast.daemon.logs import LEVELS, write_line
 from edgefast.proxy.cpus import allowed_cpus
 from edgefast.proxy.filelimit import explain_start, raise_limit
@@ -188,7 +188,7 @@ def in_words() -> Iterator[None]:
     try:
         yield
     except (OSError, MemoryError, BaseExceptionGroup) as error:
-        if isinstance(error, BaseExceptionGroup) and error.split((OSError, MemoryError))[1]:
+        if not is_refusal(error):
             raise
         log.debug("what ended it", exc_info=error)
         give_up(f"cannot go on: {explain_failure(error)}")

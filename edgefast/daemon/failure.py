@@ -9,7 +9,17 @@ from __future__ import annotations
 import errno
 import resource
 
-__all__ = ["explain_failure"]
+__all__ = ["explain_failure", "is_refusal"]
+
+#: What the system says to a program that is wrong: no administrator can mend that, and its place has to be seen.
+_MISTAKES = frozenset({errno.EBADF, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK})
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Tell whether all of it is the system's refusal of something, and none of it a mistake of the program."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_refusal, error.exceptions))
+    return bool(explain_failure(error))
 
 
 def explain_failure(error: BaseException) -> str:
@@ -18,7 +28,7 @@ def explain_failure(error: BaseException) -> str:
         return "; ".join(filter(None, dict.fromkeys(map(explain_failure, error.exceptions))))
     if isinstance(error, MemoryError):
         return "out of memory"
-    if not isinstance(error, OSError):
+    if not isinstance(error, OSError) or error.errno in _MISTAKES:
         return ""
     why = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
     if error.errno in (errno.EMFILE, errno.ENFILE):

@@ -76,10 +76,13 @@ class LastGood:
 
     def save(self, shards: Shards) -> bool:
         """Write a table; False (logged, counted) when the disk does not take it."""
-        payload = tuple(_encode(shards))
+        payload: list[bytes] = []
         digest = hashlib.blake2b(digest_size=_DIGEST)
-        for part in payload:
-            digest.update(part)
+        for part in _encode(shards):
+            digest.update(
+                part
+            )  # without the interpreter's lock: whoever serves goes on between two parts
+            payload.append(part)
         try:
             with self._lock:
                 self._replace(_head(), digest.digest(), *payload)
@@ -183,13 +186,12 @@ class LastGood:
 
 
 def _encode(shards: Shards) -> Iterator[bytes]:
-    """Give a `_Kept` in parts, with a rest after each: a large table must not keep the interpreter from those who serve."""
+    """Give a `_Kept` in parts: a large table must not keep the interpreter from those who serve."""
     resources = shards.resources
     yield _PAIR + _ENCODE(shards.version) + _MANY + len(resources).to_bytes(4, "big")
     entries = ((one.type, one.name, one.version, one.data) for one in resources.values())
     while part := b"".join(map(_ENCODE, islice(entries, _PART))):
         yield part
-        time.sleep(0)
 
 
 def _head() -> bytes:

@@ -150,7 +150,9 @@ class WorkerSlot:
         try:
             process, ours = RESERVE.spare(self._start)
         except OSError as error:  # out of descriptors, or no Python to run: the next try waits
-            log.error("worker %d cannot be started: %s", self.number, explain_failure(error))
+            log.error(
+                "worker %d cannot be started: %s", self.number, explain_failure(error) or error
+            )
             self._shop.on_progress()
             return
         channel: _AgentChannel = Channel(ours, msgspec.msgpack.Decoder(messages.WorkerMessage))

@@ -215,7 +215,7 @@ spec:
     run.wait_ready()
     run.until(lambda: "try\n" in run.said, "banner")
     assert f"default/edge/shop on http://127.0.0.1:{port}: shop.example.com\n" in run.said
-    lines = re.findall(r"^  (curl .*)$", run.said, re.M)
+    lines = re.findall(r"\]   (curl .*)$", run.said, re.M)
     assert len(lines) == 8
     seen = set()
     for line in lines:
