@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from edgefast import ir
+from edgefast.ratelimit.eviction import tell_eviction
 from edgefast.ratelimit.failure import explain_failure
 from edgefast.ratelimit.link import Link
 from edgefast.ratelimit.names import Names, split_address
@@ -36,6 +37,7 @@ class Connector:
     def __init__(self, config: ir.RateLimitStore) -> None:
         self._config = config
         self._names = Names()
+        self._asked: set[str] = set()  # servers that were asked what they evict
         self._client: tuple[_Connect, ssl.SSLContext | None] | None = None
 
     async def open(self, address: str, tag: int | None) -> Link:
@@ -51,6 +53,13 @@ class Connector:
                     answer = await link.ask(pack_probe(tag))
                 if not isinstance(answer, bytes) or len(answer) != ANSWER_SIZE:
                     raise Refused(self._read(answer))
+            if address not in self._asked:
+                self._asked.add(address)
+                with suppress(
+                    TimeoutError
+                ):  # an answer that comes later is thrown away by the link
+                    async with asyncio.timeout(config.timeout / 1000):
+                        await tell_eviction(link, address)
         except BaseException:
             link.close()
             raise
