@@ -55,9 +55,7 @@ class Connector:
                     raise Refused(self._read(answer))
             if address not in self._asked:
                 self._asked.add(address)
-                with suppress(
-                    TimeoutError
-                ):  # an answer that comes later is thrown away by the link
+                with suppress(TimeoutError):  # the link throws away what comes later
                     async with asyncio.timeout(config.timeout / 1000):
                         await tell_eviction(link, address)
         except BaseException:
