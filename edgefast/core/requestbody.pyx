@@ -74,6 +74,7 @@ cdef class RequestBody(Attempts):
         """Body bytes from the client, without framing; valid during the call."""
         cdef int i
         cdef Mirror mirror
+        cdef RequestBody held = self  # the connection lets go of it when it ends in `go`
         self.bytes_in += total
         if self.tunnel:
             self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
@@ -88,7 +89,7 @@ cdef class RequestBody(Attempts):
         self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
         if self.gathering and (self.body.size + total >= self.settings.body_start or self.is_last()):
             self.go()  # before this is copied: it may go on as it lies here
-            if self.finished:
+            if held.finished:
                 return 0
         if self.mirrors is not None:
             for mirror in self.mirrors:
