@@ -128,7 +128,8 @@ def check_failing(proxy: LimitProxy, redis: RedisServer, failure: Failure, statu
     check_lines(proxy, path, count, status)
     assert proxy.counted("requests", result="error") == errors + count
     timed_out = proxy.counted("store_timeouts") - timeouts
-    assert (1 if failure.silent else 0) <= timed_out <= 3
+    # Three, and one more for each that came late within the time of another.
+    assert (1 if failure.silent else 0) <= timed_out <= 6
     assert ask_at_once(proxy, "/shadow") == [200] * AT_ONCE
 
 
