@@ -276,7 +276,7 @@ def test_a_telephone(page: Page, site: Site, width: int) -> None:
         )
     page.click("#tab-routes")
     # Lines are where their height says, after the height has changed.
-    assert page.run(f"[...document.querySelectorAll('{TREE}')].every((e) => e.offsetHeight === 72)")
+    page.until(f"[...document.querySelectorAll('{TREE}')].every((e) => e.offsetHeight === 72)")
     page.resize(1440, 900)
     page.until(f"document.querySelector('{TREE}').offsetHeight === 34")
     page.until("!document.querySelector('.tree-space').style.height.startsWith(String(72 * 10))")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -218,8 +219,12 @@ spec:
     lines = re.findall(r"\]   (curl .*)$", run.said, re.M)
     assert len(lines) == 8
     seen = set()
+    # What is preloaded into our own build is nothing for curl.
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     for line in lines:
-        done = subprocess.run(shlex.split(line), capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            shlex.split(line), capture_output=True, text=True, timeout=60, env=environment
+        )
         assert done.returncode == 0, (line, done.stderr)
         assert " 302 " in done.stdout.splitlines()[0], (line, done.stdout)
         found = re.search(r"^location: \w+://(\w+)\.to\.test", done.stdout, re.M)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -124,11 +126,18 @@ def test_a_proxy_of_a_controller(hostile: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "taken").exists() and "is gone" not in proxy.said
 
 
+def is_served(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 10):
+        return True
+    return False
+
+
 def test_the_manager_of_a_shutdown(hostile: Path, tmp_path: Path) -> None:
     port = free_port()
     words = ["--listen", f"127.0.0.1:{port}", "--ready-file", str(tmp_path / "ready")]
     manager = Started(hostile, "edgefast", "shutdown-manager", *words)
     try:
+        manager.until(lambda: is_served(port))
         drain = [BIN / "edgefast", "shutdown", "--admin", f"127.0.0.1:{free_port()}"]
         drain += ["--ready-file", str(tmp_path / "ready"), "--min-drain", "0"]
         done = subprocess.run(drain, cwd=hostile, capture_output=True, text=True, timeout=DEADLINE)
