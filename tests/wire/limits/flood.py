@@ -31,7 +31,7 @@ class Stream:
         """Its generator."""
         # A connection that is used less than once in a while would meet the gateway's idle timeout in mid-request.
         busy = (
-            min(self.connections, max(1, round(self.rate * 10))) if self.rate else self.connections
+            min(self.connections, max(1, round(self.rate * 2))) if self.rate else self.connections
         )
         made = [str(find_tool("load")), "--port", str(self.port), "--seconds", str(seconds)]
         made += ["--connections", str(busy), "--suffix", self.suffix, "--refusals"]
