@@ -1,0 +1,129 @@
+""".ci/run: whoever keeps only the end of its output learns which tests failed, and why."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CI = Path(__file__).parents[2] / ".ci"
+
+SUITES = """
+.PHONY: setup test-cluster test-conformance test heavy debug fuzz
+setup: ; @{setup}
+test-cluster: ; @{pytest} suite_good.py
+test-conformance: ; @{conformance}
+test: ; @{pytest} suite_bad.py
+heavy: ; @{pytest} suite_good.py
+debug: ; @{pytest} suite_worse.py
+fuzz: ; @{fuzz}
+"""
+
+GOOD = "def test_good(): pass\n"
+
+BAD = """
+import pytest
+
+def test_good(): pass
+
+def test_bad(): assert 1 + 1 == 3, "arithmetic"
+
+@pytest.fixture
+def broken(): raise OSError("no such device")
+
+def test_never_run(broken): pass
+"""
+
+WORSE = """
+import pytest
+
+@pytest.mark.parametrize("number", range({count}))
+def test_worse(number):
+    print("\\n".join(f"line {{i}}" for i in range(100)))
+    print("x" * 1000)
+    assert False
+"""
+
+
+def run(place: Path, *, worse: int = 0, **recipes: str) -> tuple[int, list[str]]:
+    """Run a copy of the script where `make` has the same targets and small real suites; return its exit status and lines."""
+    shutil.copytree(CI, place / ".ci")
+    recipes = {"setup": "true", "conformance": "true", "fuzz": "true", **recipes}
+    run_pytest = f"{sys.executable} -m pytest -ra -p no:cacheprovider --rootdir ."
+    (place / "Makefile").write_text(SUITES.format(pytest=run_pytest, **recipes))
+    (place / "suite_good.py").write_text(GOOD)
+    (place / "suite_bad.py").write_text(BAD if worse else GOOD)
+    (place / "suite_worse.py").write_text(WORSE.format(count=worse) if worse else GOOD)
+    done = subprocess.run(
+        [place / ".ci" / "run"],
+        env={**os.environ, "PYTEST_ADDOPTS": ""},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.stderr == ""
+    return done.returncode, done.stdout.splitlines()
+
+
+def end_of(lines: list[str]) -> list[str]:
+    """What came after all suites' own output."""
+    (at,) = (i for i, line in enumerate(lines) if line.startswith("== all suites: "))
+    return lines[at + 1 :]
+
+
+def test_all_that_passed_is_a_sum(tmp_path: Path) -> None:
+    status, lines = run(tmp_path)
+    assert (status, end_of(lines)) == (0, ["4 passed, 0 failed"])
+
+
+@pytest.fixture(scope="module")
+def end(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The end of a run with a few failures."""
+    status, lines = run(tmp_path_factory.mktemp("failing"), worse=3)
+    assert status == 1
+    return end_of(lines)
+
+
+def test_every_failed_test_is_named_at_the_end(end: list[str]) -> None:
+    assert end[-1] == "3 passed, 5 failed"
+    names = end[end.index("== failed tests") + 1 : -1]
+    assert [name.split(" - ")[0] for name in names] == [
+        "debug: FAILED suite_worse.py::test_worse[0]",
+        "debug: FAILED suite_worse.py::test_worse[1]",
+        "debug: FAILED suite_worse.py::test_worse[2]",
+        "test: ERROR suite_bad.py::test_never_run",
+        "test: FAILED suite_bad.py::test_bad",
+    ]
+
+
+def test_the_end_of_each_report_is_shown(end: list[str]) -> None:
+    debug = end.index("== debug: the end of its failure report")
+    test = end.index("== test: the end of its failure report")
+    assert end[test - 2] == "line 99", "what it printed last"
+    assert len(end[debug + 1 : test]) == 60
+    report = end[test + 1 : end.index("== failed tests")]
+    assert "E   AssertionError: arithmetic" in report
+    assert "E   OSError: no such device" in report
+
+
+def test_the_end_is_bounded(tmp_path: Path) -> None:
+    _, lines = run(tmp_path, worse=150, conformance="seq 1000; false", fuzz="seq 1000; false")
+    end = end_of(lines)
+    assert len(end) <= 201
+    assert max(map(len, end)) <= 300
+    assert end[-2:] == ["and 52 more", "3 passed, 152 failed"]
+    conformance = end.index("== test-conformance: the end of its failure report")
+    assert "1000" in end[conformance : conformance + 61], (
+        "what is not pytest's: the end of its output"
+    )
+
+
+def test_a_broken_set_up_ends_it_with_its_report(tmp_path: Path) -> None:
+    status, lines = run(tmp_path, setup="echo no compiler; false")
+    assert status == 1
+    assert "no compiler" in lines[lines.index("== setup: the end of its failure report") :]
