@@ -175,7 +175,8 @@ class VirtualHost(Struct, frozen=True, gc=False):
     listener: str  # Listener.name
     hostname: str  # "www.example.com", "*.example.com", or "*" (none given); lower case
     rules: tuple[Rule, ...]
-    entries: tuple[Entry, ...]  # in order of precedence, first match wins (translate/precedence.py)
+    # in order of precedence, first match wins (translate/match/precedence.py)
+    entries: tuple[Entry, ...]
 
 
 # --- listeners ----------------------------------------------------------------------------------------------------

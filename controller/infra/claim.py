@@ -16,7 +16,7 @@ import msgspec
 from controller.infra.owner import NOBODY, Owner
 from edgefast.resources.gateway import Gateway
 from edgefast.resources.snapshot import Key, Snapshot
-from edgefast.translate.fleet import is_cut, label_value
+from edgefast.translate.fleet.fleet import is_cut, label_value
 from edgefast.translate.settings import Settings
 
 __all__ = ["Claim", "Sight", "explain_gateway", "find_claim"]

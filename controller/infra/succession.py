@@ -20,7 +20,7 @@ from controller.pipeline import Outcome
 from controller.status.hold import name_some
 from edgefast import ir
 from edgefast.inetaddr import read_address
-from edgefast.translate.fleet import label_value
+from edgefast.translate.fleet.fleet import label_value
 from edgefast.translate.settings import FleetState
 
 __all__ = ["Kept", "find_kept", "find_lack", "find_shared"]

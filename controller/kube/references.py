@@ -19,8 +19,8 @@ from edgefast.resources.reference import (
     SecretObjectReference,
 )
 from edgefast.resources.snapshot import Snapshot
-from edgefast.translate.listenerset import parent_of
-from edgefast.translate.reference import AUTHORITY_KINDS, Grants, index_grants, is_granted
+from edgefast.translate.facts.reference import AUTHORITY_KINDS, Grants, index_grants, is_granted
+from edgefast.translate.gateway.listenerset import parent_of
 from edgefast.translate.settings import Settings
 
 __all__ = ["referenced"]

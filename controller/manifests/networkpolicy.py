@@ -12,7 +12,7 @@ from controller.manifests.objects import Install, Manifest, metadata, selector
 from controller.manifests.roles import own_namespaces
 from controller.manifests.workload import PORTS
 
-#: Labels of every proxy's pod (edgefast/translate/infra.py).
+#: Labels of every proxy's pod (edgefast/translate/fleet/infra.py).
 PROXIES = {
     "app.kubernetes.io/component": "proxy",
     "app.kubernetes.io/managed-by": "edge-gateway",

@@ -19,7 +19,7 @@ from controller.status.merge import merge_status
 from controller.status.progress import NO_REASONS, Progress, Reach
 from controller.status.shape import SHAPES, Json, is_bad
 from edgefast.sortedmap import find_unlike
-from edgefast.translate.status import AnyStatus, Statuses
+from edgefast.translate.status.status import AnyStatus, Statuses
 
 #: (kind, namespace, name)
 Ref = tuple[str, str, str]

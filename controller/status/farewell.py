@@ -19,7 +19,7 @@ from controller.status.shape import Json
 from edgefast.inetaddr import read_address
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.settings import Settings
-from edgefast.translate.status import Statuses
+from edgefast.translate.status.status import Statuses
 
 __all__ = ["NONE", "Farewells", "Held", "find_farewells"]
 

@@ -15,7 +15,7 @@ import msgspec
 from controller.status.progress import Reach
 from controller.status.shape import SHAPES, Json, Shape, is_bad, reference_key
 from edgefast.reasons.named import BEHIND, BY_PROXIES
-from edgefast.translate.condition import cut_message
+from edgefast.translate.status.condition import cut_message
 
 _NAMED = 5
 _NO_PROXY = "waiting for a proxy of the fleet to be ready"

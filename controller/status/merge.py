@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from controller.status.shape import MAX_CONDITIONS, SHAPES, Json, Shape, reference_key
 from edgefast.reasons.named import MORE, lead_on
 from edgefast.resources.reference import GATEWAY_GROUP
-from edgefast.translate.condition import MESSAGE_LIMIT, cut_message
-from edgefast.translate.reasons import GOOD
+from edgefast.translate.status.condition import MESSAGE_LIMIT, cut_message
+from edgefast.translate.status.reasons import GOOD
 
 #: Entry, its parentRef or ancestorRef, namespace of the object.
 IsStale = Callable[[Json, Json, str], bool]

@@ -2,7 +2,7 @@
 
 In: a kind. Out: its `Shape`: where its conditions and entries are, how many of each the API takes and
 which condition types are this controller's to write. Source: the CRDs of the Gateway API (maxItems of
-`status`), translate/reasons.py (the types). Must never: know a value.
+`status`), translate/status/reasons.py (the types). Must never: know a value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from edgefast.resources.reference import GATEWAY_GROUP
-from edgefast.translate.reasons import REASONS
+from edgefast.translate.status.reasons import REASONS
 
 #: A plain JSON object.
 Json = dict[str, Any]

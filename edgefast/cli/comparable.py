@@ -12,7 +12,7 @@ from itertools import chain
 
 from edgefast.problem import ObjectRef
 from edgefast.resources.kinds import ref_of
-from edgefast.translate.absent import find_absent
+from edgefast.translate.finding.absent import find_absent
 from edgefast.translate.translation import Translation
 
 #: Sentences about single objects; the rest are counted.

@@ -19,7 +19,7 @@ from edgefast.inetaddr import read_address
 from edgefast.reasons.named import name_reasons
 from edgefast.table.match import find_listener
 from edgefast.translate.pipeline import translate
-from edgefast.translate.status import GatewayStatus
+from edgefast.translate.status.status import GatewayStatus
 from edgefast.translate.translation import Translation
 from edgefast.why import Ask, Explanation, Served, Told, explain, serve_translation
 

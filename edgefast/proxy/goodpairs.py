@@ -16,8 +16,8 @@ from edgefast.proxy.tls import check_secret
 from edgefast.resources.loaded import Loaded
 from edgefast.resources.secret import Secret
 from edgefast.resources.snapshot import Key, Snapshot
-from edgefast.translate.certificate import parse_pair
-from edgefast.translate.keyring import TLS_TYPE
+from edgefast.translate.tls.certificate import parse_pair
+from edgefast.translate.tls.keyring import TLS_TYPE
 
 __all__ = ["GoodPairs"]
 

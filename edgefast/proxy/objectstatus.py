@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from edgefast.translate.condition import Condition
+from edgefast.translate.status.condition import Condition
 from edgefast.translate.translation import Translation
 
 __all__ = ["list_objects"]

@@ -17,7 +17,7 @@ from edgefast.daemon.address import Address
 from edgefast.proxy.listeners import Place
 from edgefast.table import Shards
 from edgefast.table.match import find_listener
-from edgefast.translate.hostname import ANY, narrower
+from edgefast.translate.match.hostname import ANY, narrower
 from edgefast.why import Ask, Served
 from edgefast.why.outcome import find_outcome
 from edgefast.why.pair import make_host

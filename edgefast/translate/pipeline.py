@@ -18,37 +18,37 @@ import msgspec
 from edgefast.problem import Problem
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.sortedmap import EMPTY
-from edgefast.translate.absent import explain_absent
-from edgefast.translate.assemble import assemble_fleets
-from edgefast.translate.change import (
+from edgefast.translate.backend.cluster import Clusters
+from edgefast.translate.facts.change import (
     changed_gateways,
     changed_limit_store,
     changed_objects,
     changed_policies,
 )
-from edgefast.translate.cluster import Clusters
-from edgefast.translate.facts import Fact, GatewayView, World
-from edgefast.translate.gateway import GatewayDraft, translate_gateways
-from edgefast.translate.gatewayclass import translate_gateway_classes
-from edgefast.translate.keyring import Keyring
-from edgefast.translate.limitstore import translate_limit_store
-from edgefast.translate.listenerset import find_lost_sets
-from edgefast.translate.merge import merge_gateways
-from edgefast.translate.orphan import find_orphans
-from edgefast.translate.owned import Owned, find_owned
-from edgefast.translate.policy import Policies, close_refused, translate_policies
-from edgefast.translate.policystatus import judge_policies
-from edgefast.translate.reach import Reach, find_unreached
-from edgefast.translate.reference import check_grants, index_grants
-from edgefast.translate.refused import check_references
-from edgefast.translate.routes import translate_routes
-from edgefast.translate.routesums import RouteSums, sum_routes
+from edgefast.translate.facts.facts import Fact, GatewayView, World
+from edgefast.translate.facts.reference import check_grants, index_grants
+from edgefast.translate.finding.absent import explain_absent
+from edgefast.translate.finding.orphan import find_orphans
+from edgefast.translate.finding.owned import Owned, find_owned
+from edgefast.translate.finding.reach import Reach, find_unreached
+from edgefast.translate.finding.refused import check_references
+from edgefast.translate.finding.unapplied import find_unapplied
+from edgefast.translate.fleet.assemble import assemble_fleets
+from edgefast.translate.fleet.merge import merge_gateways
+from edgefast.translate.fleet.shelf import Shelves
+from edgefast.translate.gateway.gateway import GatewayDraft, translate_gateways
+from edgefast.translate.gateway.gatewayclass import translate_gateway_classes
+from edgefast.translate.gateway.listenerset import find_lost_sets
+from edgefast.translate.judge.policystatus import judge_policies
+from edgefast.translate.judge.statuses import judge_all, judge_routes
+from edgefast.translate.policy.backendtlspolicy import Policies, close_refused, translate_policies
+from edgefast.translate.ratelimit.limitstore import translate_limit_store
+from edgefast.translate.route.routes import translate_routes
+from edgefast.translate.route.routesums import RouteSums, sum_routes
 from edgefast.translate.settings import Settings
-from edgefast.translate.shelf import Shelves
-from edgefast.translate.statuses import judge_all, judge_routes
+from edgefast.translate.tls.keyring import Keyring
 from edgefast.translate.translation import Memo, Told, Translation, Work
-from edgefast.translate.unapplied import find_unapplied
-from edgefast.translate.virtualhost import Hosts, translate_virtual_hosts
+from edgefast.translate.virtualhost.virtualhost import Hosts, translate_virtual_hosts
 
 _PROBLEMS = attrgetter("problems")
 

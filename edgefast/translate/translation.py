@@ -16,20 +16,20 @@ from edgefast.ir import IR, Infra
 from edgefast.problem import Problem
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import SortedMap
-from edgefast.translate.cluster import ClusterOutcome
-from edgefast.translate.clusterref import ClusterRef
-from edgefast.translate.facts import World
-from edgefast.translate.keyring import Keyring
-from edgefast.translate.limitstore import LimitStore
-from edgefast.translate.owned import Owned
-from edgefast.translate.policy import Policies
-from edgefast.translate.reach import Reach
-from edgefast.translate.readers import Readers
-from edgefast.translate.route import RouteOutcome
-from edgefast.translate.routesums import RouteSums
-from edgefast.translate.shelf import Shelves
-from edgefast.translate.status import HTTPRouteStatus, Statuses
-from edgefast.translate.virtualhost import Hosts
+from edgefast.translate.backend.cluster import ClusterOutcome
+from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.facts.facts import World
+from edgefast.translate.facts.readers import Readers
+from edgefast.translate.finding.owned import Owned
+from edgefast.translate.finding.reach import Reach
+from edgefast.translate.fleet.shelf import Shelves
+from edgefast.translate.policy.backendtlspolicy import Policies
+from edgefast.translate.ratelimit.limitstore import LimitStore
+from edgefast.translate.route.route import RouteOutcome
+from edgefast.translate.route.routesums import RouteSums
+from edgefast.translate.status.status import HTTPRouteStatus, Statuses
+from edgefast.translate.tls.keyring import Keyring
+from edgefast.translate.virtualhost.virtualhost import Hosts
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from itertools import islice
 from edgefast import ir
 from edgefast.table import Hit, Request
 from edgefast.table.match import Call, order_hostnames
-from edgefast.translate.literal import literal_prefix
+from edgefast.translate.match.literal import literal_prefix
 from edgefast.why.explanation import Candidate
 from edgefast.why.origin import Origin
 from edgefast.why.served import Served

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from edgefast import ir
-from edgefast.translate.hostname import narrower
+from edgefast.translate.match.hostname import narrower
 from edgefast.why.ask import Ask
 from edgefast.why.changes import Change, Kind
 from edgefast.why.explanation import Answer

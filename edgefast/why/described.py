@@ -8,7 +8,7 @@ from __future__ import annotations
 from edgefast import ir
 from edgefast.credential import show
 from edgefast.table import Hit
-from edgefast.translate.hostname import narrower
+from edgefast.translate.match.hostname import narrower
 from edgefast.why.explanation import RulePart
 from edgefast.why.origin import Origin
 from edgefast.why.served import Served

@@ -15,7 +15,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.problem import ObjectRef
-from edgefast.translate.absent import find_absent, hint_absent
+from edgefast.translate.finding.absent import find_absent, hint_absent
 from edgefast.why.explanation import Answer, Place
 from edgefast.why.origin import Origin
 

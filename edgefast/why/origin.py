@@ -18,8 +18,8 @@ from edgefast.resources.httproute import HTTPRoute
 from edgefast.resources.listenerset import ListenerSet
 from edgefast.resources.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key, Snapshot
-from edgefast.translate.precedence import Age, age_order
-from edgefast.translate.route import RouteOutcome
+from edgefast.translate.match.precedence import Age, age_order
+from edgefast.translate.route.route import RouteOutcome
 from edgefast.translate.translation import Translation
 from edgefast.why.explanation import Place
 

@@ -20,8 +20,8 @@ from edgefast.reasons.word import Page, Place
 from edgefast.resources.decode import decode_documents
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.pipeline import translate
-from edgefast.translate.reasons import GOOD, REASONS
 from edgefast.translate.settings import Settings
+from edgefast.translate.status.reasons import GOOD, REASONS
 
 __all__ = ["bring_about", "first_sentence", "is_bad", "render_index", "render_reason"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgefast import ir
-from edgefast.translate.hostname import narrower
+from edgefast.translate.match.hostname import narrower
 from edgefast.why.changes import Change, Kind
 from edgefast.why.pair import ROOT, Pair, make_ask, make_example, make_host
 from edgefast.why.served import Served, render_endpoint

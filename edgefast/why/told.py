@@ -14,8 +14,8 @@ from edgefast.problem import Problem
 from edgefast.resources.gateway import Gateway
 from edgefast.resources.listenerset import ListenerSet
 from edgefast.resources.snapshot import Key
-from edgefast.translate.condition import Condition
-from edgefast.translate.hostname import narrower
+from edgefast.translate.match.hostname import narrower
+from edgefast.translate.status.condition import Condition
 from edgefast.translate.translation import Translation
 from edgefast.why.ask import Ask
 from edgefast.why.changes import Change, Kind

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.httproute import HTTPPathMatch, HTTPRoute
 from edgefast.table.match import Call, order_hostnames
-from edgefast.translate.path import check_path, normalize_path
-from edgefast.translate.route import RouteOutcome
+from edgefast.translate.match.path import check_path, normalize_path
+from edgefast.translate.route.route import RouteOutcome
 from edgefast.why.explanation import Candidate, Place
 from edgefast.why.origin import Origin
 

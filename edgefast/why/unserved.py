@@ -15,8 +15,8 @@ from edgefast.reasons.named import name_reasons
 from edgefast.resources.gateway import Gateway
 from edgefast.resources.listenerset import ListenerSet
 from edgefast.table.match import order_hostnames
-from edgefast.translate.condition import Condition
-from edgefast.translate.status import AnyStatus
+from edgefast.translate.status.condition import Condition
+from edgefast.translate.status.status import AnyStatus
 from edgefast.translate.translation import Translation
 from edgefast.why.explanation import Place
 from edgefast.why.mistake import correct, find_path

@@ -19,7 +19,7 @@ from cluster.world.manifests import echo
 from cluster.world.world import World
 from controller.manifests.generate import FOLDER
 from controller.manifests.naming import Release
-from edgefast.translate.fleet import digest_of
+from edgefast.translate.fleet.fleet import digest_of
 
 GATEWAY = "gateway.networking.k8s.io/v1"
 EDGE = "gateway.edge.io/v1alpha1"

@@ -13,7 +13,7 @@ from cluster.world.world import World
 from controller.manifests.load import load_install
 from controller.manifests.naming import Release
 from controller.manifests.render import render_install
-from edgefast.translate.fleet import digest_of
+from edgefast.translate.fleet.fleet import digest_of
 
 GATEWAY = "gateway.networking.k8s.io/v1"
 

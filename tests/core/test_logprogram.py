@@ -15,7 +15,7 @@ from core.logs import json_log, serve, text_log
 from core.world import World
 from edgefast import ir
 from edgefast.resources.edgeproxy import LogField
-from edgefast.translate.logformat import OPERATORS
+from edgefast.translate.edgeproxy.logformat import OPERATORS
 
 #: The line that Envoy Gateway writes when nothing else is said, as people paste it.
 PASTED = """\

@@ -11,7 +11,7 @@ import yaml
 from cluster.conformance.judge import judge
 from cluster.tools.versions import GATEWAY_API
 from cluster.world.folder import PROJECT
-from edgefast.translate.features import supported_features
+from edgefast.translate.gateway.features import supported_features
 
 GOOD = """\
 === RUN   TestConformance/HTTPRouteWeight

@@ -22,18 +22,21 @@ def test_contracts_hold() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_room_has_its_place() -> None:
+def test_every_room_and_floor_has_its_place() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())
     contracts = config["tool"]["importlinter"]["contracts"]
-    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
-    placed = {room.strip() for layer in layers for room in layer.split("|")}
-    found = {
-        path.stem
-        for path in (ROOT / "edgefast").iterdir()
-        if (path.is_dir() and any(path.glob("*.py")))
-        or (path.suffix == ".py" and path.stem != "__init__")
-    }
-    assert placed == found
+    layered = [one for one in contracts if one["type"] == "layers"]
+    assert layered[0]["containers"] == ["edgefast"]
+    for contract in layered:
+        (container,) = contract["containers"]
+        placed = {room.strip() for layer in contract["layers"] for room in layer.split("|")}
+        found = {
+            path.stem
+            for path in (ROOT / container.replace(".", "/")).iterdir()
+            if (path.is_dir() and any(path.glob("*.py")))
+            or (path.suffix == ".py" and path.stem != "__init__")
+        }
+        assert placed == found, container
 
 
 def test_the_pure_rooms_are_the_ones_of_the_architecture() -> None:

@@ -17,7 +17,7 @@ from edgefast import ir
 from edgefast.problem import ObjectRef
 from edgefast.proxy.keycheck import check_fleets
 from edgefast.proxy.tls import check_secret
-from edgefast.translate.certificate import parse_bundle, parse_pair
+from edgefast.translate.tls.certificate import parse_bundle, parse_pair
 
 Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
 ROOT, MIDDLE, LEAF = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))

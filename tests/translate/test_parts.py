@@ -16,16 +16,16 @@ from edgefast.resources.edgeproxy import MAX_HEADERS
 from edgefast.resources.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from edgefast.resources.regex import check_regex, compile_regex
 from edgefast.resources.timestamp import parse_timestamp
-from edgefast.translate.address import is_bound
-from edgefast.translate.certificate import check_bundle, parse_pair
-from edgefast.translate.condition import MESSAGE_LIMIT, cut_message
-from edgefast.translate.edgeproxy import MAX_HEAD
-from edgefast.translate.hostname import intersects, matching_hostnames
-from edgefast.translate.literal import literal_prefix
-from edgefast.translate.path import MAX_SEGMENTS, check_path, normalize_path, strip_slash
-from edgefast.translate.precedence import age_order, match_order
-from edgefast.translate.rule import MAX_RETRIES
+from edgefast.translate.edgeproxy.edgeproxy import MAX_HEAD
+from edgefast.translate.gateway.address import is_bound
+from edgefast.translate.match.hostname import intersects, matching_hostnames
+from edgefast.translate.match.literal import literal_prefix
+from edgefast.translate.match.path import MAX_SEGMENTS, check_path, normalize_path, strip_slash
+from edgefast.translate.match.precedence import age_order, match_order
+from edgefast.translate.route.rule import MAX_RETRIES
 from edgefast.translate.settings import Settings, settings_from
+from edgefast.translate.status.condition import MESSAGE_LIMIT, cut_message
+from edgefast.translate.tls.certificate import check_bundle, parse_pair
 
 pytestmark = pytest.mark.pure
 

@@ -13,8 +13,8 @@ from edgefast import ir
 from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
-from edgefast.translate.counter import name_counter
-from edgefast.translate.ratelimit import MAX_LIMITS, MAX_TEXT, UNITS
+from edgefast.translate.ratelimit.counter import name_counter
+from edgefast.translate.ratelimit.ratelimit import MAX_LIMITS, MAX_TEXT, UNITS
 from tests.translate import world
 
 pytestmark = pytest.mark.pure

@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from edgefast.translate.features import INFRASTRUCTURE, SUPPORTED_FEATURES, supported_features
-from edgefast.translate.reasons import REASONS, render_page
+from edgefast.translate.gateway.features import (
+    INFRASTRUCTURE,
+    SUPPORTED_FEATURES,
+    supported_features,
+)
+from edgefast.translate.status.reasons import REASONS, render_page
 from tests.translate.golden import HERE
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -8,8 +8,8 @@ import pytest
 
 from edgefast import ir
 from edgefast.table import Matcher, compile_fleet
-from edgefast.translate.precedence import match_order
-from edgefast.translate.shadow import HostEntry, find_shadows
+from edgefast.translate.match.precedence import match_order
+from edgefast.translate.virtualhost.shadow import HostEntry, find_shadows
 from edgefast.why import Ask
 from edgefast.why.head import Head, scan_head
 from edgefast.why.pair import make_host

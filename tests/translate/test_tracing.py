@@ -11,8 +11,8 @@ from edgefast import ir
 from edgefast.problem import ObjectRef
 from edgefast.resources.edgeproxy import EdgeProxySpec, ProxyTracing
 from edgefast.resources.edgeproxy_defaults import merge_proxy_specs
-from edgefast.translate.report import Report
-from edgefast.translate.tracing import check_tracing, translate_tracing
+from edgefast.translate.edgeproxy.tracing import check_tracing, translate_tracing
+from edgefast.translate.report.report import Report
 
 pytestmark = pytest.mark.pure
 

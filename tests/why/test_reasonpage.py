@@ -16,7 +16,7 @@ from edgefast.reasons.word import Page, Word
 from edgefast.resources.decode import decode_documents
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, translate
-from edgefast.translate.reasons import REASONS
+from edgefast.translate.status.reasons import REASONS
 from edgefast.why.reasonpage import bring_about, is_bad, render_index, render_reason
 
 pytestmark = pytest.mark.pure

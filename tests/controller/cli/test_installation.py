@@ -14,8 +14,8 @@ from controller.cli.standin import make_stand_in
 from controller.kube.errors import ApiError
 from edgefast.resources.configmap import ConfigMap
 from edgefast.resources.snapshot import Snapshot
-from edgefast.translate.certificate import check_bundle, parse_pair
 from edgefast.translate.settings import Settings
+from edgefast.translate.tls.certificate import check_bundle, parse_pair
 from tests.controller.kube.script import failure, page, scripted
 
 pytestmark = pytest.mark.pure

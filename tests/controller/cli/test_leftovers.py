@@ -8,7 +8,7 @@ import pytest
 
 from controller.cli.leftovers import find_served
 from controller.infra.owner import Owner
-from edgefast.translate.fleet import label_value
+from edgefast.translate.fleet.fleet import label_value
 
 pytestmark = pytest.mark.pure
 

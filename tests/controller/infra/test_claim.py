@@ -12,7 +12,7 @@ from controller.infra.owner import Owner, class_of
 from edgefast.resources.kinds import Object
 from edgefast.resources.meta import LabelSelector
 from edgefast.resources.snapshot import Snapshot
-from edgefast.translate.fleet import label_value
+from edgefast.translate.fleet.fleet import label_value
 from edgefast.translate.settings import Settings
 from tests.translate import world
 

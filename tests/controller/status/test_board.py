@@ -12,8 +12,8 @@ from controller.status.board import GRACE, Board
 from controller.status.progress import PATIENCE
 from edgefast import ir
 from edgefast.resources.reference import ParentReference
-from edgefast.translate.condition import Condition, fails, holds
-from edgefast.translate.status import (
+from edgefast.translate.status.condition import Condition, fails, holds
+from edgefast.translate.status.status import (
     GatewayStatus,
     GatewayStatusAddress,
     HTTPRouteStatus,

@@ -8,7 +8,7 @@ import pytest
 
 from controller.status.hold import OPEN, Gate, hold_conditions, hold_status
 from controller.status.progress import Reach
-from edgefast.translate.condition import MESSAGE_LIMIT
+from edgefast.translate.status.condition import MESSAGE_LIMIT
 from tests.controller.status.said import OURS, condition, entry
 
 pytestmark = pytest.mark.pure

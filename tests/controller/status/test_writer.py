@@ -13,7 +13,7 @@ from controller.status.blame import NOBODY
 from controller.status.board import Board, Ref
 from controller.status.spacing import FREE, QUIET, SPACE, SPACE_MAX, Spacing
 from controller.status.writer import SOON, WRITES, Conflict, Gone, Present, Writer
-from edgefast.translate.status import Statuses
+from edgefast.translate.status.status import Statuses
 from tests.controller.status.said import OURS, entry
 from tests.controller.status.test_board import FLEET_OF, good, route
 

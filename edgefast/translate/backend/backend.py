@@ -1,0 +1,165 @@
+"""Backends: where a reference of a route leads, and why it leads nowhere.
+
+In: a backendRef of a rule or mirror. Out: the `ClusterRef` to send to, or None and a problem whose
+reason is the Gateway API's (InvalidKind, BackendNotFound, RefNotPermitted, UnsupportedProtocol) or
+ours for what it does not name (PortNotFound, PortNotSpecified, UnsupportedValue, InvalidBackendRef).
+Source: Gateway API HTTPBackendRef, KEP-3726 for appProtocol.
+Must never: speak HTTP/1.1 to a port that says it wants something else.
+"""
+
+from __future__ import annotations
+
+from edgefast.problem import did_you_mean, supported_text
+from edgefast.resources.backend import Backend
+from edgefast.resources.httproute import HTTPBackendRef
+from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.resources.reference import BackendObjectReference
+from edgefast.resources.service import Service, ServicePort
+from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.facts.facts import Reader
+from edgefast.translate.facts.policyview import policy_for
+from edgefast.translate.facts.reference import core_hint, refusal_text
+from edgefast.translate.report.report import Report
+
+KINDS = ("Service", "Backend")
+#: appProtocol values that mean HTTP/1.1, and those that mean HTTP/1.1 inside TLS.
+PLAIN = ("http", "kubernetes.io/ws")
+ENCRYPTED = ("https", "kubernetes.io/wss")
+
+
+def resolve_backend(
+    ref: HTTPBackendRef | BackendObjectReference,
+    namespace: str,
+    certificate: str,
+    reader: Reader,
+    report: Report,
+    path: str,
+) -> ClusterRef | None:
+    """Resolve a reference of an HTTPRoute in `namespace`; `path` is its field path."""
+    kind = _kind_of(ref)
+    if not kind:
+        named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind
+        report.unresolve(
+            f"{path}.kind",
+            "InvalidKind",
+            supported_text(named, KINDS if reader.settings.enable_backend else KINDS[:1]),
+            core_hint(ref.group) or _meant_kind(ref),
+        )
+        return None
+    if kind == "Backend" and not reader.settings.enable_backend:
+        said = "Backend is not enabled (extensionApis.enableBackend)"
+        report.unresolve(f"{path}.kind", "InvalidKind", said)
+        return None
+    target = (ref.namespace or namespace, ref.name)
+    if not reader.permits("HTTPRoute", namespace, ref.group, kind, target):
+        said = refusal_text("HTTPRoute", namespace, kind, *target)
+        report.unresolve(path, "RefNotPermitted", said)
+        return None
+    if kind == "Service":
+        return _resolve_service(ref, target, certificate, reader, report, path)
+    return _resolve_own(ref, target, certificate, reader, report, path)
+
+
+def _meant_kind(ref: HTTPBackendRef | BackendObjectReference) -> str:
+    """Return the hint at the kind that is meant; a kind of another project's group is no slip of ours."""
+    return did_you_mean(ref.kind, KINDS) if ref.group in ("", EDGE_GROUP) else ""
+
+
+def _kind_of(ref: HTTPBackendRef | BackendObjectReference) -> str:
+    if (ref.group, ref.kind) == ("", "Service"):
+        return "Service"
+    return "Backend" if (ref.group, ref.kind) == (EDGE_GROUP, "Backend") else ""
+
+
+def _resolve_service(
+    ref: HTTPBackendRef | BackendObjectReference,
+    target: tuple[str, str],
+    certificate: str,
+    reader: Reader,
+    report: Report,
+    path: str,
+) -> ClusterRef | None:
+    service = reader.service(*target)
+    named = f"Service {target[0]}/{target[1]}"
+    if service is None:
+        report.unresolve(f"{path}.name", "BackendNotFound", f"{named} not found")
+        return None
+    if service.spec.type == "ExternalName":
+        said = f"{named} is of type ExternalName, whose target nobody granted"
+        report.unresolve(f"{path}.name", "UnsupportedValue", said, "use a Backend with fqdn")
+        return None
+    if ref.port is None:
+        said = f"{named} needs a port ({_ports(service)})"
+        report.unresolve(f"{path}.port", "PortNotSpecified", said)
+        return None
+    port = find_port(service, ref.port)
+    if port is None:
+        said = f"{ref.port} ({named} has {_ports(service)})"
+        report.unresolve(f"{path}.port", "PortNotFound", said)
+        return None
+    policy = policy_for(reader.policies(*target), port.name)
+    if policy is not None and policy.broken:
+        report.follow(report.unresolve(path, "InvalidBackendRef", policy.broken))
+        return None
+    wrong = _check_protocol(port, encrypted=policy is not None)
+    if wrong:
+        report.unresolve(
+            f"{path}.port", "UnsupportedProtocol", f"{named} port {port.port}: {wrong}"
+        )
+        return None
+    return ClusterRef("service", *target, ref.port, certificate if policy else "")
+
+
+def find_port(service: Service, number: int) -> ServicePort | None:
+    """Return the port of that number; of several, which differ in the protocol, the one of TCP."""
+    found = [one for one in service.spec.ports if one.port == number]
+    return next((one for one in found if one.protocol == "TCP"), found[0] if found else None)
+
+
+def _check_protocol(port: ServicePort, *, encrypted: bool) -> str:
+    if port.protocol != "TCP":
+        return f"protocol {port.protocol} (supported: TCP)"
+    wanted = (port.app_protocol or "http").lower()
+    if wanted in PLAIN:
+        return ""
+    if wanted in ENCRYPTED:
+        return "" if encrypted else f'appProtocol "{wanted}" needs a BackendTLSPolicy'
+    spoken = (*PLAIN, *ENCRYPTED) if encrypted else PLAIN
+    return f"appProtocol {supported_text(port.app_protocol or '', spoken)}"
+
+
+def _resolve_own(
+    ref: HTTPBackendRef | BackendObjectReference,
+    target: tuple[str, str],
+    certificate: str,
+    reader: Reader,
+    report: Report,
+    path: str,
+) -> ClusterRef | None:
+    backend = reader.backend(*target)
+    named = f"Backend {target[0]}/{target[1]}"
+    if backend is None:
+        report.unresolve(f"{path}.name", "BackendNotFound", f"{named} not found")
+        return None
+    if ref.port is not None and ref.port not in _ports_of(backend):
+        report.unresolve(
+            f"{path}.port", "PortNotFound", f"no endpoint of {named} has port {ref.port}"
+        )
+        return None
+    tls = backend.spec.tls
+    shown = certificate if tls and tls.client_certificate_ref is None else ""
+    cluster = ClusterRef("backend", *target, ref.port or 0, shown)
+    wrong = reader.cluster(cluster).broken
+    if wrong:
+        report.follow(report.unresolve(path, "InvalidBackendRef", wrong))
+        return None
+    return cluster
+
+
+def _ports(service: Service) -> str:
+    return ", ".join(str(port.port) for port in service.spec.ports) or "none"
+
+
+def _ports_of(backend: Backend) -> set[int]:
+    found = (one.ip or one.fqdn for one in backend.spec.endpoints)
+    return {one.port for one in found if one is not None}

@@ -1,0 +1,135 @@
+"""Backend kind: endpoints by address, name or unix socket, with TLS of their own.
+
+In: a Backend of `gateway.edge.io`. Out: its endpoints and TLS, or why it is broken: a reference that
+leads nowhere must not become plain HTTP.
+Source: spec section 2 and the field tables of the reference docs.
+Must never: resolve a name; the data plane does, again and again.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast import ir
+from edgefast.inetaddr import parse_address
+from edgefast.problem import Problem
+from edgefast.resources.backend import Backend, BackendEndpoint, BackendTLS
+from edgefast.resources.kinds import ref_of
+from edgefast.resources.rules_edge import (
+    check_address,
+    check_endpoint,
+    check_fqdn,
+    check_server_name,
+    check_tls_hostname,
+)
+from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.facts.facts import Reader
+from edgefast.translate.facts.reference import AUTHORITY_KINDS, refusal_text, wrong_kind_text
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.unserved import refuse_unserved
+from edgefast.translate.report.violation import refuse_violations
+from edgefast.translate.tls.keyring import Keyring, join_bundles
+
+
+class BackendOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a Backend comes to."""
+
+    endpoints: tuple[ir.Endpoint, ...] = ()
+    tls: ir.UpstreamTls | None = None
+    secrets: tuple[ir.Secret, ...] = ()
+    broken: str = ""
+    problems: tuple[Problem, ...] = ()
+
+
+def translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> BackendOutcome:
+    """Translate a Backend, or those of its endpoints that have the port of `ref`."""
+    backend = reader.backend(ref.namespace, ref.name)
+    if backend is None:
+        return BackendOutcome()
+    report = Report(ref_of(backend))
+    refuse_unserved(backend, report, "requests to it are answered 500", reason="NotSupported")
+    endpoints = tuple(
+        endpoint
+        for at, one in enumerate(backend.spec.endpoints)
+        for endpoint in (_translate_endpoint(one, report, f"spec.endpoints[{at}]"),)
+        if endpoint is not None and ref.port in (0, endpoint.port)
+    )
+    tls: ir.UpstreamTls | None = None
+    secrets: tuple[ir.Secret, ...] = ()
+    if backend.spec.tls is not None:
+        tls, secrets = _translate_tls(backend, backend.spec.tls, reader, keyring, report)
+    broken = report.refused[0].text() if report.refused else ""
+    return BackendOutcome(
+        endpoints=endpoints,
+        tls=tls,
+        secrets=secrets,
+        broken=broken,
+        problems=report.problems,
+    )
+
+
+def _translate_endpoint(one: BackendEndpoint, report: Report, path: str) -> ir.Endpoint | None:
+    if refuse_violations(check_endpoint(one), report, path):
+        return None
+    if one.ip is not None:
+        if refuse_violations(check_address(one.ip), report, f"{path}.ip"):
+            return None
+        return ir.Endpoint(address=str(parse_address(one.ip.address)), port=one.ip.port)
+    if one.fqdn is not None:
+        refuse_violations(check_fqdn(one.fqdn), report, f"{path}.fqdn")
+        return ir.Endpoint(hostname=one.fqdn.hostname, port=one.fqdn.port)
+    return ir.Endpoint(address=one.unix.path) if one.unix is not None else None
+
+
+def _translate_tls(
+    backend: Backend, tls: BackendTLS, reader: Reader, keyring: Keyring, report: Report
+) -> tuple[ir.UpstreamTls | None, tuple[ir.Secret, ...]]:
+    namespace, bundles, secrets = backend.metadata.namespace, [], []
+    for at, ref in enumerate(tls.ca_certificate_refs):
+        path = f"spec.tls.caCertificateRefs[{at}]"
+        if ref.group or ref.kind not in AUTHORITY_KINDS:
+            said = wrong_kind_text(ref.group, ref.kind, *AUTHORITY_KINDS)
+            report.refuse(path, "InvalidKind", said)
+            continue
+        (reader.secret if ref.kind == "Secret" else reader.config_map)(namespace, ref.name)
+        found = keyring.bundle(ref.kind, namespace, ref.name)
+        if isinstance(found, str):
+            report.refuse(path, "InvalidCACertificateRef", found)
+        else:
+            bundles.append(found)
+    shown = _translate_certificate(backend, tls, reader, keyring, report)
+    refuse_violations(check_tls_hostname(backend.spec), report, "spec")
+    refuse_violations(check_server_name(tls), report, "spec.tls")
+    authority = join_bundles(bundles)
+    secrets = [one for one in (authority, shown) if one is not None]
+    if report.refused:
+        return None, ()
+    first = backend.spec.endpoints[0].fqdn
+    sni = tls.hostname or (first.hostname if first else "")
+    upstream = ir.UpstreamTls(
+        sni=sni, ca=authority.name if authority else "", certificate=shown.name if shown else ""
+    )
+    return upstream, tuple(secrets)
+
+
+def _translate_certificate(
+    backend: Backend, tls: BackendTLS, reader: Reader, keyring: Keyring, report: Report
+) -> ir.Secret | None:
+    ref, path = tls.client_certificate_ref, "spec.tls.clientCertificateRef"
+    if ref is None:
+        return None
+    own = backend.metadata.namespace
+    target = (ref.namespace or own, ref.name)
+    if (ref.group, ref.kind) != ("", "Secret"):
+        report.refuse(path, "InvalidKind", wrong_kind_text(ref.group, ref.kind, "Secret"))
+        return None
+    if target[0] != own:
+        said = refusal_text("Backend", own, "Secret", *target)
+        report.refuse(path, "RefNotPermitted", f"{said}; put the Secret beside the Backend")
+        return None
+    reader.secret(*target)
+    found = keyring.certificate(*target)
+    if isinstance(found, str):
+        report.refuse(path, "InvalidClientCertificateRef", found)
+        return None
+    return found.secret

@@ -1,0 +1,275 @@
+"""Clusters: the endpoints behind a reference, and TLS towards them.
+
+In: a `ClusterRef` with its Service, EndpointSlices and policy, or its Backend. Out: ir.Cluster.
+Ready endpoints are used; serving but terminating ones only while no other is left. The port is found
+by the name of the Service's port, so headless and manual slices work alike.
+Source: Kubernetes EndpointSlice v1 (conditions), Gateway API HTTPRoute (Services).
+Must never: read a Service's selector or its cluster IP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import msgspec
+
+from edgefast import ir
+from edgefast.inetaddr import read_address
+from edgefast.problem import Problem
+from edgefast.resources.endpointslice import EndpointSlice
+from edgefast.resources.kinds import ref_of
+from edgefast.resources.service import ServicePort
+from edgefast.sortedmap import SortedMap
+from edgefast.translate.backend.backend import find_port
+from edgefast.translate.backend.backendcluster import translate_backend
+from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
+from edgefast.translate.facts.facts import Fact, Reader, World
+from edgefast.translate.facts.policyview import policy_for
+from edgefast.translate.facts.readers import Readers, find_readers, follow
+from edgefast.translate.report.report import Report
+from edgefast.translate.tls.keyring import Certified, Keyring
+
+
+class ClusterOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """One cluster."""
+
+    cluster: ir.Cluster
+    state: ClusterState
+    reads: frozenset[Fact]
+    secrets: tuple[ir.Secret, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class Clusters:
+    """All clusters asked for, made when first asked for or taken over from the previous translation."""
+
+    def __init__(
+        self,
+        world: World,
+        keyring: Keyring,
+        previous: SortedMap[ClusterRef, ClusterOutcome],
+        uses: SortedMap[ClusterRef, int],
+        noted: frozenset[ClusterRef],
+        readers: Readers[ClusterRef],
+        changed: set[Fact],
+    ) -> None:
+        """`uses`: how many routes looked at each of the previous ones; `noted`: those with problems."""
+        self._world = world
+        self._keyring = keyring
+        self._previous = previous
+        self._stale = find_readers(readers, changed)
+        self._readers = readers.edit()
+        self._outcomes = previous.edit()
+        self._uses = uses.edit()
+        self._noted = noted
+        self.touched: set[ClusterRef] = set()  # made anew
+        self.made = 0
+
+    @property
+    def outcomes(self) -> SortedMap[ClusterRef, ClusterOutcome]:
+        """All clusters as they are now."""
+        return self._outcomes.done()
+
+    @property
+    def uses(self) -> SortedMap[ClusterRef, int]:
+        """How many routes look at each."""
+        return self._uses.done()
+
+    @property
+    def readers(self) -> Readers[ClusterRef]:
+        """Which of them read each fact."""
+        return self._readers.done()
+
+    def refresh(self) -> set[Fact]:
+        """Make anew what changed; return the facts of clusters whose state differs now."""
+        return {
+            ("Cluster", "", ref.id)
+            for ref in tuple(self._stale)
+            if self.get(ref).state != self._previous[ref].state
+        }
+
+    def get(self, ref: ClusterRef) -> ClusterOutcome:
+        """Return a cluster; one that is equal to its predecessor keeps its identity."""
+        found = self._outcomes.get(ref)
+        old = self._previous.get(ref) if found is None else found
+        if old is not None and ref not in self._stale:
+            self._outcomes[ref] = old
+            return old
+        self.made += 1
+        new = translate_cluster(ref, Reader(self._world), self._keyring)
+        if old is not None and old.cluster == new.cluster:
+            new = msgspec.structs.replace(new, cluster=old.cluster)
+        self._outcomes[ref] = new
+        follow(self._readers, ref, found.reads if found else frozenset(), new.reads)
+        self._stale.discard(ref)
+        self.touched.add(ref)
+        return new
+
+    def count(self, changes: Iterable[tuple[Iterable[ClusterRef], Iterable[ClusterRef]]]) -> None:
+        """Take the clusters that routes looked at before and look at now; forget those of no route."""
+        uses = self._uses
+        idle = set(self.touched)  # and of those the ones that no route looks at
+        for before, after in changes:
+            for ref in after:
+                uses[ref] = uses.get(ref, 0) + 1
+                self.get(ref)  # nobody looks at what a mirror sends to
+            for ref in before:
+                uses[ref] -= 1
+                if not uses[ref]:
+                    del uses[ref]
+                    idle.add(ref)
+        for ref in idle:
+            if ref not in uses:
+                self._drop(ref)
+        if len(self._outcomes) != len(uses):  # others asked for some after the last count
+            for ref in [ref for ref in self.outcomes if ref not in uses]:
+                self._drop(ref)
+
+    def _drop(self, ref: ClusterRef) -> None:
+        """Forget a cluster; whoever asks for it after all gets it made anew, not as it was before."""
+        dropped = self._outcomes.pop(ref, None)
+        if dropped is not None:
+            follow(self._readers, ref, dropped.reads)
+            self._stale.add(ref)
+
+    @property
+    def noted(self) -> frozenset[ClusterRef]:
+        """Those of which there is something to tell."""
+        looked = self._noted | self.touched
+        return frozenset(
+            ref for ref in looked if ref in self._outcomes and self._outcomes[ref].problems
+        )
+
+    def problems(self) -> Iterator[Problem]:
+        """Give the problems of all clusters, by cluster."""
+        for ref in sorted(self.noted):
+            yield from self._outcomes[ref].problems
+
+    def state(self, ref: ClusterRef) -> ClusterState:
+        """Return what routes may know of a cluster."""
+        return self.get(ref).state
+
+
+def translate_cluster(ref: ClusterRef, reader: Reader, keyring: Keyring) -> ClusterOutcome:
+    """Translate the cluster of a reference that was resolved; one that is gone is empty."""
+    make: Callable[[ClusterRef, Reader, Keyring], ClusterOutcome]
+    make = _translate_service if ref.kind == "service" else _translate_backend
+    return make(ref, reader, keyring)
+
+
+def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> ClusterOutcome:
+    service = reader.service(ref.namespace, ref.name)
+    port = find_port(service, ref.port) if service else None
+    ready: dict[ir.Endpoint, None] = {}
+    leaving: dict[ir.Endpoint, None] = {}
+    problems: list[Problem] = []
+    tls: ir.UpstreamTls | None = None
+    secrets: tuple[ir.Secret, ...] = ()
+    mismatch = ""
+    if port is not None:
+        slices = reader.slices(ref.namespace, ref.name)
+        for one in slices:
+            problems += _collect(one, port.name, ready, leaving)
+        if not ready and not leaving:
+            mismatch = _compare_names(port, slices)
+        policy = policy_for(reader.policies(ref.namespace, ref.name), port.name)
+        if policy is not None and policy.tls is not None:
+            tls, secrets = _show_certificate(
+                policy.tls, policy.secrets, ref.certificate, reader, keyring
+            )
+    return ClusterOutcome(
+        cluster=ir.Cluster(
+            name=ref.id, endpoints=_sorted(ready), fallback=_sorted(leaving), tls=tls
+        ),
+        state=ClusterState(available=bool(ready or leaving), broken="", mismatch=mismatch),
+        reads=frozenset(reader.reads),
+        secrets=secrets,
+        problems=tuple(problems),
+    )
+
+
+def _translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> ClusterOutcome:
+    made = translate_backend(ref, reader, keyring)
+    tls, secrets = made.tls, made.secrets
+    if tls is not None:
+        tls, secrets = _show_certificate(tls, secrets, ref.certificate, reader, keyring)
+    return ClusterOutcome(
+        cluster=ir.Cluster(name=ref.id, endpoints=made.endpoints, tls=tls),
+        state=ClusterState(available=bool(made.endpoints), broken=made.broken),
+        reads=frozenset(reader.reads),
+        secrets=secrets,
+        problems=made.problems,
+    )
+
+
+def _collect(
+    one: EndpointSlice, port: str, ready: dict[ir.Endpoint, None], leaving: dict[ir.Endpoint, None]
+) -> tuple[Problem, ...]:
+    """Add a slice's endpoints on the port of that name; report addresses that are none."""
+    report = Report(ref_of(one))
+    if one.address_type == "FQDN":
+        said = "FQDN slices are not used"
+        report.lose("addressType", "NotSupported", said, "use a Backend with fqdn")
+        return report.problems
+    numbers = [
+        wanted.port
+        for wanted in one.ports
+        if wanted.name == port and wanted.protocol == "TCP" and wanted.port is not None
+    ]
+    for at, endpoint in enumerate(one.endpoints if numbers else ()):
+        conditions = endpoint.conditions
+        usable = conditions.ready is not False
+        serving = usable if conditions.serving is None else conditions.serving
+        if not usable and not (serving and conditions.terminating):
+            continue
+        address = _canonical(endpoint.addresses[0], one.address_type)
+        if not address:
+            said = f'"{endpoint.addresses[0]}" is not an {one.address_type} address'
+            report.refuse(f"endpoints[{at}].addresses[0]", "Invalid", said)
+            continue
+        for number in numbers:
+            (ready if usable else leaving)[ir.Endpoint(address=address, port=number)] = None
+    return report.problems
+
+
+def _compare_names(port: ServicePort, slices: Iterable[EndpointSlice]) -> str:
+    """Say how the names of ports differ when that is why there are no endpoints, else ""."""
+    for one in slices:
+        names = [other.name for other in one.ports]
+        if not one.endpoints or not names or port.name in names:
+            continue
+        own = f'is named "{port.name}"' if port.name else "has no name"
+        theirs = ", ".join(f'"{name}"' for name in names if name)
+        named = f"{one.metadata.namespace}/{one.metadata.name}"
+        has = f"a port named {theirs}" if theirs else "a port without a name"
+        return f"port {port.port} {own}, EndpointSlice {named} has {has}; names must be equal"
+    return ""
+
+
+def _canonical(address: str, kind: str) -> str:
+    """Return an address in its shortest text, "" when it is none of that kind."""
+    parsed = read_address(address)
+    return "" if parsed is None or (":" in address) != (kind == "IPv6") else str(parsed)
+
+
+def _sorted(endpoints: Mapping[ir.Endpoint, None]) -> tuple[ir.Endpoint, ...]:
+    return tuple(sorted(endpoints, key=lambda one: (one.address, one.port)))
+
+
+def _show_certificate(
+    tls: ir.UpstreamTls,
+    secrets: tuple[ir.Secret, ...],
+    certificate: str,
+    reader: Reader,
+    keyring: Keyring,
+) -> tuple[ir.UpstreamTls, tuple[ir.Secret, ...]]:
+    """Add the Gateway's client certificate, which gateway.py found valid and permitted."""
+    if not certificate:
+        return tls, secrets
+    namespace, name = certificate.split("/")
+    reader.secret(namespace, name)
+    found = keyring.certificate(namespace, name)
+    if not isinstance(found, Certified):
+        return tls, secrets
+    tls = msgspec.structs.replace(tls, certificate=found.secret.name)
+    return tls, (*secrets, found.secret)

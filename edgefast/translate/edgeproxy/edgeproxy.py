@@ -1,0 +1,169 @@
+"""EdgeProxy: the settings of a fleet and its ports.
+
+In: the EdgeProxy of a GatewayClass and that of a Gateway, the latter winning field by field. Out:
+ir.HttpSettings (accesslog.py has the log). What the data plane does not do yet is refused by name, and
+ceilings of the compiled core are kept, with a problem each.
+Source: spec section 2 (EdgeProxy); defaults in `resources/edgeproxy_defaults.py`.
+Must never: ignore a field silently.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar
+
+from edgefast import ir
+from edgefast.problem import supported_text
+from edgefast.resources.duration import parse_duration
+from edgefast.resources.edgeproxy import (
+    MAX_HEADERS,
+    EdgeProxy,
+    EdgeProxySpec,
+    ProxyAccessLog,
+    ProxyClientAddress,
+    ProxyHTTP,
+)
+from edgefast.resources.kinds import EDGE_GROUP, ref_of
+from edgefast.resources.size import parse_size
+from edgefast.translate.edgeproxy.accesslog import LOG_FIELDS, LOG_FORMATS, check_access_log
+from edgefast.translate.edgeproxy.tracing import PROTOCOLS, check_tracing
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.unserved import warn_unserved
+
+#: EF_MAX_HEAD in csrc/limits.h, the size of a buffer.
+MAX_HEAD = 256 * 1024
+#: REPLAY_LIMIT in core/consts.pxi: what is held of a body before anybody takes it.
+MAX_BODY_START = 64 * 1024
+#: What a controller makes a fleet of, so `edgefast run` has no use for it.
+_OF_FLEETS = ("workers", "deployment", "service", "hpa", "pdb", "shutdown")
+# Words, each list with the strictest first: it is used for a word that only a newer CRD knows.
+_UNDERSCORES: dict[str, Literal["Reject", "Allow", "Drop"]] = {
+    "RejectRequest": "Reject",
+    "DropHeader": "Drop",
+    "Allow": "Allow",
+}
+_SLASHES: tuple[Literal["Reject", "UnescapeAndRedirect", "KeepUnchanged"], ...] = (
+    "Reject",
+    "UnescapeAndRedirect",
+    "KeepUnchanged",
+)
+_PROXY_PROTOCOL: tuple[Literal["required", "optional", "off"], ...] = (
+    "required",
+    "optional",
+    "off",
+)
+
+_Word = TypeVar("_Word", bound=str)
+
+
+def resolve_parameters(
+    group: str, kind: str, namespace: str, name: str, proxy: EdgeProxy | None
+) -> str:
+    """Return why a parametersRef is invalid, "" when it names an EdgeProxy that exists."""
+    if (group, kind) != (EDGE_GROUP, "EdgeProxy"):
+        return f'"{kind}" of group "{group}" (supported: EdgeProxy of group {EDGE_GROUP})'
+    return "" if proxy else f"EdgeProxy {namespace}/{name} not found"
+
+
+def check_edge_proxy(
+    proxy: EdgeProxy, *, of_gateway: bool, standalone: bool, tracing: bool = True
+) -> Report:
+    """Report what of an EdgeProxy is not served; the rest of it is."""
+    report, spec = Report(ref_of(proxy)), proxy.spec
+    if spec.tracing is not None:
+        check_tracing(spec.tracing, report, available=tracing)
+    if spec.access_log is not None:
+        check_access_log(spec.access_log, report)
+    for field in _OF_FLEETS:
+        if standalone and getattr(spec, field) is not None:
+            said = "is of a fleet, which only a controller makes; `edgefast run` has flags instead"
+            report.warn(f"spec.{field}", "NotSupported", said)
+    if of_gateway and spec.merge_gateways is not None:
+        said = "is read from the EdgeProxy of a GatewayClass only"
+        report.warn("spec.mergeGateways", "Forbidden", said)
+    if spec.http is not None:
+        _check_ceilings(spec.http, report)
+    _check_words(spec, report)
+    warn_unserved(proxy, report)
+    return report
+
+
+def _check_words(spec: EdgeProxySpec, report: Report) -> None:
+    http, client = spec.http or ProxyHTTP(), spec.client_address or ProxyClientAddress()
+    log = spec.access_log or ProxyAccessLog()
+    words: tuple[tuple[str, str | None, tuple[str, ...]], ...] = (
+        ("http.escapedSlashes", http.escaped_slashes, _SLASHES),
+        ("http.underscores", http.underscores, tuple(_UNDERSCORES)),
+        ("clientAddress.proxyProtocol", client.proxy_protocol, _PROXY_PROTOCOL),
+        ("accessLog.format", log.format, LOG_FORMATS),
+        *((f"accessLog.fields[{at}]", one, LOG_FIELDS) for at, one in enumerate(log.fields or ())),
+        ("tracing.protocol", spec.tracing.protocol if spec.tracing else None, PROTOCOLS),
+    )
+    for path, word, known in words:
+        if word is not None and word not in known:
+            absent = path.startswith(("accessLog.", "tracing."))
+            instead = "it counts as absent" if absent else f"{known[0]} is used instead"
+            said = f"{supported_text(word, known)}; {instead}"
+            report.refuse(f"spec.{path}", "NotSupported", said)
+
+
+def _check_ceilings(http: ProxyHTTP, report: Report) -> None:
+    sizes = (
+        ("requestHead", http.request_head),
+        ("requestLine", http.request_line),
+        ("responseHead", http.response_head),
+    )
+    for field, size in sizes:
+        if size is not None and parse_size(size) > MAX_HEAD:
+            said = f'"{size}" is more than {MAX_HEAD // 1024}KiB, which is used instead'
+            report.refuse(f"spec.http.{field}", "Invalid", said)
+    if http.body_start is not None and parse_size(http.body_start) > MAX_BODY_START:
+        said = (
+            f'"{http.body_start}" is more than {MAX_BODY_START // 1024}KiB, which is used instead'
+        )
+        report.refuse("spec.http.bodyStart", "Invalid", said)
+    if http.header_count is not None and http.header_count > MAX_HEADERS:
+        said = f"{http.header_count} is more than {MAX_HEADERS}, which is used instead"
+        report.refuse("spec.http.headerCount", "Invalid", said)
+
+
+def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
+    """Translate a merged spec (no field of `http` but bodySize and via is absent then)."""
+    http, client, limits = spec.http, spec.client_address, spec.rate_limit
+    assert http is not None and client is not None and limits is not None
+    return ir.HttpSettings(
+        request_head=_head(http.request_head),
+        request_line=_head(http.request_line),
+        header_count=min(http.header_count or MAX_HEADERS, MAX_HEADERS),
+        response_head=_head(http.response_head),
+        body_size=parse_size(http.body_size or 0),
+        buffer_bytes=parse_size(http.buffer_bytes or 0),
+        body_start=min(parse_size(http.body_start or 0), MAX_BODY_START),
+        body_start_timeout=parse_duration(http.body_start_timeout or "0s"),
+        body_share=http.body_share or 100,
+        body_rate=parse_size(http.body_rate or 0),
+        head_timeout=parse_duration(http.head_timeout or "0s"),
+        idle_timeout=parse_duration(http.idle_timeout or "0s"),
+        stream_idle_timeout=parse_duration(http.stream_idle_timeout or "0s"),
+        connect_timeout=parse_duration(http.connect_timeout or "0s"),
+        upstream_idle=parse_duration(http.upstream_idle or "0s"),
+        max_connections=http.max_connections or 0,
+        max_requests_per_connection=http.max_requests_per_connection or 0,
+        escaped_slashes=_known(http.escaped_slashes, _SLASHES),
+        underscores=_UNDERSCORES.get(http.underscores or "", "Reject"),
+        via=http.via or "",
+        client_address=ir.ClientAddress(
+            trusted_hops=client.trusted_hops or 0,
+            trusted_cidrs=tuple(client.trusted_cidrs or ()),
+            proxy_protocol=_known(client.proxy_protocol, _PROXY_PROTOCOL),
+        ),
+        rate_limit_headers=bool(limits.headers),
+        retry_after=bool(limits.retry_after),
+    )
+
+
+def _known(word: _Word | None, known: tuple[_Word, ...]) -> _Word:
+    return word if word in known else known[0]
+
+
+def _head(size: int | str | None) -> int:
+    return min(parse_size(size or 0), MAX_HEAD)

@@ -1,0 +1,44 @@
+"""Parameters: what the EdgeProxies of a class and of a Gateway say together, as listeners and fleets need it.
+
+In: the specs of both, either may be absent. Out: `Parameters`, immutable, so that Gateways of one class may share them.
+Must never: look at an object; whether a reference to one is good was decided before.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast import ir
+from edgefast.resources.edgeproxy import EdgeProxySpec
+from edgefast.resources.edgeproxy_defaults import merge_proxy_specs
+from edgefast.translate.edgeproxy.accesslog import translate_access_log
+from edgefast.translate.edgeproxy.edgeproxy import translate_http
+from edgefast.translate.edgeproxy.tracing import translate_tracing
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """See the module's text."""
+
+    class_spec: EdgeProxySpec  # of the class alone: of merged Gateways' fleet
+    spec: EdgeProxySpec
+    http: ir.HttpSettings
+    access_log: ir.AccessLog
+    tracing: ir.Tracing | None
+
+
+def join_parameters(
+    class_spec: EdgeProxySpec | None, own: EdgeProxySpec | None, *, tracing: bool
+) -> Parameters:
+    """Join both, the Gateway's own first; `tracing`: spans can be exported where this is served."""
+    spec = merge_proxy_specs(class_spec, own)
+    return Parameters(
+        class_spec=merge_proxy_specs(class_spec),
+        spec=spec,
+        http=translate_http(spec),
+        access_log=translate_access_log(spec),
+        tracing=translate_tracing(spec, available=tracing),
+    )
+
+
+#: Of neither.
+DEFAULTS = join_parameters(None, None, tracing=False)

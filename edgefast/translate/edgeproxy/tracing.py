@@ -1,0 +1,52 @@
+"""Tracing: spec.tracing of an EdgeProxy.
+
+In: the merged spec, and whether spans can be exported where it is served (`Settings.tracing`). Out: ir.Tracing, None: no spans.
+Must never: trace where nobody exports; what backends are told would lead nowhere.
+"""
+
+from __future__ import annotations
+
+from edgefast import ir
+from edgefast.resources.edgeproxy import EdgeProxySpec, ProxyTracing
+from edgefast.translate.report.report import Report
+
+#: Ports of OTLP by its specification: which one is asked says which protocol is meant.
+_GRPC_PORT = 4317
+_HTTP_PORT = 4318
+PROTOCOLS: tuple[str, ...] = ("grpc", "http")
+
+
+def check_tracing(tracing: ProxyTracing, report: Report, *, available: bool) -> None:
+    """Report what is not served of it."""
+    if not available:
+        said = "spans need the extra edgefast[tracing], which is not installed here"
+        report.refuse("spec.tracing", "NotSupported", said, "pip install 'edgefast[tracing]'")
+    for name in tracing.attributes or {}:
+        if not name.strip() or not name.isprintable():
+            report.refuse("spec.tracing.attributes", "Invalid", "an attribute without a name")
+
+
+def translate_tracing(spec: EdgeProxySpec, *, available: bool) -> ir.Tracing | None:
+    """Translate the tracing of a merged spec."""
+    tracing = spec.tracing
+    if tracing is None or not available:
+        return None
+    endpoint = tracing.endpoint.rstrip("/")
+    host, colon, port = endpoint.rpartition(":")
+    number = int(port) if colon and port.isdigit() else 0
+    protocol = tracing.protocol
+    if protocol not in PROTOCOLS:  # absent, or a word that only a newer CRD knows
+        protocol = "grpc" if number == _GRPC_PORT else "http"
+    if not number:
+        host, number = endpoint, _GRPC_PORT if protocol == "grpc" else _HTTP_PORT
+    return ir.Tracing(
+        endpoint=f"{host}:{number}",
+        protocol=protocol,
+        sampling=(100 if tracing.sampling is None else tracing.sampling) / 100,
+        attributes=tuple(
+            (name, text)
+            for name, text in sorted((tracing.attributes or {}).items())
+            if name.strip() and name.isprintable()
+        ),
+        exemplars=bool(tracing.exemplars),
+    )

@@ -1,0 +1,166 @@
+"""Facts: what routes, clusters and policies read, and a record of who read what.
+
+In: the snapshot and the outcomes of earlier stages. Out: `Reader` answers look-ups and notes each as
+a `Fact`; an outcome whose facts are all unchanged is valid still (see change.py). That record is the
+whole dependency tracking: reading around it would make stale results.
+Must never: give access to a table as a whole; then everything would depend on everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from edgefast.resources.backend import Backend
+from edgefast.resources.configmap import ConfigMap
+from edgefast.resources.endpointslice import EndpointSlice
+from edgefast.resources.listenerset import ListenerSet
+from edgefast.resources.meta import LabelSelector
+from edgefast.resources.namespace import NAME_LABEL
+from edgefast.resources.ratelimitfilter import RateLimitFilter
+from edgefast.resources.secret import Secret
+from edgefast.resources.service import Service
+from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
+from edgefast.translate.facts.policyview import PolicyView
+from edgefast.translate.facts.reference import Grants, is_granted
+from edgefast.translate.settings import Settings
+
+#: (kind of fact, namespace, name)
+Fact = tuple[str, str, str]
+
+
+class ListenerView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a route needs to know of a listener."""
+
+    name: str  # "namespace/gateway/listener", as ir.Listener.name
+    section: str  # its name inside the Gateway or ListenerSet
+    set: Key | None = None  # the ListenerSet it is of
+    port: int
+    hostname: str  # "*" when none is given
+    takes_routes: bool  # HTTPRoute is among its supported kinds
+    from_namespaces: str  # allowedRoutes.namespaces.from
+    selector: LabelSelector | None
+    served: bool  # it is programmed: its virtual hosts exist
+
+
+class GatewayView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a route needs to know of a Gateway of ours."""
+
+    namespace: str
+    name: str
+    certificate: str  # client certificate for TLS backends, "namespace/secret" or ""
+    listeners: tuple[ListenerView, ...]
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Everything there is to read; later stages replace it with fuller ones."""
+
+    snapshot: Snapshot
+    settings: Settings
+    grants: Grants
+    gateways: Mapping[Key, GatewayView | None] = {}  # None: it exists, but is not ours
+    policies: Mapping[Key, tuple[PolicyView, ...]] = {}  # by (namespace, Service)
+    why_no_limits: str = ""  # why no counters can be kept; "": they can
+
+
+class Reader:
+    """Looks things up for one outcome; `reads` is what it has seen."""
+
+    __slots__ = ("_clusters", "_world", "clusters", "reads")
+
+    def __init__(
+        self, world: World, clusters: Callable[[ClusterRef], ClusterState] | None = None
+    ) -> None:
+        self._world = world
+        self._clusters = clusters
+        self.reads: set[Fact] = set()
+        self.clusters: set[ClusterRef] = set()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings; a change of them makes every outcome anew."""
+        return self._world.settings
+
+    def service(self, namespace: str, name: str) -> Service | None:
+        """Return a Service."""
+        self.reads.add(("Service", namespace, name))
+        return self._world.snapshot.services.get((namespace, name))
+
+    def slices(self, namespace: str, name: str) -> tuple[EndpointSlice, ...]:
+        """Return a Service's EndpointSlices, by name."""
+        self.reads.add(("Slices", namespace, name))
+        return self._world.snapshot.slices_by_service.get((namespace, name), ())
+
+    def backend(self, namespace: str, name: str) -> Backend | None:
+        """Return a Backend."""
+        self.reads.add(("Backend", namespace, name))
+        return self._world.snapshot.backends.get((namespace, name))
+
+    def rate_limit_filter(self, namespace: str, name: str) -> RateLimitFilter | None:
+        """Return a RateLimitFilter."""
+        self.reads.add(("RateLimitFilter", namespace, name))
+        return self._world.snapshot.rate_limit_filters.get((namespace, name))
+
+    def why_no_limits(self) -> str:
+        """Return why there is no store for counters of rate limits, "" when there is one."""
+        self.reads.add(("LimitStore", "", ""))
+        return self._world.why_no_limits
+
+    def secret(self, namespace: str, name: str) -> Secret | None:
+        """Return a Secret."""
+        self.reads.add(("Secret", namespace, name))
+        return self._world.snapshot.secrets.get((namespace, name))
+
+    def config_map(self, namespace: str, name: str) -> ConfigMap | None:
+        """Return a ConfigMap."""
+        self.reads.add(("ConfigMap", namespace, name))
+        return self._world.snapshot.config_maps.get((namespace, name))
+
+    def gateway(self, namespace: str, name: str) -> GatewayView | None:
+        """Return a Gateway of ours, None when it is another's or does not exist."""
+        self.reads.add(("Gateway", namespace, name))
+        return self._world.gateways.get((namespace, name))
+
+    def gateway_exists(self, namespace: str, name: str) -> bool:
+        """Tell whether there is such a Gateway, whoever serves it."""
+        self.reads.add(("Gateway", namespace, name))
+        return (namespace, name) in self._world.gateways
+
+    def listener_set(self, namespace: str, name: str) -> ListenerSet | None:
+        """Return a ListenerSet."""
+        self.reads.add(("ListenerSet", namespace, name))
+        return self._world.snapshot.listener_sets.get((namespace, name))
+
+    def labels(self, namespace: str) -> dict[str, str]:
+        """Return a namespace's labels."""
+        self.reads.add(("Namespace", "", namespace))
+        found = self._world.snapshot.namespaces.get(("", namespace))
+        return found.metadata.labels if found else {NAME_LABEL: namespace}
+
+    def policies(self, namespace: str, service: str) -> tuple[PolicyView, ...]:
+        """Return the BackendTLSPolicies in force for a Service."""
+        self.reads.add(("Policy", namespace, service))
+        return self._world.policies.get((namespace, service), ())
+
+    def cluster(self, ref: ClusterRef) -> ClusterState:
+        """Return what there is to know of a cluster without its endpoints."""
+        self.reads.add(("Cluster", "", ref.id))
+        self.clusters.add(ref)
+        assert self._clusters is not None
+        return self._clusters(ref)
+
+    def permits(self, kind: str, namespace: str, to_group: str, to_kind: str, to: Key) -> bool:
+        """Tell whether a Gateway API object may refer to `to`, a (namespace, name)."""
+        if to[0] == namespace:
+            return True
+        self.reads.add(("Grants", "", to[0]))
+        return is_granted(
+            self._world.grants.get(to[0], ()),
+            kind=kind,
+            namespace=namespace,
+            to_group=to_group,
+            to_kind=to_kind,
+            to_name=to[1],
+        )

@@ -1,0 +1,213 @@
+"""Filters: the list of a rule or of a backendRef -> their IR.
+
+In: HTTPRouteFilters. Out: `Filters`, with a problem for each that cannot be served. Filters apply in
+the fixed order of the data plane (redirect, CORS, headers, rewrite, mirror), so one of each kind is
+allowed, mirrors and extensions excepted; which exclude each other is said by the rules of the kind.
+Source: Gateway API HTTPRouteFilter. An unresolved extension must fail requests, not be skipped.
+Must never: leave out a filter silently.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import did_you_mean, supported_text
+from edgefast.reasons.word import Word
+from edgefast.resources.httproutefilter import HTTPRequestMirrorFilter, HTTPRouteFilter
+from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.resources.ratelimitfilter import RateLimitFilter
+from edgefast.resources.reference import LocalObjectReference
+from edgefast.resources.rules_filter import check_fraction, check_mirror_share
+from edgefast.translate.backend.backend import resolve_backend
+from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.facts.facts import Reader
+from edgefast.translate.filter.cors import translate_cors
+from edgefast.translate.filter.header import translate_headers
+from edgefast.translate.filter.redirect import translate_redirect, translate_rewrite
+from edgefast.translate.ratelimit.ratelimit import check_rate_limit
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.violation import refuse_violations
+
+_REPEATABLE = ("RequestMirror", "ExtensionRef")
+_EXTENSIONS = ("RateLimitFilter",)
+_ALL_RULES = (
+    "spec.rules"  # what all RateLimitFilters of a route lack is told of them together, once
+)
+_TYPES: tuple[str, ...] = (
+    "RequestHeaderModifier",
+    "ResponseHeaderModifier",
+    "RequestRedirect",
+    "URLRewrite",
+    "RequestMirror",
+    "CORS",
+    "ExtensionRef",
+)
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Where filters stand: what their translation depends on beside themselves."""
+
+    namespace: str  # of the route
+    certificate: str  # of the Gateway, "namespace/secret" or ""
+    prefixes: bool  # all matches of the rule are PathPrefix
+    limits: bool = True  # RateLimitFilters are allowed: it is the rule itself
+
+
+class Filters:
+    """What a list of filters comes to."""
+
+    __slots__ = (
+        "clusters",
+        "cors",
+        "limits",
+        "mirrors",
+        "redirect",
+        "request_headers",
+        "response_headers",
+        "rewrite",
+    )
+
+    def __init__(self) -> None:
+        self.request_headers: ir.HeaderOps | None = None
+        self.response_headers: ir.HeaderOps | None = None
+        self.redirect: ir.Redirect | None = None
+        self.rewrite: ir.Rewrite | None = None
+        self.mirrors: list[ir.Mirror] = []
+        self.cors: ir.Cors | None = None
+        self.limits: list[RateLimitFilter] = []
+        self.clusters: list[ClusterRef] = []
+
+
+def translate_filters(
+    filters: tuple[HTTPRouteFilter, ...], place: Place, reader: Reader, report: Report, path: str
+) -> Filters:
+    """Translate filters in order; `path` is the field path of the list."""
+    found = Filters()
+    if not filters:
+        return found
+    seen: set[str] = set()
+    for at, one in enumerate(filters):
+        if one.type not in seen or one.type in _REPEATABLE:
+            _translate(one, found, place, reader, report, f"{path}[{at}]")
+        seen.add(one.type)
+    return found
+
+
+def _translate(
+    one: HTTPRouteFilter, found: Filters, place: Place, reader: Reader, report: Report, path: str
+) -> None:
+    if one.type == "RequestHeaderModifier" and one.request_header_modifier:
+        where = f"{path}.requestHeaderModifier"
+        found.request_headers = translate_headers(one.request_header_modifier, report, where)
+    elif one.type == "ResponseHeaderModifier" and one.response_header_modifier:
+        where = f"{path}.responseHeaderModifier"
+        found.response_headers = translate_headers(one.response_header_modifier, report, where)
+    elif one.type == "RequestRedirect" and one.request_redirect:
+        found.redirect = translate_redirect(
+            one.request_redirect, report, f"{path}.requestRedirect", prefixes=place.prefixes
+        )
+    elif one.type == "URLRewrite" and one.url_rewrite:
+        found.rewrite = translate_rewrite(
+            one.url_rewrite, report, f"{path}.urlRewrite", prefixes=place.prefixes
+        )
+    elif one.type == "RequestMirror" and one.request_mirror:
+        where = f"{path}.requestMirror"
+        _translate_mirror(one.request_mirror, found, place, reader, report, where)
+    elif one.type == "CORS" and one.cors:
+        found.cors = translate_cors(one.cors, report, f"{path}.cors")
+    elif one.type == "ExtensionRef" and one.extension_ref:
+        where = f"{path}.extensionRef"
+        _resolve_extension(one.extension_ref, found, place, reader, report, where)
+    elif one.type == "ExternalAuth":
+        said = "external authorisation is not available yet; the rule answers 500"
+        report.refuse(f"{path}.type", "UnsupportedValue", said)
+    elif one.type not in _TYPES:
+        report.refuse(f"{path}.type", "UnsupportedValue", supported_text(one.type, _TYPES))
+    else:
+        report.refuse(path, "UnsupportedValue", f"{one.type} without its settings")
+
+
+def _translate_mirror(
+    mirror: HTTPRequestMirrorFilter,
+    found: Filters,
+    place: Place,
+    reader: Reader,
+    report: Report,
+    path: str,
+) -> None:
+    if refuse_violations(check_mirror_share(mirror), report, path):
+        return
+    numerator, denominator = 100, 100
+    if mirror.percent is not None:
+        numerator = mirror.percent
+    elif mirror.fraction is not None:
+        numerator, denominator = mirror.fraction.numerator, mirror.fraction.denominator
+        if refuse_violations(check_fraction(mirror.fraction), report, f"{path}.fraction"):
+            return
+    cluster = resolve_backend(
+        mirror.backend_ref,
+        place.namespace,
+        place.certificate,
+        reader,
+        report,
+        f"{path}.backendRef",
+    )
+    if cluster is not None and numerator > 0:
+        found.clusters.append(cluster)
+        found.mirrors.append(
+            ir.Mirror(cluster=cluster.id, numerator=numerator, denominator=denominator)
+        )
+
+
+def _resolve_extension(
+    ref: LocalObjectReference,
+    found: Filters,
+    place: Place,
+    reader: Reader,
+    report: Report,
+    path: str,
+) -> None:
+    """Find a RateLimitFilter; without one that works Accepted and ResolvedRefs are both false.
+
+    A missing store is one mistake, in the same words whichever filter or rule of the route meets it.
+    """
+    if ref.group != EDGE_GROUP or ref.kind not in _EXTENSIONS:
+        _refuse_extension(ref, report, path)
+        return
+    if not place.limits:
+        said = "RateLimitFilter in a backendRef (supported: in the filters of a rule)"
+        report.refuse(f"{path}.kind", "NotSupported", said, condition="UnsupportedValue")
+        return
+    named, where = f"RateLimitFilter {place.namespace}/{ref.name}", f"{path}.name"
+    limits = reader.rate_limit_filter(place.namespace, ref.name)
+    why = reader.why_no_limits()
+    reason: Word
+    if limits is None:
+        reason, said = "NotFound", f"{named} not found"
+    elif wrong := check_rate_limit(limits).problems:
+        for problem in wrong:
+            report.adopt(problem, condition="UnsupportedValue")
+        said = f"{named} is not valid"
+        report.follow(report.unresolve(where, "Invalid", said, condition="BackendNotFound"))
+        return
+    elif why:
+        where, reason, said = _ALL_RULES, "NotSupported", why
+    else:
+        found.limits.append(limits)
+        return
+    report.refuse(where, reason, said, condition="UnsupportedValue")
+    report.unresolve(where, reason, said, condition="BackendNotFound")
+
+
+def _refuse_extension(ref: LocalObjectReference, report: Report, path: str) -> None:
+    """Say once which extensions there are; both Accepted and ResolvedRefs are false for it."""
+    if ref.kind in _EXTENSIONS:
+        field, said, hint = "group", supported_text(ref.group, (EDGE_GROUP,)), ""
+    else:
+        named = ref.kind if ref.group == EDGE_GROUP else f"{ref.group}/{ref.kind}"
+        field, said = "kind", supported_text(named, _EXTENSIONS)
+        hint = did_you_mean(ref.kind, _EXTENSIONS) if ref.group == EDGE_GROUP else ""
+    where = f"{path}.{field}"
+    report.refuse(where, "NotSupported", said, hint, condition="UnsupportedValue")
+    report.unresolve(where, "NotSupported", said, hint, condition="InvalidKind")

@@ -1,0 +1,92 @@
+"""Unapplied policies: objects that are served without what a policy of another project says about them.
+
+In: the policies of other projects in files, and what is served. Out: a problem for each target that is, at the policy's place:
+it may be the one that decides who gets in, so this is an error and never a remark.
+Must never: guess what a policy would do, or report a target that nothing is served of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from edgefast.problem import ObjectRef, Problem
+from edgefast.resources.foreignpolicy import ForeignPolicy, Target
+from edgefast.resources.kinds import EDGE_GROUP, Object
+from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.translate.gateway.gateway import GatewayDraft
+from edgefast.translate.route.route import RouteOutcome
+
+#: Problems of one snapshot; a selector may choose ten thousand routes, and nobody reads as many lines.
+_MOST = 1_000
+#: (group, kind) -> the objects of it in a snapshot, for selectors.
+_TABLES: dict[tuple[str, str], Callable[[Snapshot], Mapping[Key, Object]]] = {
+    (GATEWAY_GROUP, "GatewayClass"): lambda snapshot: snapshot.gateway_classes,
+    (GATEWAY_GROUP, "Gateway"): lambda snapshot: snapshot.gateways,
+    (GATEWAY_GROUP, "HTTPRoute"): lambda snapshot: snapshot.http_routes,
+    (GATEWAY_GROUP, "ListenerSet"): lambda snapshot: snapshot.listener_sets,
+    ("", "Service"): lambda snapshot: snapshot.services,
+    (EDGE_GROUP, "Backend"): lambda snapshot: snapshot.backends,
+}
+
+
+def find_unapplied(
+    snapshot: Snapshot, gateways: Sequence[GatewayDraft], routes: Mapping[Key, RouteOutcome]
+) -> Iterator[Problem]:
+    """Report each served object that a policy of another project is attached to."""
+    if not snapshot.foreign_policies:
+        return
+    served = _find_served(gateways, routes)
+    found = (
+        problem
+        for policy in snapshot.foreign_policies
+        for problem in _judge(policy, served, snapshot)
+    )
+    yield from (one for _, one in zip(range(_MOST), found, strict=False))
+
+
+def _find_served(
+    gateways: Sequence[GatewayDraft], routes: Mapping[Key, RouteOutcome]
+) -> set[tuple[str, Key]]:
+    """Return (kind, key) of all that requests can meet."""
+    served: set[tuple[str, Key]] = set()
+    for draft in gateways:
+        if draft.accepted and any(one.served for one in draft.listeners):
+            served.add(("Gateway", draft.key))
+            served.add(("GatewayClass", ("", draft.gateway.spec.gateway_class_name)))
+            served.update(("ListenerSet", one.key) for one in draft.sets if one.served)
+    for key, outcome in routes.items():
+        if outcome.hosts:
+            served.add(("HTTPRoute", key))
+            kinds = {"service": "Service", "backend": "Backend"}
+            served.update((kinds[ref.kind], (ref.namespace, ref.name)) for ref in outcome.clusters)
+    return served
+
+
+def _judge(
+    policy: ForeignPolicy, served: set[tuple[str, Key]], snapshot: Snapshot
+) -> Iterator[Problem]:
+    if policy.ref.group == GATEWAY_GROUP and policy.ref.kind == "BackendTLSPolicy":
+        return  # one with a mistake: nothing is sent to its Services, see backendtlspolicy.py
+    for target, source in policy.targets:
+        table = _TABLES.get((target.group, target.kind))
+        if table is None:
+            continue
+        for key in _keys_of(target, table(snapshot)):
+            if (target.kind, key) in served:
+                ref = ObjectRef(target.kind, *key, target.group)
+                part = f" ({target.section})" if target.section else ""
+                said = f"{ref}{part} is served WITHOUT {policy.ref}"
+                hint = f"policies of {policy.ref.group or 'this kind'} are not applied"
+                yield Problem(ref, "", "PolicyIgnored", said, hint, source)
+
+
+def _keys_of(target: Target, table: Mapping[Key, Object]) -> Iterable[Key]:
+    namespace = "" if target.kind == "GatewayClass" else target.namespace
+    if target.selector is None:
+        return ((namespace, target.name),)
+    return [
+        key
+        for key, one in table.items()
+        if key[0] == namespace and target.selector.matches(one.metadata.labels)
+    ]

@@ -1,0 +1,123 @@
+"""Assembly: virtual hosts, clusters and secrets sorted into the fleets that serve them.
+
+In: the Gateways, hosts and clusters of a translation. Out: ir.IR, sorted, the same for the same
+objects whatever came before; a fleet equal to its predecessor keeps its identity.
+Must never: put a cluster or a secret into a fleet that does not use it: a fleet's proxies may read
+all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from operator import is_
+
+from edgefast import ir
+from edgefast.sortedmap import Values, find_unlike, values_of
+from edgefast.translate.backend.cluster import Clusters
+from edgefast.translate.fleet.fleet import STANDALONE, join_secrets
+from edgefast.translate.fleet.infra import translate_infra
+from edgefast.translate.fleet.shelf import Shelf, Shelves, refill
+from edgefast.translate.gateway.gateway import GatewayDraft
+from edgefast.translate.settings import Settings
+from edgefast.translate.virtualhost.virtualhost import Hosts, Place
+
+
+def assemble_fleets(
+    drafts: Sequence[GatewayDraft],
+    hosts: Hosts,
+    clusters: Clusters,
+    limit_store: ir.RateLimitStore | None,
+    settings: Settings,
+    previous: ir.IR | None,
+    shelves: Shelves,
+) -> tuple[ir.IR, tuple[ir.Infra, ...], Shelves]:
+    """Return all fleets by name, with what each needs around it; `shelves` are those of `previous`."""
+    members: dict[str, list[GatewayDraft]] = {}
+    for draft in drafts:
+        if draft.accepted:
+            members.setdefault(draft.fleet, []).append(draft)
+    fleet_of = {
+        one.name: draft.fleet
+        for group in members.values()
+        for draft in group
+        for one in draft.listeners
+    }
+    shelves = _refill(shelves, fleet_of, hosts, clusters)
+    old = {fleet.name: fleet for fleet in previous.fleets} if previous else {}
+    fleets = []
+    for name in sorted(members):
+        fleet = _assemble(name, members[name], shelves.by_fleet[name], limit_store)
+        before = old.get(name)
+        fleets.append(before if before is not None and _is_same(before, fleet) else fleet)
+    if settings.standalone and not fleets:
+        fleets.append(ir.Fleet(name=STANDALONE))
+    infra = tuple(translate_infra(members[name], settings) for name in sorted(members))
+    return ir.IR(fleets=tuple(fleets)), infra, shelves
+
+
+def _refill(
+    shelves: Shelves, fleet_of: dict[str, str], hosts: Hosts, clusters: Clusters
+) -> Shelves:
+    touched: Iterable[Place] = hosts.touched
+    if shelves.fleet_of != fleet_of:
+        shelves, touched = Shelves(), hosts.outcomes
+    placed: dict[str, list[Place]] = {name: [] for name in fleet_of.values()}
+    for place in touched:
+        placed[fleet_of[place[0]]].append(place)
+    by_fleet = {
+        name: refill(
+            shelves.by_fleet.get(name, Shelf()),
+            places,
+            hosts.outcomes,
+            clusters.touched,
+            clusters.outcomes,
+        )
+        for name, places in placed.items()
+    }
+    return Shelves(fleet_of=fleet_of, by_fleet=by_fleet)
+
+
+def _assemble(
+    name: str,
+    members: list[GatewayDraft],
+    shelf: Shelf,
+    limit_store: ir.RateLimitStore | None,
+) -> ir.Fleet:
+    placed = [(draft, one) for draft in members for one in draft.listeners if one.placed]
+    listeners = [
+        one.listener(
+            draft.http_of_port.get(one.port, draft.parameters.http),
+            draft.parameters.access_log,
+            draft.parameters.tracing,
+        )
+        for draft, one in placed
+    ]
+    secrets = list(chain.from_iterable(shelf.secrets.values()))
+    for _, one in placed:
+        secrets += one.tls.secrets if one.tls else ()
+    return ir.Fleet(
+        name=name,
+        listeners=tuple(sorted(listeners, key=lambda one: one.name)),
+        virtual_hosts=values_of(shelf.hosts),
+        clusters=values_of(shelf.clusters),
+        secrets=join_secrets(secrets),
+        limit_store=limit_store if shelf.limited else None,
+    )
+
+
+def _is_same(one: ir.Fleet, other: ir.Fleet) -> bool:
+    """Compare by identity where it is kept, by value where things are made anew each time."""
+    return (
+        _are_same(one.virtual_hosts, other.virtual_hosts)
+        and _are_same(one.clusters, other.clusters)
+        and one.listeners == other.listeners
+        and one.secrets == other.secrets
+        and one.limit_store == other.limit_store
+    )
+
+
+def _are_same(one: Sequence[object], other: Sequence[object]) -> bool:
+    if isinstance(one, Values) and isinstance(other, Values):
+        return not any(find_unlike(one.map, other.map))
+    return len(one) == len(other) and all(map(is_, one, other))

@@ -1,0 +1,174 @@
+"""Merging: what listeners on one port of one fleet must agree on, inside a Gateway and across.
+
+In: the drafts of all Gateways, oldest first. Out: the same drafts with conflicts marked and ports
+assigned. Inside a Gateway all parties of a conflict lose (Gateway API), but a listener of a ListenerSet loses to
+whatever comes before it and to nothing else (ListenerSetSpec.listeners); across the Gateways of a fleet
+the first holder of (port, protocol, hostname) wins (spec section 4, rule 1).
+TLS versions, client verification and HTTP limits belong to the port, because a handshake begins before
+its server name is known: later Gateways must agree or lose.
+Must never: let a listener be served with weaker client verification than it asks for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import msgspec
+
+from edgefast.translate.fleet.fleet import container_port, fleet_name
+from edgefast.translate.gateway.gateway import GatewayDraft
+from edgefast.translate.gateway.listener import ListenerDraft
+from edgefast.translate.match.hostname import ANY
+from edgefast.translate.settings import Settings
+
+_TUPLE = "port, protocol and hostname must be unique for every listener"
+_NAMED = 5  # names in a message before it says "and more"
+
+
+def merge_gateways(drafts: Iterable[GatewayDraft], settings: Settings) -> None:
+    """Assign fleets and ports, and mark every conflict on the drafts' listeners."""
+    fleets: dict[str, list[GatewayDraft]] = defaultdict(list)
+    for draft in drafts:
+        draft.fleet = fleet_name(draft, settings)
+        for one in draft.listeners:
+            one.bind_port = container_port(one.port, settings)
+        _mark_own_conflicts(draft)
+        _mark_set_conflicts(draft)
+        fleets[draft.fleet].append(draft)
+    for members in fleets.values():
+        ports: dict[int, _Port] = {}
+        for draft in members:
+            if not draft.report.refused:
+                _claim_ports(draft, ports)
+        _mark_overlaps(members)
+        _raise_versions(members)
+
+
+class _Port:
+    """What the first Gateway on a port has settled."""
+
+    def __init__(self, holder: GatewayDraft, first: ListenerDraft) -> None:
+        self.holder = holder
+        self.first = first
+        self.hosts: dict[str, ListenerDraft] = {}
+
+
+def _mark_own_conflicts(draft: GatewayDraft) -> None:
+    ports: dict[int, list[ListenerDraft]] = defaultdict(list)
+    for one in draft.own_listeners:
+        if one.known:
+            ports[one.port].append(one)
+    for port, group in ports.items():
+        protocols = sorted({one.spec.protocol for one in group})
+        if len(protocols) > 1:
+            for one in group:
+                said = f"port {port} is used with {' and '.join(protocols)}"
+                one.conflict("ProtocolConflict", said)
+            continue
+        hosts: dict[str, list[ListenerDraft]] = defaultdict(list)
+        for one in group:
+            hosts[one.hostname].append(one)
+        for rivals in hosts.values():
+            for one in rivals if len(rivals) > 1 else ():
+                names = _names(rival.spec.name for rival in rivals if rival is not one)
+                one.conflict("HostnameConflict", f"same as listener {names}: {_TUPLE}")
+
+
+def _mark_set_conflicts(draft: GatewayDraft) -> None:
+    """Let each listener of a ListenerSet have what nobody before it has; nobody before it is named to it."""
+    protocols: dict[int, str] = {}
+    hosts: set[tuple[int, str]] = set()
+    for one in draft.listeners:
+        if one.set is not None:
+            taken = protocols.get(one.port, one.spec.protocol)
+            if taken != one.spec.protocol:
+                one.conflict("ProtocolConflict", f"port {one.port} is {taken} on the Gateway")
+            elif (one.port, one.hostname) in hosts:
+                said = f"another listener of the Gateway has it: {_TUPLE}"
+                one.conflict("HostnameConflict", said)
+        # Of the Gateway's own, one that conflicts keeps its place too.
+        if one.known and (one.accepted or one.set is None):
+            protocols.setdefault(one.port, one.spec.protocol)
+            hosts.add((one.port, one.hostname))
+
+
+def _claim_ports(draft: GatewayDraft, ports: dict[int, _Port]) -> None:
+    for one in draft.listeners:
+        if not one.accepted:
+            continue
+        port = ports.setdefault(one.bind_port, _Port(draft, one))
+        first = port.first
+        # A set is not told whose the place is.
+        holder = f"Gateway {'/'.join(port.holder.key)}" if one.set is None else "another Gateway"
+        if first.port != one.port:
+            said = (
+                f"port {one.port} needs container port {one.bind_port}, as does port {first.port}"
+            )
+            one.report.refuse(f"{one.path}.port", "PortUnavailable", said)
+        elif first.spec.protocol != one.spec.protocol:
+            said = f"port {one.port} is {first.spec.protocol} in {holder}"
+            one.conflict("ProtocolConflict", said)
+        elif one.hostname in port.hosts:
+            rival = f"listener {port.hosts[one.hostname].name}"
+            said = f"same as {rival if one.set is None else 'a listener of ' + holder}: {_TUPLE}"
+            one.conflict("HostnameConflict", said)
+        elif _verification(one) != _verification(first):
+            said = f"port {one.port} verifies clients otherwise in {holder}"
+            one.report.refuse(f"{one.path}.port", "PortUnavailable", said)
+        else:
+            port.hosts[one.hostname] = one
+            if draft.parameters.http != port.holder.parameters.http:
+                said = f"port {one.port} has the HTTP settings of {holder}"
+                one.report.warn(f"{one.path}.port", "Forbidden", said)
+                draft.http_of_port[one.port] = port.holder.parameters.http
+
+
+def _verification(one: ListenerDraft) -> tuple[str, bool]:
+    if one.tls is None:
+        return ("", False)
+    return (one.tls.tls.client_ca, one.tls.tls.client_insecure_fallback)
+
+
+def _mark_overlaps(members: list[GatewayDraft]) -> None:
+    """Note on HTTPS listeners of a port whose hostnames others cover too (OverlappingTLSConfig)."""
+    ports: dict[int, dict[str, ListenerDraft]] = defaultdict(dict)
+    for draft in members:
+        for one in draft.listeners:
+            if one.tls is not None and one.accepted:
+                ports[one.port][one.hostname] = one
+    for hosts in ports.values():
+        for hostname, one in hosts.items():
+            for wider in _wider(hostname):
+                if wider in hosts:
+                    one.overlaps.append(hosts[wider].name)
+                    hosts[wider].overlaps.append(one.name)
+
+
+def _wider(hostname: str) -> Iterable[str]:
+    """Give the wildcards above a hostname, then "*"."""
+    if hostname == ANY:
+        return
+    rest = hostname.removeprefix("*.")
+    while "." in rest:
+        rest = rest.split(".", 1)[1]
+        yield f"*.{rest}"
+    yield ANY
+
+
+def _raise_versions(members: list[GatewayDraft]) -> None:
+    """Give all HTTPS listeners of a port the highest of their lowest TLS versions."""
+    https = [one for draft in members for one in draft.listeners if one.tls and one.accepted]
+    strict = {one.port for one in https if one.tls and one.tls.tls.min_version == "1.3"}
+    for one in https:
+        assert one.tls is not None
+        if one.port in strict and one.tls.tls.min_version != "1.3":
+            tls = msgspec.structs.replace(one.tls.tls, min_version="1.3")
+            one.tls = msgspec.structs.replace(one.tls, tls=tls)
+            said = f"port {one.port} takes TLS 1.3 only, as another of its listeners asks"
+            one.report.warn(f"{one.path}.tls.options", "Forbidden", said)
+
+
+def _names(names: Iterable[str]) -> str:
+    found = list(names)
+    return ", ".join(found[:_NAMED]) + (" and more" if len(found) > _NAMED else "")

@@ -1,0 +1,109 @@
+"""GatewayClasses: which are ours, with which EdgeProxy, and their status.
+
+In: the GatewayClasses of a snapshot. Out: a `GatewayClassOutcome` for each whose controllerName is
+ours. A class whose parameters are invalid is not accepted and its Gateways are not served.
+Source: Gateway API GatewayClass; spec section 1 (several classes per controller).
+Must never: touch a class of another controller.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast.problem import Problem
+from edgefast.resources.edgeproxy import EdgeProxy
+from edgefast.resources.gatewayclass import GatewayClass
+from edgefast.resources.kinds import EDGE_GROUP, ref_of
+from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy, resolve_parameters
+from edgefast.translate.facts.facts import World
+from edgefast.translate.gateway.adopt import find_classes, is_left_aside
+from edgefast.translate.gateway.features import supported_features
+from edgefast.translate.gateway.wishes import check_wishes
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.unserved import SHUT, closing_problems
+from edgefast.translate.settings import RELEASES
+from edgefast.translate.status.condition import Condition, fails, holds, judge
+from edgefast.translate.status.status import GatewayClassStatus, SupportedFeature
+
+
+class GatewayClassOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A GatewayClass of ours."""
+
+    gateway_class: GatewayClass
+    accepted: bool
+    closed: tuple[
+        Problem, ...
+    ]  # fields of it, or of its EdgeProxy, that are not served: its Gateways answer 404
+    proxy: EdgeProxy | None
+    status: GatewayClassStatus
+    problems: tuple[Problem, ...]
+
+    @property
+    def merged(self) -> bool:
+        """Tell whether all Gateways of the class share one fleet."""
+        return bool(self.proxy and self.proxy.spec.merge_gateways)
+
+
+def translate_gateway_classes(world: World) -> dict[str, GatewayClassOutcome]:
+    """Translate every GatewayClass of ours; by name, sorted."""
+    classes = find_classes(world)
+    return {name: _translate(classes[name], world) for name in sorted(classes)}
+
+
+def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome:
+    report, proxy = Report(ref_of(gateway_class)), None
+    checked: tuple[Problem, ...] = ()
+    ref = gateway_class.spec.parameters_ref
+    if is_left_aside(ref, world.settings):
+        ref = None
+    if ref is not None and (ref.group, ref.kind) == (EDGE_GROUP, "EdgeProxy") and not ref.namespace:
+        path, said = "spec.parametersRef.namespace", "the namespace of the EdgeProxy"
+        report.refuse(path, "Required", said, condition="InvalidParameters")
+    elif ref is not None:
+        proxy = world.snapshot.edge_proxies.get((ref.namespace or "", ref.name))
+        wrong = resolve_parameters(ref.group, ref.kind, ref.namespace or "", ref.name, proxy)
+        if wrong:
+            proxy = None
+            report.refuse("spec.parametersRef", "InvalidParameters", wrong)
+        elif proxy is not None:
+            checked = check_edge_proxy(
+                proxy,
+                of_gateway=False,
+                standalone=world.settings.standalone,
+                tracing=world.settings.tracing,
+            ).problems
+            checked += check_wishes(proxy, world.settings, of_gateway=False)
+    closed = closing_problems(gateway_class, SHUT, "UnsupportedValue")
+    if proxy is not None:
+        closed += closing_problems(proxy, SHUT, "UnsupportedValue")
+    generation = gateway_class.metadata.generation
+    refused = [
+        *report.refused,
+        *(msgspec.structs.replace(one, condition="InvalidParameters") for one in closed),
+    ]
+    accepted = judge(
+        "Accepted", refused, generation, reason="Accepted", message="Valid GatewayClass"
+    )
+    merged = bool(proxy and proxy.spec.merge_gateways)
+    features = supported_features(
+        in_gateway_namespace=world.settings.gateway_namespace_mode and not merged
+    )
+    return GatewayClassOutcome(
+        gateway_class=gateway_class,
+        accepted=not report.refused,
+        closed=closed,
+        proxy=proxy,
+        status=GatewayClassStatus(
+            conditions=(accepted, _supported_version(world.settings.bundle_version, generation)),
+            supported_features=tuple(SupportedFeature(name=name) for name in features),
+        ),
+        problems=(*report.problems, *closed, *checked),
+    )
+
+
+def _supported_version(version: str, generation: int) -> Condition:
+    if version and ".".join(version.split(".")[:2]) not in RELEASES:
+        said = f"Gateway API CRDs are {version}, {' and '.join(RELEASES)} are supported"
+        return fails("SupportedVersion", "UnsupportedVersion", said, generation)
+    said = f"Gateway API {version or ' and '.join(RELEASES)}"
+    return holds("SupportedVersion", "SupportedVersion", said, generation)

@@ -1,0 +1,186 @@
+"""Listeners: each entry of `spec.listeners` of a Gateway or of a ListenerSet, checked on its own.
+
+In: a Gateway, the ListenerSet if it is of one, grants and the keyring. Out: a `ListenerDraft` for each, on which
+merge.py then marks conflicts with others, before it becomes an ir.Listener and a status.
+Source: Gateway API Listener, ListenerEntry; protocols HTTP and HTTPS.
+Must never: drop a listener that is broken; routes still attach to it and its status says why.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import Problem, did_you_mean, supported_text
+from edgefast.reasons.word import Word
+from edgefast.resources.gateway import Gateway
+from edgefast.resources.kinds import ref_of
+from edgefast.resources.listener import Listener, RouteGroupKind
+from edgefast.resources.listenerset import ListenerSet
+from edgefast.resources.reference import GATEWAY_GROUP, LATER_PROTOCOLS, LATER_ROUTES
+from edgefast.resources.rules_hostname import check_own_hostname
+from edgefast.resources.snapshot import Key
+from edgefast.translate.facts.facts import ListenerView, World
+from edgefast.translate.gateway.allowed import check_namespaces
+from edgefast.translate.match.hostname import ANY
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.unserved import find_closing, refuse_unserved
+from edgefast.translate.report.violation import refuse_violations
+from edgefast.translate.tls.keyring import Keyring
+from edgefast.translate.tls.tls import TlsOutcome, translate_tls
+
+PROTOCOLS = ("HTTP", "HTTPS")
+ROUTE_KINDS = ("HTTPRoute",)
+NAMESPACES = ("All", "Same", "Selector")
+_NOT_YET = "it is not served yet"
+
+
+class ListenerDraft:
+    """A listener while Gateways are translated; conflicts are added until all are known."""
+
+    def __init__(self, gateway: Gateway, index: int, set_: ListenerSet | None = None) -> None:
+        meta = gateway.metadata
+        owner = set_ or gateway
+        self.spec: Listener = owner.spec.listeners[index]
+        self.path = f"spec.listeners[{index}]"
+        #: The ListenerSet it is of, None: the Gateway's own.
+        self.set: Key | None = (set_.metadata.namespace, set_.metadata.name) if set_ else None
+        #: Its name inside the Gateway; names of ListenerSets need not differ from the Gateway's.
+        self.section = "/".join((*(self.set or ()), self.spec.name))
+        self.name = f"{meta.namespace}/{meta.name}/{self.section}"
+        self.hostname = self.spec.hostname or ANY
+        self.report = Report(ref_of(owner))
+        self.conflicts: list[Problem] = []
+        self.closed: tuple[
+            Problem, ...
+        ] = ()  # fields that are not served and may decide who gets in
+        self.shut = False  # such a field is in its Gateway
+        self.overlaps: list[str] = []  # names of HTTPS listeners that hosts are shared with
+        self.kinds: tuple[RouteGroupKind, ...] = ()
+        self.tls: TlsOutcome | None = None
+        self.port = self.spec.port
+        self.bind_port = self.spec.port
+
+    @property
+    def known(self) -> bool:
+        """Tell whether the protocol is one that is served at all."""
+        return self.spec.protocol in PROTOCOLS
+
+    @property
+    def accepted(self) -> bool:
+        """Tell whether the listener is valid and conflicts with none."""
+        return not self.report.refused and not self.conflicts
+
+    @property
+    def placed(self) -> bool:
+        """Tell whether the data plane gets it: accepted, with something to terminate TLS with.
+
+        One that is closed keeps its port and hostname and answers 404: else others would take its requests.
+        """
+        usable = self.tls is None or self.tls.usable
+        return self.accepted and usable and bool(self.kinds)
+
+    @property
+    def served(self) -> bool:
+        """Tell whether routes are served on it."""
+        return self.placed and not self.closed and not self.shut
+
+    def conflict(self, reason: Word, message: str) -> None:
+        """Mark the listener as Conflicted."""
+        self.conflicts.append(Problem(self.report.object, self.path, reason, message))
+
+    def view(self, *, gateway_served: bool) -> ListenerView:
+        """Return what routes see."""
+        allowed = self.spec.allowed_routes.namespaces
+        return ListenerView(
+            name=self.name,
+            section=self.spec.name,
+            set=self.set,
+            port=self.port,
+            hostname=self.hostname,
+            takes_routes=bool(self.kinds),
+            from_namespaces=allowed.from_,
+            selector=allowed.selector,
+            served=self.served and gateway_served,
+        )
+
+    def listener(
+        self, http: ir.HttpSettings, log: ir.AccessLog, tracing: ir.Tracing | None
+    ) -> ir.Listener:
+        """Return the data plane's listener; only of one that is served."""
+        listener = ir.Listener(
+            name=self.name,
+            port=self.port,
+            bind_port=self.bind_port,
+            protocol="HTTPS" if self.tls else "HTTP",
+            hostname=self.hostname,
+            tls=self.tls.tls if self.tls else None,
+            tracing=tracing,
+        )
+        # What is the default stays the very default: the encoding leaves it out then.
+        if http != listener.http:
+            listener = msgspec.structs.replace(listener, http=http)
+        if log != listener.access_log:
+            listener = msgspec.structs.replace(listener, access_log=log)
+        return listener
+
+
+def translate_listener(
+    gateway: Gateway, index: int, world: World, keyring: Keyring, set_: ListenerSet | None = None
+) -> ListenerDraft:
+    """Check one listener of a Gateway, or of a ListenerSet that is attached to it."""
+    draft = ListenerDraft(gateway, index, set_)
+    draft.closed = _find_closing(set_ or gateway, draft)
+    if not draft.known:
+        draft.report.refuse(
+            f"{draft.path}.protocol",
+            "UnsupportedProtocol",
+            supported_text(draft.spec.protocol, PROTOCOLS),
+            did_you_mean(draft.spec.protocol, PROTOCOLS)
+            or (_NOT_YET if draft.spec.protocol in LATER_PROTOCOLS else ""),
+        )
+        return draft
+    draft.kinds = _translate_kinds(draft)
+    refuse_violations(check_own_hostname(draft.spec), draft.report, draft.path)
+    where = f"{draft.path}.allowedRoutes.namespaces"
+    check_namespaces(draft.spec.allowed_routes.namespaces, NAMESPACES, draft.report, where)
+    if draft.spec.protocol == "HTTPS":
+        draft.tls = translate_tls(
+            gateway, set_ or gateway, draft.spec, draft.path, world, keyring, draft.report
+        )
+    elif draft.spec.tls is not None:
+        draft.report.warn(f"{draft.path}.tls", "Forbidden", "is ignored with protocol HTTP")
+    return draft
+
+
+def _find_closing(owner: Gateway | ListenerSet, draft: ListenerDraft) -> tuple[Problem, ...]:
+    """Return what closes the listener: its own fields, and those of a ListenerSet; a Gateway's shut it (gateway.py)."""
+    if not owner.unserved:
+        return ()
+    report = Report(draft.report.object)
+    refuse_unserved(owner, report, "the listener answers 404", path=draft.path)
+    found = report.refused
+    if isinstance(owner, Gateway):
+        whole = {one.path for one in find_closing(owner)}
+        found = [one for one in found if one.path not in whole]
+    return tuple(found)
+
+
+def _translate_kinds(draft: ListenerDraft) -> tuple[RouteGroupKind, ...]:
+    wanted = draft.spec.allowed_routes.kinds
+    if not wanted:
+        return tuple(RouteGroupKind(kind=kind) for kind in ROUTE_KINDS)
+    kinds = []
+    for at, kind in enumerate(wanted):
+        if kind.group == GATEWAY_GROUP and kind.kind in ROUTE_KINDS:
+            kinds.append(kind)
+            continue
+        named = kind.kind if kind.group == GATEWAY_GROUP else f"{kind.group}/{kind.kind}"
+        later = kind.group == GATEWAY_GROUP and kind.kind in LATER_ROUTES
+        draft.report.unresolve(
+            f"{draft.path}.allowedRoutes.kinds[{at}]",
+            "InvalidRouteKinds",
+            supported_text(named, ROUTE_KINDS),
+            _NOT_YET if later else did_you_mean(kind.kind, ROUTE_KINDS),
+        )
+    return tuple(dict.fromkeys(kinds))

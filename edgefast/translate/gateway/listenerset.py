@@ -1,0 +1,97 @@
+"""ListenerSets: listeners that other teams add to a Gateway of ours, where it allows them.
+
+In: the world. Out: for each Gateway the ListenerSets that name it, in the order of their precedence, each allowed or told
+why not. gateway.py gives the Gateway the listeners of those that are; from there on they are listeners like its own.
+Source: Gateway API ListenerSet, AllowedListeners. The Gateway's own listeners come first, then those of the oldest set.
+Must never: look at a set of a namespace that is not watched, or that names another controller's Gateway.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from edgefast.problem import Problem
+from edgefast.resources.gateway import Gateway
+from edgefast.resources.kinds import ref_of
+from edgefast.resources.listenerset import ListenerSet
+from edgefast.resources.namespace import NAME_LABEL
+from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.snapshot import Key
+from edgefast.translate.facts.facts import World
+from edgefast.translate.gateway.listener import ListenerDraft
+from edgefast.translate.match.precedence import age_order
+from edgefast.translate.report.report import Report
+
+
+class ListenerSetDraft:
+    """A ListenerSet while the Gateway that it names is translated."""
+
+    def __init__(self, listener_set: ListenerSet, gateway: Key) -> None:
+        self.listener_set = listener_set
+        self.key: Key = (listener_set.metadata.namespace, listener_set.metadata.name)
+        self.gateway = gateway
+        self.report = Report(ref_of(listener_set))
+        self.listeners: list[ListenerDraft] = []  # none unless it is allowed
+
+    @property
+    def allowed(self) -> bool:
+        """Tell whether the Gateway lets it attach."""
+        return not self.report.refused
+
+    @property
+    def served(self) -> bool:
+        """Tell whether one listener at least is."""
+        return any(one.served for one in self.listeners)
+
+
+def index_listener_sets(world: World) -> Mapping[Key, list[ListenerSetDraft]]:
+    """Return the ListenerSets by the Gateway that they name, those of each oldest first."""
+    found: dict[Key, list[ListenerSetDraft]] = defaultdict(list)
+    for one in world.snapshot.listener_sets.values():
+        parent, namespace = parent_of(one), one.metadata.namespace
+        if parent is not None and world.settings.watches(namespace, _labels(world, namespace)):
+            found[parent].append(ListenerSetDraft(one, parent))
+    for group in found.values():
+        group.sort(key=lambda draft: age_order(draft.listener_set.metadata))
+    return found
+
+
+def parent_of(listener_set: ListenerSet) -> Key | None:
+    """Return the Gateway that a ListenerSet names, None when it names something else."""
+    ref = listener_set.spec.parent_ref
+    if (ref.group, ref.kind) != (GATEWAY_GROUP, "Gateway"):
+        return None
+    return (ref.namespace or listener_set.metadata.namespace, ref.name)
+
+
+def check_allowed(gateway: Gateway, draft: ListenerSetDraft, world: World) -> None:
+    """Refuse a ListenerSet that its Gateway does not allow."""
+    allowed = gateway.spec.allowed_listeners
+    from_ = allowed.namespaces.from_ if allowed else "None"
+    selector = allowed.namespaces.selector if allowed else None
+    own, namespace = gateway.metadata.namespace, draft.key[0]
+    if from_ == "All" or (from_ == "Same" and namespace == own):
+        return
+    if from_ == "Selector" and selector and selector.matches(_labels(world, namespace)):
+        return
+    said = (
+        f"Gateway {own}/{gateway.metadata.name} allows no ListenerSet of namespace {namespace} "
+        f"(spec.allowedListeners: from {from_})"
+    )
+    draft.report.refuse("spec.parentRef", "NotAllowed", said)
+
+
+def find_lost_sets(world: World) -> Iterator[Problem]:
+    """Report, in standalone, sets whose Gateway is in no file; in a cluster it may be another's, or come yet."""
+    for one in world.snapshot.listener_sets.values() if world.settings.standalone else ():
+        parent = parent_of(one)
+        if parent is None or parent not in world.gateways:
+            ref = one.spec.parent_ref
+            said = f"{ref.kind} {ref.namespace or one.metadata.namespace}/{ref.name} not found"
+            yield Report(ref_of(one)).refuse("spec.parentRef.name", "Invalid", said)
+
+
+def _labels(world: World, namespace: str) -> dict[str, str]:
+    found = world.snapshot.namespaces.get(("", namespace))
+    return found.metadata.labels if found else {NAME_LABEL: namespace}

@@ -1,0 +1,245 @@
+"""Statuses of Gateways and their listeners.
+
+In: the drafts after merging, the number of routes on each listener, and what the caller observes of
+fleets. Out: GatewayStatus values. In standalone a Gateway is programmed when one of its listeners is
+served; in a cluster it needs an address and a ready proxy as well.
+Source: Gateway API GatewayConditionType, ListenerConditionType.
+Must never: count a route that is not accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from edgefast.inetaddr import read_address
+from edgefast.translate.fleet.fleet import fleet_namespace
+from edgefast.translate.gateway.address import is_bound
+from edgefast.translate.gateway.gateway import GatewayDraft
+from edgefast.translate.gateway.listener import ListenerDraft
+from edgefast.translate.settings import FleetState, Settings
+from edgefast.translate.status.condition import Condition, fails, holds, judge, render_problems
+from edgefast.translate.status.status import (
+    GatewayStatus,
+    GatewayStatusAddress,
+    ListenerStatus,
+    RouteKind,
+)
+
+MAX_ADDRESSES = 16  # maxItems of status.addresses
+_INSECURE = "AllowInsecureFallback"
+_NAMED = 5
+
+
+#: What is known of fleets, by name.
+Fleets = Mapping[str, Sequence[FleetState]]
+
+
+def index_fleets(settings: Settings) -> Fleets:
+    """Return the observed fleets by name; several namespaces may have one of a name."""
+    fleets: dict[str, list[FleetState]] = {}
+    for one in settings.fleets:
+        fleets.setdefault(one.name, []).append(one)
+    return fleets
+
+
+def judge_gateway(
+    draft: GatewayDraft, attached: Mapping[str, int], fleets: Fleets, settings: Settings
+) -> GatewayStatus:
+    """Return the status of a Gateway; `attached` counts routes by listener name."""
+    generation = draft.gateway.metadata.generation
+    state = _state_of(draft, fleets, settings)
+    conditions = [_accepted(draft, generation), _programmed(draft, state, settings, generation)]
+    resolved = _resolved(draft, generation)
+    if resolved is not None:
+        conditions.append(resolved)
+    if _is_insecure(draft):
+        said = "AllowInsecureFallback lets clients in whose certificate is missing or invalid"
+        conditions.append(
+            holds("InsecureFrontendValidationMode", "ConfigurationChanged", said, generation)
+        )
+    return GatewayStatus(
+        addresses=_addresses(draft, state, settings) if draft.accepted else (),
+        conditions=tuple(conditions),
+        listeners=tuple(
+            judge_listener(one, draft, attached.get(one.name, 0), generation)
+            for one in draft.own_listeners
+        ),
+        attached_listener_sets=sum(one.served for one in draft.sets) if draft.accepted else 0,
+    )
+
+
+def _is_insecure(draft: GatewayDraft) -> bool:
+    """Tell whether any port is configured to let clients in unverified, used or not."""
+    frontend = draft.gateway.spec.tls.frontend if draft.gateway.spec.tls else None
+    if frontend is None:
+        return False
+    configs = (frontend.default, *(one.tls for one in frontend.per_port))
+    return any(one.validation and one.validation.mode == _INSECURE for one in configs)
+
+
+def _state_of(draft: GatewayDraft, fleets: Fleets, settings: Settings) -> FleetState:
+    if settings.standalone:
+        return FleetState(name=draft.fleet, addresses=settings.addresses)
+    home = fleet_namespace(draft, settings)
+    # A mode that has just changed leaves fleets of this name elsewhere for a while.
+    found = (one for one in fleets.get(draft.fleet, ()) if one.namespace in ("", home))
+    return next(found, FleetState(name=draft.fleet))
+
+
+def _accepted(draft: GatewayDraft, generation: int) -> Condition:
+    if draft.report.refused:
+        said = render_problems(draft.report.refused)
+        return fails("Accepted", draft.report.refused[0].reason, said, generation)
+    if draft.closed or draft.closed_by:
+        first, *_ = closing = [*draft.closed, *draft.closed_by]
+        said = render_problems(closing)
+        return fails("Accepted", first.condition or first.reason, said, generation)
+    broken = [one for one in draft.own_listeners if not one.served]
+    if not broken:
+        return holds("Accepted", "Accepted", "Gateway is accepted", generation)
+    said = f"listeners not served: {_names(broken)}"
+    conflicted = [one for one in broken if one.conflicts]
+    if conflicted:
+        served = [one for one in draft.own_listeners if one.served]
+        said += f" (conflicted: {_names(conflicted)}; served: {_names(served) or 'none'})"
+    if any(one.accepted and not one.closed for one in draft.listeners):
+        return holds("Accepted", "ListenersNotValid", said, generation)
+    return fails("Accepted", "ListenersNotValid", said, generation)
+
+
+def _names(listeners: Iterable[ListenerDraft]) -> str:
+    return ", ".join(one.spec.name for one in listeners)
+
+
+def _programmed(
+    draft: GatewayDraft, state: FleetState, settings: Settings, generation: int
+) -> Condition:
+    if not draft.accepted or not any(one.served for one in draft.listeners):
+        return fails("Programmed", "Invalid", "no listener is served", generation)
+    if draft.unusable:
+        said = render_problems(draft.unusable)
+        return fails("Programmed", "AddressNotUsable", said, generation)
+    lacking = [] if settings.standalone else _lacking(draft, state)
+    if lacking:
+        said = f"{', '.join(lacking)} cannot be used (there is {', '.join(state.addresses)})"
+        return fails("Programmed", "AddressNotUsable", said, generation)
+    if settings.standalone:
+        served = ", ".join(one.section for one in draft.listeners if one.served)
+        return holds("Programmed", "Programmed", f"serving {served}", generation)
+    failure = f"; {state.failure}" if state.failure else ""
+    if not state.addresses:
+        if wrong := _too_many(draft):
+            return fails("Programmed", "AddressNotUsable", wrong, generation)
+        said = f"fleet {state.name} has no address yet{failure}"
+        return fails("Programmed", "AddressNotAssigned", said, generation)
+    if not state.ready:
+        said = f"0/{state.replicas} proxies available{failure}"
+        return fails("Programmed", "NoResources", said, generation)
+    available = f"{len(state.ready)}/{max(state.replicas, len(state.ready))} proxies available"
+    said = f"Address assigned to the Gateway, {available}{failure}"
+    return holds("Programmed", "Programmed", said, generation)
+
+
+def _lacking(draft: GatewayDraft, state: FleetState) -> list[str]:
+    """Return requested addresses that the fleet lacks; where none is known yet, none lacks."""
+    there = {_same_address(one) for one in state.addresses}
+    wanted = [one.value for one in draft.gateway.spec.addresses if one.value]
+    return [value for value in wanted if there and _same_address(value) not in there]
+
+
+def _too_many(draft: GatewayDraft) -> str:
+    """Say which requested addresses no load balancer is asked for: a Service has room for one (loadBalancerIP)."""
+    parameters = draft.parameters
+    spec = parameters.class_spec if draft.gateway_class.merged else parameters.spec
+    asked = [read_address(one.value or "") for one in draft.gateway.spec.addresses]
+    wanted = list(dict.fromkeys(str(one) for one in asked if one is not None))
+    if len(wanted) < 2 or (spec.service and spec.service.type not in (None, "LoadBalancer")):
+        return ""
+    return f"{', '.join(wanted[1:])} cannot be used: a load balancer has one address, and {wanted[0]} is asked for"
+
+
+def _same_address(value: str) -> str:
+    """Return an address in its one text, so that those that are equal compare so."""
+    return str(read_address(value) or value)
+
+
+def _resolved(draft: GatewayDraft, generation: int) -> Condition | None:
+    """Judge the references of the Gateway and its listeners together; None when there are none."""
+    if draft.report.unresolved:
+        return judge("ResolvedRefs", draft.report.unresolved, generation, reason="", message="")
+    broken = [one.spec.name for one in draft.own_listeners if one.report.unresolved]
+    if broken:
+        said = f"listeners with references that lead nowhere: {', '.join(broken)}"
+        return fails("ResolvedRefs", "ListenersNotResolved", said, generation)
+    if draft.certificate is not None or any(one.tls is not None for one in draft.own_listeners):
+        said = "All references are resolved"
+        return holds("ResolvedRefs", "ResolvedRefs", said, generation)
+    return None
+
+
+def _addresses(
+    draft: GatewayDraft, state: FleetState, settings: Settings
+) -> tuple[GatewayStatusAddress, ...]:
+    """Return those of the requested addresses that there are, else all there are."""
+    wanted = {_same_address(one.value) for one in draft.gateway.spec.addresses if one.value}
+    if settings.standalone:
+        usable = [one for one in sorted(wanted) if is_bound(one, settings)]
+    else:
+        usable = [one for one in state.addresses if _same_address(one) in wanted]
+    found = usable or state.addresses
+    return tuple(
+        GatewayStatusAddress(type="IPAddress" if read_address(one) else "Hostname", value=one)
+        for one in found[:MAX_ADDRESSES]
+    )
+
+
+def judge_listener(
+    one: ListenerDraft, draft: GatewayDraft, attached: int, generation: int
+) -> ListenerStatus:
+    """Return the status of a listener of the Gateway or of one of its ListenerSets, whose generation it is."""
+    report = one.report
+    refused = [*report.refused, *one.closed]
+    # A set may well be told first that another has the place.
+    wrong = [*one.conflicts, *refused] if one.set else [*refused, *one.conflicts]
+    conditions = [
+        judge(
+            "Accepted",
+            wrong,
+            generation,
+            reason="Accepted",
+            message="Listener is accepted",
+        ),
+        _listener_programmed(one, draft, generation),
+        judge(
+            "ResolvedRefs",
+            report.unresolved,
+            generation,
+            reason="ResolvedRefs",
+            message="All references are resolved",
+        ),
+    ]
+    if one.conflicts:
+        said = render_problems(one.conflicts)
+        conditions.append(holds("Conflicted", one.conflicts[0].reason, said, generation))
+    if one.overlaps:
+        # A set is not told what others call theirs.
+        names = f"listener {', '.join(one.overlaps[:_NAMED])}"
+        rival = names if one.set is None else "another listener of the Gateway"
+        said = f"hostname {one.hostname} overlaps with {rival}"
+        conditions.append(holds("OverlappingTLSConfig", "OverlappingHostnames", said, generation))
+    return ListenerStatus(
+        name=one.spec.name,
+        supported_kinds=tuple(RouteKind.of(kind) for kind in one.kinds),
+        attached_routes=attached,
+        conditions=tuple(conditions),
+    )
+
+
+def _listener_programmed(one: ListenerDraft, draft: GatewayDraft, generation: int) -> Condition:
+    if draft.report.refused or draft.closed or draft.closed_by:
+        return fails("Programmed", "Invalid", "the Gateway is not accepted", generation)
+    if one.served:
+        return holds("Programmed", "Programmed", "Listener is served", generation)
+    found = [*one.report.refused, *one.closed, *one.conflicts, *one.report.unresolved]
+    reason = one.conflicts[0].reason if one.set and one.conflicts else "Invalid"
+    return fails("Programmed", reason, render_problems(found), generation)

@@ -1,0 +1,70 @@
+"""Statuses of ListenerSets.
+
+In: the drafts after merging, the number of routes on each listener, the statuses of Gateways. Out: a status for each
+ListenerSet that names a Gateway of ours. A set is accepted when one of its listeners is served, and programmed when its
+Gateway is as well.
+Source: Gateway API ListenerSetConditionType, ListenerEntryConditionType.
+Must never: tell a set what is in the Gateway or in other sets, beyond that a place is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from edgefast.translate.gateway.gateway import GatewayDraft
+from edgefast.translate.gateway.listenerset import ListenerSetDraft
+from edgefast.translate.judge.gatewaystatus import judge_listener
+from edgefast.translate.status.condition import Condition, fails, holds, render_problems
+from edgefast.translate.status.status import GatewayStatus, ListenerSetStatus
+
+
+def judge_listener_set(
+    one: ListenerSetDraft, draft: GatewayDraft, attached: Mapping[str, int], gateway: GatewayStatus
+) -> ListenerSetStatus:
+    """Return the status of a ListenerSet; `attached` counts routes by listener name, `gateway` is its parent's status."""
+    generation = one.listener_set.metadata.generation
+    return ListenerSetStatus(
+        conditions=_judge(one, draft, gateway, generation),
+        listeners=tuple(
+            judge_listener(listener, draft, attached.get(listener.name, 0), generation)
+            for listener in one.listeners
+        ),
+    )
+
+
+def _judge(
+    one: ListenerSetDraft, draft: GatewayDraft, gateway: GatewayStatus, generation: int
+) -> tuple[Condition, Condition]:
+    if not one.allowed:
+        said, reason = render_problems(one.report.refused), one.report.refused[0].reason
+        return (
+            fails("Accepted", reason, said, generation),
+            fails("Programmed", reason, said, generation),
+        )
+    if draft.report.refused or draft.closed or draft.closed_by:
+        said = "the Gateway is not accepted"
+        return (
+            fails("Accepted", "ParentNotAccepted", said, generation),
+            fails("Programmed", "ParentNotProgrammed", said, generation),
+        )
+    broken = ", ".join(listener.spec.name for listener in one.listeners if not listener.served)
+    said = f"listeners not served: {broken}"
+    if not one.served:
+        return (
+            fails("Accepted", "ListenersNotValid", said, generation),
+            fails("Programmed", "ListenersNotValid", said, generation),
+        )
+    if broken:
+        accepted = holds("Accepted", "ListenersNotValid", said, generation)
+    else:
+        accepted = holds("Accepted", "Accepted", "ListenerSet is accepted", generation)
+    return accepted, _programmed(one, gateway, generation)
+
+
+def _programmed(one: ListenerSetDraft, gateway: GatewayStatus, generation: int) -> Condition:
+    theirs = next(found for found in gateway.conditions if found.type == "Programmed")
+    if theirs.status != "True":
+        said = f"the Gateway is not programmed: {theirs.reason}"
+        return fails("Programmed", "ParentNotProgrammed", said, generation)
+    served = ", ".join(listener.spec.name for listener in one.listeners if listener.served)
+    return holds("Programmed", "Programmed", f"serving {served}", generation)

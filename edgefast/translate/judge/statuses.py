@@ -1,0 +1,116 @@
+"""All statuses of a translation.
+
+In: the outcomes of every stage. Out: `Statuses`. Routes whose matches equal those of others get RouteRulesOverlap here, and those with
+rules that no request comes to RouteRulesShadowed, since only virtual hosts know.
+Must never: write anything; a controller does, and only what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from edgefast.problem import Problem
+from edgefast.resources.snapshot import Key
+from edgefast.sortedmap import SortedMap
+from edgefast.translate.finding.reach import Reach
+from edgefast.translate.gateway.gateway import GatewayDraft
+from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
+from edgefast.translate.judge.gatewaystatus import index_fleets, judge_gateway
+from edgefast.translate.judge.listenersetstatus import judge_listener_set
+from edgefast.translate.route.route import RouteOutcome
+from edgefast.translate.route.routesums import RouteSums
+from edgefast.translate.settings import Settings
+from edgefast.translate.status.condition import holds, render_problems
+from edgefast.translate.status.status import (
+    GatewayClassStatus,
+    HTTPRouteStatus,
+    PolicyStatus,
+    Statuses,
+)
+from edgefast.translate.virtualhost.virtualhost import Hosts
+
+
+def judge_all(
+    classes: Mapping[str, GatewayClassOutcome],
+    gateways: Sequence[GatewayDraft],
+    routes: SortedMap[Key, HTTPRouteStatus],
+    policies: dict[Key, PolicyStatus],
+    sums: RouteSums,
+    settings: Settings,
+) -> Statuses:
+    """Return the status of every object of ours; those of routes and policies are judged already."""
+    fleets = index_fleets(settings)
+    of_gateways = {
+        draft.key: judge_gateway(draft, sums.attached, fleets, settings)
+        for draft in sorted(gateways, key=lambda draft: draft.key)
+    }
+    sets = sorted(
+        ((one, draft) for draft in gateways for one in draft.sets), key=lambda pair: pair[0].key
+    )
+    return Statuses(
+        gateway_classes=_judge_classes(classes),
+        gateways=of_gateways,
+        listener_sets={
+            one.key: judge_listener_set(one, draft, sums.attached, of_gateways[draft.key])
+            for one, draft in sets
+        },
+        parents={one.key: draft.key for one, draft in sets},
+        http_routes=routes,
+        backend_tls_policies=policies,
+    )
+
+
+def _judge_classes(classes: Mapping[str, GatewayClassOutcome]) -> dict[Key, GatewayClassStatus]:
+    return {("", name): outcome.status for name, outcome in classes.items()}
+
+
+def judge_routes(
+    routes: Mapping[Key, RouteOutcome],
+    sums: RouteSums,
+    hosts: Hosts,
+    reach: Reach,
+    previous: SortedMap[Key, HTTPRouteStatus],
+) -> SortedMap[Key, HTTPRouteStatus]:
+    """Return the statuses of all routes; only those that `reach` has looked at are judged anew."""
+    found = previous.edit()
+    for key in sorted(reach.suspects):
+        status = sums.statuses.get(key)
+        if status is None:
+            found.pop(key, None)
+            continue
+        outcome = routes[key]
+        overlaps, unreached = _overlaps_of(key, outcome, hosts), reach.warnings.get(key, ())
+        if overlaps or unreached:
+            status = _judge_route(outcome, overlaps, unreached)
+        if found.get(key) != status:
+            found[key] = status
+    return found.done()
+
+
+def _overlaps_of(key: Key, outcome: RouteOutcome, hosts: Hosts) -> list[tuple[str, Problem]]:
+    """Return the matches of a route that others have as well, by host."""
+    places = sorted((listener, name) for listener, name, _ in outcome.hosts)
+    return [
+        (place[0], one) for place in places for one in hosts.outcomes[place].overlaps.get(key, ())
+    ]
+
+
+def _judge_route(
+    outcome: RouteOutcome,
+    overlaps: Iterable[tuple[str, Problem]],
+    unreached: Iterable[tuple[str, Problem]],
+) -> HTTPRouteStatus:
+    parents = []
+    for parent, listeners in zip(outcome.status.parents, outcome.listeners, strict=True):
+        conditions = parent.conditions
+        equal = [problem for at, problem in overlaps if at in listeners]
+        shadowed = [problem for at, problem in unreached if at in listeners]
+        for word, found in (("RouteRulesOverlap", equal), ("RouteRulesShadowed", shadowed)):
+            if found:
+                said = render_problems(found)
+                generation = outcome.route.metadata.generation
+                conditions = (*conditions, holds(word, word, said, generation))
+        parents.append(msgspec.structs.replace(parent, conditions=conditions))
+    return HTTPRouteStatus(parents=tuple(parents))

@@ -1,0 +1,157 @@
+"""Matches: HTTPRouteMatch -> ir.Match.
+
+In: one match of a rule. Out: its IR with names folded and paths normalised. When a part of it cannot
+be served the report says so, the rule answers 500, and the match is widened to what can be told of
+the requests it was for: the literal beginning of a refused path, any value of a refused header; None
+when nothing can. Regexes must be RE2.
+Source: Gateway API HTTPRouteMatch; of entries with equal names the first counts.
+Must never: decide precedence (see precedence.py), or let the requests of a refused match go to other
+rules without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgefast import ir
+from edgefast.problem import supported_text
+from edgefast.resources.httproute import (
+    HTTPHeaderMatch,
+    HTTPPathMatch,
+    HTTPQueryParamMatch,
+    HTTPRouteMatch,
+)
+from edgefast.resources.regex import tell_regex
+from edgefast.translate.match.literal import literal_prefix
+from edgefast.translate.match.path import (
+    MAX_SEGMENTS,
+    check_path,
+    check_segments,
+    normalize_path,
+    strip_slash,
+)
+from edgefast.translate.report.report import Report
+
+#: Methods that the data plane answers with 405 before any routing.
+_NEVER_ROUTED = ("CONNECT", "TRACE")
+#: A regex for any value at all, line breaks included.
+_ANY_VALUE = "(?s).*"
+_PATH_TYPES: tuple[str, ...] = ("Exact", "PathPrefix", "RegularExpression")
+_VALUE_TYPES: tuple[str, ...] = ("Exact", "RegularExpression")
+#: Those of HTTPMethod; the API has others refused, also where a proxy could match them.
+_ROUTED: tuple[str, ...] = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
+
+_Target = tuple[ir.PathKind, str]
+_Wrong = list[tuple[str, str]]  # field path, what is wrong with it
+
+
+def translate_match(match: HTTPRouteMatch, report: Report, path: str) -> ir.Match | None:
+    """Translate one match; `path` is its field path, e.g. spec.rules[0].matches[1]."""
+    wrong: _Wrong = []
+    target = _translate_path(match.path, wrong, f"{path}.path")
+    headers = _translate_values(match.headers, wrong, report, f"{path}.headers", fold=True)
+    query = _translate_values(match.query_params, wrong, report, f"{path}.queryParams", fold=False)
+    if match.method in _NEVER_ROUTED:
+        report.lose(
+            f"{path}.method", "NotSupported", f"{match.method} is answered 405 before routing"
+        )
+    elif match.method is not None and match.method not in _ROUTED:
+        wrong.append((f"{path}.method", supported_text(match.method, _ROUTED)))
+    made = None
+    if target is not None:
+        kind, value = target
+        method = match.method or ""
+        made = ir.Match(kind=kind, path=value, method=method, headers=headers, query=query)
+    for where, said in wrong:
+        report.refuse(where, "UnsupportedValue", f"{said}; {_tell_fate(made)}")
+    return made
+
+
+def _tell_fate(widened: ir.Match | None) -> str:
+    """Say what becomes of the requests that a refused match was for."""
+    if widened is None:
+        return "requests that the match was for go to other rules"
+    match widened.kind:
+        case "prefix":
+            told = f"{widened.path} and paths below it" if widened.path else "any path"
+        case "exact":
+            told = widened.path
+        case _:
+            told = f'paths of "{widened.path}"'
+    method = f"{widened.method} " if widened.method else ""
+    named = [f"header {one.name}" for one in widened.headers]
+    named += [f"query parameter {one.name}" for one in widened.query]
+    return f"500 is answered for {method}{told}" + (f" with {', '.join(named)}" if named else "")
+
+
+def _translate_path(match: HTTPPathMatch, wrong: _Wrong, path: str) -> _Target | None:
+    if match.type not in _PATH_TYPES:
+        wrong.append((f"{path}.type", supported_text(match.type, _PATH_TYPES)))
+        return None
+    where = f"{path}.value"
+    if match.type == "RegularExpression":
+        said = tell_regex(match.value)
+        if not said:
+            return "regex", match.value
+        wrong.append((where, said))
+        return _guard_path(match.value)
+    said = check_path(match.value)
+    if said:
+        wrong.append((where, f'"{match.value}" {said}'))
+        return None
+    value = normalize_path(match.value)
+    if match.type == "Exact":
+        return "exact", value
+    said = check_segments(value)
+    if said:
+        wrong.append((where, f'"{match.value}" {said}'))
+        value = "/".join(value.split("/")[: MAX_SEGMENTS + 1])
+    return "prefix", strip_slash(value)
+
+
+def _guard_path(pattern: str) -> _Target | None:
+    """Return the prefix to close for a refused regex: never "/", which would close the whole host."""
+    literal = literal_prefix(pattern)
+    if not literal.startswith("/"):
+        return None
+    for text in (literal[: literal.rindex("/") + 1], literal):
+        value = strip_slash(text)
+        if value and not check_path(value) and not check_segments(value):
+            return "prefix", normalize_path(value)
+    return None
+
+
+def _translate_values(
+    matches: Sequence[HTTPHeaderMatch | HTTPQueryParamMatch],
+    wrong: _Wrong,
+    report: Report,
+    path: str,
+    *,
+    fold: bool,
+) -> tuple[ir.ValueMatch, ...]:
+    if not matches:
+        return ()
+    values: dict[str, ir.ValueMatch] = {}
+    for at, match in enumerate(matches):
+        name = match.name.lower() if fold else match.name
+        if name in values:
+            report.warn(
+                f"{path}[{at}].name", "Duplicate", f'"{match.name}" is ignored, the first counts'
+            )
+            continue
+        values[name] = _translate_value(match, name, wrong, f"{path}[{at}]")
+    return tuple(values[name] for name in sorted(values))
+
+
+def _translate_value(
+    match: HTTPHeaderMatch | HTTPQueryParamMatch, name: str, wrong: _Wrong, path: str
+) -> ir.ValueMatch:
+    if match.type == "Exact":
+        return ir.ValueMatch(name=name, value=match.value)
+    if match.type not in _VALUE_TYPES:
+        wrong.append((f"{path}.type", supported_text(match.type, _VALUE_TYPES)))
+        return ir.ValueMatch(name=name, value=_ANY_VALUE, regex=True)
+    said = tell_regex(match.value, match.name)
+    if said:
+        wrong.append((f"{path}.value", said))
+    return ir.ValueMatch(name=name, value=_ANY_VALUE if said else match.value, regex=True)

@@ -1,0 +1,245 @@
+"""BackendTLSPolicy: TLS towards Services, who wins a conflict, and the status at each Gateway.
+
+In: the policies, Services and CA objects. Out: the `PolicyView`s in force for each Service, and a
+`PolicyOutcome` per policy from which its status is made once it is known which Gateways use it.
+Of policies for one Service and port name the oldest wins, then namespace/name.
+Source: Gateway API BackendTLSPolicy (GEP-713 conflicts). A winner that is broken makes requests fail.
+Must never: fall back to plain HTTP, or to a policy that lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import Problem, supported_text
+from edgefast.resources.backendtlspolicy import BackendTLSPolicy, SubjectAltName
+from edgefast.resources.kinds import ref_of
+from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.rules_hostname import check_own_hostname
+from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.translate.facts.facts import Fact, Reader, World
+from edgefast.translate.facts.policyview import PolicyView
+from edgefast.translate.facts.reference import AUTHORITY_KINDS, wrong_kind_text
+from edgefast.translate.match.precedence import age_order
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.unserved import is_foreign_option, refuse_unserved
+from edgefast.translate.report.violation import refuse_violations
+from edgefast.translate.tls.keyring import Keyring, join_bundles
+
+Target = tuple[str, str, str]  # namespace, Service, port name or ""
+
+_NAME_TYPES: tuple[str, ...] = ("Hostname", "URI")
+
+
+class PolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """One policy on its own, before conflicts."""
+
+    policy: BackendTLSPolicy
+    reads: frozenset[Fact]
+    targets: tuple[tuple[Target, str], ...]  # that exist, with the field path of each
+    refused: tuple[Problem, ...]
+    broken: str  # why connections must fail; a target that is missing breaks no other
+    unresolved: tuple[Problem, ...]
+    problems: tuple[Problem, ...]
+    tls: ir.UpstreamTls
+    secrets: tuple[ir.Secret, ...]
+
+    def view(self, section: str) -> PolicyView:
+        """Return the policy as routes and clusters see it."""
+        meta = self.policy.metadata
+        return PolicyView(
+            policy=f"{meta.namespace}/{meta.name}",
+            section=section,
+            broken=self.broken,
+            tls=None if self.broken else self.tls,
+            secrets=self.secrets,
+        )
+
+
+class Policies(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """All policies after conflicts."""
+
+    objects: Mapping[Key, BackendTLSPolicy] = {}  # the snapshot's table that they are of
+    reads: frozenset[Fact] = frozenset()  # of all of them
+    outcomes: Mapping[Key, PolicyOutcome] = {}
+    in_force: Mapping[Key, tuple[PolicyView, ...]] = {}  # by (namespace, Service)
+    conflicts: Mapping[Key, tuple[Problem, ...]] = {}  # of policies that lost
+
+    def problems(self, keys: Container[Key] | None) -> Iterator[Problem]:
+        """Give the problems of all policies, or of those among `keys`."""
+        for key, outcome in self.outcomes.items():
+            if keys is None or key in keys:
+                yield from self.conflicts.get(key, ())
+                yield from outcome.problems
+
+
+def translate_policies(
+    world: World, keyring: Keyring, previous: Policies, changed: set[Fact]
+) -> Policies:
+    """Translate every policy anew whose object or facts changed, then settle conflicts."""
+    objects = world.snapshot.backend_tls_policies
+    if objects is previous.objects and changed.isdisjoint(previous.reads):
+        return previous
+    outcomes = {}
+    for key, policy in sorted(objects.items()):
+        old = previous.outcomes.get(key)
+        if old is not None and old.policy is policy and changed.isdisjoint(old.reads):
+            outcomes[key] = old
+        else:
+            outcomes[key] = _translate(policy, Reader(world), keyring)
+    by_age = sorted(outcomes.values(), key=lambda one: age_order(one.policy.metadata))
+    winners: dict[Target, PolicyOutcome] = {}
+    in_force: dict[Key, tuple[PolicyView, ...]] = {}
+    conflicts: dict[Key, tuple[Problem, ...]] = {}
+    for outcome in by_age:
+        meta = outcome.policy.metadata
+        key = (meta.namespace, meta.name)
+        for target, path in outcome.targets:
+            winner = winners.setdefault(target, outcome)
+            service = target[:2]
+            if winner is outcome:
+                in_force[service] = (*in_force.get(service, ()), outcome.view(target[2]))
+                continue
+            first = winner.policy.metadata
+            said = f"BackendTLSPolicy {first.namespace}/{first.name} has this target already"
+            problem = Problem(ref_of(outcome.policy), path, "Conflicted", said)
+            conflicts[key] = (*conflicts.get(key, ()), problem)
+    return Policies(
+        objects=objects,
+        reads=frozenset().union(*(one.reads for one in outcomes.values())),
+        outcomes=outcomes,
+        in_force=in_force,
+        conflicts=conflicts,
+    )
+
+
+def close_refused(
+    in_force: Mapping[Key, tuple[PolicyView, ...]], snapshot: Snapshot
+) -> Mapping[Key, tuple[PolicyView, ...]]:
+    """Add what a policy of a file with a mistake comes to: its Services are not spoken to in plain text meanwhile.
+
+    One whose last good version is kept, or whose target another policy has, changes nothing.
+    """
+    closed: dict[Key, tuple[PolicyView, ...]] = {}
+    for policy in snapshot.foreign_policies:
+        key = (policy.ref.namespace, policy.ref.name)
+        ours = policy.ref.group == GATEWAY_GROUP and policy.ref.kind == "BackendTLSPolicy"
+        if not ours or key in snapshot.backend_tls_policies:
+            continue
+        for target, _ in policy.targets:
+            service = (target.namespace, target.name)
+            views = closed.get(service, in_force.get(service, ()))
+            if target.kind == "Service" and target.section not in {one.section for one in views}:
+                said = f"{policy.ref} has a mistake, so nothing is sent to the Service"
+                view = PolicyView(policy="/".join(key), section=target.section, broken=said)
+                closed[service] = (*views, view)
+    return {**in_force, **closed} if closed else in_force
+
+
+def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> PolicyOutcome:
+    report = Report(ref_of(policy))
+    targets = _resolve_targets(policy, reader, report)
+    missing = len(report.refused)
+    authority = _resolve_authorities(policy, reader, keyring, report)
+    named = check_own_hostname(policy.spec.validation)
+    refuse_violations(named, report, "spec.validation", "Invalid")
+    names = tuple(_translate_names(policy.spec.validation.subject_alt_names, report))
+    fate = "requests to its targets are answered 500"
+    refuse_unserved(policy, report, fate, reason="Invalid", condition="Invalid")
+    for key in sorted(policy.spec.options):
+        said = f'"{key}" (no option is supported)'
+        if is_foreign_option(key):
+            report.warn(f"spec.options[{key}]", "NotSupported", said)
+        else:
+            report.refuse(f"spec.options[{key}]", "Invalid", said)
+    broken = report.refused[missing:]
+    validation = policy.spec.validation
+    return PolicyOutcome(
+        policy=policy,
+        reads=frozenset(reader.reads),
+        targets=targets,
+        refused=tuple(report.refused),
+        broken=broken[0].text() if broken else "",
+        unresolved=tuple(report.unresolved),
+        problems=report.problems,
+        tls=ir.UpstreamTls(
+            sni=validation.hostname,
+            ca=authority.name if authority else "",
+            sans=names,
+        ),
+        secrets=(authority,) if authority else (),
+    )
+
+
+def _resolve_targets(
+    policy: BackendTLSPolicy, reader: Reader, report: Report
+) -> tuple[tuple[Target, str], ...]:
+    targets = []
+    for at, ref in enumerate(policy.spec.target_refs):
+        path, namespace = f"spec.targetRefs[{at}]", policy.metadata.namespace
+        if (ref.group, ref.kind) != ("", "Service"):
+            said = wrong_kind_text(ref.group, ref.kind, "Service")
+            report.refuse(path, "TargetNotFound", said)
+            continue
+        service = reader.service(namespace, ref.name)
+        if service is None:
+            said = f"Service {namespace}/{ref.name} not found"
+            report.refuse(path, "TargetNotFound", said)
+            continue
+        section = ref.section_name or ""
+        names = [port.name for port in service.spec.ports]
+        if section and section not in names:
+            said = f'"{section}" (Service {namespace}/{ref.name} has {", ".join(names) or "none"})'
+            report.refuse(f"{path}.sectionName", "TargetNotFound", said)
+            continue
+        targets.append(((namespace, ref.name, section), path))
+    return tuple(targets)
+
+
+def _resolve_authorities(
+    policy: BackendTLSPolicy, reader: Reader, keyring: Keyring, report: Report
+) -> ir.Secret | None:
+    validation, namespace = policy.spec.validation, policy.metadata.namespace
+    well_known = validation.well_known_ca_certificates
+    if well_known is not None:
+        if well_known != "System":
+            path = "spec.validation.wellKnownCACertificates"
+            report.refuse(path, "Invalid", f'"{well_known}" (supported: System)')
+        return None
+    bundles = []
+    for at, ref in enumerate(validation.ca_certificate_refs):
+        path = f"spec.validation.caCertificateRefs[{at}]"
+        if ref.group or ref.kind not in AUTHORITY_KINDS:
+            said = wrong_kind_text(ref.group, ref.kind, *AUTHORITY_KINDS)
+            report.unresolve(path, "InvalidKind", said)
+            continue
+        read = reader.secret if ref.kind == "Secret" else reader.config_map
+        read(namespace, ref.name)
+        found = keyring.bundle(ref.kind, namespace, ref.name)
+        if isinstance(found, str):
+            report.unresolve(path, "InvalidCACertificateRef", found)
+        else:
+            bundles.append(found)
+    if not bundles:
+        path = "spec.validation.caCertificateRefs"
+        said = "none of the references gives a certificate to verify the backend with"
+        problem = report.refuse(path, "NoValidCACertificate", said)
+        if validation.ca_certificate_refs:
+            report.follow(problem)  # of each reference, which has been told of already
+    return join_bundles(bundles)
+
+
+def _translate_names(
+    names: Iterable[SubjectAltName], report: Report
+) -> Iterable[tuple[ir.NameType, str]]:
+    for at, name in enumerate(names):
+        if name.type not in _NAME_TYPES:
+            path = f"spec.validation.subjectAltNames[{at}].type"
+            report.refuse(path, "Invalid", supported_text(name.type, _NAME_TYPES))
+        elif name.type == "Hostname":
+            yield "Hostname", name.hostname or ""
+        else:
+            yield "URI", name.uri or ""

@@ -1,0 +1,28 @@
+"""Violations: the rules of the resources, asked again for objects that came without them.
+
+In: what a rule of `resources/rules_*.py` found in a part of an object. Out: the same problems, in a
+Report. Files are decoded strictly, so only objects of an API server (perhaps with other CRDs) get here
+with a rule broken; the rule stays in one place all the same.
+Must never: word a rule anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from edgefast.reasons.word import Word
+from edgefast.resources.loaded import render_path
+from edgefast.resources.rule import Violation
+from edgefast.translate.report.report import Report
+
+
+def refuse_violations(
+    found: Iterable[Violation], report: Report, path: str, condition: Word = "UnsupportedValue"
+) -> bool:
+    """Refuse what is at `path` for each violation below it; tell whether there was one."""
+    before = len(report.refused)
+    for one in found:
+        below = render_path(one.path)
+        where = path + (below if below.startswith("[") or not below else f".{below}")
+        report.refuse(where, one.reason, one.message, one.hint, condition=condition)
+    return len(report.refused) > before

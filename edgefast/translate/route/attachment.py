@@ -1,0 +1,164 @@
+"""Attachment: which listeners of a parent take a route, and if none, why.
+
+In: a route's parentRef and the Gateway or ListenerSet it names. Out: listeners with the route's hostnames on each, or
+a reason: NoMatchingParent (no such listener or port), NotAllowedByListeners (namespace or kind),
+NoMatchingListenerHostname. A listener that is broken still takes routes and counts them.
+Source: Gateway API ParentReference, AllowedRoutes, HTTPRouteSpec.hostnames.
+Must never: attach to a Gateway of another controller.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast.problem import did_you_mean, supported_text
+from edgefast.resources.httproute import HTTPRoute
+from edgefast.resources.reference import GATEWAY_GROUP, ParentReference
+from edgefast.resources.rules_hostname import check_hostnames
+from edgefast.translate.facts.facts import GatewayView, ListenerView, Reader
+from edgefast.translate.gateway.listenerset import parent_of
+from edgefast.translate.match.hostname import matching_hostnames
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.violation import refuse_violations
+
+_KINDS = ("Gateway", "ListenerSet")
+
+
+class Attachment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One parentRef that names a Gateway of ours; without listeners it is not accepted."""
+
+    parent: ParentReference
+    gateway: GatewayView
+    listeners: tuple[tuple[ListenerView, tuple[str, ...]], ...] = ()  # with hostnames
+
+
+def attach_route(
+    route: HTTPRoute, parent: ParentReference, reader: Reader, report: Report, path: str
+) -> Attachment | None:
+    """Attach to one parent; None when it is not ours to judge. Refusals go to the report."""
+    namespace = parent.namespace or route.metadata.namespace
+    if parent.group != GATEWAY_GROUP or parent.kind not in _KINDS:
+        if reader.settings.standalone:
+            _refuse_kind(parent, report, path)
+        return None
+    gateway = _find_gateway(parent, namespace, reader)
+    if gateway is None:
+        if reader.settings.standalone and not _exists(parent, namespace, reader):
+            said = f"{parent.kind} {namespace}/{parent.name} not found"
+            report.refuse(f"{path}.name", "NoMatchingParent", said)
+        return None
+    attached = Attachment(parent=parent, gateway=gateway)
+    set_ = (namespace, parent.name) if parent.kind == "ListenerSet" else None
+    there = [one for one in gateway.listeners if one.set == set_]
+    named = _named_listeners(parent, there)
+    if not named:
+        _refuse_name(parent, namespace, there, report, path)
+        return attached
+    allowed = [one for one in named if _allows(one, namespace, route.metadata.namespace, reader)]
+    if not allowed:
+        said = (
+            f"no listener of {parent.kind} {namespace}/{parent.name} allows HTTPRoutes of "
+            f"namespace {route.metadata.namespace} ({_rules_text(named)})"
+        )
+        report.refuse(path, "NotAllowedByListeners", said)
+        return attached
+    if refuse_violations(check_hostnames(route.spec), report, "spec"):
+        return attached
+    listeners = tuple(
+        (one, hosts)
+        for one in allowed
+        for hosts in (matching_hostnames(one.hostname, route.spec.hostnames),)
+        if hosts
+    )
+    if not listeners:
+        hosts = ", ".join(dict.fromkeys(one.hostname for one in allowed))
+        said = f"{', '.join(route.spec.hostnames)} (the listeners have {hosts})"
+        report.refuse("spec.hostnames", "NoMatchingListenerHostname", said)
+    return msgspec.structs.replace(attached, listeners=listeners)
+
+
+def _find_gateway(parent: ParentReference, namespace: str, reader: Reader) -> GatewayView | None:
+    """Return the Gateway of ours whose listeners are meant, the ListenerSet's parent when one is named."""
+    if parent.kind == "Gateway":
+        return reader.gateway(namespace, parent.name)
+    found = reader.listener_set(namespace, parent.name)
+    gateway = parent_of(found) if found else None
+    return reader.gateway(*gateway) if gateway else None
+
+
+def _exists(parent: ParentReference, namespace: str, reader: Reader) -> bool:
+    if parent.kind == "Gateway":
+        return reader.gateway_exists(namespace, parent.name)
+    return reader.listener_set(namespace, parent.name) is not None
+
+
+def _refuse_kind(parent: ParentReference, report: Report, path: str) -> None:
+    """Say that nothing in a file will ever be this parent; in a cluster it may be another's."""
+    if (parent.group, parent.kind) == ("", "Service"):
+        report.refuse(f"{path}.kind", "NotSupported", supported_text("Service", _KINDS))
+    elif parent.kind not in _KINDS:
+        ours = parent.group == GATEWAY_GROUP
+        hint = did_you_mean(parent.kind, _KINDS) if ours else ""
+        report.refuse(f"{path}.kind", "NotSupported", supported_text(parent.kind, _KINDS), hint)
+    else:
+        said = supported_text(parent.group, (GATEWAY_GROUP,))
+        hint = did_you_mean(parent.group, (GATEWAY_GROUP,))
+        report.refuse(f"{path}.group", "NotSupported", said, hint)
+
+
+def _named_listeners(parent: ParentReference, listeners: list[ListenerView]) -> list[ListenerView]:
+    return [
+        one
+        for one in listeners
+        if parent.section_name in (None, one.section) and parent.port in (None, one.port)
+    ]
+
+
+def _refuse_name(
+    parent: ParentReference,
+    namespace: str,
+    listeners: list[ListenerView],
+    report: Report,
+    path: str,
+) -> None:
+    sections = [one.section for one in listeners]
+    named = f"{parent.kind} {namespace}/{parent.name}"
+    if not listeners:
+        report.refuse(f"{path}.name", "NoMatchingParent", f"{named} is not attached to its Gateway")
+        return
+    if parent.section_name is not None and parent.section_name not in sections:
+        report.refuse(
+            f"{path}.sectionName",
+            "NoMatchingParent",
+            f'"{parent.section_name}" ({named} has {", ".join(sections)})',
+            did_you_mean(parent.section_name, sections),
+        )
+        return
+    ports = sorted({one.port for one in listeners})
+    said = f"{parent.port} ({named} has {', '.join(str(port) for port in ports)})"
+    report.refuse(f"{path}.port", "NoMatchingParent", said)
+
+
+def _allows(listener: ListenerView, own: str, namespace: str, reader: Reader) -> bool:
+    """Tell whether a listener of an object in namespace `own` takes routes of a namespace."""
+    if not listener.takes_routes:
+        return False
+    if listener.from_namespaces == "Same":
+        return namespace == own
+    if listener.from_namespaces == "Selector":
+        if listener.selector is None:
+            return False
+        return listener.selector.matches(reader.labels(namespace))
+    # Whatever else it says, perhaps to a newer API server, it did not say All.
+    return listener.from_namespaces == "All"
+
+
+def _rules_text(listeners: list[ListenerView]) -> str:
+    """Say what each listener allows."""
+    texts = (
+        f"{one.section}: from {one.from_namespaces}"
+        if one.takes_routes
+        else f"{one.section}: no HTTPRoute"
+        for one in listeners
+    )
+    return ", ".join(dict.fromkeys(texts))

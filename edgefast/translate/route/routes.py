@@ -1,0 +1,113 @@
+"""All routes: each is translated when it, or a fact it read, changed; else its outcome is taken over.
+
+In: the world, the clusters, the previous outcomes and the changed facts. Out: the outcomes and the
+(old, new) pairs that virtual hosts have to follow.
+Source: architecture decision 2. Routes that did not change cost nothing.
+Must never: translate a route of a namespace that is not watched.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast.resources.httproute import HTTPRoute
+from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.sortedmap import SortedMap, find_unlike
+from edgefast.translate.backend.cluster import Clusters
+from edgefast.translate.facts.facts import Fact, Reader, World
+from edgefast.translate.facts.readers import Readers, find_readers, follow
+from edgefast.translate.route.route import RouteOutcome, translate_route
+
+Change = tuple[RouteOutcome | None, RouteOutcome | None]
+
+
+class Routes(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """All route outcomes."""
+
+    outcomes: SortedMap[Key, RouteOutcome]
+    readers: Readers[Key]
+    changes: tuple[Change, ...]
+    made: int
+
+
+def translate_routes(
+    world: World,
+    clusters: Clusters,
+    previous: SortedMap[Key, RouteOutcome],
+    readers: Readers[Key],
+    before: World | None,
+    changed: set[Fact],
+) -> Routes:
+    """Translate what changed since `before`; `readers` are those of `previous`."""
+    outcomes, reading = previous.edit(), readers.edit()
+    changes: list[Change] = []
+    made = 0
+    snapshot = world.snapshot
+    for key in sorted(_find_suspects(world, previous, readers, before, changed)):
+        route, old = snapshot.http_routes.get(key), previous.get(key)
+        if route is None or not _is_watched(world, key[0]):
+            if old is not None:
+                changes.append((old, None))
+                del outcomes[key]
+                follow(reading, key, old.reads)
+            continue
+        source = _source_of(route, key, snapshot)
+        if (
+            old is not None
+            and old.route is route
+            and old.source == source
+            and changed.isdisjoint(old.reads)
+        ):
+            continue
+        made += 1
+        new = translate_route(route, source, Reader(world, clusters.state), old)
+        outcomes[key] = new
+        follow(reading, key, old.reads if old else frozenset(), new.reads)
+        changes.append((old, new))
+    return Routes(
+        outcomes=outcomes.done(), readers=reading.done(), changes=tuple(changes), made=made
+    )
+
+
+def _find_suspects(
+    world: World,
+    previous: SortedMap[Key, RouteOutcome],
+    readers: Readers[Key],
+    before: World | None,
+    changed: set[Fact],
+) -> set[Key]:
+    """Return all routes that may have to be translated again, or are gone."""
+    snapshot = world.snapshot
+    old = before.snapshot if before is not None else None
+    if (
+        old is None
+        or old.loaded is not snapshot.loaded  # the file that a route is from may be another one
+        or (old.namespaces is not snapshot.namespaces and _is_limited(world))
+    ):
+        return {*snapshot.http_routes, *previous}
+    found: set[Key] = set().union(*find_unlike(old.http_routes, snapshot.http_routes))
+    return found | find_readers(readers, changed)
+
+
+def _is_limited(world: World) -> bool:
+    settings = world.settings
+    return bool(settings.watch_namespaces) or settings.watch_selector is not None
+
+
+def _is_watched(world: World, namespace: str) -> bool:
+    settings = world.settings
+    if not _is_limited(world):
+        return True
+    found = world.snapshot.namespaces.get(("", namespace))
+    return settings.watches(namespace, found.metadata.labels if found else {})
+
+
+def _source_of(route: HTTPRoute, key: Key, snapshot: Snapshot) -> str:
+    """Say where a rule comes from: the generation in a cluster, else the file.
+
+    Without the line: it moves with every edit above it, and each move would rebuild the table.
+    """
+    if route.metadata.generation:
+        return f"generation {route.metadata.generation}"
+    found = snapshot.loaded.get(("HTTPRoute", *key))
+    return found.file if found else ""

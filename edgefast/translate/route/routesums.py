@@ -1,0 +1,80 @@
+"""Sums over all routes: statuses that routes alone decide, attachedRoutes, users of Services, problems.
+
+In: the sums of the previous translation and (old, new) pairs of route outcomes. Out: the next sums, for the price of the
+pairs. Must never: differ from the sums that all present outcomes give when they are taken from nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import msgspec
+
+from edgefast.problem import Problem
+from edgefast.resources.snapshot import Key
+from edgefast.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.translate.route.route import RouteOutcome
+from edgefast.translate.status.status import HTTPRouteStatus
+
+_T = TypeVar("_T")
+
+
+class RouteSums(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What is asked of all routes together; never changed after it was made."""
+
+    statuses: SortedMap[Key, HTTPRouteStatus] = EMPTY  # as far as each route alone decides
+    attached: SortedMap[str, int] = EMPTY  # routes by listener
+    users: SortedMap[tuple[Key, Key], int] = EMPTY  # routes by (Service, Gateway)
+    problems: SortedMap[Key, tuple[Problem, ...]] = EMPTY  # of routes that have any
+
+    def every_problem(self) -> Iterator[Problem]:
+        """Give the problems of all routes."""
+        for problems in self.problems.values():
+            yield from problems
+
+    def users_of(self, service: Key) -> Iterator[Key]:
+        """Give the Gateways that use a Service, in order."""
+        for used, gateway in self.users.starting_at((service, ("", ""))):
+            if used != service:
+                return
+            yield gateway
+
+
+def sum_routes(
+    changes: Iterable[tuple[RouteOutcome | None, RouteOutcome | None]], previous: RouteSums
+) -> RouteSums:
+    """Return the sums after (old, new) pairs of outcomes; None means absent."""
+    statuses, problems = previous.statuses.edit(), previous.problems.edit()
+    attached, users = previous.attached.edit(), previous.users.edit()
+    for old, new in changes:
+        one = new or old
+        assert one is not None
+        key = (one.route.metadata.namespace, one.route.metadata.name)
+        if new is not None and new.status.parents:
+            statuses[key] = new.status
+        else:
+            statuses.pop(key, None)
+        if new is not None and new.problems:
+            problems[key] = new.problems
+        else:
+            problems.pop(key, None)
+        _count(attached, old.counted if old else (), new.counted if new else ())
+        _count(users, old.users if old else (), new.users if new else ())
+    return RouteSums(
+        statuses=statuses.done(),
+        attached=attached.done(),
+        users=users.done(),
+        problems=problems.done(),
+    )
+
+
+def _count(counts: Draft[_T, int], gone: Iterable[_T], come: Iterable[_T]) -> None:
+    if gone == come:
+        return  # most changes are of something else, and the map stays the identical one
+    for one in come:
+        counts[one] = counts.get(one, 0) + 1
+    for one in gone:
+        counts[one] -= 1
+        if not counts[one]:
+            del counts[one]

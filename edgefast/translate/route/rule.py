@@ -1,0 +1,216 @@
+"""Rules: HTTPRouteRule -> ir.Rule and its matches.
+
+In: one rule of a route. Out: a `RuleOutcome`. A rule with a mistake of its own, with a field that is not
+served, or without any valid backend, answers 500 and says why; an invalid backend among valid ones costs its share of the traffic.
+Source: Gateway API HTTPRouteRule; spec section 4; what shares answer: 500, or 503 where other
+shares of the rule have no endpoints.
+Must never: let one rule's mistake reach its siblings.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast import ir
+from edgefast.resources.duration import parse_duration
+from edgefast.resources.httproute import (
+    HTTPBackendRef,
+    HTTPRoute,
+    HTTPRouteMatch,
+    HTTPRouteRetry,
+    HTTPRouteRule,
+    HTTPRouteTimeouts,
+)
+from edgefast.resources.rules_filter import check_filter_list
+from edgefast.resources.rules_httproute import check_redirect, check_timeouts
+from edgefast.translate.backend.backend import resolve_backend
+from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.facts.facts import Reader
+from edgefast.translate.filter.filter import Filters, Place, translate_filters
+from edgefast.translate.match.match import translate_match
+from edgefast.translate.ratelimit.counter import name_route, name_rule
+from edgefast.translate.ratelimit.ratelimit import translate_rate_limits
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.unserved import refuse_unserved
+from edgefast.translate.report.violation import refuse_violations
+
+#: What `matches: []` stands for: an API server puts the default in only where the field is absent.
+_ANY = (HTTPRouteMatch(),)
+#: RETRY_MAX_ATTEMPTS of core/consts.pxi.
+MAX_RETRIES = 16
+
+
+class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One rule."""
+
+    rule: ir.Rule
+    matches: tuple[tuple[int, ir.Match], ...]  # with their place in spec.rules[].matches
+    broken: bool  # the rule has a mistake of its own: Accepted=False or PartiallyInvalid
+    clusters: tuple[ClusterRef, ...]
+
+
+def translate_rule(
+    route: HTTPRoute, index: int, certificate: str, source: str, reader: Reader, report: Report
+) -> RuleOutcome:
+    """Translate `spec.rules[index]` for Gateways that show `certificate` to TLS backends."""
+    rule, path, meta = route.spec.rules[index], f"spec.rules[{index}]", route.metadata
+    before, wanted = len(report.refused), rule.matches or _ANY
+    matches = tuple(
+        (at, match)
+        for at, one in enumerate(wanted)
+        for match in (translate_match(one, report, f"{path}.matches[{at}]"),)
+        if match is not None
+    )
+    place = Place(
+        namespace=meta.namespace,
+        certificate=certificate,
+        prefixes=all(one.path.type == "PathPrefix" for one in wanted),
+    )
+    for found in (check_filter_list(rule), check_redirect(rule)):
+        refuse_violations(found, report, path, "IncompatibleFilters")
+    filters = translate_filters(rule.filters, place, reader, report, f"{path}.filters")
+    name = _name_of(route, index, report, f"{path}.name")
+    rate_limits: tuple[ir.RateLimit, ...] = ()
+    if filters.limits:
+        rate_limits = translate_rate_limits(
+            filters.limits,
+            name_route(route, standalone=reader.settings.standalone),
+            name_rule(name, (match for _, match in matches)),
+            report,
+            f"{path}.filters",
+        )
+    timeouts = _translate_timeouts(rule.timeouts, report, f"{path}.timeouts")
+    retry = _translate_retry(rule.retry, report, f"{path}.retry")
+    refuse_unserved(route, report, "the rule answers 500", path=path)
+    broken = report.refused[before:]
+    shares, clusters = _translate_shares(rule, place, reader, report, path)
+    named = ir.Rule(route=f"{meta.namespace}/{meta.name}", index=index, name=name, source=source)
+    reason = broken[0].text() if broken else _check_shares(rule, shares, filters)
+    if reason and not broken and not shares:
+        report.lose(f"{path}.backendRefs", "Invalid", f"{reason}, so it answers 500")
+    if reason:
+        return RuleOutcome(
+            rule=msgspec.structs.replace(named, status=500, reason=reason),
+            matches=matches,
+            broken=bool(broken),
+            clusters=(),
+        )
+    return RuleOutcome(
+        rule=msgspec.structs.replace(
+            named,
+            backends=shares,
+            request_headers=filters.request_headers,
+            response_headers=filters.response_headers,
+            redirect=filters.redirect,
+            rewrite=filters.rewrite,
+            mirrors=tuple(filters.mirrors),
+            cors=filters.cors,
+            timeouts=timeouts,
+            retry=retry,
+            rate_limits=rate_limits,
+        ),
+        matches=matches,
+        broken=False,
+        clusters=(*clusters, *filters.clusters),
+    )
+
+
+def _name_of(route: HTTPRoute, index: int, report: Report, path: str) -> str:
+    """Return the rule's name, "" when it has none of its own: the standard CRDs let names be equal.
+
+    Rules of one name would count together what each is limited to.
+    """
+    name = route.spec.rules[index].name or ""
+    if name and any(one.name == name for one in route.spec.rules[:index]):
+        report.warn(path, "Duplicate", f'"{name}" is ignored, the first rule has it')
+        return ""
+    return name
+
+
+def _translate_shares(
+    rule: HTTPRouteRule, place: Place, reader: Reader, report: Report, path: str
+) -> tuple[tuple[ir.BackendRef, ...], list[ClusterRef]]:
+    shares: list[ir.BackendRef] = []
+    clusters: list[ClusterRef] = []
+    empty = False
+    for at, ref in enumerate(rule.backend_refs):
+        share, used = _translate_share(ref, place, reader, report, f"{path}.backendRefs[{at}]")
+        state = reader.cluster(used[0]) if used else None
+        if state is not None and not state.available:
+            named = f"{used[0].kind.capitalize()} {used[0].namespace}/{used[0].name}"
+            said = f"{named} has no endpoints"
+            where = f"{path}.backendRefs[{at}]"
+            report.miss(where, "EndpointsNotFound", said, mistake=state.mismatch)
+            empty = empty or ref.weight > 0
+        if ref.weight > 0:
+            shares.append(share)
+            clusters += used
+    if empty:
+        shares = [
+            one if one.cluster else msgspec.structs.replace(one, status=503) for one in shares
+        ]
+    return tuple(shares), clusters
+
+
+def _translate_share(
+    ref: HTTPBackendRef, place: Place, reader: Reader, report: Report, path: str
+) -> tuple[ir.BackendRef, list[ClusterRef]]:
+    """Translate one backendRef; the clusters begin with its own and are none when it is invalid."""
+    unresolved, refused = len(report.unresolved), len(report.refused)
+    cluster = resolve_backend(ref, place.namespace, place.certificate, reader, report, path)
+    if cluster is None:
+        reason = report.unresolved[unresolved].text()
+        return ir.BackendRef(weight=ref.weight, reason=reason), []
+    if not ref.filters:
+        return ir.BackendRef(cluster=cluster.id, weight=ref.weight), [cluster]
+    refuse_violations(check_filter_list(ref), report, path, "IncompatibleFilters")
+    place = msgspec.structs.replace(place, limits=False)
+    filters = translate_filters(ref.filters, place, reader, report, f"{path}.filters")
+    if len(report.refused) > refused:
+        return ir.BackendRef(weight=ref.weight, reason=report.refused[refused].text()), []
+    share = ir.BackendRef(
+        cluster=cluster.id,
+        weight=ref.weight,
+        request_headers=filters.request_headers,
+        response_headers=filters.response_headers,
+        rewrite=filters.rewrite,
+        redirect=filters.redirect,
+        mirrors=tuple(filters.mirrors),
+        cors=filters.cors,
+    )
+    return share, [cluster, *filters.clusters]
+
+
+def _check_shares(rule: HTTPRouteRule, shares: tuple[ir.BackendRef, ...], filters: Filters) -> str:
+    """Return why the rule has nowhere to send to, "" when it has or redirects."""
+    if filters.redirect is not None or any(one.cluster for one in shares):
+        return ""
+    if not rule.backend_refs:
+        return "the rule has no backendRefs"
+    return shares[0].reason if shares else "the weights of all backendRefs are 0"
+
+
+def _translate_timeouts(
+    timeouts: HTTPRouteTimeouts | None, report: Report, path: str
+) -> ir.Timeouts | None:
+    if timeouts is None:
+        return None
+    whole = None if timeouts.request is None else parse_duration(timeouts.request)
+    single = None if timeouts.backend_request is None else parse_duration(timeouts.backend_request)
+    refuse_violations(check_timeouts(timeouts), report, path)
+    return ir.Timeouts(request=whole, backend_request=single)
+
+
+def _translate_retry(retry: HTTPRouteRetry | None, report: Report, path: str) -> ir.Retry | None:
+    if retry is None:
+        return None
+    plain = ir.Retry()
+    attempts = plain.attempts if retry.attempts is None else retry.attempts
+    if attempts > MAX_RETRIES:
+        said = f"{attempts} is more than {MAX_RETRIES}, which is used instead"
+        report.warn(f"{path}.attempts", "Invalid", said)
+    return ir.Retry(
+        codes=tuple(sorted(set(retry.codes))),
+        attempts=min(attempts, MAX_RETRIES),
+        backoff=plain.backoff if retry.backoff is None else parse_duration(retry.backoff),
+    )

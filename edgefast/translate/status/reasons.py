@@ -1,0 +1,361 @@
+"""Reasons: every condition that a status can have, with the word for why and what it means.
+
+In: nothing. Out: `REASONS`, from which docs/status.md is written; the tests hold it against the golden
+cases, so that no reason occurs that is not here and none is here that does not occur.
+Source: Gateway API condition types and reasons; those that it does not name are marked as ours.
+Must never: be read to decide a status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """One line of the page."""
+
+    type: str  # of the condition
+    status: Literal["True", "False"]
+    reason: str
+    meaning: str
+    ours: bool = False  # the Gateway API has no such word
+
+
+_CONFLICT = "Gateways share a port only where protocol, hostname and client verification allow it"
+
+REASONS: dict[str, tuple[Reason, ...]] = {
+    "GatewayClass": (
+        Reason("Accepted", "True", "Accepted", "The class is served."),
+        Reason(
+            "Accepted",
+            "False",
+            "InvalidParameters",
+            "`parametersRef` names no EdgeProxy: Gateways of the class are not served. Or the class, or its EdgeProxy, has a field "
+            "that this release does not know: their listeners answer 404.",
+        ),
+        Reason("SupportedVersion", "True", "SupportedVersion", "The CRDs are of a known release."),
+        Reason(
+            "SupportedVersion",
+            "False",
+            "UnsupportedVersion",
+            "The CRDs are of another release; objects are served as far as they are understood.",
+        ),
+    ),
+    "Gateway": (
+        Reason("Accepted", "True", "Accepted", "All listeners are served."),
+        Reason("Accepted", "True", "ListenersNotValid", "Some listeners are served, others not."),
+        Reason("Accepted", "False", "ListenersNotValid", "No listener is valid."),
+        Reason(
+            "Accepted",
+            "False",
+            "InvalidParameters",
+            "The class is not accepted, or `infrastructure.parametersRef` names no EdgeProxy; or the class or an EdgeProxy has a "
+            "field that this release does not know, and all listeners answer 404.",
+        ),
+        Reason(
+            "Accepted",
+            "False",
+            "Invalid",
+            "A field of it is not available yet, or not known: all listeners answer 404.",
+        ),
+        Reason(
+            "Accepted",
+            "False",
+            "UnsupportedAddress",
+            "An address is of a type other than IPAddress and Hostname, or has a `routability`: all listeners answer 404 then.",
+        ),
+        Reason("Programmed", "True", "Programmed", "Proxies serve it."),
+        Reason("Programmed", "False", "Invalid", "No listener is served."),
+        Reason("Programmed", "False", "AddressNotAssigned", "The fleet has no address yet."),
+        Reason("Programmed", "False", "NoResources", "No proxy of the fleet is available."),
+        Reason(
+            "Programmed",
+            "False",
+            "AddressNotUsable",
+            "A requested address is none, or nobody has bound it (standalone: `--bind`), or it is the second one "
+            "of a load balancer. What is bound serves all the same.",
+        ),
+        Reason(
+            "ResolvedRefs",
+            "True",
+            "ResolvedRefs",
+            "All references of the Gateway and its listeners are resolved.",
+        ),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "InvalidClientCertificateRef",
+            "The client certificate for backends is missing or broken.",
+        ),
+        Reason("ResolvedRefs", "False", "RefNotPermitted", "No ReferenceGrant allows it."),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "ListenersNotResolved",
+            "A listener has a reference that leads nowhere.",
+        ),
+        Reason(
+            "InsecureFrontendValidationMode",
+            "True",
+            "ConfigurationChanged",
+            "`AllowInsecureFallback` lets clients in whose certificate is missing or invalid.",
+        ),
+    ),
+    "Listener": (
+        Reason("Accepted", "True", "Accepted", "The listener is valid."),
+        Reason("Accepted", "False", "UnsupportedProtocol", "The protocol is not HTTP or HTTPS."),
+        Reason(
+            "Accepted",
+            "False",
+            "PortUnavailable",
+            "The port is taken with other settings, or its container port is.",
+        ),
+        Reason(
+            "Accepted",
+            "False",
+            "NoValidCACertificate",
+            "Clients must be verified and nothing is there to verify them with.",
+        ),
+        Reason(
+            "Accepted",
+            "False",
+            "UnsupportedValue",
+            "A field has a value that is not served: TLS mode or option, an IP address as hostname, "
+            "HTTPS with the PROXY protocol.",
+        ),
+        Reason("Accepted", "False", "HostnameConflict", f"As Conflicted. {_CONFLICT}."),
+        Reason("Accepted", "False", "ProtocolConflict", f"As Conflicted. {_CONFLICT}."),
+        Reason("Programmed", "True", "Programmed", "The listener is served."),
+        Reason("Programmed", "False", "Invalid", "It is not; the message says why."),
+        Reason("Programmed", "False", "HostnameConflict", "As Conflicted, in a ListenerSet."),
+        Reason("Programmed", "False", "ProtocolConflict", "As Conflicted, in a ListenerSet."),
+        Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "InvalidCertificateRef",
+            "No certificate can be served: missing, broken, or not a Secret.",
+        ),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "PartiallyInvalidCertificateRef",
+            "Some certificates can be served, others not.",
+            ours=True,
+        ),
+        Reason("ResolvedRefs", "False", "RefNotPermitted", "No ReferenceGrant allows it."),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "InvalidRouteKinds",
+            "`allowedRoutes.kinds` has a kind other than HTTPRoute.",
+        ),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "InvalidCACertificateRef",
+            "A CA certificate is missing or broken.",
+        ),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "InvalidCACertificateKind",
+            "A CA certificate is neither in a ConfigMap nor in a Secret.",
+        ),
+        Reason(
+            "Conflicted",
+            "True",
+            "HostnameConflict",
+            "Another listener has the port, protocol and hostname: of one Gateway both lose, of "
+            "several the oldest keeps it.",
+        ),
+        Reason(
+            "Conflicted",
+            "True",
+            "ProtocolConflict",
+            "Another listener has the port with another protocol.",
+        ),
+        Reason(
+            "OverlappingTLSConfig",
+            "True",
+            "OverlappingHostnames",
+            "Hosts of the listener are covered by another HTTPS listener of the port.",
+        ),
+    ),
+    "HTTPRoute": (
+        Reason("Accepted", "True", "Accepted", "A listener takes it and a rule of it works."),
+        Reason(
+            "Accepted",
+            "False",
+            "NoMatchingParent",
+            "The parent, or the listener or port of it that is named, is not there.",
+        ),
+        Reason(
+            "Accepted",
+            "False",
+            "NotAllowedByListeners",
+            "No listener lets routes of this kind and namespace attach.",
+        ),
+        Reason(
+            "Accepted",
+            "False",
+            "NoMatchingListenerHostname",
+            "No hostname of the route is one that a listener has.",
+        ),
+        Reason(
+            "Accepted",
+            "False",
+            "UnsupportedValue",
+            "No rule works, or a hostname is an IP address.",
+        ),
+        Reason(
+            "Accepted",
+            "False",
+            "IncompatibleFilters",
+            "No rule works, the first because its filters exclude each other.",
+        ),
+        Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
+        Reason("ResolvedRefs", "False", "BackendNotFound", "A backend or filter is not there."),
+        Reason("ResolvedRefs", "False", "RefNotPermitted", "No ReferenceGrant allows it."),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "InvalidKind",
+            "A reference is to a kind that is not supported or not enabled.",
+        ),
+        Reason("ResolvedRefs", "False", "PortNotFound", "The backend has no such port.", ours=True),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "UnsupportedProtocol",
+            "The port wants a protocol that is not spoken to backends.",
+        ),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "UnsupportedValue",
+            "The Service is of type ExternalName.",
+        ),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "InvalidBackendRef",
+            "The Backend, or the BackendTLSPolicy of the Service, is broken.",
+            ours=True,
+        ),
+        Reason(
+            "BackendsAvailable",
+            "False",
+            "EndpointsNotFound",
+            "A backend has no endpoints; its share of the requests gets 503.",
+            ours=True,
+        ),
+        Reason(
+            "PartiallyInvalid",
+            "True",
+            "UnsupportedValue",
+            "Some rules are broken. They answer 500; the message says which, and which requests "
+            "of a refused match go to other rules because nothing tells them apart.",
+        ),
+        Reason(
+            "RouteRulesOverlap",
+            "True",
+            "RouteRulesOverlap",
+            "A match equals one of another route, and one of both never sees a request.",
+            ours=True,
+        ),
+        Reason(
+            "RouteRulesShadowed",
+            "True",
+            "RouteRulesShadowed",
+            "A rule, a match or a hostname never sees a request, because others take all of them; "
+            "the message says which. The route is served all the same.",
+            ours=True,
+        ),
+    ),
+    "BackendTLSPolicy": (
+        Reason("Accepted", "True", "Accepted", "Connections to the Service use it."),
+        Reason(
+            "Accepted", "False", "Conflicted", "An older policy has the Service and port already."
+        ),
+        Reason("Accepted", "False", "TargetNotFound", "There is no such Service or port."),
+        Reason("Accepted", "False", "Invalid", "A field has a value that is not supported."),
+        Reason(
+            "Accepted",
+            "False",
+            "NoValidCACertificate",
+            "Nothing is there to verify the backend with; requests to it get 500.",
+        ),
+        Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "InvalidCACertificateRef",
+            "A CA certificate is missing or broken.",
+        ),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "InvalidKind",
+            "A CA certificate is neither in a ConfigMap nor in a Secret.",
+        ),
+    ),
+    "ListenerSet": (
+        Reason("Accepted", "True", "Accepted", "All listeners are served."),
+        Reason("Accepted", "True", "ListenersNotValid", "Some listeners are served, others not."),
+        Reason("Accepted", "False", "ListenersNotValid", "No listener is served."),
+        Reason(
+            "Accepted", "False", "NotAllowed", "`allowedListeners` of the Gateway leaves it out."
+        ),
+        Reason("Accepted", "False", "ParentNotAccepted", "The Gateway is not accepted."),
+        Reason("Programmed", "True", "Programmed", "The listeners that can be are served."),
+        Reason("Programmed", "False", "ListenersNotValid", "No listener is served."),
+        Reason("Programmed", "False", "NotAllowed", "As Accepted."),
+        Reason("Programmed", "False", "ParentNotProgrammed", "The Gateway is not programmed."),
+    ),
+}
+
+#: Good news needs no page of its own.
+GOOD = frozenset({"Accepted", "Programmed", "ResolvedRefs", "SupportedVersion"})
+
+_HEAD = """\
+<!-- Made from edgefast/translate/status/reasons.py by `pytest tests/translate/test_reasons.py --update-goldens`; do not edit. -->
+# Statuses
+
+What `edgefast translate --to status` prints, and what a controller writes into the objects. A message is the text
+of the problems behind it, the same that `edgefast check` shows. A reason in *italics* is ours; the others are words of
+the Gateway API; each has a [page](problems/README.md). Conditions that say that something is wrong in part (`PartiallyInvalid`, `BackendsAvailable`,
+`Conflicted`, ...) are there only when it is. In a cluster the messages of bad news end with the command that prints the pages of
+their reasons (`edgefast problem BackendNotFound`).
+
+In a cluster no status runs ahead of the proxies. Until they have the tables, good news is not written, and a Gateway or
+listener that was not programmed before has `Programmed` False with the reason `Pending`; so has a listener of a fleet without a
+ready proxy, whatever it was before. What proxies refuse, which is a
+fault of ours or a want of memory of theirs, is told as `Programmed` False: on listeners with `Invalid`, on routes with
+*RefusedByProxies*; they keep what they had.
+
+What a controller answers for no more (its class or the configuration has another `controllerName`, its namespace is not watched) has
+`Accepted` and `Programmed` `Unknown` with the reason `Pending`, as before any controller has seen it; the message says why and
+names the fleet that goes on with its last table, and `addresses` are where that one answers. Entries in routes and policies go.
+"""
+
+
+def render_page() -> str:
+    """Return the text of docs/status.md."""
+    return "\n".join((_HEAD, *_lines()))
+
+
+def _lines() -> Iterator[str]:
+    for kind, reasons in REASONS.items():
+        title = "Listener, in the status of its Gateway" if kind == "Listener" else kind
+        yield from (f"## {title}", "", "| condition | status | reason | meaning |")
+        yield "|---|---|---|---|"
+        for one in reasons:
+            word = f"*{one.reason}*" if one.ours else one.reason
+            if one.reason not in GOOD:
+                word = f"[{word}](problems/{one.reason}.md)"
+            yield f"| {one.type} | {one.status} | {word} | {one.meaning} |"
+        yield ""

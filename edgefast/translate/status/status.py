@@ -1,0 +1,138 @@
+"""Statuses: what the controller would write into `status` of every object it serves.
+
+In: the outcomes of the other stages. Out: Structs with the field names of the Gateway API, plain
+enough to be compared, printed and applied. Fields that the API requires are always present.
+Must never: hold a time, or the entries of other controllers (the writer keeps those).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from edgefast.problem import ObjectRef
+from edgefast.resources.listener import RouteGroupKind
+from edgefast.resources.reference import GATEWAY_GROUP, ParentReference
+from edgefast.translate.status.condition import Condition
+
+Key = tuple[str, str]
+
+
+class Status(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False
+):
+    """Root of every status."""
+
+
+class SupportedFeature(Status, frozen=True, kw_only=True):
+    """One entry of `supportedFeatures`."""
+
+    name: str
+
+
+class GatewayClassStatus(Status, frozen=True, kw_only=True):
+    """`status` of a GatewayClass."""
+
+    conditions: tuple[Condition, ...]
+    supported_features: tuple[SupportedFeature, ...] = ()
+
+
+class GatewayStatusAddress(Status, frozen=True, kw_only=True):
+    """An address that clients can reach."""
+
+    type: str
+    value: str
+
+
+class RouteKind(Status, frozen=True, kw_only=True):
+    """One entry of `supportedKinds`; both fields are always written."""
+
+    group: str
+    kind: str
+
+    @staticmethod
+    def of(kind: RouteGroupKind) -> RouteKind:
+        """Take over an entry of `allowedRoutes.kinds`."""
+        return RouteKind(group=kind.group, kind=kind.kind)
+
+
+class ListenerStatus(Status, frozen=True, kw_only=True):
+    """Status of one listener."""
+
+    name: str
+    supported_kinds: tuple[RouteKind, ...]
+    attached_routes: int
+    conditions: tuple[Condition, ...]
+
+
+class GatewayStatus(Status, frozen=True, kw_only=True):
+    """`status` of a Gateway."""
+
+    addresses: tuple[GatewayStatusAddress, ...] = ()
+    conditions: tuple[Condition, ...]
+    listeners: tuple[ListenerStatus, ...] = ()
+    attached_listener_sets: int = 0
+
+
+class RouteParentStatus(Status, frozen=True, kw_only=True):
+    """What one parent thinks of a route."""
+
+    parent_ref: ParentReference
+    controller_name: str
+    conditions: tuple[Condition, ...]
+
+
+class HTTPRouteStatus(Status, frozen=True, kw_only=True):
+    """`status` of an HTTPRoute: our entries of `parents`."""
+
+    parents: tuple[RouteParentStatus, ...]
+
+
+class PolicyAncestorStatus(Status, frozen=True, kw_only=True):
+    """What a policy comes to at one Gateway."""
+
+    ancestor_ref: ParentReference
+    controller_name: str
+    conditions: tuple[Condition, ...]
+
+
+class PolicyStatus(Status, frozen=True, kw_only=True):
+    """`status` of a BackendTLSPolicy: our entries of `ancestors`, at most 16 by the API."""
+
+    ancestors: tuple[PolicyAncestorStatus, ...]
+
+
+class ListenerSetStatus(Status, frozen=True, kw_only=True):
+    """`status` of a ListenerSet; without listeners when its Gateway does not allow it."""
+
+    conditions: tuple[Condition, ...]
+    listeners: tuple[ListenerStatus, ...] = ()
+
+
+AnyStatus = GatewayClassStatus | GatewayStatus | HTTPRouteStatus | PolicyStatus | ListenerSetStatus
+
+
+class Statuses(msgspec.Struct, frozen=True, kw_only=True):
+    """Every status by (namespace, name); objects of other controllers are not in it."""
+
+    gateway_classes: dict[Key, GatewayClassStatus] = {}
+    gateways: dict[Key, GatewayStatus] = {}
+    listener_sets: dict[Key, ListenerSetStatus] = {}
+    http_routes: Mapping[Key, HTTPRouteStatus] = {}
+    backend_tls_policies: dict[Key, PolicyStatus] = {}
+    #: The Gateway of each ListenerSet of ours; no part of any status.
+    parents: dict[Key, Key] = {}
+
+    def items(self) -> Iterator[tuple[ObjectRef, AnyStatus]]:
+        """Give every status with the object it belongs to, kind by kind and sorted by namespace and name."""
+        tables: tuple[tuple[str, dict[Key, AnyStatus]], ...] = (
+            ("GatewayClass", dict(self.gateway_classes)),
+            ("Gateway", dict(self.gateways)),
+            ("ListenerSet", dict(self.listener_sets)),
+            ("HTTPRoute", dict(self.http_routes)),
+            ("BackendTLSPolicy", dict(self.backend_tls_policies)),
+        )
+        for kind, table in tables:
+            for namespace, name in sorted(table):
+                yield ObjectRef(kind, namespace, name, GATEWAY_GROUP), table[namespace, name]

@@ -1,0 +1,113 @@
+"""Keyring: the certificates and CA bundles of Secrets and ConfigMaps, each parsed once.
+
+In: the snapshot's Secrets and ConfigMaps, and the keyring of the previous translation. Out: `ir.Secret`
+values with what is known of them, or what is wrong in words. Parsing is remembered by the identity of
+the object, since a private key takes a millisecond.
+Must never: be asked without a permitted reference; the callers check ReferenceGrants.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+
+from edgefast import ir
+from edgefast.resources.configmap import ConfigMap
+from edgefast.resources.secret import Secret
+from edgefast.resources.snapshot import Snapshot
+from edgefast.translate.tls.certificate import Pair, parse_bundle, parse_pair
+
+TLS_TYPE = "kubernetes.io/tls"
+
+
+class Certified(msgspec.Struct, frozen=True):
+    """A usable certificate with its key."""
+
+    secret: ir.Secret
+    pair: Pair
+
+
+_Use = tuple[str, str, str, str]  # purpose, kind, namespace, name
+
+
+class Keyring:
+    """Parsed key material of one snapshot."""
+
+    def __init__(self, snapshot: Snapshot, previous: Keyring | None) -> None:
+        self._snapshot = snapshot
+        self._known: dict[_Use, tuple[object, Certified | ir.Secret | str]] = {}
+        if previous is not None:
+            for use, known in previous._known.items():
+                if self._holder(use[1], use[2], use[3]) is known[0]:
+                    self._known[use] = known
+
+    def certificate(self, namespace: str, name: str) -> Certified | str:
+        """Return the certificate of a Secret, or what is wrong with it."""
+        secret = self._snapshot.secrets.get((namespace, name))
+        if secret is None:
+            return f"Secret {namespace}/{name} not found"
+        use = ("pair", "Secret", namespace, name)
+        if use not in self._known:
+            self._known[use] = (secret, _certify(secret))
+        found = self._known[use][1]
+        assert not isinstance(found, ir.Secret)
+        return found
+
+    def bundle(self, kind: str, namespace: str, name: str) -> ir.Secret | str:
+        """Return the CA bundle (key ca.crt) of a Secret or ConfigMap, or what is wrong with it."""
+        holder = self._holder(kind, namespace, name)
+        if holder is None:
+            return f"{kind} {namespace}/{name} not found"
+        use = ("bundle", kind, namespace, name)
+        if use not in self._known:
+            self._known[use] = (holder, _bundle(kind, holder))
+        found = self._known[use][1]
+        assert not isinstance(found, Certified)
+        return found
+
+    def _holder(self, kind: str, namespace: str, name: str) -> Secret | ConfigMap | None:
+        if kind == "Secret":
+            return self._snapshot.secrets.get((namespace, name))
+        return self._snapshot.config_maps.get((namespace, name))
+
+
+def join_bundles(bundles: Iterable[ir.Secret]) -> ir.Secret | None:
+    """Return one bundle for several (named by a digest of their names), None for none."""
+    found = tuple({bundle.name: bundle for bundle in bundles}.values())
+    if len(found) < 2:
+        return found[0] if found else None
+    digest = hashlib.blake2b("\n".join(one.name for one in found).encode(), digest_size=8)
+    text = b"".join(one.ca for one in found)
+    return ir.Secret(name=f"bundle/{digest.hexdigest()}", ca=text)
+
+
+def _certify(secret: Secret) -> Certified | str:
+    name = f"{secret.metadata.namespace}/{secret.metadata.name}"
+    if secret.type != TLS_TYPE:
+        return f"Secret {name} has type {secret.type}, {TLS_TYPE} is needed"
+    chain, key = secret.value("tls.crt"), secret.value("tls.key")
+    if not chain or not key:
+        return f"Secret {name} lacks {'tls.key' if chain else 'tls.crt'}"
+    pair = parse_pair(chain, key)
+    if isinstance(pair, str):
+        return f"Secret {name}: {pair}"
+    served = ir.Secret(name=f"secret/{name}", certificate=pair.chain, private_key=pair.key)
+    return Certified(served, pair)
+
+
+def _bundle(kind: str, holder: Secret | ConfigMap) -> ir.Secret | str:
+    name = f"{holder.metadata.namespace}/{holder.metadata.name}"
+    text: bytes | None
+    if isinstance(holder, Secret):
+        text = holder.value("ca.crt")
+    else:
+        text = holder.data["ca.crt"].encode() if "ca.crt" in holder.data else None
+        text = holder.binary_data.get("ca.crt") if text is None else text
+    if not text:
+        return f"{kind} {name} lacks ca.crt"
+    read = parse_bundle(text)
+    if isinstance(read, str):
+        return f"{kind} {name}: {read}"
+    return ir.Secret(name=f"{kind.lower()}/{name}", ca=read)

@@ -1,0 +1,221 @@
+"""TLS of HTTPS listeners: certificates, versions, and verification of clients.
+
+In: a listener's `tls` and its Gateway's `tls.frontend` and `tls.backend`, with the keyring. The references of
+a listener are its owner's, a Gateway or a ListenerSet: grants for one are not grants for the other.
+Out: ir.ListenerTls with the secrets it names; problems go to the listener's report.
+Source: Gateway API ListenerTLSConfig, FrontendTLSValidation, GatewayBackendTLS.
+Must never: serve a listener without a certificate, or without the client verification it asks for.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import Problem, did_you_mean, supported_text
+from edgefast.reasons.word import Word
+from edgefast.resources.gateway import FrontendTLSValidation, Gateway
+from edgefast.resources.kinds import ref_of
+from edgefast.resources.listener import Listener, ListenerTLSConfig
+from edgefast.resources.listenerset import ListenerSet
+from edgefast.resources.reference import SecretObjectReference
+from edgefast.translate.facts.facts import World
+from edgefast.translate.facts.reference import (
+    AUTHORITY_KINDS,
+    is_granted,
+    refusal_text,
+    wrong_kind_text,
+)
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.unserved import is_foreign_option
+from edgefast.translate.tls.keyring import Certified, Keyring, join_bundles
+
+#: Key of `tls.options` for the lowest TLS version that clients may speak.
+MIN_VERSION = "gateway.edge.io/tls-min-version"
+TlsVersion = Literal["1.2", "1.3"]
+_VERSIONS: dict[str, TlsVersion] = {"1.2": "1.2", "1.3": "1.3"}
+
+
+class TlsOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """TLS of one listener."""
+
+    tls: ir.ListenerTls
+    secrets: tuple[ir.Secret, ...]
+    hidden: tuple[Problem, ...] = ()  # of the Gateway, which the ListenerSet is not told
+
+    @property
+    def usable(self) -> bool:
+        """Tell whether there is a certificate to show."""
+        return bool(self.tls.certificates)
+
+
+def translate_tls(
+    gateway: Gateway,
+    owner: Gateway | ListenerSet,
+    listener: Listener,
+    path: str,
+    world: World,
+    keyring: Keyring,
+    report: Report,
+) -> TlsOutcome:
+    """Translate the TLS settings of one HTTPS listener; `path` is the listener's."""
+    tls = listener.tls or ListenerTLSConfig()
+    if tls.mode != "Terminate":
+        said = f'"{tls.mode}" (supported: Terminate)'
+        report.refuse(f"{path}.tls.mode", "UnsupportedValue", said)
+    certificates = _translate_certificates(owner, tls, path, world, keyring, report)
+    validation, where = _validation_of(gateway, listener.port)
+    authority, mine = None, report if owner is gateway else Report(ref_of(gateway))
+    if validation is not None:
+        authority = _translate_validation(gateway, validation, where, world, keyring, mine)
+        if mine is not report:
+            _tell_set(mine, report)
+    insecure = validation is not None and validation.mode == "AllowInsecureFallback"
+    return TlsOutcome(
+        tls=ir.ListenerTls(
+            certificates=tuple(one.secret.name for one in certificates),
+            min_version=_translate_options(tls, path, report),
+            client_ca=authority.name if authority else "",
+            client_insecure_fallback=insecure and authority is not None,
+        ),
+        secrets=(*(one.secret for one in certificates), *([authority] if authority else [])),
+        hidden=mine.problems if mine is not report else (),
+    )
+
+
+def resolve_certificate(
+    owner: Gateway | ListenerSet, ref: SecretObjectReference, world: World, keyring: Keyring
+) -> Certified | tuple[Word | Literal[""], str]:
+    """Return the certificate that a Gateway or a ListenerSet refers to, or (reason, message).
+
+    The reason is RefNotPermitted, or "" for whatever the place of the reference calls invalid.
+    """
+    if (ref.group, ref.kind) != ("", "Secret"):
+        return "", wrong_kind_text(ref.group, ref.kind, "Secret")
+    own = ref_of(owner)
+    namespace = ref.namespace or own.namespace
+    if not _permits(owner, world, "Secret", namespace, ref.name):
+        said = refusal_text(own.kind, own.namespace, "Secret", namespace, ref.name)
+        return "RefNotPermitted", said
+    found = keyring.certificate(namespace, ref.name)
+    return ("", found) if isinstance(found, str) else found
+
+
+def _translate_certificates(
+    owner: Gateway | ListenerSet,
+    tls: ListenerTLSConfig,
+    path: str,
+    world: World,
+    keyring: Keyring,
+    report: Report,
+) -> tuple[Certified, ...]:
+    certificates: dict[str, Certified] = {}
+    wrong: list[tuple[str, Word, str]] = []
+    for at, ref in enumerate(tls.certificate_refs):
+        where = f"{path}.tls.certificateRefs[{at}]"
+        found = resolve_certificate(owner, ref, world, keyring)
+        if isinstance(found, tuple):
+            wrong.append((where, found[0] or "InvalidCertificateRef", found[1]))
+            continue
+        algorithm = found.pair.algorithm
+        if certificates.setdefault(algorithm, found).secret.name != found.secret.name:
+            said = f"a listener serves one {algorithm} certificate; the first one is served"
+            wrong.append((where, "InvalidCertificateRef", said))
+        elif late := found.pair.check_time(world.settings.now):
+            report.warn(where, "Invalid", late)
+    if not tls.certificate_refs:
+        said = "a Secret with the certificate is required"
+        report.unresolve(f"{path}.tls.certificateRefs", "InvalidCertificateRef", said)
+    for where, reason, said in wrong:
+        report.unresolve(where, "PartiallyInvalidCertificateRef" if certificates else reason, said)
+    return tuple(certificates.values())
+
+
+def _translate_options(tls: ListenerTLSConfig, path: str, report: Report) -> TlsVersion:
+    version: TlsVersion = "1.2"
+    for key, value in sorted(tls.options.items()):
+        where = f"{path}.tls.options[{key}]"
+        if key != MIN_VERSION and is_foreign_option(key):
+            report.warn(where, "NotSupported", f'"{key}" (supported: {MIN_VERSION})')
+        elif key != MIN_VERSION:
+            said, hint = supported_text(key, (MIN_VERSION,)), did_you_mean(key, (MIN_VERSION,))
+            report.refuse(where, "NotSupported", said, hint, condition="UnsupportedValue")
+        elif value in _VERSIONS:
+            version = _VERSIONS[value]
+        else:
+            report.refuse(where, "UnsupportedValue", f'"{value}" (supported: 1.2, 1.3)')
+    return version
+
+
+def _validation_of(gateway: Gateway, port: int) -> tuple[FrontendTLSValidation | None, str]:
+    """Return how clients of a port are verified, and the field path of that."""
+    frontend = gateway.spec.tls.frontend if gateway.spec.tls else None
+    if frontend is None:
+        return None, ""
+    for at, one in enumerate(frontend.per_port):
+        if one.port == port:
+            return one.tls.validation, f"spec.tls.frontend.perPort[{at}].tls.validation"
+    return frontend.default.validation, "spec.tls.frontend.default.validation"
+
+
+def _translate_validation(
+    gateway: Gateway,
+    validation: FrontendTLSValidation,
+    path: str,
+    world: World,
+    keyring: Keyring,
+    report: Report,
+) -> ir.Secret | None:
+    bundles = []
+    for at, ref in enumerate(validation.ca_certificate_refs):
+        where = f"{path}.caCertificateRefs[{at}]"
+        if ref.group or ref.kind not in AUTHORITY_KINDS:
+            said = wrong_kind_text(ref.group, ref.kind, *AUTHORITY_KINDS)
+            report.unresolve(where, "InvalidCACertificateKind", said)
+            continue
+        namespace = ref.namespace or gateway.metadata.namespace
+        if not _permits(gateway, world, ref.kind, namespace, ref.name):
+            said = refusal_text(
+                "Gateway", gateway.metadata.namespace, ref.kind, namespace, ref.name
+            )
+            report.unresolve(where, "RefNotPermitted", said)
+            continue
+        found = keyring.bundle(ref.kind, namespace, ref.name)
+        if isinstance(found, str):
+            report.unresolve(where, "InvalidCACertificateRef", found)
+        else:
+            bundles.append(found)
+    if not bundles:
+        said = "none of the references gives a certificate to verify clients with"
+        problem = report.refuse(f"{path}.caCertificateRefs", "NoValidCACertificate", said)
+        if validation.ca_certificate_refs:
+            report.follow(problem)  # of each reference, which has been told of already
+    return join_bundles(bundles)
+
+
+def _tell_set(of_gateway: Report, report: Report) -> None:
+    """Tell a ListenerSet that its Gateway cannot verify clients, and nothing of the Gateway's references."""
+    path, said = (
+        "spec.parentRef",
+        "spec.tls.frontend of the Gateway has references that lead nowhere",
+    )
+    for one in of_gateway.unresolved[:1]:
+        report.unresolve(path, one.reason, said)
+    for one in of_gateway.refused[:1]:
+        report.follow(report.refuse(path, one.reason, said))  # told of the reference already
+
+
+def _permits(
+    owner: Gateway | ListenerSet, world: World, kind: str, namespace: str, name: str
+) -> bool:
+    own = ref_of(owner)
+    return namespace == own.namespace or is_granted(
+        world.grants.get(namespace, ()),
+        kind=own.kind,
+        namespace=own.namespace,
+        to_group="",
+        to_kind=kind,
+        to_name=name,
+    )

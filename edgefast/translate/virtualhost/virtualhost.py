@@ -1,0 +1,163 @@
+"""Virtual hosts: the parts of all routes on one (listener, hostname), in order of precedence.
+
+In: the outcomes of routes, and the hosts of the previous translation. Out: ir.VirtualHosts; only those
+that a changed part touches are built anew. Matches that are equal in several routes are noted: one
+shadows the others (condition RouteRulesOverlap); so are all others that never see a request (shadow.py).
+Source: Gateway API HTTPRouteRule.matches; architecture decision 2 (incremental by construction).
+Must never: depend on the order in which routes came; the same routes give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import ObjectRef, Problem
+from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.snapshot import Key
+from edgefast.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.route.route import RouteOutcome, RoutePart
+from edgefast.translate.virtualhost.shadow import HostEntry, find_shadows
+
+Place = tuple[str, str]  # listener, hostname
+Loss = tuple[HostEntry, HostEntry]  # what never takes a request, and what takes them all
+
+_NAMED = 3  # rival routes that a message names
+
+
+class HostOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """One virtual host."""
+
+    host: ir.VirtualHost
+    parts: Mapping[Key, RoutePart]
+    clusters: frozenset[ClusterRef]
+    limited: bool  # a rule of it has rate limits
+    entries: tuple[HostEntry, ...]  # in order of precedence
+    overlaps: Mapping[Key, tuple[Problem, ...]]  # of routes that share a match with others
+    shadows: Mapping[Key, tuple[Loss, ...]]  # by route: what never takes a request
+
+
+class Hosts(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """All virtual hosts."""
+
+    outcomes: SortedMap[Place, HostOutcome] = EMPTY
+    touched: frozenset[Place] = frozenset()  # that differ from the translation before
+    noted: SortedMap[Place, None] = EMPTY  # of which there is something to tell
+    made: int = 0
+
+    def problems(self) -> Iterator[Problem]:
+        """Give the problems of all hosts, by host."""
+        for place in self.noted:
+            for problems in self.outcomes[place].overlaps.values():
+                yield from problems
+
+
+def translate_virtual_hosts(
+    changed: Iterable[tuple[RouteOutcome | None, RouteOutcome | None]], previous: Hosts
+) -> Hosts:
+    """Apply (old, new) pairs of route outcomes to the hosts; None means absent."""
+    outcomes, noted = previous.outcomes.edit(), previous.noted.edit()
+    touched: dict[Place, dict[Key, RoutePart]] = {}
+    for old, new in changed:
+        before = {(listener, name): part for listener, name, part in old.hosts} if old else {}
+        after = {(listener, name): part for listener, name, part in new.hosts} if new else {}
+        for place, part in before.items():
+            if after.get(place) is not part:
+                _touch(touched, outcomes, place).pop(part.key, None)
+        for place, part in after.items():
+            if before.get(place) is not part:
+                _touch(touched, outcomes, place)[part.key] = part
+    made = 0
+    for place, parts in touched.items():
+        noted.pop(place, None)
+        if not parts:
+            outcomes.pop(place, None)
+            continue
+        made += 1
+        one = outcomes[place] = _build(place, parts, outcomes.get(place))
+        if one.overlaps or one.shadows:
+            noted[place] = None
+    return Hosts(
+        outcomes=outcomes.done(),
+        touched=frozenset(touched),
+        noted=noted.done(),
+        made=made,
+    )
+
+
+def _touch(
+    touched: dict[Place, dict[Key, RoutePart]],
+    outcomes: Draft[Place, HostOutcome],
+    place: Place,
+) -> dict[Key, RoutePart]:
+    if place not in touched:
+        old = outcomes.get(place)
+        touched[place] = dict(old.parts) if old else {}
+    return touched[place]
+
+
+def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None) -> HostOutcome:
+    ordered = sorted(parts.values(), key=lambda part: part.age)
+    rules: list[ir.Rule] = []
+    entries: list[HostEntry] = []
+    for part in ordered:
+        base = len(rules)
+        rules += part.rules
+        for order, index, at, match in part.candidates:
+            entries.append((order, part.age, index, at, match, base + index, part.key))
+    entries.sort()  # never gets to the match: route, rule and place before it differ
+    host = ir.VirtualHost(
+        listener=place[0],
+        hostname=place[1],
+        rules=tuple(rules),
+        entries=tuple(ir.Entry(match=entry[4], rule=entry[5]) for entry in entries),
+    )
+    return HostOutcome(
+        host=old.host if old is not None and old.host == host else host,
+        parts=parts,
+        clusters=frozenset(ref for part in ordered for ref in part.clusters),
+        limited=any(rule.rate_limits for rule in rules),
+        entries=tuple(entries),
+        overlaps=_find_overlaps(place, entries) if len(ordered) > 1 else {},
+        shadows=_group(find_shadows(entries)) if len(entries) > 1 else {},
+    )
+
+
+def _group(losses: Iterable[Loss]) -> dict[Key, tuple[Loss, ...]]:
+    by_route: dict[Key, list[Loss]] = {}
+    for loss in losses:
+        by_route.setdefault(loss[0][6], []).append(loss)
+    return {key: tuple(found) for key, found in by_route.items()}
+
+
+def _find_overlaps(place: Place, entries: list[HostEntry]) -> dict[Key, tuple[Problem, ...]]:
+    """Find equal matches of different routes; the first in order takes their requests."""
+    groups: dict[ir.Match, list[HostEntry]] = {}
+    for entry in entries:
+        groups.setdefault(entry[4], []).append(entry)
+    overlaps: dict[Key, tuple[Problem, ...]] = {}
+    for group in groups.values():
+        keys = list(dict.fromkeys(entry[6] for entry in group))
+        if len(keys) < 2:
+            continue
+        for entry in group:
+            problem = _overlap(place, entry, keys)
+            overlaps[entry[6]] = (*overlaps.get(entry[6], ()), problem)
+    return overlaps
+
+
+def _overlap(place: Place, entry: HostEntry, keys: list[Key]) -> Problem:
+    namespace, name = entry[6]
+    rivals = ["/".join(key) for key in keys if key != entry[6]][:_NAMED]
+    names = ", ".join(rivals) + (" and more" if len(keys) - 1 > _NAMED else "")
+    first = "takes" if keys[0] == entry[6] else f"never takes (HTTPRoute {'/'.join(keys[0])} does)"
+    return Problem(
+        object=ObjectRef("HTTPRoute", namespace, name, GATEWAY_GROUP),
+        path=f"spec.rules[{entry[2]}].matches[{entry[3]}]",
+        reason="RouteRulesOverlap",
+        message=f"equals a match of {names} on {place[0]} and {first} the requests",
+        severity="warning",
+    )
