@@ -50,7 +50,7 @@ from controller.tidings import Tidings
 from edgefast.daemon.address import Address
 from edgefast.daemon.logs import set_level
 from edgefast.problem import ObjectRef
-from edgefast.resources.edgegateway import EdgeGateway
+from edgefast.resources.config.edgegateway import EdgeGateway
 from edgefast.translate.settings import Settings, settings_from
 
 __all__ = ["App"]

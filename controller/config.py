@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from edgefast.problem import Problem, Source
-from edgefast.resources.decode import decode_config
-from edgefast.resources.edgegateway import EdgeGateway
+from edgefast.resources.config.edgegateway import EdgeGateway
+from edgefast.resources.decode.decode import decode_config
 
 __all__ = ["ConfigError", "ConfigFile", "level_of", "structure_of"]
 

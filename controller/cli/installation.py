@@ -16,8 +16,8 @@ from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 from controller.manifests.naming import CONFIG_KEY, DEFAULT_RELEASE, Release
 from edgefast.problem import Problem
-from edgefast.resources.decode import decode_config
-from edgefast.resources.edgegateway import EdgeGateway
+from edgefast.resources.config.edgegateway import EdgeGateway
+from edgefast.resources.decode.decode import decode_config
 
 __all__ = ["Installation", "InstallationError", "find_installation"]
 

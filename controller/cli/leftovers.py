@@ -21,7 +21,7 @@ from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 from controller.manifests.naming import CONFIG_KEY, Release
-from edgefast.resources.decode import decode_config
+from edgefast.resources.decode.decode import decode_config
 from edgefast.translate.fleet.fleet import label_value
 
 __all__ = ["Leftovers", "find_leftovers", "remove_fleets"]

@@ -24,7 +24,7 @@ from controller.kube.reflector import Item, Target
 from controller.kube.scope import BUILT_IN, Scope
 from controller.kube.store import Source, Store
 from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.edgegateway import EdgeGateway
+from edgefast.resources.config.edgegateway import EdgeGateway
 from edgefast.resources.kinds import KINDS, Object
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.settings import Settings

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from controller.kube.fetch import Reference
-from edgefast.resources.configmap import ConfigMap
-from edgefast.resources.meta import ObjectMeta
-from edgefast.resources.secret import Secret
+from edgefast.resources.kubernetes.configmap import ConfigMap
+from edgefast.resources.kubernetes.secret import Secret
+from edgefast.resources.model.meta import ObjectMeta
 from edgefast.translate.settings import Settings
 
 _STORE = b"redis.invalid:6379"

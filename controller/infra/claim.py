@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator
 import msgspec
 
 from controller.infra.owner import NOBODY, Owner
-from edgefast.resources.gateway import Gateway
+from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.fleet.fleet import is_cut, label_value
 from edgefast.translate.settings import Settings

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from controller.infra.placement import CONTROLLER_LABEL, Manifest, Placement
 from edgefast import ir
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.model.reference import GATEWAY_GROUP
 
 
 def render_metadata(

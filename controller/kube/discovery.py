@@ -18,7 +18,7 @@ from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 from controller.kube.pace import Pace
 from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.model.reference import GATEWAY_GROUP
 
 __all__ = ["Discovery", "Served"]
 

@@ -22,8 +22,8 @@ import msgspec
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
-from edgefast.resources.duration import parse_duration
-from edgefast.resources.edgegateway import LeaderElection
+from edgefast.resources.config.edgegateway import LeaderElection
+from edgefast.resources.model.duration import parse_duration
 
 __all__ = ["Lease", "LeaseTimes", "lease_name"]
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from controller.kube.fetch import Reference
-from edgefast.resources.gateway import Gateway
-from edgefast.resources.listener import Listener
-from edgefast.resources.reference import (
+from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.gatewayapi.listener import Listener
+from edgefast.resources.model.reference import (
     LocalObjectReference,
     ObjectReference,
     SecretObjectReference,

@@ -14,7 +14,7 @@ import msgspec
 
 from controller.kube.apis import Api
 from controller.kube.reflector import Target
-from edgefast.resources.edgegateway import EdgeGateway
+from edgefast.resources.config.edgegateway import EdgeGateway
 from edgefast.resources.kinds import KINDS
 
 #: Watched as names only; the content is read of those that something refers to.

@@ -18,10 +18,10 @@ from controller.kube.authorship import AUTHOR, Word, find_word
 from controller.kube.reflector import Item
 from controller.kube.sharing import Sharing
 from edgefast.problem import ObjectRef
-from edgefast.resources.decode import DecodeError, decode_api_object
+from edgefast.resources.decode.decode import DecodeError, decode_api_object
 from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo, Object
-from edgefast.resources.namespace import Namespace, label_namespace
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.kubernetes.namespace import Namespace, label_namespace
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Snapshot
 
 __all__ = ["Present", "Source", "Store"]

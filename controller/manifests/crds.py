@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from controller.manifests.objects import Manifest
 from edgefast.resources.kinds import EDGE_GROUP, KINDS
-from edgefast.resources.schema import json_schema
+from edgefast.resources.schema.schema import json_schema
 
 
 class Looks(Struct, frozen=True):

@@ -17,11 +17,11 @@ from controller.manifests.setting import SettingError, apply_setting
 from controller.manifests.values import ChartValues
 from edgefast.problem import Problem, Source
 from edgefast.reasons.word import Word
+from edgefast.resources.decode.text import DocumentMarks, PieceLines
+from edgefast.resources.decode.walk import Walk
+from edgefast.resources.decode.yaml_text import SyntaxProblem, read_yaml
 from edgefast.resources.loaded import Path, render_path
-from edgefast.resources.rule import Violation
-from edgefast.resources.text import DocumentMarks, PieceLines
-from edgefast.resources.walk import Walk
-from edgefast.resources.yaml_text import SyntaxProblem, read_yaml
+from edgefast.resources.rules.rule import Violation
 
 File = tuple[str, bytes]  # name in problems, text
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from controller.status.shape import MAX_CONDITIONS, SHAPES, Json, Shape, reference_key
 from edgefast.reasons.named import MORE, lead_on
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.translate.status.condition import MESSAGE_LIMIT, cut_message
 from edgefast.translate.status.reasons import GOOD
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.translate.status.reasons import REASONS
 
 #: A plain JSON object.

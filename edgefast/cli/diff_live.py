@@ -19,17 +19,17 @@ from edgefast.cli.live import Cluster, Objects
 from edgefast.cli.mistakes import tell_mistakes
 from edgefast.cli.output import escape_control
 from edgefast.providers.files import FileSource
-from edgefast.resources.endpointslice import (
+from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.kinds import Object
+from edgefast.resources.kubernetes.endpointslice import (
     SERVICE_NAME_LABEL,
     Endpoint,
     EndpointPort,
     EndpointSlice,
 )
-from edgefast.resources.gateway import Gateway
-from edgefast.resources.kinds import Object
+from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.loaded import Loaded
-from edgefast.resources.meta import ObjectMeta
-from edgefast.resources.service import Service
+from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import FleetState, Settings

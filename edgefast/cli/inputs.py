@@ -15,7 +15,7 @@ import msgspec
 
 from edgefast.problem import Problem, Source
 from edgefast.providers.files import FileSource, Reading
-from edgefast.resources.decode import LoadedConfig, load_config
+from edgefast.resources.decode.decode import LoadedConfig, load_config
 from edgefast.translate.settings import Settings, check_config, settings_from
 
 

@@ -43,8 +43,8 @@ from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.spanexport import has_tracing
 from edgefast.proxy.standalone import NothingServed, Outcome, Standalone
 from edgefast.proxy.succession import Succession, SuccessionRefused
-from edgefast.resources.decode import LoadedConfig
-from edgefast.resources.edgegateway import EdgeGateway
+from edgefast.resources.config.edgegateway import EdgeGateway
+from edgefast.resources.decode.decode import LoadedConfig
 from edgefast.translate.settings import Settings, settings_from
 
 

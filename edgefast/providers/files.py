@@ -26,13 +26,13 @@ from edgefast.providers.folders import SUFFIXES, find_folders, walk_files
 from edgefast.providers.stale import Kept, Key, keep_stale
 from edgefast.providers.watch import Watch
 from edgefast.reasons.word import Word
-from edgefast.resources.decode import DecodeCache, decode_documents
-from edgefast.resources.document import DEFAULT_NAMESPACE
-from edgefast.resources.foreignpolicy import ForeignPolicy
+from edgefast.resources.decode.decode import DecodeCache, decode_documents
+from edgefast.resources.decode.document import DEFAULT_NAMESPACE
+from edgefast.resources.decode.text import DocumentMarks
+from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.limits import MAX_FILE_BYTES
 from edgefast.resources.loaded import Loaded, Refused
 from edgefast.resources.snapshot import Snapshot, check_duplicates
-from edgefast.resources.text import DocumentMarks
 
 __all__ = ["STANDARD_INPUT", "SUFFIXES", "FileSource", "Reading", "watch_files"]
 

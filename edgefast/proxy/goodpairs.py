@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from edgefast import ir
 from edgefast.problem import ObjectRef, Problem
 from edgefast.proxy.tls import check_secret
+from edgefast.resources.kubernetes.secret import Secret
 from edgefast.resources.loaded import Loaded
-from edgefast.resources.secret import Secret
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.tls.certificate import parse_pair
 from edgefast.translate.tls.keyring import TLS_TYPE

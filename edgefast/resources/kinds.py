@@ -10,22 +10,22 @@ from __future__ import annotations
 import msgspec
 
 from edgefast.problem import ObjectRef
-from edgefast.resources.backend import Backend
-from edgefast.resources.backendtlspolicy import BackendTLSPolicy
-from edgefast.resources.configmap import ConfigMap
-from edgefast.resources.edgeproxy import EdgeProxy
-from edgefast.resources.endpointslice import EndpointSlice
-from edgefast.resources.fields import Resource
-from edgefast.resources.gateway import Gateway
-from edgefast.resources.gatewayclass import GatewayClass
-from edgefast.resources.httproute import HTTPRoute
-from edgefast.resources.listenerset import ListenerSet
-from edgefast.resources.namespace import Namespace
-from edgefast.resources.ratelimitfilter import RateLimitFilter
-from edgefast.resources.reference import GATEWAY_GROUP
-from edgefast.resources.referencegrant import ReferenceGrant
-from edgefast.resources.secret import Secret
-from edgefast.resources.service import Service
+from edgefast.resources.edge.backend import Backend
+from edgefast.resources.edge.edgeproxy import EdgeProxy
+from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
+from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
+from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.listenerset import ListenerSet
+from edgefast.resources.gatewayapi.referencegrant import ReferenceGrant
+from edgefast.resources.kubernetes.configmap import ConfigMap
+from edgefast.resources.kubernetes.endpointslice import EndpointSlice
+from edgefast.resources.kubernetes.namespace import Namespace
+from edgefast.resources.kubernetes.secret import Secret
+from edgefast.resources.kubernetes.service import Service
+from edgefast.resources.model.fields import Resource
+from edgefast.resources.model.reference import GATEWAY_GROUP
 
 EDGE_GROUP = "gateway.edge.io"
 

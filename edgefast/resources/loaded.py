@@ -13,9 +13,9 @@ from typing import Protocol
 import msgspec
 
 from edgefast.problem import ObjectRef, Source
-from edgefast.resources.fields import Element
 from edgefast.resources.kinds import Object, ref_of
 from edgefast.resources.limits import MAX_SHOWN_VALUE
+from edgefast.resources.model.fields import Element
 
 #: A field path in parts: names of fields and map keys are text, positions in lists are numbers.
 Path = tuple[str | int, ...]

@@ -14,23 +14,23 @@ from typing import Any
 import msgspec
 
 from edgefast.problem import ObjectRef, Problem, Source
-from edgefast.resources.backend import Backend
-from edgefast.resources.backendtlspolicy import BackendTLSPolicy
-from edgefast.resources.configmap import ConfigMap
-from edgefast.resources.edgeproxy import EdgeProxy
-from edgefast.resources.endpointslice import EndpointSlice
-from edgefast.resources.foreignpolicy import ForeignPolicy
-from edgefast.resources.gateway import Gateway
-from edgefast.resources.gatewayclass import GatewayClass
-from edgefast.resources.httproute import HTTPRoute
+from edgefast.resources.edge.backend import Backend
+from edgefast.resources.edge.edgeproxy import EdgeProxy
+from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
+from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
+from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
+from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.listenerset import ListenerSet
+from edgefast.resources.gatewayapi.referencegrant import ReferenceGrant
 from edgefast.resources.kinds import Object, info_of
-from edgefast.resources.listenerset import ListenerSet
+from edgefast.resources.kubernetes.configmap import ConfigMap
+from edgefast.resources.kubernetes.endpointslice import EndpointSlice
+from edgefast.resources.kubernetes.namespace import Namespace, implicit_namespace, label_namespace
+from edgefast.resources.kubernetes.secret import Secret
+from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.loaded import Loaded, Refused
-from edgefast.resources.namespace import Namespace, implicit_namespace, label_namespace
-from edgefast.resources.ratelimitfilter import RateLimitFilter
-from edgefast.resources.referencegrant import ReferenceGrant
-from edgefast.resources.secret import Secret
-from edgefast.resources.service import Service
 from edgefast.sortedmap import EMPTY, Draft, SortedMap
 
 #: (namespace, name); the namespace of cluster-scoped objects is "".

@@ -14,7 +14,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast._csrc import ffi, lib
-from edgefast.resources.regex import compile_regex
+from edgefast.resources.model.regex import compile_regex
 from edgefast.table.blob import Blob, decode_blob, open_blob
 from edgefast.table.shards import Key, Resource, Shards
 

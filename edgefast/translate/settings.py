@@ -14,11 +14,11 @@ from collections.abc import Iterator
 import msgspec
 
 from edgefast.problem import Problem
-from edgefast.resources.decode import LoadedConfig
-from edgefast.resources.edgegateway import DEFAULT_CONTROLLER_NAME, EdgeGateway
-from edgefast.resources.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.resources.config.edgegateway import DEFAULT_CONTROLLER_NAME, EdgeGateway
+from edgefast.resources.config.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.resources.decode.decode import LoadedConfig
 from edgefast.resources.loaded import Path
-from edgefast.resources.meta import LabelSelector
+from edgefast.resources.model.meta import LabelSelector
 
 #: The Gateway API releases whose fields and words are all known here, newest last.
 RELEASES = ("v1.6", "v1.7")

@@ -13,7 +13,7 @@ from typing import Any
 from edgefast import ir
 from edgefast.credential import is_credential, show
 from edgefast.inetaddr import is_in, parse_network, read_address
-from edgefast.resources.regex import compile_bytes_regex
+from edgefast.resources.model.regex import compile_bytes_regex
 from edgefast.table.match import Call
 from edgefast.why.client import Client
 from edgefast.why.explanation import LimitPart

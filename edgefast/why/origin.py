@@ -13,10 +13,10 @@ import msgspec
 
 from edgefast import ir
 from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.gateway import Gateway
-from edgefast.resources.httproute import HTTPRoute
-from edgefast.resources.listenerset import ListenerSet
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.listenerset import ListenerSet
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.match.precedence import Age, age_order
 from edgefast.translate.route.route import RouteOutcome

@@ -17,7 +17,7 @@ from edgefast.reasons.catalogue import PAGES
 from edgefast.reasons.objects import BASE
 from edgefast.reasons.plain import plain_text
 from edgefast.reasons.word import Page, Place
-from edgefast.resources.decode import decode_documents
+from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings

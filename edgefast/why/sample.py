@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from edgefast.resources.regex import compile_regex
+from edgefast.resources.model.regex import compile_regex
 
 _CLASSES = {"d": "0", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a"}
 _NAMED = {

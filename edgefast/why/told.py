@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from edgefast.problem import Problem
-from edgefast.resources.gateway import Gateway
-from edgefast.resources.listenerset import ListenerSet
+from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.snapshot import Key
 from edgefast.translate.match.hostname import narrower
 from edgefast.translate.status.condition import Condition

@@ -14,7 +14,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.credential import show
-from edgefast.resources.regex import compile_regex
+from edgefast.resources.model.regex import compile_regex
 from edgefast.table.match import Call
 
 Test = Literal["path", "method", "header", "query"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.httproute import HTTPPathMatch, HTTPRoute
+from edgefast.resources.gatewayapi.httproute import HTTPPathMatch, HTTPRoute
 from edgefast.table.match import Call, order_hostnames
 from edgefast.translate.match.path import check_path, normalize_path
 from edgefast.translate.route.route import RouteOutcome

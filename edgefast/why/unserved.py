@@ -12,8 +12,8 @@ import msgspec
 
 from edgefast.problem import ObjectRef
 from edgefast.reasons.named import name_reasons
-from edgefast.resources.gateway import Gateway
-from edgefast.resources.listenerset import ListenerSet
+from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.table.match import order_hostnames
 from edgefast.translate.status.condition import Condition
 from edgefast.translate.status.status import AnyStatus

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.regex import compile_regex
+from edgefast.resources.model.regex import compile_regex
 from edgefast.why.sample import sample_pattern
 
 _PAIRS = 12  # matches on one path that are combined with each other

@@ -15,30 +15,30 @@ import pytest
 from cluster.world.api import ApiError
 from cluster.world.apiserver import ApiServer
 from controller.manifests.crds import LOOKS, render_crds
-from edgefast.resources.backend import (
+from edgefast.resources.decode.decode import decode_documents
+from edgefast.resources.edge.backend import (
     BackendEndpoint,
     BackendSpec,
     BackendTLS,
     FQDNEndpoint,
     IPEndpoint,
 )
-from edgefast.resources.decode import decode_documents
-from edgefast.resources.edgeproxy import ProxyAccessLog, ProxyClientAddress
-from edgefast.resources.edgeproxy_fleet import (
+from edgefast.resources.edge.edgeproxy import ProxyAccessLog, ProxyClientAddress
+from edgefast.resources.edge.edgeproxy_fleet import (
     FleetDeployment,
     FleetHPA,
     FleetPDB,
     FleetService,
     FleetShutdown,
 )
-from edgefast.resources.kinds import EDGE_GROUP, KINDS
-from edgefast.resources.ratelimitfilter import (
+from edgefast.resources.edge.ratelimitfilter import (
     RateLimitFilterSpec,
     RateLimitHeaderMatch,
     RateLimitSelector,
     RateLimitSourceCIDR,
 )
-from edgefast.resources.rules_edge import BOOK
+from edgefast.resources.kinds import EDGE_GROUP, KINDS
+from edgefast.resources.rules.edge import BOOK
 from resources.test_cel import DOCUMENTS
 
 Document = dict[str, Any]

@@ -22,7 +22,7 @@ from controller.manifests.naming import Release
 from edgefast import __version__
 from edgefast.cli.main import main
 from edgefast.cli.run import run
-from edgefast.resources.decode import decode_documents, load_config
+from edgefast.resources.decode.decode import decode_documents, load_config
 from monitoring.promtool import run_promtool
 
 from .scripts import run_script

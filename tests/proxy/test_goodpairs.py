@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from edgefast.proxy.goodpairs import GoodPairs
-from edgefast.resources.meta import ObjectMeta
-from edgefast.resources.secret import Secret
+from edgefast.resources.kubernetes.secret import Secret
+from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.snapshot import Snapshot
 from proxy.pki import Authority, Pair
 

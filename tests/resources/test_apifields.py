@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from edgefast.resources.decode import decode_api_object
+from edgefast.resources.decode.decode import decode_api_object
 from edgefast.resources.kinds import KINDS
 from edgefast.resources.limits import MAX_UNSERVED
-from edgefast.resources.reference import GATEWAY_GROUP
-from edgefast.resources.shape import Shape, shape_of
-from edgefast.resources.unserved import PLACES, UNSERVED
+from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.model.shape import Shape, shape_of
+from edgefast.resources.model.unserved import PLACES, UNSERVED
 from edgefast.translate.settings import RELEASES
 
 LIST = Path(__file__).with_name("apifields.txt")

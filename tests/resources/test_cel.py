@@ -17,42 +17,42 @@ import pytest
 from celpy import celtypes
 from celpy.evaluation import CELEvalError
 
-from edgefast.resources import rules_config, rules_edge
-from edgefast.resources.backend import (
+from edgefast.resources.config.edgegateway import GatewayProvider, LeaderElection, ProviderWatch
+from edgefast.resources.config.edgegateway_ratelimit import (
+    GatewayRateLimit,
+    RateLimitBackend,
+    RedisBackend,
+    RedisSentinel,
+)
+from edgefast.resources.edge.backend import (
     BackendEndpoint,
     BackendSpec,
     BackendTLS,
     FQDNEndpoint,
     IPEndpoint,
 )
-from edgefast.resources.edgegateway import GatewayProvider, LeaderElection, ProviderWatch
-from edgefast.resources.edgegateway_ratelimit import (
-    GatewayRateLimit,
-    RateLimitBackend,
-    RedisBackend,
-    RedisSentinel,
-)
-from edgefast.resources.edgeproxy import ProxyAccessLog, ProxyClientAddress
-from edgefast.resources.edgeproxy_fleet import (
+from edgefast.resources.edge.edgeproxy import ProxyAccessLog, ProxyClientAddress
+from edgefast.resources.edge.edgeproxy_fleet import (
     FleetDeployment,
     FleetHPA,
     FleetPDB,
     FleetService,
     FleetShutdown,
 )
-from edgefast.resources.ratelimitfilter import (
+from edgefast.resources.edge.ratelimitfilter import (
     RateLimitFilterSpec,
     RateLimitHeaderMatch,
     RateLimitSelector,
     RateLimitSourceCIDR,
 )
-from edgefast.resources.rule import Rule
-from edgefast.resources.schema import plain_default
-from edgefast.resources.shape import Shape, shape_of
+from edgefast.resources.model.shape import Shape, shape_of
+from edgefast.resources.rules import config, edge
+from edgefast.resources.rules.rule import Rule
+from edgefast.resources.schema.schema import plain_default
 
 pytestmark = pytest.mark.pure
 
-RULES = rules_edge.BOOK.rules + rules_config.BOOK.rules
+RULES = edge.BOOK.rules + config.BOOK.rules
 Document = dict[str, Any]
 
 _A = {"fqdn": {"hostname": "a.example", "port": 1}}

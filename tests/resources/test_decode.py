@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgefast.problem import Source
-from edgefast.resources.decode import (
+from edgefast.resources.decode.decode import (
     DecodeCache,
     DecodeError,
     decode_api_object,
     decode_config,
     decode_documents,
 )
-from edgefast.resources.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.kubernetes.secret import Secret
 from edgefast.resources.limits import MAX_FILE_BYTES, MAX_PROBLEMS
-from edgefast.resources.secret import Secret
 
 pytestmark = pytest.mark.pure
 

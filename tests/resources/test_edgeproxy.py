@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from edgefast.resources.edgeproxy import EdgeProxySpec
-from edgefast.resources.edgeproxy_defaults import DEFAULT_SPEC, merge_proxy_specs
-from edgefast.resources.rules import obeys
+from edgefast.resources.edge.edgeproxy import EdgeProxySpec
+from edgefast.resources.edge.edgeproxy_defaults import DEFAULT_SPEC, merge_proxy_specs
+from edgefast.resources.rules.rules import obeys
 
 pytestmark = pytest.mark.pure
 

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from edgefast.resources.duration import parse_duration
-from edgefast.resources.scalar import resolve_plain, resolve_tagged
-from edgefast.resources.size import parse_size
+from edgefast.resources.decode.scalar import resolve_plain, resolve_tagged
+from edgefast.resources.model.duration import parse_duration
+from edgefast.resources.model.size import parse_size
 
 pytestmark = pytest.mark.pure
 

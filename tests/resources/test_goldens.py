@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from edgefast.resources.decode import decode_config, decode_documents
+from edgefast.resources.decode.decode import decode_config, decode_documents
 
 pytestmark = pytest.mark.pure
 

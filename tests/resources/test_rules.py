@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from edgefast.resources import rules_config, rules_edge
-from edgefast.resources.rule import Rule
-from edgefast.resources.rules import _BOOKS, rules_of
-from edgefast.resources.shape import shape_of
+from edgefast.resources.model.shape import shape_of
+from edgefast.resources.rules import config, edge
+from edgefast.resources.rules.rule import Rule
+from edgefast.resources.rules.rules import _BOOKS, rules_of
 
 pytestmark = pytest.mark.pure
 
@@ -27,5 +27,5 @@ def test_rule_reads_fields_that_exist(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=_name)
 def test_only_rules_of_our_own_kinds_have_cel(rule: Rule) -> None:
-    own = rule in rules_edge.BOOK.rules + rules_config.BOOK.rules
+    own = rule in edge.BOOK.rules + config.BOOK.rules
     assert bool(rule.cel) == bool(rule.message) == own

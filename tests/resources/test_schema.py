@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from edgefast.resources.refdoc import main, render_pages
-from edgefast.resources.schema import OWN_KINDS, json_schema
+from edgefast.resources.schema.refdoc import main, render_pages
+from edgefast.resources.schema.schema import OWN_KINDS, json_schema
 
 pytestmark = pytest.mark.pure
 
@@ -82,7 +82,7 @@ def test_reference_docs_are_up_to_date() -> None:
     assert {path.name for path in DOCS.iterdir()} == set(pages) | others
     for name, text in pages.items():
         assert (DOCS / name).read_text() == text, (
-            f"{name} is stale: python -m edgefast.resources.refdoc --write docs/reference"
+            f"{name} is stale: python -m edgefast.resources.schema.refdoc --write docs/reference"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgefast.problem import ObjectRef, Source
-from edgefast.resources.decode import decode_documents
+from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.kinds import KINDS
 from edgefast.resources.loaded import Loaded, render_path, split_path
 from edgefast.resources.snapshot import _TABLES, Snapshot, check_duplicates

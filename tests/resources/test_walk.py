@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgefast.resources.document import _decode_fast
+from edgefast.resources.decode.document import _decode_fast
+from edgefast.resources.decode.walk import Walk
 from edgefast.resources.kinds import KINDS, KindInfo
-from edgefast.resources.shape import Shape, shape_of
-from edgefast.resources.walk import Walk
+from edgefast.resources.model.shape import Shape, shape_of
 
 pytestmark = pytest.mark.pure
 

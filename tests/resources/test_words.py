@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from edgefast.resources.decode import decode_documents
+from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.kinds import KINDS
-from edgefast.resources.shape import Shape, shape_of
+from edgefast.resources.model.shape import Shape, shape_of
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, translate
 

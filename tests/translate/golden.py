@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from edgefast.resources.decode import decode_api_object, decode_documents
+from edgefast.resources.decode.decode import decode_api_object, decode_documents
 from edgefast.resources.kinds import Object
 from edgefast.resources.loaded import Loaded
 from edgefast.resources.snapshot import Snapshot

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from edgefast import ir
 from edgefast.problem import ObjectRef
-from edgefast.resources.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.resources.config.edgegateway_ratelimit import GatewayRateLimit
 from edgefast.resources.kinds import Object
-from edgefast.resources.secret import Secret
+from edgefast.resources.kubernetes.secret import Secret
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, Work, translate
 from tests.translate import world

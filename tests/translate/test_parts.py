@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import edgefast
 from edgefast import ir
-from edgefast.resources.edgeproxy import MAX_HEADERS
-from edgefast.resources.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
-from edgefast.resources.regex import check_regex, compile_regex
-from edgefast.resources.timestamp import parse_timestamp
+from edgefast.resources.edge.edgeproxy import MAX_HEADERS
+from edgefast.resources.model.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from edgefast.resources.model.regex import check_regex, compile_regex
+from edgefast.resources.model.timestamp import parse_timestamp
 from edgefast.translate.edgeproxy.edgeproxy import MAX_HEAD
 from edgefast.translate.gateway.address import is_bound
 from edgefast.translate.match.hostname import intersects, matching_hostnames

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from edgefast.problem import Problem
-from edgefast.resources.decode import decode_api_object, decode_documents
+from edgefast.resources.decode.decode import decode_api_object, decode_documents
 from edgefast.resources.kinds import KINDS, Object
-from edgefast.resources.shape import Shape, shape_of
+from edgefast.resources.model.shape import Shape, shape_of
+from edgefast.resources.model.unserved import PLACES, UNSERVED, Closes, judge_field
 from edgefast.resources.snapshot import Snapshot
-from edgefast.resources.unserved import PLACES, UNSERVED, Closes, judge_field
 from edgefast.translate import Settings, Translation, translate
 
 pytestmark = pytest.mark.pure

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from edgefast.resources.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.resources.config.edgegateway_ratelimit import GatewayRateLimit
 from edgefast.resources.kinds import KINDS, Object
 from edgefast.resources.snapshot import Snapshot
 from tests.translate.golden import HERE

@@ -13,7 +13,7 @@ from edgefast.reasons.catalogue import PAGES
 from edgefast.reasons.named import BEHIND, BY_PROXIES, name_reasons
 from edgefast.reasons.objects import BASE
 from edgefast.reasons.word import Page, Word
-from edgefast.resources.decode import decode_documents
+from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, translate
 from edgefast.translate.status.reasons import REASONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgefast.resources.regex import compile_regex
+from edgefast.resources.model.regex import compile_regex
 from edgefast.table.match import Call, order_hostnames
 from edgefast.why import Served, explain, read_ask
 from edgefast.why.head import Head, scan_head

@@ -10,11 +10,11 @@ Must never: speak HTTP/1.1 to a port that says it wants something else.
 from __future__ import annotations
 
 from edgefast.problem import did_you_mean, supported_text
-from edgefast.resources.backend import Backend
-from edgefast.resources.httproute import HTTPBackendRef
+from edgefast.resources.edge.backend import Backend
+from edgefast.resources.gatewayapi.httproute import HTTPBackendRef
 from edgefast.resources.kinds import EDGE_GROUP
-from edgefast.resources.reference import BackendObjectReference
-from edgefast.resources.service import Service, ServicePort
+from edgefast.resources.kubernetes.service import Service, ServicePort
+from edgefast.resources.model.reference import BackendObjectReference
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.facts.policyview import policy_for

@@ -13,9 +13,9 @@ import msgspec
 from edgefast import ir
 from edgefast.inetaddr import parse_address
 from edgefast.problem import Problem
-from edgefast.resources.backend import Backend, BackendEndpoint, BackendTLS
+from edgefast.resources.edge.backend import Backend, BackendEndpoint, BackendTLS
 from edgefast.resources.kinds import ref_of
-from edgefast.resources.rules_edge import (
+from edgefast.resources.rules.edge import (
     check_address,
     check_endpoint,
     check_fqdn,

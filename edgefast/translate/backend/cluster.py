@@ -16,9 +16,9 @@ import msgspec
 from edgefast import ir
 from edgefast.inetaddr import read_address
 from edgefast.problem import Problem
-from edgefast.resources.endpointslice import EndpointSlice
 from edgefast.resources.kinds import ref_of
-from edgefast.resources.service import ServicePort
+from edgefast.resources.kubernetes.endpointslice import EndpointSlice
+from edgefast.resources.kubernetes.service import ServicePort
 from edgefast.sortedmap import SortedMap
 from edgefast.translate.backend.backend import find_port
 from edgefast.translate.backend.backendcluster import translate_backend

@@ -3,7 +3,7 @@
 In: the EdgeProxy of a GatewayClass and that of a Gateway, the latter winning field by field. Out:
 ir.HttpSettings (accesslog.py has the log). What the data plane does not do yet is refused by name, and
 ceilings of the compiled core are kept, with a problem each.
-Source: spec section 2 (EdgeProxy); defaults in `resources/edgeproxy_defaults.py`.
+Source: spec section 2 (EdgeProxy); defaults in `resources/edge/edgeproxy_defaults.py`.
 Must never: ignore a field silently.
 """
 
@@ -13,8 +13,7 @@ from typing import Literal, TypeVar
 
 from edgefast import ir
 from edgefast.problem import supported_text
-from edgefast.resources.duration import parse_duration
-from edgefast.resources.edgeproxy import (
+from edgefast.resources.edge.edgeproxy import (
     MAX_HEADERS,
     EdgeProxy,
     EdgeProxySpec,
@@ -23,7 +22,8 @@ from edgefast.resources.edgeproxy import (
     ProxyHTTP,
 )
 from edgefast.resources.kinds import EDGE_GROUP, ref_of
-from edgefast.resources.size import parse_size
+from edgefast.resources.model.duration import parse_duration
+from edgefast.resources.model.size import parse_size
 from edgefast.translate.edgeproxy.accesslog import LOG_FIELDS, LOG_FORMATS, check_access_log
 from edgefast.translate.edgeproxy.tracing import PROTOCOLS, check_tracing
 from edgefast.translate.report.report import Report

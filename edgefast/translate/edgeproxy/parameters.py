@@ -9,8 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.edgeproxy import EdgeProxySpec
-from edgefast.resources.edgeproxy_defaults import merge_proxy_specs
+from edgefast.resources.edge.edgeproxy import EdgeProxySpec
+from edgefast.resources.edge.edgeproxy_defaults import merge_proxy_specs
 from edgefast.translate.edgeproxy.accesslog import translate_access_log
 from edgefast.translate.edgeproxy.edgeproxy import translate_http
 from edgefast.translate.edgeproxy.tracing import translate_tracing

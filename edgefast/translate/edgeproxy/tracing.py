@@ -7,7 +7,7 @@ Must never: trace where nobody exports; what backends are told would lead nowher
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.resources.edgeproxy import EdgeProxySpec, ProxyTracing
+from edgefast.resources.edge.edgeproxy import EdgeProxySpec, ProxyTracing
 from edgefast.translate.report.report import Report
 
 #: Ports of OTLP by its specification: which one is asked says which protocol is meant.

@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from edgefast.resources.backend import Backend
-from edgefast.resources.configmap import ConfigMap
-from edgefast.resources.endpointslice import EndpointSlice
-from edgefast.resources.listenerset import ListenerSet
-from edgefast.resources.meta import LabelSelector
-from edgefast.resources.namespace import NAME_LABEL
-from edgefast.resources.ratelimitfilter import RateLimitFilter
-from edgefast.resources.secret import Secret
-from edgefast.resources.service import Service
+from edgefast.resources.edge.backend import Backend
+from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
+from edgefast.resources.gatewayapi.listenerset import ListenerSet
+from edgefast.resources.kubernetes.configmap import ConfigMap
+from edgefast.resources.kubernetes.endpointslice import EndpointSlice
+from edgefast.resources.kubernetes.namespace import NAME_LABEL
+from edgefast.resources.kubernetes.secret import Secret
+from edgefast.resources.kubernetes.service import Service
+from edgefast.resources.model.meta import LabelSelector
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
 from edgefast.translate.facts.policyview import PolicyView

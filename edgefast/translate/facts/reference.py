@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from edgefast.problem import Problem, supported_text
-from edgefast.resources.reference import GATEWAY_GROUP
-from edgefast.resources.referencegrant import ReferenceGrant
+from edgefast.resources.gatewayapi.referencegrant import ReferenceGrant
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.report.unserved import closing_problems
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from edgefast import ir
-from edgefast.resources.httproutefilter import HTTPCORSFilter
+from edgefast.resources.gatewayapi.httproutefilter import HTTPCORSFilter
 from edgefast.translate.report.report import Report
 
 _ORIGIN = re.compile(r"(https?)://(\*|(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*)(?::([0-9]{1,5}))?")

@@ -14,11 +14,11 @@ import msgspec
 from edgefast import ir
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.reasons.word import Word
-from edgefast.resources.httproutefilter import HTTPRequestMirrorFilter, HTTPRouteFilter
+from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
+from edgefast.resources.gatewayapi.httproutefilter import HTTPRequestMirrorFilter, HTTPRouteFilter
 from edgefast.resources.kinds import EDGE_GROUP
-from edgefast.resources.ratelimitfilter import RateLimitFilter
-from edgefast.resources.reference import LocalObjectReference
-from edgefast.resources.rules_filter import check_fraction, check_mirror_share
+from edgefast.resources.model.reference import LocalObjectReference
+from edgefast.resources.rules.filter import check_fraction, check_mirror_share
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader

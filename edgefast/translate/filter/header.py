@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from edgefast import ir
-from edgefast.resources.httproutefilter import HTTPHeader, HTTPHeaderFilter
+from edgefast.resources.gatewayapi.httproutefilter import HTTPHeader, HTTPHeaderFilter
 from edgefast.translate.report.report import Report
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,256}")

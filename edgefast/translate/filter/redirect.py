@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from edgefast import ir
 from edgefast.problem import supported_text
-from edgefast.resources.httproutefilter import (
+from edgefast.resources.gatewayapi.httproutefilter import (
     HTTPPathModifier,
     HTTPRequestRedirectFilter,
     HTTPURLRewriteFilter,
 )
-from edgefast.resources.rules_hostname import check_own_hostname
+from edgefast.resources.rules.hostname import check_own_hostname
 from edgefast.translate.match.path import check_path, normalize_path, strip_slash
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from edgefast.problem import Problem, did_you_mean
-from edgefast.resources.endpointslice import SERVICE_NAME_LABEL
-from edgefast.resources.gateway import Gateway
-from edgefast.resources.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.kinds import ref_of
+from edgefast.resources.kubernetes.endpointslice import SERVICE_NAME_LABEL
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy
 from edgefast.translate.facts.facts import World
 from edgefast.translate.gateway.adopt import tell_adopted

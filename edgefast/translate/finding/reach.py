@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import EMPTY, SortedMap, find_unlike
 from edgefast.translate.finding.owned import Owned, Owner, placed_listeners

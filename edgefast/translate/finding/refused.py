@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from edgefast.problem import Problem
-from edgefast.resources.httproute import HTTPBackendRef
+from edgefast.resources.gatewayapi.httproute import HTTPBackendRef
 from edgefast.resources.loaded import render_path
-from edgefast.resources.reference import BackendObjectReference
+from edgefast.resources.model.reference import BackendObjectReference
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
 from edgefast.translate.facts.facts import Reader, World

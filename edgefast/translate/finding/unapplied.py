@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.foreignpolicy import ForeignPolicy, Target
+from edgefast.resources.foreign.foreignpolicy import ForeignPolicy, Target
 from edgefast.resources.kinds import EDGE_GROUP, Object
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.route.route import RouteOutcome

@@ -17,11 +17,16 @@ import msgspec
 
 from edgefast import ir
 from edgefast.inetaddr import read_address
-from edgefast.resources.duration import parse_duration
-from edgefast.resources.edgeproxy import EdgeProxySpec
-from edgefast.resources.edgeproxy_fleet import FleetDeployment, FleetHPA, FleetPDB, FleetService
+from edgefast.resources.edge.edgeproxy import EdgeProxySpec
+from edgefast.resources.edge.edgeproxy_fleet import (
+    FleetDeployment,
+    FleetHPA,
+    FleetPDB,
+    FleetService,
+)
 from edgefast.resources.kinds import EDGE_GROUP
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.model.duration import parse_duration
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.translate.fleet.fleet import fleet_namespace, label_value
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.wishes import granted_labels

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from edgefast.inetaddr import read_address
 from edgefast.problem import Problem, supported_text
-from edgefast.resources.gateway import Gateway, GatewaySpecAddress
+from edgefast.resources.gatewayapi.gateway import Gateway, GatewaySpecAddress
 from edgefast.resources.kinds import ref_of
 from edgefast.translate.report.report import Report
 from edgefast.translate.settings import Settings

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from edgefast.problem import Problem
-from edgefast.resources.gatewayclass import GatewayClass, GatewayClassSpec
+from edgefast.resources.gatewayapi.gatewayclass import GatewayClass, GatewayClassSpec
 from edgefast.resources.kinds import EDGE_GROUP
-from edgefast.resources.meta import ObjectMeta
-from edgefast.resources.reference import LocalParametersReference, ParametersReference
+from edgefast.resources.model.meta import ObjectMeta
+from edgefast.resources.model.reference import LocalParametersReference, ParametersReference
 from edgefast.translate.facts.facts import World
 from edgefast.translate.settings import Settings
 

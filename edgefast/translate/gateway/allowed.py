@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from edgefast.problem import supported_text
-from edgefast.resources.gateway import ListenerNamespaces
-from edgefast.resources.listener import RouteNamespaces
+from edgefast.resources.gatewayapi.gateway import ListenerNamespaces
+from edgefast.resources.gatewayapi.listener import RouteNamespaces
 from edgefast.translate.report.report import Report
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")

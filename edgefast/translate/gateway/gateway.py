@@ -14,7 +14,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.problem import Problem, supported_text
-from edgefast.resources.gateway import Gateway
+from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.snapshot import Key
 from edgefast.translate.edgeproxy.edgeproxy import (

@@ -11,8 +11,8 @@ from __future__ import annotations
 import msgspec
 
 from edgefast.problem import Problem
-from edgefast.resources.edgeproxy import EdgeProxy
-from edgefast.resources.gatewayclass import GatewayClass
+from edgefast.resources.edge.edgeproxy import EdgeProxy
+from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
 from edgefast.resources.kinds import EDGE_GROUP, ref_of
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy, resolve_parameters
 from edgefast.translate.facts.facts import World

@@ -13,12 +13,12 @@ import msgspec
 from edgefast import ir
 from edgefast.problem import Problem, did_you_mean, supported_text
 from edgefast.reasons.word import Word
-from edgefast.resources.gateway import Gateway
+from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.gatewayapi.listener import Listener, RouteGroupKind
+from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.kinds import ref_of
-from edgefast.resources.listener import Listener, RouteGroupKind
-from edgefast.resources.listenerset import ListenerSet
-from edgefast.resources.reference import GATEWAY_GROUP, LATER_PROTOCOLS, LATER_ROUTES
-from edgefast.resources.rules_hostname import check_own_hostname
+from edgefast.resources.model.reference import GATEWAY_GROUP, LATER_PROTOCOLS, LATER_ROUTES
+from edgefast.resources.rules.hostname import check_own_hostname
 from edgefast.resources.snapshot import Key
 from edgefast.translate.facts.facts import ListenerView, World
 from edgefast.translate.gateway.allowed import check_namespaces

@@ -12,11 +12,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from edgefast.problem import Problem
-from edgefast.resources.gateway import Gateway
+from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.kinds import ref_of
-from edgefast.resources.listenerset import ListenerSet
-from edgefast.resources.namespace import NAME_LABEL
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.kubernetes.namespace import NAME_LABEL
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key
 from edgefast.translate.facts.facts import World
 from edgefast.translate.gateway.listener import ListenerDraft

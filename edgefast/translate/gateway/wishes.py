@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from edgefast.problem import Problem
-from edgefast.resources.edgeproxy import EdgeProxy, EdgeProxySpec
-from edgefast.resources.edgeproxy_fleet import EnvVar
-from edgefast.resources.gateway import Gateway
+from edgefast.resources.edge.edgeproxy import EdgeProxy, EdgeProxySpec
+from edgefast.resources.edge.edgeproxy_fleet import EnvVar
+from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.kinds import EDGE_GROUP, ref_of
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.translate.report.report import Report
 from edgefast.translate.settings import Settings
 

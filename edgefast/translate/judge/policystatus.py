@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from edgefast.resources.reference import ParentReference
+from edgefast.resources.model.reference import ParentReference
 from edgefast.resources.snapshot import Key
 from edgefast.translate.policy.backendtlspolicy import Policies, PolicyOutcome
 from edgefast.translate.settings import Settings

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 
 from edgefast import ir
 from edgefast.problem import supported_text
-from edgefast.resources.httproute import (
+from edgefast.resources.gatewayapi.httproute import (
     HTTPHeaderMatch,
     HTTPPathMatch,
     HTTPQueryParamMatch,
     HTTPRouteMatch,
 )
-from edgefast.resources.regex import tell_regex
+from edgefast.resources.model.regex import tell_regex
 from edgefast.translate.match.literal import literal_prefix
 from edgefast.translate.match.path import (
     MAX_SEGMENTS,

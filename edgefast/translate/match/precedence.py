@@ -10,8 +10,8 @@ Must never: look at hostnames; a virtual host holds one hostname only.
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.resources.meta import ObjectMeta
-from edgefast.resources.timestamp import parse_timestamp
+from edgefast.resources.model.meta import ObjectMeta
+from edgefast.resources.model.timestamp import parse_timestamp
 
 _KINDS = {"exact": 0, "regex": 1, "prefix": 2}
 #: Sorts after every timestamp: objects from files have none and count as the youngest.

@@ -15,10 +15,10 @@ import msgspec
 
 from edgefast import ir
 from edgefast.problem import Problem, supported_text
-from edgefast.resources.backendtlspolicy import BackendTLSPolicy, SubjectAltName
+from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy, SubjectAltName
 from edgefast.resources.kinds import ref_of
-from edgefast.resources.reference import GATEWAY_GROUP
-from edgefast.resources.rules_hostname import check_own_hostname
+from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.rules.hostname import check_own_hostname
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.facts.facts import Fact, Reader, World
 from edgefast.translate.facts.policyview import PolicyView

@@ -15,7 +15,7 @@ from hashlib import blake2b
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
 
 _encode = msgspec.msgpack.Encoder().encode
 

@@ -15,14 +15,14 @@ import msgspec
 
 from edgefast import ir
 from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.duration import parse_duration
-from edgefast.resources.edgegateway_ratelimit import (
+from edgefast.resources.config.edgegateway_ratelimit import (
     GatewayRateLimit,
     RedisBackend,
     SecretKeyReference,
     SecretReference,
 )
-from edgefast.resources.storeurl import StoreURL, check_address, parse_store_url
+from edgefast.resources.config.storeurl import StoreURL, check_address, parse_store_url
+from edgefast.resources.model.duration import parse_duration
 from edgefast.translate.facts.facts import Fact, Reader, World
 from edgefast.translate.report.report import Report
 from edgefast.translate.tls.certificate import check_bundle

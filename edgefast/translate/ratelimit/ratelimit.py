@@ -17,14 +17,14 @@ import msgspec
 from edgefast import ir
 from edgefast.inetaddr import parse_network
 from edgefast.problem import did_you_mean, supported_text
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.ratelimitfilter import (
+from edgefast.resources.edge.ratelimitfilter import (
     RateLimitFilter,
     RateLimitHeaderMatch,
     RateLimitRule,
     RateLimitSelector,
 )
-from edgefast.resources.regex import tell_regex
+from edgefast.resources.kinds import ref_of
+from edgefast.resources.model.regex import tell_regex
 from edgefast.translate.ratelimit.counter import digest_limit, name_counter
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import refuse_unserved

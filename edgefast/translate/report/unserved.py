@@ -2,7 +2,7 @@
 
 In: an object with what its decoder noted in `unserved`, and the report of that object. Out: problems that name the field, why, and
 what becomes of requests. Each stage asks for what closes its own part: rules their rule, listeners their listener.
-Source: resources/unserved.py, which decides what a field closes.
+Source: resources/model/unserved.py, which decides what a field closes.
 Must never: leave a note of the decoder untold.
 """
 
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from edgefast.problem import Problem
 from edgefast.reasons.word import Word
-from edgefast.resources.fields import Resource
 from edgefast.resources.kinds import EDGE_GROUP, Object, ref_of
-from edgefast.resources.reference import GATEWAY_GROUP
-from edgefast.resources.unserved import Unserved
+from edgefast.resources.model.fields import Resource
+from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.model.unserved import Unserved
 from edgefast.translate.report.report import Report
 from edgefast.translate.settings import RELEASES
 

@@ -1,6 +1,6 @@
 """Violations: the rules of the resources, asked again for objects that came without them.
 
-In: what a rule of `resources/rules_*.py` found in a part of an object. Out: the same problems, in a
+In: what a rule of `resources/rules` found in a part of an object. Out: the same problems, in a
 Report. Files are decoded strictly, so only objects of an API server (perhaps with other CRDs) get here
 with a rule broken; the rule stays in one place all the same.
 Must never: word a rule anew.
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from edgefast.reasons.word import Word
 from edgefast.resources.loaded import render_path
-from edgefast.resources.rule import Violation
+from edgefast.resources.rules.rule import Violation
 from edgefast.translate.report.report import Report
 
 

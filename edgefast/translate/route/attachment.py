@@ -12,9 +12,9 @@ from __future__ import annotations
 import msgspec
 
 from edgefast.problem import did_you_mean, supported_text
-from edgefast.resources.httproute import HTTPRoute
-from edgefast.resources.reference import GATEWAY_GROUP, ParentReference
-from edgefast.resources.rules_hostname import check_hostnames
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.model.reference import GATEWAY_GROUP, ParentReference
+from edgefast.resources.rules.hostname import check_hostnames
 from edgefast.translate.facts.facts import GatewayView, ListenerView, Reader
 from edgefast.translate.gateway.listenerset import parent_of
 from edgefast.translate.match.hostname import matching_hostnames

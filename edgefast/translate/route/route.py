@@ -13,7 +13,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.problem import Problem
-from edgefast.resources.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.snapshot import Key
 from edgefast.translate.facts.clusterref import ClusterRef

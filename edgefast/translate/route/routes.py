@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
-from edgefast.resources.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.sortedmap import SortedMap, find_unlike
 from edgefast.translate.backend.cluster import Clusters

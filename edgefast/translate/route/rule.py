@@ -12,8 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.duration import parse_duration
-from edgefast.resources.httproute import (
+from edgefast.resources.gatewayapi.httproute import (
     HTTPBackendRef,
     HTTPRoute,
     HTTPRouteMatch,
@@ -21,8 +20,9 @@ from edgefast.resources.httproute import (
     HTTPRouteRule,
     HTTPRouteTimeouts,
 )
-from edgefast.resources.rules_filter import check_filter_list
-from edgefast.resources.rules_httproute import check_redirect, check_timeouts
+from edgefast.resources.model.duration import parse_duration
+from edgefast.resources.rules.filter import check_filter_list
+from edgefast.resources.rules.httproute import check_redirect, check_timeouts
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader

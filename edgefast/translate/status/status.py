@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from edgefast.problem import ObjectRef
-from edgefast.resources.listener import RouteGroupKind
-from edgefast.resources.reference import GATEWAY_GROUP, ParentReference
+from edgefast.resources.gatewayapi.listener import RouteGroupKind
+from edgefast.resources.model.reference import GATEWAY_GROUP, ParentReference
 from edgefast.translate.status.condition import Condition
 
 Key = tuple[str, str]

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.configmap import ConfigMap
-from edgefast.resources.secret import Secret
+from edgefast.resources.kubernetes.configmap import ConfigMap
+from edgefast.resources.kubernetes.secret import Secret
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.tls.certificate import Pair, parse_bundle, parse_pair
 

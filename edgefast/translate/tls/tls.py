@@ -16,11 +16,11 @@ import msgspec
 from edgefast import ir
 from edgefast.problem import Problem, did_you_mean, supported_text
 from edgefast.reasons.word import Word
-from edgefast.resources.gateway import FrontendTLSValidation, Gateway
+from edgefast.resources.gatewayapi.gateway import FrontendTLSValidation, Gateway
+from edgefast.resources.gatewayapi.listener import Listener, ListenerTLSConfig
+from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.kinds import ref_of
-from edgefast.resources.listener import Listener, ListenerTLSConfig
-from edgefast.resources.listenerset import ListenerSet
-from edgefast.resources.reference import SecretObjectReference
+from edgefast.resources.model.reference import SecretObjectReference
 from edgefast.translate.facts.facts import World
 from edgefast.translate.facts.reference import (
     AUTHORITY_KINDS,

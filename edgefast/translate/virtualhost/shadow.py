@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import islice
 
 from edgefast import ir
-from edgefast.resources.regex import compile_regex
+from edgefast.resources.model.regex import compile_regex
 from edgefast.resources.snapshot import Key
 from edgefast.translate.match.literal import literal_prefix
 from edgefast.translate.match.precedence import Age, MatchOrder

@@ -15,7 +15,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.facts.clusterref import ClusterRef

@@ -19,7 +19,7 @@ from controller.status.board import Board
 from controller.status.writer import Writer
 from edgefast import ir
 from edgefast.problem import ObjectRef
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.settings import FleetState, Settings
 from edgefast.xds.refusals import COMMIT, TABLE, Refused

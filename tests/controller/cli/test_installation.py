@@ -12,7 +12,7 @@ from aiohttp import web
 from controller.cli.installation import Installation, InstallationError, find_installation
 from controller.cli.standin import make_stand_in
 from controller.kube.errors import ApiError
-from edgefast.resources.configmap import ConfigMap
+from edgefast.resources.kubernetes.configmap import ConfigMap
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.settings import Settings
 from edgefast.translate.tls.certificate import check_bundle, parse_pair

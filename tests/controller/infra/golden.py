@@ -14,7 +14,7 @@ import yaml
 
 from controller.infra.placement import Manifest, Placement
 from controller.infra.render import render_fleet
-from edgefast.resources.decode import decode_documents
+from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
 

@@ -10,7 +10,7 @@ import pytest
 from controller.infra.claim import Claim, Sight, explain_gateway, find_claim
 from controller.infra.owner import Owner, class_of
 from edgefast.resources.kinds import Object
-from edgefast.resources.meta import LabelSelector
+from edgefast.resources.model.meta import LabelSelector
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.fleet.fleet import label_value
 from edgefast.translate.settings import Settings

@@ -11,7 +11,7 @@ from controller.kube.discovery import Discovery
 from controller.kube.errors import ApiError
 from controller.kube.pace import Pace
 from edgefast.resources.kinds import EDGE_GROUP, KINDS
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.model.reference import GATEWAY_GROUP
 
 from .script import failure, scripted
 from .waiting import run

@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from controller.kube.references import referenced
-from edgefast.resources.decode import decode_documents
-from edgefast.resources.edgegateway_ratelimit import (
+from edgefast.resources.config.edgegateway_ratelimit import (
     GatewayRateLimit,
     RateLimitBackend,
     RedisBackend,
@@ -14,7 +13,8 @@ from edgefast.resources.edgegateway_ratelimit import (
     SecretKeyReference,
     SecretReference,
 )
-from edgefast.resources.meta import LabelSelector
+from edgefast.resources.decode.decode import decode_documents
+from edgefast.resources.model.meta import LabelSelector
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.settings import Settings
 

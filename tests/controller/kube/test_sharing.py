@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from controller.kube.sharing import KEPT, Sharing
-from edgefast.resources.decode import decode_api_object
-from edgefast.resources.httproute import HTTPRoute
+from edgefast.resources.decode.decode import decode_api_object
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
 
 pytestmark = pytest.mark.pure
 

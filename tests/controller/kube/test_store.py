@@ -11,7 +11,7 @@ import pytest
 from controller.kube.reflector import Item
 from controller.kube.store import Source, Store
 from edgefast.problem import ObjectRef
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.model.reference import GATEWAY_GROUP
 
 
 class Told:

@@ -13,7 +13,7 @@ from controller import pipeline as room
 from controller.pipeline import Outcome, Pipeline
 from edgefast.problem import ObjectRef
 from edgefast.resources.kinds import Object
-from edgefast.resources.reference import GATEWAY_GROUP
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.settings import FleetState, Settings
 from tests.translate import world

@@ -11,7 +11,7 @@ from controller.status.blame import NOBODY, Blame, Refusal, blame
 from controller.status.board import GRACE, Board
 from controller.status.progress import PATIENCE
 from edgefast import ir
-from edgefast.resources.reference import ParentReference
+from edgefast.resources.model.reference import ParentReference
 from edgefast.translate.status.condition import Condition, fails, holds
 from edgefast.translate.status.status import (
     GatewayStatus,

@@ -1,0 +1,169 @@
+"""EdgeGateway: the configuration file of the controller, and of standalone with `--config`.
+
+In: one `config.gateway.edge.io/v1alpha1` document. Out: `EdgeGateway`; it is no API object, so it
+has no metadata and no spec. `provider.kubernetes` and `provider.orchestrator` are two names of
+the same settings. Source: spec section 2 (EdgeGateway configuration).
+Must never: carry a password; `passwordRef` and `urlRef` name Secrets.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from edgefast.resources.config.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.resources.model.fields import (
+    DNSLabel,
+    Duration,
+    Element,
+    GatewayController,
+    PortNumber,
+)
+from edgefast.resources.model.meta import LabelSelector
+
+CONFIG_API_VERSION = "config.gateway.edge.io/v1alpha1"
+DEFAULT_CONTROLLER_NAME = "gateway.edge.io/gatewayclass-controller"
+
+
+class GatewayIdentity(Element, frozen=True, kw_only=True):
+    """Which GatewayClasses this controller serves."""
+
+    controller_name: Annotated[
+        GatewayController,
+        Meta(
+            description="Value of `spec.controllerName` of the GatewayClasses served; unique "
+            "per controller."
+        ),
+    ] = DEFAULT_CONTROLLER_NAME
+
+
+class ProviderDeploy(Element, frozen=True, kw_only=True):
+    """Where proxies are created."""
+
+    type: Annotated[
+        Literal["ControllerNamespace", "GatewayNamespace"],
+        Meta(description="The controller's namespace, or that of each Gateway."),
+    ] = "ControllerNamespace"
+
+
+class ProviderWatch(Element, frozen=True, kw_only=True):
+    """Which namespaces are watched."""
+
+    type: Annotated[
+        Literal["Namespaces", "NamespaceSelector"],
+        Meta(description="By name or by label."),
+    ]
+    namespaces: Annotated[
+        tuple[DNSLabel, ...], Meta(description="Names; with type Namespaces.")
+    ] = ()
+    namespace_selector: Annotated[
+        LabelSelector | None, Meta(description="Labels; with type NamespaceSelector.")
+    ] = None
+
+
+class ClusterProvider(Element, frozen=True, kw_only=True):
+    """Settings of the cluster provider."""
+
+    deploy: Annotated[ProviderDeploy, Meta(description="Where proxies are created.")] = (
+        ProviderDeploy()
+    )
+    watch: Annotated[
+        ProviderWatch | None,
+        Meta(description="Which namespaces are watched. Absent: all."),
+    ] = None
+
+
+class GatewayProvider(Element, frozen=True, kw_only=True):
+    """Where objects come from; read the settings with `cluster`."""
+
+    type: Annotated[
+        Literal["Kubernetes", "Orchestrator"],
+        Meta(description="The cluster's API; both words mean the same."),
+    ] = "Kubernetes"
+    kubernetes: Annotated[
+        ClusterProvider | None, Meta(description="Settings of the cluster provider.")
+    ] = None
+    orchestrator: Annotated[
+        ClusterProvider | None,
+        Meta(description="The same settings under their other name; not both."),
+    ] = None
+
+    @property
+    def cluster(self) -> ClusterProvider:
+        """The settings, whichever name they were given under."""
+        return self.orchestrator or self.kubernetes or ClusterProvider()
+
+
+class ExtensionApis(Element, frozen=True, kw_only=True):
+    """Kinds that a cluster operator must allow."""
+
+    enable_backend: Annotated[
+        bool, Meta(description="Allows routes to refer to Backends in a cluster.")
+    ] = False
+
+
+class GatewayLogging(Element, frozen=True, kw_only=True):
+    """The controller's own log."""
+
+    level: Annotated[
+        Literal["debug", "info", "warn", "error"],
+        Meta(description="Least severity logged."),
+    ] = "info"
+
+
+class LeaderElection(Element, frozen=True, kw_only=True):
+    """How one replica becomes the writer of statuses and infrastructure."""
+
+    disable: Annotated[bool, Meta(description="Runs as leader at once; one replica only.")] = False
+    lease_duration: Annotated[Duration, Meta(description="Time a silent leader is waited for.")] = (
+        "15s"
+    )
+    renew_deadline: Annotated[
+        Duration, Meta(description="Time a leader tries to renew before it gives up.")
+    ] = "10s"
+    retry_period: Annotated[Duration, Meta(description="Time between tries.")] = "2s"
+
+
+class AdminAddress(Element, frozen=True, kw_only=True):
+    """Where the admin server listens."""
+
+    host: Annotated[str, Meta(min_length=1, max_length=253, description="Address.")] = "127.0.0.1"
+    port: Annotated[PortNumber, Meta(description="TCP port.")] = 19000
+
+
+class GatewayAdmin(Element, frozen=True, kw_only=True):
+    """The controller's admin server."""
+
+    address: Annotated[AdminAddress, Meta(description="Where it listens.")] = AdminAddress()
+    console: Annotated[bool, Meta(description="Whether it has the web page at `/console/`.")] = True
+
+
+class EdgeGateway(Element, frozen=True, kw_only=True):
+    """Configuration of the controller."""
+
+    api_version: Annotated[
+        Literal["config.gateway.edge.io/v1alpha1"],
+        Meta(description="Version of this format."),
+    ] = "config.gateway.edge.io/v1alpha1"
+    kind: Annotated[Literal["EdgeGateway"], Meta(description="Always EdgeGateway.")] = "EdgeGateway"
+    gateway: Annotated[GatewayIdentity, Meta(description="Which GatewayClasses are served.")] = (
+        GatewayIdentity()
+    )
+    provider: Annotated[GatewayProvider, Meta(description="Where objects come from.")] = (
+        GatewayProvider()
+    )
+    rate_limit: Annotated[
+        GatewayRateLimit | None,
+        Meta(description="Store of rate-limit counters. Absent: as if it were empty."),
+    ] = None
+    extension_apis: Annotated[ExtensionApis, Meta(description="Kinds that must be allowed.")] = (
+        ExtensionApis()
+    )
+    logging: Annotated[GatewayLogging, Meta(description="The controller's own log.")] = (
+        GatewayLogging()
+    )
+    leader_election: Annotated[
+        LeaderElection, Meta(description="How the writing replica is chosen.")
+    ] = LeaderElection()
+    admin: Annotated[GatewayAdmin, Meta(description="The admin server.")] = GatewayAdmin()

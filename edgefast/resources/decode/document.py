@@ -1,0 +1,191 @@
+"""One document's plain value into objects: the kind looked up, the fast way, then the strict one.
+
+In: what YAML or JSON gave. Out: `Found`s: an object, or violations with the object's name.
+The fast way is msgspec's, in C; only when it or a rule says no, the walk finds out everything
+that is wrong. Lists (`kind: List`, `HTTPRouteList`) give one `Found` per item.
+Must never: know files or lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from edgefast.problem import ObjectRef, Severity
+from edgefast.reasons.word import Word
+from edgefast.resources.decode.walk import Walk
+from edgefast.resources.decode.yaml_text import ParsedDocument
+from edgefast.resources.foreign.foreign import api_version_of, judge_foreign
+from edgefast.resources.foreign.foreignpolicy import Target, read_targets
+from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
+from edgefast.resources.kinds import KINDS, KindInfo, Object
+from edgefast.resources.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
+from edgefast.resources.loaded import Path
+from edgefast.resources.model.fields import Element
+from edgefast.resources.model.meta import ObjectMeta
+from edgefast.resources.model.shape import shape_of
+from edgefast.resources.rules.rule import Violation
+from edgefast.resources.rules.rules import obeys
+
+DEFAULT_NAMESPACE = "default"
+
+
+class Found(msgspec.Struct, frozen=True, eq=False):
+    """An object, or what is wrong with it; `prefix` is where in the document it is."""
+
+    prefix: Path
+    obj: Object | None = None
+    ref: ObjectRef | None = None
+    violations: tuple[Violation, ...] = ()
+    references: tuple[tuple[Path, Element], ...] = ()  # sound ones of an object that is not
+    severity: Severity = "error"
+    targets: tuple[Target, ...] = ()  # of a policy that nobody here reads, or that has a mistake
+
+
+def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) -> Iterator[Found]:
+    """Yield what is in a document, nothing for an empty one; `namespace` is of objects that name none."""
+    value = document.value
+    if value is None:
+        return
+    if not isinstance(value, dict):
+        shown = "a list" if isinstance(value, list) else "a bare value"
+        yield _wrong((), None, (), "Invalid", f"{shown} (expected an object)")
+        return
+    items, kind = value.get("items"), value.get("kind")
+    if not isinstance(items, list) or not isinstance(kind, str) or not kind.endswith("List"):
+        yield _decode_one(value, (), tuple(repeated_fields(document)), namespace)
+        return
+    repeated: dict[Path, list[Violation]] = {}
+    for one in repeated_fields(document):
+        size = 2 if one.path[0] == "items" and len(one.path) > 2 else 0
+        inside = msgspec.structs.replace(one, path=one.path[size:])
+        repeated.setdefault(one.path[:size], []).append(inside)
+    if () in repeated:
+        yield Found((), None, None, tuple(repeated[()]))
+    for index, item in enumerate(items):
+        prefix: Path = ("items", index)
+        if not isinstance(item, dict):
+            yield _wrong(prefix, None, (), "Invalid", "not an object")
+        elif isinstance(item.get("kind"), str) and item["kind"] == "List":
+            yield _wrong(prefix, None, ("kind",), "Forbidden", "a List in a List")
+        else:
+            if kind != "List" and "kind" not in item and "apiVersion" not in item:
+                # Items of a typed list carry neither when they come from an API server.
+                item |= {
+                    "kind": str(kind).removesuffix("List"),
+                    "apiVersion": value.get("apiVersion"),
+                }
+            yield _decode_one(item, prefix, tuple(repeated.get(prefix, ())), namespace)
+
+
+def repeated_fields(document: ParsedDocument) -> list[Violation]:
+    """Return the fields that a document gives twice, as violations."""
+    return [
+        Violation(path, "Duplicate", "the field is given twice") for path in document.duplicates
+    ]
+
+
+def _decode_one(
+    raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ...], namespace: str
+) -> Found:
+    api_version, kind = raw.get("apiVersion"), raw.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str) or not kind:
+        return _untyped(raw, prefix, repeated)
+    group, _, version = api_version.rpartition("/")
+    info = KINDS.get((group, kind))
+    if info is None or version not in info.versions:
+        verdict = judge_foreign(api_version, kind)
+        path: Path = (verdict.field,) if verdict.field else ()
+        one = Violation(path, verdict.reason, verdict.message, verdict.hint)
+        ref = _ref(raw, kind, group, True)
+        targets = read_targets(raw, ref.namespace) if info is None or _is_policy(kind) else ()
+        return Found(prefix, None, ref, (one,), severity=verdict.severity, targets=targets)
+    metadata = raw.get("metadata")
+    misplaced = () if info.namespaced else _take_namespace(metadata, kind)
+    if info.namespaced and isinstance(metadata, dict) and not metadata.get("namespace"):
+        metadata["namespace"] = namespace
+    if not repeated:
+        obj = _decode_fast(raw, info)
+        if obj is not None:
+            named = _ref(raw, kind, group, info.namespaced) if misplaced else None
+            return Found(prefix, obj, named, misplaced)
+    walk = Walk(info.kind, redact=info.kind == "Secret")
+    built: Object | None = walk.build(info.struct, raw)
+    violations = [*repeated, *walk.violations]
+    ref = _ref(raw, kind, group, info.namespaced)
+    if violations:
+        told = (*misplaced, *violations, *walk.late)
+        targets = read_targets(raw, ref.namespace) if _is_policy(kind) else ()
+        return Found(prefix, None, ref, told, tuple(walk.references), targets=targets)
+    return Found(prefix, built, ref, misplaced)
+
+
+def _is_policy(kind: str) -> bool:
+    """Tell whether what a refused object of ours is attached to must know of it."""
+    return kind == BackendTLSPolicy.__name__
+
+
+def _take_namespace(metadata: object, kind: str) -> tuple[Violation, ...]:
+    """Take the namespace off an object that is of none, as API servers do, and say so."""
+    if not isinstance(metadata, dict) or not metadata.get("namespace"):
+        return ()
+    del metadata["namespace"]
+    said = f"{kind} is cluster-scoped; the field is passed over"
+    return (Violation(("metadata", "namespace"), "Forbidden", said, severity="warning"),)
+
+
+_META_FIELDS = frozenset(ObjectMeta.__struct_encode_fields__) | ObjectMeta.unread
+_TOP_FIELDS = {
+    info.struct: frozenset(one.name for one in shape_of(info.struct).fields) | info.struct.unread
+    for info in KINDS.values()
+}
+
+
+def _decode_fast(raw: dict[str, Any], info: KindInfo) -> Object | None:
+    """Return the object when nothing at all is wrong, None when the walk must look."""
+    try:
+        obj: Object = msgspec.convert(raw, info.struct)  # type: ignore[assignment]
+    except msgspec.ValidationError:
+        return None
+    # These two Structs pass over unknown fields, for API servers' sake.
+    if not raw.keys() <= _TOP_FIELDS[info.struct] or not raw["metadata"].keys() <= _META_FIELDS:
+        return None
+    return obj if obeys(obj) else None
+
+
+def _untyped(raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ...]) -> Found:
+    violations = list(repeated)
+    for name in ("apiVersion", "kind"):
+        value = raw.get(name)
+        if value is None or value == "":
+            meant = api_version_of(raw.get("kind")) if name == "apiVersion" else ""
+            hint = f"write {name}: {meant}" if meant else ""
+            violations.append(Violation((name,), "Required", "field is missing", hint))
+        elif not isinstance(value, str):
+            violations.append(Violation((name,), "Invalid", "not text"))
+    kind = raw.get("kind")
+    ref = _ref(raw, kind, "", True) if isinstance(kind, str) and kind else None
+    return Found(prefix, None, ref, tuple(violations))
+
+
+def _ref(raw: dict[str, Any], kind: str, group: str, namespaced: bool) -> ObjectRef:
+    metadata = raw.get("metadata")
+    if not isinstance(metadata, dict):
+        metadata = {}
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    if not isinstance(name, str) or not name:
+        name = "?"
+    if not isinstance(namespace, str) or not namespace:
+        namespace = DEFAULT_NAMESPACE
+    return ObjectRef(
+        kind=kind[:MAX_SHOWN_VALUE],
+        namespace=namespace[:MAX_SHOWN_VALUE] if namespaced else "",
+        name=name[:MAX_SHOWN_NAME],
+        group=group[:MAX_SHOWN_NAME],
+    )
+
+
+def _wrong(prefix: Path, ref: ObjectRef | None, path: Path, reason: Word, message: str) -> Found:
+    return Found(prefix, None, ref, (Violation(path, reason, message),))

@@ -1,0 +1,320 @@
+"""EdgeProxy: how a proxy fleet is deployed and how its proxies behave.
+
+In: `gateway.edge.io/v1alpha1` documents, named by a GatewayClass or by a Gateway.
+Out: `EdgeProxy`. Every field may be absent, because a Gateway's EdgeProxy wins over the class's
+field by field and `edgeproxy_defaults.DEFAULT_SPEC` fills in the rest last: so the CRD carries no
+structural defaults. Source: spec section 2 (EdgeProxy).
+Must never: read the number of CPUs; an absent `workers` means "as many as allowed".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+
+from edgefast.resources.edge.edgeproxy_fleet import (
+    FleetDeployment,
+    FleetHPA,
+    FleetPDB,
+    FleetService,
+    FleetShutdown,
+)
+from edgefast.resources.model.fields import (
+    AS_SET,
+    CIDR,
+    Duration,
+    Element,
+    HTTPHeaderName,
+    Percent,
+    Resource,
+    Size,
+    expects,
+)
+from edgefast.resources.model.meta import ObjectMeta
+
+#: EF_MAX_HEADERS in csrc/limits.h, the size of an array.
+MAX_HEADERS = 128
+
+
+class ProxyHTTP(Element, frozen=True, kw_only=True):
+    """Limits and timeouts of HTTP/1.1; what happens past a limit stands with it."""
+
+    request_head: Annotated[
+        Size | None,
+        Meta(description="Largest request head (request line and headers); 431 past it."),
+    ] = None
+    request_line: Annotated[Size | None, Meta(description="Longest request line; 414 past it.")] = (
+        None
+    )
+    header_count: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_HEADERS)] | None,
+        Meta(description="Most header lines of a request or response; 431 or 502 past it."),
+    ] = None
+    response_head: Annotated[
+        Size | None,
+        Meta(description="Largest response head from a backend; 502 past it."),
+    ] = None
+    body_size: Annotated[
+        Size | None,
+        Meta(description="Largest request body; 413 past it. Absent: no limit."),
+    ] = None
+    buffer_bytes: Annotated[
+        Size | None,
+        Meta(description="Bytes held per direction before the other side is read no further."),
+    ] = None
+    body_start: Annotated[
+        Size | None,
+        Meta(
+            description="Bytes of a request body, or all of it, that must be here before a backend "
+            "is asked while many of its connections are held for bodies; at most 64KiB."
+        ),
+    ] = None
+    body_start_timeout: Annotated[
+        Duration | None,
+        Meta(
+            description="Time after which a slower body is passed on as it comes, if there is room."
+        ),
+    ] = None
+    body_share: Annotated[
+        Annotated[int, Meta(ge=1, le=100)] | None,
+        Meta(
+            description="Percent of a backend's connections that may be held for request bodies "
+            "that are still coming."
+        ),
+    ] = None
+    body_rate: Annotated[
+        Size | None,
+        Meta(
+            description="Bytes a second; a slower body gives way when others wait for the share; "
+            "408."
+        ),
+    ] = None
+    head_timeout: Annotated[
+        Duration | None,
+        Meta(description="Time to receive a request head from its first byte; 408 past it."),
+    ] = None
+    idle_timeout: Annotated[
+        Duration | None,
+        Meta(description="Time a client connection may wait between requests."),
+    ] = None
+    stream_idle_timeout: Annotated[
+        Duration | None,
+        Meta(description="Time without a byte either way during an exchange; 504 or close."),
+    ] = None
+    connect_timeout: Annotated[
+        Duration | None,
+        Meta(description="Time to connect to an endpoint, within the route's timeout."),
+    ] = None
+    upstream_idle: Annotated[
+        Duration | None,
+        Meta(description="Time an unused connection to a backend is kept."),
+    ] = None
+    max_connections: Annotated[
+        Annotated[int, Meta(ge=1, le=1000000)] | None,
+        Meta(description="Client connections per worker; more are refused and counted."),
+    ] = None
+    max_requests_per_connection: Annotated[
+        Annotated[int, Meta(ge=1, le=2147483647)] | None,
+        Meta(description="Requests on one client connection before it is closed."),
+    ] = None
+    escaped_slashes: Annotated[
+        Literal["UnescapeAndRedirect", "KeepUnchanged", "Reject"] | None,
+        Meta(
+            description="What a path with %2F or %5C gets: a 307 to the unescaped path, "
+            "nothing, or 400."
+        ),
+    ] = None
+    underscores: Annotated[
+        Literal["RejectRequest", "DropHeader", "Allow"] | None,
+        Meta(
+            description="What a header name with an underscore gets: 400 for the request, the "
+            "header dropped, or nothing."
+        ),
+    ] = None
+    via: Annotated[
+        HTTPHeaderName | None,
+        Meta(description="Pseudonym to add in a Via header (RFC 9110 7.6.3). Absent: no Via."),
+    ] = None
+
+
+class ProxyClientAddress(Element, frozen=True, kw_only=True):
+    """What x-forwarded-for, x-edge-internal, sourceCIDR and the access log believe."""
+
+    trusted_hops: Annotated[
+        Annotated[int, Meta(ge=0, le=255)] | None,
+        Meta(description="Entries of x-forwarded-for, from the right, that trusted proxies added."),
+    ] = None
+    trusted_cidrs: Annotated[
+        Annotated[tuple[CIDR, ...], Meta(max_length=256, extra=AS_SET)] | None,
+        Meta(
+            description="Peers whose x-forwarded-for is believed, and whose Forwarded, X-Real-IP, "
+            "X-Forwarded-Host and the like are passed on."
+        ),
+    ] = field(default=None, name="trustedCIDRs")
+    proxy_protocol: Annotated[
+        Literal["off", "optional", "required"] | None,
+        Meta(description="Whether connections begin with a PROXY protocol header (v1 or v2)."),
+    ] = None
+
+
+#: Fields of an access log line that the product chooses (docs/access-log.md).
+LogField = Literal[
+    "time", "client", "peer", "method", "host", "path", "status", "flags", "route", "rule",
+    "limit", "limit_window", "limit_remaining", "backend", "endpoint", "request_id",
+    "bytes_received", "bytes_sent", "duration_ms", "upstream_ms", "tries", "user_agent", "trace_id",
+    "reason",
+]  # fmt: skip
+
+
+class ProxyLogFilter(Element, frozen=True, kw_only=True):
+    """Which requests are logged: those that meet one of the bounds given."""
+
+    min_status: Annotated[
+        Annotated[int, Meta(ge=100, le=599)] | None,
+        Meta(description="Logs requests with this status or a higher one."),
+    ] = None
+    min_duration: Annotated[
+        Duration | None, Meta(description="Logs requests that took this long or longer.")
+    ] = None
+
+
+class ProxyAccessLog(Element, frozen=True, kw_only=True):
+    """One line per request on standard output."""
+
+    format: Annotated[
+        Literal["json", "text"] | None,
+        Meta(description="Shape of a line. Absent: text with a template, else json."),
+    ] = None
+    fields: Annotated[
+        Annotated[tuple[LogField, ...], Meta(min_length=1, max_length=64, extra=AS_SET)] | None,
+        Meta(description="Fields of a json line, in order. Absent: all."),
+    ] = None
+    json: Annotated[
+        Annotated[
+            dict[str, Annotated[str, Meta(max_length=1024)]], Meta(min_length=1, max_length=64)
+        ]
+        | None,
+        Meta(
+            description="A json line of your own: names of its members, and a template for each, "
+            'such as "%RESPONSE_CODE%".'
+        ),
+    ] = None
+    template: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=4096)] | None,
+        Meta(
+            description="A text line; operators such as %REQ(:METHOD)% are replaced by what they "
+            "name, %% is a percent sign."
+        ),
+    ] = None
+    filter: Annotated[
+        ProxyLogFilter | None, Meta(description="Which requests are logged. Absent: all.")
+    ] = None
+    sampling: Annotated[
+        Percent | None,
+        Meta(description="Percentage of the requests that are logged, of those that pass."),
+    ] = None
+    off: Annotated[
+        bool | None,
+        Meta(
+            description="Switches the access log off. Quote the name in YAML that other tools "
+            'read ("off": true): YAML 1.1 takes a bare off for a boolean.'
+        ),
+    ] = None
+
+
+class ProxyRateLimit(Element, frozen=True, kw_only=True):
+    """Response headers on requests that a rate limit applies to."""
+
+    headers: Annotated[
+        bool | None, Meta(description="Adds ratelimit-limit, -remaining and -reset.")
+    ] = None
+    retry_after: Annotated[bool | None, Meta(description="Adds retry-after to 429 answers.")] = None
+
+
+class ProxyTracing(Element, frozen=True, kw_only=True):
+    """Spans for requests."""
+
+    endpoint: Annotated[
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=2048,
+                pattern=r"^https?://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])"
+                r"(:[1-9][0-9]{0,4})?/?\Z",
+                extra=expects("a collector's address, such as http://collector:4318"),
+            ),
+        ],
+        Meta(description="OTLP collector, as http://host:port or https://host:port."),
+    ]
+    protocol: Annotated[
+        Literal["grpc", "http"] | None,
+        Meta(description="OTLP over gRPC or HTTP. Absent: grpc with port 4317, else http."),
+    ] = None
+    sampling: Annotated[
+        Percent | None,
+        Meta(
+            description="Percentage of the requests that are traced, of those whose traceparent "
+            "does not decide. Absent: 100."
+        ),
+    ] = None
+    attributes: Annotated[
+        Annotated[dict[str, str], Meta(max_length=32)] | None,
+        Meta(description="Attributes added to every span; service.name is the service's."),
+    ] = None
+    exemplars: Annotated[
+        bool | None,
+        Meta(
+            description="The histogram of durations names the newest trace of each bucket, "
+            "for scrapers that take OpenMetrics. Absent: false."
+        ),
+    ] = None
+
+
+class EdgeProxySpec(Element, frozen=True, kw_only=True):
+    """`spec` of an EdgeProxy."""
+
+    merge_gateways: Annotated[
+        bool | None,
+        Meta(
+            description="All Gateways of the class share one fleet, one Service, one address, and port, protocol and hostname "
+            "are unique among all their listeners. In Gateway Namespace mode a fleet cannot reach over namespaces: there "
+            "is one for each namespace, with an address of its own, and they are unique within it. "
+            "Read from the EdgeProxy of a GatewayClass only."
+        ),
+    ] = None
+    workers: Annotated[
+        Annotated[int, Meta(ge=1, le=1024)] | None,
+        Meta(description="Worker processes per proxy. Absent: as many as CPUs are allowed."),
+    ] = None
+    deployment: Annotated[
+        FleetDeployment | None, Meta(description="The workload that runs the proxies.")
+    ] = None
+    service: Annotated[
+        FleetService | None, Meta(description="The Service in front of the proxies.")
+    ] = None
+    hpa: Annotated[FleetHPA | None, Meta(description="Autoscaling. Absent: off.")] = None
+    pdb: Annotated[FleetPDB | None, Meta(description="Disruption budget. Absent: off.")] = None
+    shutdown: Annotated[FleetShutdown | None, Meta(description="How a proxy stops.")] = None
+    http: Annotated[ProxyHTTP | None, Meta(description="Limits and timeouts of HTTP/1.1.")] = None
+    client_address: Annotated[
+        ProxyClientAddress | None,
+        Meta(description="Whom to believe about the client's address."),
+    ] = None
+    access_log: Annotated[
+        ProxyAccessLog | None,
+        Meta(description="One line per request on standard output."),
+    ] = None
+    rate_limit: Annotated[
+        ProxyRateLimit | None,
+        Meta(description="Response headers on requests that a rate limit applies to."),
+    ] = None
+    tracing: Annotated[ProxyTracing | None, Meta(description="Spans. Absent: off.")] = None
+
+
+class EdgeProxy(Resource, frozen=True, kw_only=True):
+    """Settings of a proxy fleet, attached by a GatewayClass or a Gateway."""
+
+    metadata: ObjectMeta
+    spec: EdgeProxySpec = EdgeProxySpec()

@@ -1,0 +1,144 @@
+"""Objects that are not ours: what to say of a kind that nobody here reads.
+
+In: apiVersion and kind. Out: reason, words and severity. Files often hold Deployments and other
+objects beside those of the gateway: that is no mistake. A kind of the Gateway API or of our own
+group that is not read, a name just beside one that is, and a kind by which another project serves
+requests (Ingress, VirtualService, ...) are: whoever wrote it expects requests to be served.
+Must never: guess what a foreign object means.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Final
+
+import msgspec
+
+from edgefast.problem import Severity, did_you_mean
+from edgefast.reasons.word import Word
+from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo
+from edgefast.resources.model.reference import GATEWAY_GROUP, LATER_ROUTES
+
+#: The reason given to objects that are well known and none of our business.
+IGNORED: Final = "Ignored"
+
+_CORE = frozenset(
+    {
+        "Endpoints",
+        "Event",
+        "LimitRange",
+        "Node",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Pod",
+        "PodTemplate",
+        "ReplicationController",
+        "ResourceQuota",
+        "ServiceAccount",
+    }
+)
+#: Other kinds of the Gateway API, past and experimental: no slips of the pen.
+_UNREAD = frozenset({"BackendLBPolicy", "MeshTLSPolicy", "XBackendTrafficPolicy", "XMesh"})
+#: Groups that the Gateway API had before, or has for experiments; kinds of ours in them are meant for us.
+_OLD_GROUPS = frozenset({"networking.x-k8s.io", "gateway.networking.x-k8s.io"})
+#: Kinds by which other APIs route requests: group -> kinds.
+_SERVING = {
+    "apisix.apache.org": {"ApisixRoute"},
+    "configuration.konghq.com": {"TCPIngress", "UDPIngress"},
+    "extensions": {"Ingress"},
+    "gateway.solo.io": {"RouteTable", "VirtualService"},
+    "getambassador.io": {"Mapping", "TCPMapping"},
+    "k8s.nginx.org": {"TransportServer", "VirtualServer", "VirtualServerRoute"},
+    "networking.istio.io": {"Gateway", "VirtualService"},
+    "networking.k8s.io": {"Ingress"},
+    "projectcontour.io": {"HTTPProxy"},
+    "route.openshift.io": {"Route"},
+    "traefik.containo.us": {"IngressRoute", "IngressRouteTCP", "IngressRouteUDP"},
+    "traefik.io": {"IngressRoute", "IngressRouteTCP", "IngressRouteUDP"},
+}
+#: Kinds that are written for requests to be served, whosever group is before them.
+_ROUTED = frozenset({"HTTPRoute", "ListenerSet"})
+#: Of the letters of an apiVersion, how many must agree for it to be taken for a slip.
+_SLIP = 0.9
+_GROUPS = frozenset({"apps", "autoscaling", "batch", "policy", "discovery.k8s.io"})
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What to report about `field` of a foreign object."""
+
+    field: str
+    reason: Word
+    message: str
+    hint: str
+    severity: Severity
+
+
+def judge_foreign(api_version: str, kind: str) -> Verdict:
+    """Judge an object that KINDS does not have under this apiVersion."""
+    group = api_version.rpartition("/")[0]
+    if kind == "EdgeGateway":
+        return Verdict("kind", "Forbidden", "configuration is given with --config", "", "error")
+    if kind in _SERVING.get(group, ()):
+        said, hint = f'"{kind}" of {api_version} is not served', "write an HTTPRoute of a Gateway"
+        return Verdict("kind", "NotSupported", said, hint, "error")
+    same_kind = [info for info in KINDS.values() if info.kind == kind.removeprefix("X")]
+    if same_kind and group in _OLD_GROUPS:
+        meant = _versions_of(same_kind)
+        verdict = _unsupported("apiVersion", api_version, meant)
+        return msgspec.structs.replace(verdict, hint=f"did you mean {meant[0]}?")
+    same_kind = [info for info in same_kind if info.kind == kind]
+    for info in same_kind:
+        if info.group == group or _is_slip(api_version, info.api_versions):
+            return _unsupported("apiVersion", api_version, list(info.api_versions))
+    if same_kind:
+        verdict = _unsupported("apiVersion", api_version, _versions_of(same_kind))
+        ours = kind in _ROUTED or "." not in group
+        severity: Severity = "error" if ours else "warning"
+        return msgspec.structs.replace(verdict, hint="", severity=severity)
+    in_group = [info.kind for info in KINDS.values() if info.group == group]
+    if group in (GATEWAY_GROUP, *_OLD_GROUPS, EDGE_GROUP):
+        if kind in LATER_ROUTES:
+            said = f'"{kind}" is not served yet (served: HTTPRoute)'
+            return Verdict("kind", "NotSupported", said, "", "error")
+        if not in_group:
+            said = f'"{kind}" of {api_version} is not served'
+            return Verdict("kind", "NotSupported", said, "", "error")
+        verdict = _unsupported("kind", kind, in_group)
+        return msgspec.structs.replace(verdict, hint="") if kind in _UNREAD else verdict
+    if (not group and kind in _CORE) or group in _GROUPS or group.endswith(".k8s.io"):
+        return Verdict("", IGNORED, "not read by a gateway", "", "warning")
+    said = f'"{kind}" of {api_version} is not known'
+    return Verdict("kind", "NotSupported", said, _meant_kind(api_version, kind), "warning")
+
+
+def api_version_of(kind: object) -> str:
+    """Return the apiVersion to write for a kind that has none, "" for one that is not known."""
+    return next((info.api_versions[0] for info in KINDS.values() if info.kind == kind), "")
+
+
+def _versions_of(kinds: list[KindInfo]) -> list[str]:
+    return [version for info in kinds for version in info.api_versions]
+
+
+def _meant_kind(api_version: str, kind: str) -> str:
+    """Return the hint at the kind of ours that is meant; of another project's group none is."""
+    near = [info.kind for info in KINDS.values() if api_version in info.api_versions]
+    near = near or [
+        info.kind for info in KINDS.values() if _is_slip(api_version, info.api_versions)
+    ]
+    return did_you_mean(kind, near)
+
+
+def _is_slip(value: str, allowed: tuple[str, ...]) -> bool:
+    """Tell a slip of the pen from another project's group of a similar name."""
+    return any(difflib.SequenceMatcher(a=value, b=one).ratio() >= _SLIP for one in allowed)
+
+
+def _unsupported(field: str, value: str, allowed: list[str]) -> Verdict:
+    return Verdict(
+        field,
+        "NotSupported",
+        f'"{value}" (supported: {", ".join(allowed)})',
+        did_you_mean(value, allowed),
+        "error",
+    )

@@ -1,0 +1,94 @@
+"""ForeignPolicy: what an object of another project says that it is attached to.
+
+In: a document of a kind that nobody here reads, or of a policy of ours that a mistake keeps out. Out: the objects that its `targetRef`, `targetRefs`, `targetSelectors` (GEP-713)
+or the label selector of a Gateway's pods name. Whoever wrote it may rely on it for who gets in, so it must be said aloud that
+such an object is served without it.
+Must never: read anything else of it, or raise for its content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from edgefast.problem import ObjectRef, Source
+from edgefast.resources.limits import MAX_SHOWN_NAME
+from edgefast.resources.loaded import Path
+from edgefast.resources.model.meta import LabelSelector
+
+#: Targets of one policy that are looked at; the API takes 16.
+_MOST_TARGETS = 64
+#: The label that pods of a Gateway have wherever its implementation follows GEP-1762.
+_GATEWAY_LABEL = "gateway.networking.k8s.io/gateway-name"
+
+
+class Target(msgspec.Struct, frozen=True):
+    """One target; `name` is "" where `selector` chooses among the objects of the namespace."""
+
+    path: Path
+    group: str
+    kind: str
+    namespace: str
+    name: str
+    selector: LabelSelector | None = None
+    section: str = ""
+
+
+class ForeignPolicy(msgspec.Struct, frozen=True):
+    """A policy of another project, and where each of its targets is named."""
+
+    ref: ObjectRef
+    targets: tuple[tuple[Target, Source], ...]
+
+
+def read_targets(raw: dict[str, Any], namespace: str) -> tuple[Target, ...]:
+    """Return the targets that a document names; `namespace` is its own."""
+    spec = raw.get("spec")
+    if not isinstance(spec, dict):
+        return ()
+    found = _read_all(spec, namespace)
+    return tuple(one for _, one in zip(range(_MOST_TARGETS), found, strict=False))
+
+
+def _read_all(spec: dict[str, Any], namespace: str) -> Iterator[Target]:
+    for field in ("targetRef", "targetRefs", "targetSelectors"):
+        given = spec.get(field)
+        one_only = isinstance(given, dict)
+        for at, one in enumerate([given] if one_only else given if isinstance(given, list) else ()):
+            path: Path = ("spec", field) if one_only else ("spec", field, at)
+            target = _read(one, path, namespace) if isinstance(one, dict) else None
+            if target is not None:
+                yield target
+    selector = spec.get("selector")
+    labels = selector.get("matchLabels") if isinstance(selector, dict) else None
+    name = labels.get(_GATEWAY_LABEL) if isinstance(labels, dict) else None
+    if isinstance(name, str) and name:
+        path = ("spec", "selector", "matchLabels", _GATEWAY_LABEL)
+        yield Target(path, "gateway.networking.k8s.io", "Gateway", namespace, name)
+
+
+def _read(one: dict[str, Any], path: Path, namespace: str) -> Target | None:
+    kind, name = _text(one, "kind"), _text(one, "name")
+    if not kind:
+        return None
+    selector = None if name else _selector_of(one)
+    if not name and selector is None:
+        return None
+    where = _text(one, "namespace") or namespace
+    section = _text(one, "sectionName")
+    return Target(path, _text(one, "group"), kind, where, name, selector, section)
+
+
+def _selector_of(one: dict[str, Any]) -> LabelSelector | None:
+    given = {field: one[field] for field in ("matchLabels", "matchExpressions") if field in one}
+    try:
+        return msgspec.convert(given, LabelSelector)
+    except msgspec.ValidationError:
+        return None
+
+
+def _text(raw: dict[str, Any], field: str) -> str:
+    value = raw.get(field)
+    return value[:MAX_SHOWN_NAME] if isinstance(value, str) else ""

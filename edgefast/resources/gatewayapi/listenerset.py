@@ -1,0 +1,33 @@
+"""ListenerSet: more listeners for a Gateway, from another team's object.
+
+In: `gateway.networking.k8s.io/v1` documents. Out: `ListenerSet`.
+Source: Gateway API v1.6 `listenerset_types.go`.
+Must never: decide precedence between a Gateway's listeners and these.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from edgefast.resources.gatewayapi.listener import Listener
+from edgefast.resources.model.fields import Element, Resource, by_keys
+from edgefast.resources.model.meta import ObjectMeta
+from edgefast.resources.model.reference import ParentGatewayReference
+
+
+class ListenerSetSpec(Element, frozen=True, kw_only=True):
+    """`spec` of a ListenerSet."""
+
+    parent_ref: ParentGatewayReference
+    listeners: Annotated[
+        tuple[Listener, ...], Meta(min_length=1, max_length=64, extra=by_keys("name"))
+    ]
+
+
+class ListenerSet(Resource, frozen=True, kw_only=True):
+    """A namespaced set of listeners that attach to one Gateway."""
+
+    metadata: ObjectMeta
+    spec: ListenerSetSpec

@@ -1,0 +1,4 @@
+"""Rules over several fields, as CRDs state them in CEL: `rules.py` has all of them, the other files those of one subject.
+
+In: built Structs. Out: violations (`rule.py`). Must never: say what this product supports.
+"""

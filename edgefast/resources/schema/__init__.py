@@ -1,0 +1,4 @@
+"""Schemas of CRDs and reference pages, made from the same Structs that decode.
+
+In: the models. Out: OpenAPI schemas (`schema.py`), Markdown (`refdoc.py`). Must never: say what the decoder does not do.
+"""
