@@ -19,7 +19,7 @@ ARGS ?=
 SECONDS_PER_TARGET ?= 60
 
 C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch] tests/cluster/world/native/*.[ch])
-NATIVE := setup.py $(wildcard csrc/*.c csrc/*.h csrc/internal/*.h edgefast/core/*.pyx edgefast/core/*.pxd edgefast/core/*.pxi) \
+NATIVE := setup.py $(wildcard csrc/*.c csrc/*.h csrc/internal/*.h $(foreach kind,pyx pxd pxi,edgefast/core/*.$(kind) edgefast/core/*/*.$(kind))) \
           edgefast/table/csrc_build.py
 TEST_PACKAGES := chromium clang clang-format curl faketime haproxy libclang-rt-dev nginx-light openssl prometheus redis-server
 BENCH_PACKAGES := haproxy nginx-light nghttp2-client redis-server wrk

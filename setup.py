@@ -1,6 +1,6 @@
 """Build the two native modules: `edgefast.core.engine` (Cython on csrc) and `edgefast._csrc` (cffi on csrc).
 
-In: edgefast/core/*.pyx|pxd|pxi, csrc/*.c|h, edgefast/table/csrc_build.py. Out: extension modules; everything else about
+In: *.pyx|pxd|pxi below edgefast/core, csrc/*.c|h, edgefast/table/csrc_build.py. Out: extension modules; everything else about
 the package is in pyproject.toml. Objects are compiled in parallel and only when they or a header they read have changed.
 Environment: EDGEFAST_DEBUG=1 builds with bounds checks, C asserts and no optimisation; EDGEFAST_SANITIZE=1 adds
 AddressSanitizer and UndefinedBehaviorSanitizer. Must never read the network, nor write outside build/ and the modules.
@@ -52,7 +52,7 @@ def c_sources() -> list[str]:
 
 def engine() -> list[Extension]:
     room = Path("edgefast/core")
-    parts = [path for kind in ("pyx", "pxd", "pxi") for path in room.glob(f"*.{kind}")]
+    parts = [path for kind in ("pyx", "pxd", "pxi") for path in room.rglob(f"*.{kind}")]
     extension = Extension(
         "edgefast.core.engine",
         [str(room / "engine.pyx"), *c_sources()],

@@ -1,7 +1,7 @@
 """Addresses and their one spelling: an IPv4-mapped IPv6 address is its IPv4 address.
 
 In: text as people, sockets or proxies write it. Out: addresses and ranges to compare, text to show. Whatever compares, writes or counts
-an address in Python reads it here; the twin for bytes in a connection is core/inetaddr.pyx, and tests hold both against each other.
+an address in Python reads it here; the twin for bytes in a connection is core/net/inetaddr.pyx, and tests hold both against each other.
 Must never: resolve a name, or take an address with a scope id (its text may hold any byte).
 Source: RFC 4291 2.2 and 2.5.5.2, RFC 5952.
 """

@@ -23,6 +23,7 @@ cdef class Downstream
 cdef class Exchange
 cdef class Mirror
 cdef class Endpoint
+cdef class Pool
 cdef class Cluster
 cdef class UpstreamUser
 cdef class BodyShare
@@ -37,31 +38,37 @@ cdef class HeaderOps
 cdef class Limit
 cdef class Verdict
 cdef class Check
+cdef class Dispatcher
 cdef class Limiter
 
-include "wheel.pxd"
-include "headers.pxd"
-include "witness.pxd"
-include "connection.pxd"
-include "cluster.pxd"
-include "upstreamuser.pxd"
-include "bodyshare.pxd"
-include "upstream.pxd"
-include "inetaddr.pxd"
-include "rule.pxd"
-include "logprogram.pxd"
-include "router.pxd"
-include "tables.pxd"
-include "gather.pxd"
-include "clock.pxd"
-include "accesslog.pxd"
-include "span.pxd"
-include "limit.pxd"
-include "check.pxd"
-include "spent.pxd"
-include "limiter.pxd"
-include "exchange.pxd"
-include "downstream.pxd"
+include "loop/wheel.pxd"
+include "loop/clock.pxd"
+include "head/out.pxd"
+include "head/headerops.pxd"
+include "net/readbuffer.pxd"
+include "net/inetaddr.pxd"
+include "net/connection.pxd"
+include "h1/witness.pxd"
+include "h1/gather.pxd"
+include "upstream/upstreamuser.pxd"
+include "upstream/endpoint.pxd"
+include "upstream/bodyshare.pxd"
+include "upstream/pool.pxd"
+include "upstream/cluster.pxd"
+include "h1/upstream.pxd"
+include "route/rule.pxd"
+include "telemetry/logprogram.pxd"
+include "route/router.pxd"
+include "route/tables.pxd"
+include "telemetry/accesslog.pxd"
+include "telemetry/span.pxd"
+include "limit/limit.pxd"
+include "limit/check.pxd"
+include "limit/spent.pxd"
+include "limit/dispatcher.pxd"
+include "limit/limiter.pxd"
+include "exchange/exchange.pxd"
+include "h1/downstream.pxd"
 
 
 cdef class Engine:
@@ -120,9 +127,3 @@ cdef class Engine:
     cdef Witness response_witness(self)
     cdef int keep_mirror(self, Mirror mirror) except -1
     cdef int drop_mirror(self, Mirror mirror) except -1
-
-
-cdef class ReadBuffer:
-    cdef:
-        uint8_t *data
-        Py_ssize_t size

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from edgefast import ir
-from edgefast.core.resolver import Resolver
+from edgefast.core.upstream.resolver import Resolver
 
 def canonical_address(text: bytes) -> bytes | None: ...
 def address_in(text: bytes, cidr: str) -> bool: ...

@@ -2,7 +2,7 @@
 #
 # In: applied resources (offsets into the arena), connections from the loop. Out: answers, counters in shared memory, batches of
 # access log. It never reads a file, never blocks, and touches no Python object per header. The rest of the request path is included
-# below in the order the data flows.
+# below, room by room, in the order the data flows (ARCHITECTURE.md, "The way of a request").
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
@@ -36,7 +36,7 @@ from orjson import dumps as json_encode
 
 from edgefast import ir
 from edgefast.core.cells import GLOBALS, HEAD_ERRORS, LIMIT, ROW
-from edgefast.core.resolver import Resolver
+from edgefast.core.upstream.resolver import Resolver
 from edgefast.credential import is_credential
 
 include "consts.pxi"
@@ -52,70 +52,53 @@ cdef uint32_t HASH_REQUEST_HEADERS = ef_name_hash(<const uint8_t *>b"access-cont
 
 _log = logging.getLogger("edgefast.engine")
 
-cdef dict STATUS_LINES = {}
-
-
-cdef bytes status_line(int status):
-    line = STATUS_LINES.get(status)
-    if line is None:
-        try:
-            phrase = HTTPStatus(status).phrase
-        except ValueError:
-            phrase = ""
-        line = STATUS_LINES[status] = f"HTTP/1.1 {status} {phrase}\r\n".encode()
-    return line
-
-
-include "wheel.pyx"
-include "headers.pyx"
-include "clock.pyx"
-include "gather.pyx"
-include "witness.pyx"
-include "inetaddr.pyx"
-include "client.pyx"
-include "connection.pyx"
-include "cluster.pyx"
-include "upstreamuser.pyx"
-include "bodyshare.pyx"
-include "upstream.pyx"
-include "rule.pyx"
-include "limit.pyx"
-include "check.pyx"
-include "spent.pyx"
-include "limiter.pyx"
-include "router.pyx"
-include "tables.pyx"
-include "heads.pyx"
-include "mirror.pyx"
-include "attempts.pyx"
-include "requestbody.pyx"
-include "exchange.pyx"
-include "responder.pyx"
-include "downstream.pyx"
-include "accesslog.pyx"
-include "logprogram.pyx"
-include "ending.pyx"
-include "logvalue.pyx"
-include "span.pyx"
-
-
-cdef class ReadBuffer:
-    """The one buffer that every read goes to."""
-
-    def __cinit__(self, Py_ssize_t size):
-        self.data = <uint8_t *>malloc(size)
-        self.size = size
-        if self.data == NULL:
-            raise MemoryError
-
-    def __dealloc__(self):
-        free(self.data)
-
-    def __getbuffer__(self, Py_buffer *view, int flags):
-        PyBuffer_FillInfo(view, self, self.data, self.size, 0, flags)
-
-    def __releasebuffer__(self, Py_buffer *view):
-        pass
+# memory, time and sockets
+include "head/out.pyx"
+include "loop/wheel.pyx"
+include "loop/clock.pyx"
+include "net/readbuffer.pyx"
+include "net/inetaddr.pyx"
+include "net/preamble.pyx"
+include "net/connection.pyx"
+# a client's bytes
+include "h1/witness.pyx"
+include "h1/gather.pyx"
+include "h1/switching.pyx"
+include "h1/responder.pyx"
+include "h1/downstream.pyx"
+# a rule for its request
+include "route/router.pyx"
+include "route/rule.pyx"
+include "route/tables.pyx"
+# limits that count it
+include "limit/limit.pyx"
+include "limit/check.pyx"
+include "limit/spent.pyx"
+include "limit/dispatcher.pyx"
+include "limit/limiter.pyx"
+# the request itself
+include "exchange/clientaddress.pyx"
+include "exchange/attempts.pyx"
+include "exchange/requestbody.pyx"
+include "exchange/exchange.pyx"
+include "exchange/mirror.pyx"
+# heads as they leave
+include "head/headerops.pyx"
+include "head/requesthead.pyx"
+include "head/responsehead.pyx"
+# a backend
+include "upstream/upstreamuser.pyx"
+include "upstream/endpoint.pyx"
+include "upstream/bodyshare.pyx"
+include "upstream/pool.pyx"
+include "upstream/cluster.pyx"
+include "h1/upstream.pyx"
+# what is told of it
+include "telemetry/accesslog.pyx"
+include "telemetry/logprogram.pyx"
+include "telemetry/ending.pyx"
+include "telemetry/logvalue.pyx"
+include "telemetry/span.pyx"
 
 
 cdef class Engine:

@@ -1,4 +1,4 @@
-"""SpanRecord: what a worker tells of one traced request, as edgefast/core/span.pyx packs it.
+"""SpanRecord: what a worker tells of one traced request, as edgefast/core/telemetry/span.pyx packs it.
 
 In: batches of MessagePack. Out: records; text that clients chose is bytes, cut by the engine.
 Must never: be more than a description; what becomes of it is otlp.py's.

@@ -1,4 +1,4 @@
-"""Answer: which check decides what a request gets, in the order of core/exchange.pyx (`begin`).
+"""Answer: which check decides what a request gets, in the order of core/exchange/exchange.pyx (`begin`).
 
 In: the request as it was scanned, the listeners of its port, the rule that the matcher found. Out: `Answer`s, one for each
 share of the rule's traffic that is answered otherwise. Each has the check's name, what it found and what would change it.
@@ -250,7 +250,7 @@ def is_preflight(head: Head) -> bool:
 def write_location(
     redirect: ir.Redirect, listener: ir.Listener, head: Head, prefix_len: int
 ) -> str:
-    """Return the Location of a redirect (HTTPRequestRedirectFilter), as core/rule.pyx writes it."""
+    """Return the Location of a redirect (HTTPRequestRedirectFilter), as core/route/rule.pyx writes it."""
     scheme = redirect.scheme or ("https" if listener.protocol == "HTTPS" else "http")
     defaults = {"http": 80, "https": 443}
     port = redirect.port or defaults.get(redirect.scheme) or listener.port

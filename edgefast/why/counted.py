@@ -1,7 +1,7 @@
 """Counted: which of a rule's limits a request counts in, and where their counters stand.
 
 In: the rule's limits, the request, the client, what a proxy says of its counters (or nothing). Out:
-`LimitPart`s. Conditions are those of core/limit.pyx, values are read by the matcher's functions.
+`LimitPart`s. Conditions are those of core/limit/limit.pyx, values are read by the matcher's functions.
 Must never: count.
 """
 

@@ -1,7 +1,7 @@
 """Forwarded: the request head as a backend would see it, after filters.
 
 In: the head that came, the rule and the share that it goes to, the client. Out: the lines of the head, the request id as a
-placeholder where the proxy draws one. The twin of core/heads.pyx (`write_request_head`) and core/headers.pyx, which write
+placeholder where the proxy draws one. The twin of core/head/requesthead.pyx (`write_request_head`) and core/head/headerops.pyx, which write
 bytes; a test sends requests through an engine and compares every byte.
 Must never: leave out a line that is sent, or show one that is not; `hide_head` says which values are told by their length.
 """

@@ -69,7 +69,8 @@ def run_child(test: Test) -> None:
     for name in test.apart:  # type: ignore[attr-defined]
         library = environment[_LIBRARY + name] = _build(name)
         environment["LD_PRELOAD"] = f"{environment.get('LD_PRELOAD', '')} {library}".strip()
-    module = "core." + Path(sys.modules[test.__module__].__file__ or "").stem
+    file = Path(sys.modules[test.__module__].__file__ or "")
+    module = ".".join(file.relative_to(HERE.parent).with_suffix("").parts)
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-m", "core.apart", module, test.__name__],
         env=environment,

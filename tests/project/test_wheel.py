@@ -73,8 +73,9 @@ def test_wheel_has_the_modules_and_their_types(wheel: Path) -> None:
     assert any(name.startswith("edgefast/core/engine.") and name.endswith(".so") for name in names)
     assert any(name.startswith("edgefast/_csrc.") and name.endswith(".so") for name in names)
     assert "edgefast/console/static/index.html" in names
-    for suffix in (".pyx", ".pxd", ".pyi"):
-        assert any(name.endswith(suffix) for name in names), suffix
+    for kind in ("*.py", "*.pyx", "*.pxd", "*.pxi", "*.pyi"):
+        wanted = {str(path.relative_to(ROOT)) for path in (ROOT / "edgefast").rglob(kind)}
+        assert wanted <= set(names), sorted(wanted - set(names))
     rooms = {name.partition("/")[0] for name in names}
     assert {room for room in rooms if not room.endswith(".dist-info")} == {"edgefast", "controller"}
 
@@ -87,7 +88,7 @@ def test_sdist_can_be_built_from(tree: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     for room, kinds in (
         ("csrc", ("*.c", "*.h")),
-        ("edgefast", ("*.py", "*.pyx", "*.pxd", "*.pyi")),
+        ("edgefast", ("*.py", "*.pyx", "*.pxd", "*.pxi", "*.pyi")),
     ):
         wanted = {
             str(path.relative_to(ROOT)) for kind in kinds for path in (ROOT / room).rglob(kind)

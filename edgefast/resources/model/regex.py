@@ -1,6 +1,6 @@
 """Regular expressions: are they RE2, and what they match, as in the data plane.
 
-In: a pattern. Out: what is wrong with it, or "" (`check_regex`); compiled, with the options of core/tables.pyx. RE2 runs in
+In: a pattern. Out: what is wrong with it, or "" (`check_regex`); compiled, with the options of core/route/tables.pyx. RE2 runs in
 linear time, has no look-around and no back-references (https://github.com/google/re2/wiki/Syntax); patterns match whole values.
 Must never: use Python's `re`, which accepts more and can take exponential time.
 """

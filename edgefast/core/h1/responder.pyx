@@ -3,6 +3,20 @@
 # In: what an exchange wants to say. Out: HTTP/1.1 heads and framed bodies, gathered into one write per read of the backend. It knows
 # nothing of requests; Downstream is its other half.
 
+cdef dict STATUS_LINES = {}
+
+
+cdef bytes status_line(int status):
+    line = STATUS_LINES.get(status)
+    if line is None:
+        try:
+            phrase = HTTPStatus(status).phrase
+        except ValueError:
+            phrase = ""
+        line = STATUS_LINES[status] = f"HTTP/1.1 {status} {phrase}\r\n".encode()
+    return line
+
+
 cdef class Responder(Connection):
     cdef int schedule(self) except -1:
         """Go on with what was received too early; Downstream knows how."""

@@ -10,10 +10,10 @@ import pytest
 from core.backend import say
 from core.client import make_request
 from core.fleets import CLUSTER, make_fleet, make_rule
-from core.test_resolver import Names
+from core.upstream.test_resolver import Names
 from core.world import World
 from edgefast import ir
-from edgefast.core import resolver as module
+from edgefast.core.upstream import resolver as module
 
 
 def named(port: int, *hostnames: str, name: str = CLUSTER, **settings: Any) -> ir.Cluster:

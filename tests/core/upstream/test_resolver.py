@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from core.world import World
-from edgefast.core import resolver as module
-from edgefast.core.resolver import Resolver
+from edgefast.core.upstream import resolver as module
+from edgefast.core.upstream.resolver import Resolver
 
 Answer = list[str] | Exception
 

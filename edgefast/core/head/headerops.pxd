@@ -1,9 +1,4 @@
-# Growing byte buffer and compiled header operations.
-
-cdef struct Out:
-    uint8_t *data
-    size_t size, cap
-
+# Compiled header operations.
 
 cdef class HeaderOps:
     cdef:

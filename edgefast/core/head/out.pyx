@@ -1,0 +1,51 @@
+# Out: a growing buffer of bytes, and how text and numbers are written into it.
+#
+# In: pieces. Out: bytes in memory of its own (or of whoever sets `data` and `cap`). Writers do not look at the room there is: who calls
+# them has reserved it.
+
+cdef inline int out_reserve(Out *out, size_t more) except -1:
+    cdef size_t cap
+    cdef void *grown
+    if out.size + more > out.cap:
+        cap = out.cap * 2 if out.cap else 2048
+        while cap < out.size + more:
+            cap *= 2
+        grown = realloc(out.data, cap)
+        if grown == NULL:
+            raise MemoryError
+        out.data = <uint8_t *>grown
+        out.cap = cap
+    return 0
+
+
+cdef inline void out_raw(Out *out, const void *data, size_t n) noexcept:
+    memcpy(out.data + out.size, data, n)
+    out.size += n
+
+
+cdef inline void out_bytes(Out *out, bytes data) noexcept:
+    out_raw(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+
+
+cdef inline void out_number(Out *out, uint64_t value) noexcept:
+    cdef uint8_t digits[20]
+    cdef int n = 20
+    while True:
+        n -= 1
+        digits[n] = <uint8_t>(48 + value % 10)
+        value //= 10
+        if value == 0:
+            break
+    out_raw(out, digits + n, 20 - n)
+
+
+cdef inline void out_hex(Out *out, uint64_t value) noexcept:
+    cdef uint8_t digits[16]
+    cdef int n = 16
+    while True:
+        n -= 1
+        digits[n] = b"0123456789abcdef"[value & 15]
+        value >>= 4
+        if value == 0:
+            break
+    out_raw(out, digits + n, 16 - n)

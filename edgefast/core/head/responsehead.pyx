@@ -1,0 +1,71 @@
+# The client's response head, written from the spans of the backend's (header rules: docs/http1.md, spec 4).
+#
+# In: an exchange and its backend's head. Out: HTTP/1.1 text in engine.out, one copy of what stays.
+
+cdef inline int write_status_rest(Out *out, const uint8_t *base, ef_head *head) except -1:
+    """Status code and reason, as received, with CRLF."""
+    cdef uint32_t end = head.spans[0].name_off if head.n_spans else head.head_len - 2
+    if end - 9 == 5:  # no space and no reason: the space is not optional (RFC 9112 4)
+        out_raw(out, base + 9, 3)
+        out_raw(out, <const char *>b" \r\n", 3)
+    else:
+        out_raw(out, base + 9, end - 9)
+    return 0
+
+
+cdef int write_response_head(Exchange ex, Responder down, const uint8_t *base, ef_head *head) except -1:
+    """Into engine.out: the backend's head as the client gets it."""
+    cdef Engine engine = ex.engine
+    cdef Out *out = &engine.out
+    cdef HeaderOps ops = ex.backend.response_ops
+    cdef bytes line
+    cdef uint32_t drop = 0
+    cdef uint16_t i
+    if ops is None or not ops.sets_server:
+        drop |= <uint32_t>1 << EF_H_SERVER
+    if head.response_status == 204 or head.response_status == 101:  # they have no length, not even 0 (RFC 9110 8.6)
+        drop |= <uint32_t>1 << EF_H_CONTENT_LENGTH
+    out.size = 0
+    out_reserve(
+        out,
+        head.head_len + 512 + (PyBytes_GET_SIZE(ops.append) if ops is not None else 0)
+        + (PyBytes_GET_SIZE(ex.cors_lines) if ex.cors_lines is not None else 0),
+    )
+    out_raw(out, <const char *>b"HTTP/1.1 ", 9)
+    write_status_rest(out, base, head)
+    for i in range(head.n_spans):
+        if head.spans[i].name_hash == HASH_SERVICE_TIME and head.spans[i].name_len == 28:
+            head.spans[i].flags |= EF_SPAN_HOP
+    write_spans(out, base, head, EF_SPAN_HOP | EF_SPAN_NOMINATED, drop, ops, CORS_OPS if ex.cors_lines is not None else None)
+    if drop >> EF_H_SERVER & 1:
+        out_raw(out, <const char *>b"server: edgefast\r\n", 18)
+    if not head.has_date:
+        line = engine.clock.date_line()
+        out_bytes(out, without(line, ops))
+    if ops is None or not ops.own or b"x-edge-upstream-service-time" not in ops.names:
+        out_raw(out, <const char *>b"x-edge-upstream-service-time: ", 30)
+        out_number(out, <uint64_t>(ex.upstream_us // 1000 if ex.upstream_us > 0 else 0))
+        out_raw(out, <const char *>b"\r\n", 2)
+    if ops is not None:
+        out_bytes(out, ops.append)
+    if ex.verdict is not None:
+        line = ex.verdict.lines(ex.settings)
+        out_reserve(out, PyBytes_GET_SIZE(line) + 512)
+        out_bytes(out, line)
+    if ex.cors_lines is not None:
+        out_reserve(out, PyBytes_GET_SIZE(ex.cors_lines) + 512)
+        out_bytes(out, ex.cors_lines)
+    if down.chunked_response:
+        out_raw(out, <const char *>b"transfer-encoding: chunked\r\n", 28)
+    if head.response_status == 101:
+        out_raw(out, <const char *>b"connection: upgrade\r\n", 21)
+        for i in range(head.n_spans):
+            if head.spans[i].id == EF_H_UPGRADE:
+                out_reserve(out, head.spans[i].val_len + 64)
+                out_raw(out, <const char *>b"upgrade: ", 9)
+                out_raw(out, base + head.spans[i].val_off, head.spans[i].val_len)
+                out_raw(out, <const char *>b"\r\n", 2)
+    elif down.closing:
+        out_raw(out, <const char *>b"connection: close\r\n", 19)
+    out_raw(out, <const char *>b"\r\n", 2)
+    return 0

@@ -1,0 +1,63 @@
+# PROXY protocol: who a connection's client is when a load balancer in front says so.
+#
+# In: the first bytes of a connection. Out: how many of them are the preamble, and the address and port it gives. Source: PROXY protocol
+# specification 2.1 and 2.2. Nothing is read beyond the preamble, and nothing of a preamble that is not complete is believed.
+
+cdef enum:
+    PREAMBLE_MORE = 0
+    PREAMBLE_BAD = -1
+    PREAMBLE_ABSENT = -2
+
+cdef bytes V2_SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
+
+
+cdef tuple parse_preamble(bytes data):
+    """(length, address, port): length > 0 consumed, or a PREAMBLE_*; address None when the sender speaks for itself (LOCAL, UNKNOWN)."""
+    if data.startswith(V2_SIGNATURE[:len(data)]):
+        return parse_v2(data)
+    if b"PROXY ".startswith(data[:6]):
+        return parse_v1(data)
+    return PREAMBLE_ABSENT, None, 0
+
+
+cdef tuple parse_v1(bytes data):
+    end = data.find(b"\r\n", 0, PROXY_LINE)
+    if end < 0:
+        return (PREAMBLE_BAD if len(data) >= PROXY_LINE or b"\n" in data[:PROXY_LINE] else PREAMBLE_MORE), None, 0
+    fields = data[:end].split(b" ")
+    if len(fields) >= 2 and fields[1] == b"UNKNOWN":
+        return end + 2, None, 0
+    if len(fields) != 6 or fields[1] not in (b"TCP4", b"TCP6"):
+        return PREAMBLE_BAD, None, 0
+    address = inet_canonical(fields[2])
+    if address is None or inet_canonical(fields[3]) is None or (b":" in fields[2]) != (fields[1] == b"TCP6"):
+        return PREAMBLE_BAD, None, 0
+    ports = [int(field) for field in fields[4:6] if field.isdigit() and len(field) <= 5]
+    if len(ports) != 2 or max(ports) > 65535:
+        return PREAMBLE_BAD, None, 0
+    return end + 2, address, ports[0]
+
+
+cdef tuple parse_v2(bytes data):
+    cdef uint8_t address[INET_SIZE]
+    if len(data) < 16:
+        return PREAMBLE_MORE, None, 0
+    length = 16 + int.from_bytes(data[14:16], "big")
+    if data[12] >> 4 != 2 or length > PROXY_V2_MAX:
+        return PREAMBLE_BAD, None, 0
+    if len(data) < length:
+        return PREAMBLE_MORE, None, 0
+    command = data[12] & 15
+    if command == 0:
+        return length, None, 0
+    if command != 1:
+        return PREAMBLE_BAD, None, 0
+    if data[13] == 0x11 and length >= 28:
+        inet_map(address)
+        memcpy(address + 12, PyBytes_AS_STRING(data) + 16, 4)
+        return length, inet_text(address), int.from_bytes(data[24:26], "big")
+    if data[13] == 0x21 and length >= 52:
+        return length, inet_text(<const uint8_t *>PyBytes_AS_STRING(data) + 16), int.from_bytes(data[48:50], "big")
+    if data[13] >> 4 in (0, 3):  # unspecified, unix: there is no address to believe
+        return length, None, 0
+    return PREAMBLE_BAD, None, 0

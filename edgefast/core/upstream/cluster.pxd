@@ -1,0 +1,15 @@
+# A cluster and its endpoints.
+
+cdef class Cluster(Pool):
+    cdef:
+        readonly str name
+        object spec         # ir.Cluster
+        dict resolved       # hostname -> tuple of addresses; () while unknown
+        uint32_t ejected
+        object ssl          # SSLContext or None
+        str sni
+        bytes log           # name as a JSON string
+        object __weakref__
+
+    cdef int update(self, object spec) except -1
+    cdef int rebuild(self) except -1

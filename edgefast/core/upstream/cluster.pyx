@@ -1,0 +1,131 @@
+# A cluster: its endpoints as they were applied and as their names resolve, and the choice among them.
+#
+# In: ir.Cluster (updated in place, so that health and pools survive a rollout), answers of the resolver. Out: an endpoint, by least request
+# of two (csrc/pick.h). Its connections are the pool's.
+
+cdef class Cluster(Pool):
+    def __cinit__(self, Engine engine, str name):
+        self.engine = engine
+        self.name = name
+        self.log = json_encode(name)
+        self.resolved = {}
+        self.endpoints = []
+        self.pending = deque()
+
+    def __dealloc__(self):
+        free(self.load)
+
+    cdef int update(self, object spec) except -1:
+        """Take a new ir.Cluster (or None: removed). Raises what is wrong with its TLS settings, then nothing has changed."""
+        cdef Endpoint endpoint
+        tls = spec.tls if spec is not None else None
+        context = self.engine.upstream_ssl(tls) if tls is not None else None
+        if context is not self.ssl or (tls.sni if tls is not None else None) != self.sni:
+            for endpoint in self.endpoints:  # what was made with the old settings is not used again
+                for up in list(endpoint.idle):
+                    (<Upstream>up).shut(False)
+                endpoint.idle.clear()
+        self.ssl = context
+        self.sni = tls.sni if tls is not None else None
+        self.spec = spec
+        if spec is not None:
+            self.max_connections, self.max_pending = spec.max_connections, spec.max_pending
+        self.rebuild()
+        return 0
+
+    cdef int rebuild(self) except -1:
+        cdef Endpoint endpoint
+        cdef ef_endpoint_load *load
+        cdef dict before = {}
+        cdef list now = []
+        cdef set seen = set()
+        for endpoint in self.endpoints:
+            before[endpoint.key] = endpoint
+        wanted = ()
+        if self.spec is not None:
+            wanted = self.spec.endpoints or self.spec.fallback
+        addresses = []
+        for item in wanted:
+            if item.hostname:
+                if item.hostname not in self.resolved:
+                    self.resolved[item.hostname] = None
+                    self.engine.resolver.watch(item.hostname, self._on_resolved)
+                for address in self.resolved[item.hostname] or ():
+                    addresses.append((address, item.port, item.weight))
+            else:
+                addresses.append((item.address, item.port, item.weight))
+        hostnames = {item.hostname for item in wanted if item.hostname}
+        for hostname in [name for name in self.resolved if name not in hostnames]:
+            del self.resolved[hostname]
+            self.engine.resolver.forget(hostname, self._on_resolved)
+        load = <ef_endpoint_load *>calloc(len(addresses) + 1, sizeof(ef_endpoint_load))
+        if load == NULL:
+            raise MemoryError
+        for address, port, weight in addresses:
+            if (address, port) in seen:
+                continue
+            seen.add((address, port))
+            endpoint = before.pop((address, port), None)
+            if endpoint is None:
+                endpoint = Endpoint(self, address, port)
+                endpoint.index = -1
+            if endpoint.index >= 0:
+                load[len(now)] = self.load[endpoint.index]
+            load[len(now)].weight = weight
+            now.append(endpoint)
+        for endpoint in before.values():
+            if endpoint.index >= 0 and self.load[endpoint.index].ejected:
+                self.ejected -= 1
+            self.engine.wheel.disarm(endpoint)
+            endpoint.index = -1
+            for up in list(endpoint.idle):
+                (<Upstream>up).shut(False)
+            endpoint.idle.clear()
+        for i, item in enumerate(now):
+            (<Endpoint>item).index = i
+        free(self.load)
+        self.load = load
+        self.endpoints = now
+        self.size = <uint32_t>len(now)
+        return self.serve_pending()
+
+    def _on_resolved(self, hostname, addresses):
+        """The resolver's answer: a tuple of addresses, () when the name has none. The last good answer is the resolver's care."""
+        if hostname in self.resolved and self.resolved[hostname] != addresses:
+            self.resolved[hostname] = addresses
+            self.rebuild()
+
+    cdef bint resolving(self):
+        for addresses in self.resolved.values():
+            if addresses is None:
+                return True
+        return False
+
+    cdef Endpoint pick(self, uint64_t tried):
+        cdef int i
+        if self.size == 1:
+            return <Endpoint>PyList_GET_ITEM(self.endpoints, 0)
+        i = ef_pick_endpoint(self.load, self.size, tried, ef_random(self.engine.random))
+        if i < 0:
+            return None
+        return <Endpoint>PyList_GET_ITEM(self.endpoints, i)
+
+    def dump(self):
+        return {
+            "name": self.name,
+            "connections": self.connections,
+            "pending": len(self.pending),
+            "bodies": len(self.bodies.holders) if self.bodies is not None else 0,
+            "bodies_waiting": len(self.bodies.waiting) if self.bodies is not None else 0,
+            "endpoints": [
+                {
+                    "address": (<Endpoint>e).text.decode(),
+                    "active": self.load[(<Endpoint>e).index].active,
+                    "idle": len((<Endpoint>e).idle),
+                    "healthy": not self.load[(<Endpoint>e).index].ejected,
+                    "failures": (<Endpoint>e).failures,
+                    "ejections": (<Endpoint>e).ejections,
+                }
+                for e in self.endpoints
+            ],
+        }

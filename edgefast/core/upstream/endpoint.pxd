@@ -1,0 +1,18 @@
+# One address of a cluster, its health and its idle connections.
+
+cdef class Endpoint(Timer):
+    cdef:
+        Cluster cluster
+        int index           # in cluster.endpoints; -1: removed from the cluster
+        object key          # (address, port): what makes an endpoint the same after an update
+        str host
+        int port            # 0: unix socket at `host`
+        bytes text          # "127.0.0.1:8080"
+        bytes log           # the same as a JSON string
+        list idle           # Upstream, most recently used last
+        uint32_t failures   # consecutive
+        uint32_t ejections
+        int64_t ejected_at      # ms, the last time
+
+    cdef int succeeded(self) except -1
+    cdef int failed(self) except -1

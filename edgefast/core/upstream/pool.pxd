@@ -1,0 +1,25 @@
+# The connections of a cluster.
+
+cdef class Pool:
+    cdef:
+        Engine engine
+        list endpoints
+        ef_endpoint_load *load  # of each endpoint
+        uint32_t size           # how many
+        uint32_t connections
+        object pending      # deque of UpstreamUser that wait for a connection
+        uint32_t max_connections, max_pending   # of the spec
+        BodyShare bodies    # None while no body is on its way
+
+    cdef Endpoint pick(self, uint64_t tried)
+    cdef bint resolving(self)
+    cdef int acquire(self, UpstreamUser user, uint64_t tried) except -1
+    cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1
+    cdef Upstream checkout(self, Endpoint endpoint)
+    cdef Upstream any_idle(self)
+    cdef int release(self, Upstream up) except -1
+    cdef int lost(self, Upstream up) except -1
+    cdef void done(self, Endpoint endpoint) noexcept
+    cdef BodyShare share(self)
+    cdef int serve_pending(self) except -1
+    cdef int forget_gone(self) except -1

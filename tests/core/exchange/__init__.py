@@ -1,0 +1,1 @@
+"""One request: filters, tries, deadlines, mirrors, how it ended."""

@@ -1,0 +1,1 @@
+"""Rate limits inside a worker, with stores that answer when a test says so."""

@@ -1,0 +1,1 @@
+"""Connections: TLS on the client's side."""

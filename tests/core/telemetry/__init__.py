@@ -1,0 +1,1 @@
+"""Counters, lines of the access log, spans."""

@@ -1,0 +1,1 @@
+"""Clusters: choice, health, names, pools, shares of slow bodies."""

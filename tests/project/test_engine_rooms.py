@@ -1,0 +1,38 @@
+"""The rooms of the engine are those of ARCHITECTURE.md, and each of their files is part of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.pure
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "edgefast/core"
+
+
+def _rooms() -> set[str]:
+    return {path.parent.name for path in CORE.glob("*/*.p[yx]*")}
+
+
+def test_every_file_is_included_once() -> None:
+    for kind in ("pyx", "pxd"):
+        text = (CORE / f"engine.{kind}").read_text()
+        included = re.findall(rf'^include "(\w+/\w+)\.{kind}"$', text, re.MULTILINE)
+        there = [str(path.relative_to(CORE).with_suffix("")) for path in CORE.glob(f"*/*.{kind}")]
+        assert sorted(included) == sorted(there), kind
+
+
+def test_rooms_are_the_ones_of_the_architecture() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text().partition("| room | what it knows |")[2]
+    table = text.partition("\n\n")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == _rooms()
+
+
+def test_rooms_say_what_they_must_never_do_or_give() -> None:
+    for room in _rooms():
+        said = ast.get_docstring(ast.parse((CORE / room / "__init__.py").read_text())) or ""
+        assert "Must never" in said or "Out:" in said, room
