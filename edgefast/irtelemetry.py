@@ -52,4 +52,4 @@ class Tracing(Struct, frozen=True, gc=False):
     protocol: Literal["grpc", "http"] = "http"
     sampling: float = 1.0  # share of the requests that bring no decision
     attributes: tuple[tuple[str, str], ...] = ()  # sorted
-    exemplars: bool = False  # the duration histogram names traces (proxy/exemplars.py)
+    exemplars: bool = False  # the duration histogram names traces (proxy/traces/exemplars.py)

@@ -17,7 +17,7 @@ from edgefast.cli.inputs import Inputs, read_inputs
 from edgefast.cli.options import Format, adopt_option, config_option, files_option, output_option
 from edgefast.cli.output import escape_control, has_colour, write_value
 from edgefast.problem import Problem, ask_for_more, page_of
-from edgefast.proxy.keycheck import check_fleets
+from edgefast.proxy.tls.keycheck import check_fleets
 from edgefast.translate.pipeline import translate
 from edgefast.translate.translation import Translation
 

@@ -17,16 +17,16 @@ import uvloop
 
 from edgefast.cli.serving import check_start, give_up, in_words, leave, serving_options
 from edgefast.daemon.logs import start_logging
-from edgefast.proxy.agent import Agent
-from edgefast.proxy.inherited import receive_sockets
-from edgefast.proxy.servers import ServerTaken, bind_servers, make_servers
+from edgefast.proxy.admin.servers import ServerTaken, bind_servers, make_servers
+from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.settings import ProxySettings
+from edgefast.proxy.sockets.inherited import receive_sockets
 from edgefast.xds.credentials import CredentialFiles
 from edgefast.xds.limits import IDENTITY_LIMIT
 from edgefast.xds.target import make_target
 
 if TYPE_CHECKING:
-    from edgefast.proxy.managed import StreamSettings
+    from edgefast.proxy.pipelines.managed import StreamSettings
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -89,7 +89,7 @@ def proxy(
     # What gRPC's own threads have to say is said better by the client.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
-        from edgefast.proxy.managed import StreamSettings
+        from edgefast.proxy.pipelines.managed import StreamSettings
     except ModuleNotFoundError as error:
         raise click.ClickException(
             f"{error.name} is not installed: pip install 'edgefast[xds]'"
@@ -111,7 +111,7 @@ def proxy(
 
 
 async def _serve(stream: StreamSettings, settings: ProxySettings) -> NoReturn:
-    from edgefast.proxy.managed import Managed
+    from edgefast.proxy.pipelines.managed import Managed
 
     inherited = receive_sockets(os.environ)
     bound = bind_servers(settings, inherited)

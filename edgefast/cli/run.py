@@ -34,15 +34,15 @@ from edgefast.daemon.address import Address, parse_address
 from edgefast.daemon.logs import start_logging
 from edgefast.problem import Problem
 from edgefast.providers.files import FileSource
-from edgefast.proxy.agent import Agent
-from edgefast.proxy.banner import Banner
-from edgefast.proxy.inherited import receive_sockets
-from edgefast.proxy.lineage import join_lineage
-from edgefast.proxy.servers import ServerTaken, bind_servers, make_servers
+from edgefast.proxy.admin.servers import ServerTaken, bind_servers, make_servers
+from edgefast.proxy.agent.agent import Agent
+from edgefast.proxy.handover.takeover import TakeOver, TakeOverRefused
+from edgefast.proxy.handover.wiring import wire_handover
+from edgefast.proxy.pipelines.banner import Banner
+from edgefast.proxy.pipelines.standalone import NothingServed, Outcome, Standalone
 from edgefast.proxy.settings import ProxySettings
-from edgefast.proxy.spanexport import has_tracing
-from edgefast.proxy.standalone import NothingServed, Outcome, Standalone
-from edgefast.proxy.succession import Succession, SuccessionRefused
+from edgefast.proxy.sockets.inherited import receive_sockets
+from edgefast.proxy.traces.spanexport import has_tracing
 from edgefast.resources.config.edgegateway import EdgeGateway
 from edgefast.resources.decode.decode import LoadedConfig
 from edgefast.translate.settings import Settings, settings_from
@@ -89,7 +89,7 @@ def run(
     try:
         with in_words():
             uvloop.run(_serve(files, gateway, problems, settings, adopt=adopt, take_over=take_over))
-    except* (ServerTaken, SuccessionRefused) as group:
+    except* (ServerTaken, TakeOverRefused) as group:
         give_up("; ".join(str(one) for one in group.exceptions))
     except* NothingServed:
         give_up("nothing can be served: no listener has a port to listen on, or no worker lives")
@@ -105,12 +105,12 @@ async def _serve(
     take_over: bool,
 ) -> NoReturn:
     inherited = receive_sockets(os.environ)
-    succession = Succession(settings, take_over=take_over)
-    await succession.begin(inherited)
+    takeover = TakeOver(settings, take_over=take_over)
+    await takeover.begin(inherited)
     bound = bind_servers(settings, inherited)
     agent = Agent(settings, inherited=inherited)
     servers = make_servers(agent, bound)
-    parts = join_lineage(agent, servers, succession)
+    parts = wire_handover(agent, servers, takeover)
     addresses = {name: one.address for name, one in servers.items()}
     banner = Banner(settings.workers, addresses, say, render_line)
 

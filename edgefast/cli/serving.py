@@ -19,9 +19,9 @@ import click
 from edgefast.daemon.address import check_ip, parse_address
 from edgefast.daemon.failure import explain_failure, is_refusal
 from edgefast.daemon.logs import LEVELS, write_line
-from edgefast.proxy.cpus import allowed_cpus
-from edgefast.proxy.filelimit import explain_start, raise_limit
-from edgefast.proxy.logfile import check_log_file
+from edgefast.proxy.accesslog.logfile import check_log_file
+from edgefast.proxy.process.cpus import allowed_cpus
+from edgefast.proxy.process.filelimit import explain_start, raise_limit
 from edgefast.proxy.settings import ProxySettings
 
 __all__ = [

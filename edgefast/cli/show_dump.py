@@ -1,6 +1,6 @@
 """A dump as tables: agent, workers, listeners, virtual hosts, clusters with their endpoints, stores of limits, problems.
 
-In: the value that the admin server's /dump gives (proxy/admin.py). Out: tables on standard output, one after the other. An
+In: the value that the admin server's /dump gives (proxy/admin/admin.py). Out: tables on standard output, one after the other. An
 endpoint's numbers are sums over the workers; it is healthy when no worker has ejected it. It must cope with workers that did
 not answer.
 """

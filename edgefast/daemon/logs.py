@@ -1,7 +1,7 @@
 """Logging of the processes themselves: one plain line per event on standard error.
 
 In: standard `logging` records. Out: `2026-01-31T12:00:00.123Z warning agent worker 1 died ...`.
-The access log is another thing (accesslog.py). Must never log key material, a header value or a
+The access log is another thing (proxy/accesslog). Must never log key material, a header value or a
 resource's bytes; callers log names, counts and errors only.
 """
 

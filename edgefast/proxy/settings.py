@@ -34,7 +34,7 @@ ACCEPT_BACKLOG = 4096
 #: Seconds for a worker to begin speaking after exec, and to swap to a table.
 STARTED_DEADLINE = 20.0
 ACK_DEADLINE = 30.0
-#: A worker answers a ping in microseconds. One that does not is looked at (pulse.py); one that is silent for so long that no
+#: A worker answers a ping in microseconds. One that does not is looked at (process/watchdog.py); one that is silent for so long that no
 #: busy machine explains it is stuck, whatever it looks like.
 PING_EVERY = 0.75
 PING_DEADLINE = 30.0

@@ -10,8 +10,8 @@ import pytest
 
 from edgefast.cli.counters import Page, Row, find_quantile, measure, read_page
 from edgefast.core.cells import BUCKET_BOUNDS_MS, LIMIT, ROW
-from edgefast.proxy.metrics import render_metrics
-from edgefast.proxy.stats import Segment
+from edgefast.proxy.metrics.exposition import render_metrics
+from edgefast.proxy.metrics.stats import Segment
 from proxy.agentfacts import FACTS
 
 pytestmark = pytest.mark.pure

@@ -15,7 +15,7 @@ _PROCESS = """
 import logging, threading, warnings
 from edgefast.daemon.logs import start_logging, write_line
 start_logging("warning")
-log = logging.getLogger("edgefast.proxy.agent")
+log = logging.getLogger("edgefast.proxy.agent.agent")
 log.info("not told")
 log.warning("two\\nlines, %s", "one record")
 try:

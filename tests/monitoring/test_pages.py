@@ -14,8 +14,8 @@ from controller.metrics import Metrics, Reading
 from edgefast.monitoring.controllerfamilies import CONTROLLER
 from edgefast.monitoring.family import Family
 from edgefast.monitoring.proxyfamilies import PROXY
-from edgefast.proxy.metrics import render_metrics
-from edgefast.proxy.stats import Segment
+from edgefast.proxy.metrics.exposition import render_metrics
+from edgefast.proxy.metrics.stats import Segment
 from edgefast.xds.facts import StreamFacts
 from monitoring.promtool import run_promtool
 from proxy import agentfacts

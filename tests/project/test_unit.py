@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from edgefast.cli.run import run
-from edgefast.proxy.drain import LAST_REQUESTS
+from edgefast.proxy.agent.drain import LAST_REQUESTS
 from edgefast.proxy.settings import EXIT_GRACE, ProxySettings
 
 pytestmark = pytest.mark.pure

@@ -5,7 +5,7 @@ In: nothing. Out: `FACTS`; a test replaces what it is about. Must never: be what
 
 from __future__ import annotations
 
-from edgefast.proxy.metrics import AgentFacts
+from edgefast.proxy.metrics.exposition import AgentFacts
 
 FACTS = AgentFacts(
     product_version="1.2.3",

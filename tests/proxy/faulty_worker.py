@@ -57,7 +57,7 @@ class FaultyEngine:
 
 
 if __name__ == "__main__":
-    from edgefast.proxy import worker
+    from edgefast.proxy.worker import worker
 
     vars(worker)["Engine"] = FaultyEngine
     worker.main()

@@ -5,8 +5,8 @@ In: a ledger. Out: what each holds; `check` compares it with what the arena has 
 
 from __future__ import annotations
 
-from edgefast.proxy.arena import Block
-from edgefast.proxy.ledger import Commit, Ledger
+from edgefast.proxy.tables.arena import Block
+from edgefast.proxy.tables.ledger import Commit, Ledger
 from edgefast.table.shards import Key
 
 REFUSED = b"bad"

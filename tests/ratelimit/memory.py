@@ -1,6 +1,6 @@
 """The shared-memory store with the reference's interface, for tests: the engine calls the same C without Python.
 
-In: the descriptor of a segment (edgefast.proxy.limitmemory.LimitMemory). Out: take() as ReferenceStore.take; `Full` when there
+In: the descriptor of a segment (edgefast.proxy.limits.memory.LimitMemory). Out: take() as ReferenceStore.take; `Full` when there
 is no room. Nothing here counts: every number comes from csrc/limit.c.
 """
 

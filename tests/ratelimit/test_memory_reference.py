@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgefast._csrc import ffi, lib
-from edgefast.proxy.limitmemory import LimitMemory
+from edgefast.proxy.limits.memory import LimitMemory
 from ratelimit.memory import Full, MemoryStore
 from ratelimit.reference import UNITS, ReferenceStore
 

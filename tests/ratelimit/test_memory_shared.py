@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from edgefast._csrc import lib
-from edgefast.proxy.limitmemory import LimitMemory
+from edgefast.proxy.limits.memory import LimitMemory
 from ratelimit.memory import Full, MemoryStore
 
 NOW_MS = 1_790_000_000_123

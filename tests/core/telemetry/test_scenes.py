@@ -217,12 +217,14 @@ async def test_scene(world: World, scene: Scene, monkeypatch: pytest.MonkeyPatch
 
 def test_every_name_has_its_scene() -> None:
     written = {name for names in SCENES.values() for name in names}
-    by_the_log_writer = {"access_log_dropped"}  # proxy/accesslog.py
+    by_the_log_writer = {"access_log_dropped"}  # proxy/accesslog/writer.py
     refusals = {f"head_refused_{name}" for name in HEAD_ERRORS}  # test_head_counters.py
     limits = {
         name for name in GLOBALS if name.startswith("limit_")
     }  # test_limits.py, test_limit_waits.py
-    handshakes = {name for name in GLOBALS if name.startswith("handshakes_")}  # proxy/handshakes.py
+    handshakes = {
+        name for name in GLOBALS if name.startswith("handshakes_")
+    }  # proxy/worker/handshakes.py
     spans = {"spans_recorded", "spans_dropped"}  # test_trace.py
     bodies = {"bodies_gave_way"}  # test_slow_bodies.py
     elsewhere = by_the_log_writer | refusals | limits | handshakes | spans | bodies

@@ -13,8 +13,8 @@ from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_rule
 from core.traces import LINE, spans_since, traced
 from core.world import World
 from edgefast import ir
-from edgefast.proxy.messages import FRAME_LIMIT
-from edgefast.proxy.spanrecord import SpanRecord
+from edgefast.proxy.control.messages import FRAME_LIMIT
+from edgefast.proxy.traces.spanrecord import SpanRecord
 
 
 class Failing(Backend):

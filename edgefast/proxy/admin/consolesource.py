@@ -1,0 +1,157 @@
+"""ConsoleSource: what the console of a proxy shows: its agent, its workers, the applied table, the counters.
+
+In: the agent, its list of counters of limits. Out: a `Source` (edgefast.console). All but `count` is read in the loop. Must
+never: give bytes of secrets; the console is given the table as it is and reads no secret of it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import edgefast
+from edgefast.console import Counters, Member, Past, Table, make_row
+from edgefast.core.cells import BUCKET_BOUNDS_MS, LIMIT, ROW
+from edgefast.problem import Problem
+from edgefast.proxy.admin.inforce import read_now, read_resources
+from edgefast.proxy.admin.limitlist import LimitList, Unread
+from edgefast.proxy.agent.agent import Agent
+from edgefast.proxy.agent.workerslot import WorkerSlot
+from edgefast.proxy.metrics.stats import sum_globals, sum_limits, sum_rows
+from edgefast.table import Resource, Shards
+from edgefast.table.shards import Key
+from edgefast.why import Live
+
+__all__ = ["ConsoleSource"]
+
+_FLEET = "standalone"
+_ABORTED = ROW.index("requests_aborted")
+_TIME = ROW.index("duration_us")
+_BUCKETS = ROW.index("duration_bucket_0")
+_RESULTS = tuple(LIMIT.index(name) for name in ("ok", "over", "shadow_over", "error"))
+
+
+class ConsoleSource:
+    """See the module's text."""
+
+    kind: Literal["proxy", "controller"] = "proxy"
+    bounds: tuple[float, ...] = BUCKET_BOUNDS_MS
+
+    def __init__(self, agent: Agent, limits: LimitList) -> None:
+        self._agent = agent
+        self._limits = limits
+        self._past = Past()
+        self._resources: tuple[object, Mapping[Key, Resource]] = (None, {})
+        agent.on_table = self._on_table
+
+    def _on_table(self, before: Shards | None, after: Shards) -> None:
+        self._past.note(before, after, time.time())
+
+    def fleets(self) -> Sequence[str]:
+        """Return the one name there is."""
+        return (_FLEET,)
+
+    def past(self, _: str) -> Past:
+        """Return the last changes."""
+        return self._past
+
+    def problems(self) -> Sequence[Problem]:
+        """Return those of the files, of ports and of workers."""
+        agent = self._agent
+        return tuple(dict.fromkeys((*agent.source_problems, *agent.problems)))
+
+    def table(self, fleet: str) -> Table | None:
+        """Return the applied table: where a worker refused a resource, with the one in its place."""
+        agent, table = self._agent, self._agent.ledger.current
+        if fleet != _FLEET:
+            return None
+        state = (table.epoch, len(table.refused))
+        if self._resources[0] != state:
+            self._resources = (state, read_resources(agent))
+        return Table(
+            state=state,
+            version=table.version,
+            accepted=agent.table_at,
+            resources=self._resources[1],
+        )
+
+    # --- what operators see ---------------------------------------------------------------------
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the agent in words."""
+        agent = self._agent
+        phase = agent.drain.phase
+        ready = agent.ready
+        stream = agent.stream()
+        last = agent.last_good
+        return {
+            "name": os.uname().nodename,
+            "version": edgefast.__version__,
+            "state": "good" if ready else "bad" if phase == "serving" else "late",
+            "said": "ready" if ready else "not ready" if phase == "serving" else "draining",
+            "started": agent.started_at,
+            "rows": [
+                ("python", platform.python_version()),
+                ("process", str(os.getpid())),
+                ("tables taken in", str(agent.tables)),
+                ("table memory", f"{agent.arena.used / 2**20:.1f} MiB"),
+                ("listens on", ", ".join(_place(*one) for one in agent.bound()) or "nothing"),
+                ("log level", agent.log_level),
+                *([("tables come from", stream.server)] if stream is not None else []),
+                *([("last good table", str(last.path))] if last is not None else []),
+            ],
+        }
+
+    def members(self) -> Sequence[Member]:
+        """Return the workers."""
+        return [self._describe(slot) for slot in self._agent.slots]
+
+    def _describe(self, slot: WorkerSlot) -> Member:
+        ledger = self._agent.ledger
+        held = ledger.held_by(slot.number)
+        facts = (("process", str(slot.pid)), ("restarts", str(slot.restarts)))
+        version = held.version if held else ""
+        name = f"worker {slot.number}"
+        if not slot.connected or held is None:
+            said = "serves no table yet" if slot.connected else "is not there"
+            return Member(name=name, version=version, state="bad", said=said, facts=facts)
+        if held.epoch != ledger.current.epoch:
+            return Member(
+                name=name, version=version, state="late", said="serves an older table", facts=facts
+            )
+        return Member(name=name, version=version, said="serves", facts=facts)
+
+    # --- numbers --------------------------------------------------------------------------------
+
+    def count(self) -> Counters:
+        """Read all counters; runs in a thread."""
+        segments = [slot.segment for slot in self._agent.slots]
+        rows = {
+            label: make_row(cells[:5], cells[_ABORTED], cells[_TIME], cells[_BUCKETS:])
+            for label, cells in sum_rows(segments).items()
+        }
+        limits = {
+            label: tuple(cells[at] for at in _RESULTS)
+            for label, cells in sum_limits(segments).items()
+        }
+        return Counters(rows, limits, sum_globals(segments))
+
+    async def live(self) -> Live | None:
+        """Ask the workers for their endpoints, and the store for its counters."""
+        return await read_now(self._agent, self._limits)
+
+    async def counters(self) -> Sequence[Mapping[str, Any]] | str | None:
+        """Return what GET /limits lists."""
+        if ("limit_store", "store") not in self._agent.ledger.current.placed:
+            return []
+        try:
+            return await self._limits.list_rows()
+        except Unread as error:
+            return str(error)
+
+
+def _place(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -1,0 +1,206 @@
+"""Who is limited now: what GET /limits of the admin server answers.
+
+In: the agent's table and memory of counters, or the store that the table names. Out: rows
+(limits/rows.py), in a bounded time and number; one listing at a time. With Redis the agent connects for
+a listing and closes again. Distinct values are what clients sent: whoever reaches the admin server
+reads them, but for those of credentials (credential.py). Must never show the store's or a client's credentials, or write
+to a store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from heapq import nsmallest
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from edgefast import ir
+from edgefast.credential import hide, is_credential
+from edgefast.daemon.httpserver import Reply, Request
+from edgefast.proxy.agent.agent import Agent
+from edgefast.proxy.limits.rows import MARK, Count, CrowdedLimit, LimitIndex, LimitRow, order
+from edgefast.ratelimit.refusal import Refused
+from edgefast.table import decode_rules
+
+__all__ = ["LimitList", "Listing", "Unread"]
+
+_MOST = 10_000  # counters of one listing
+_PATIENCE = 3.0  # seconds for another listing to end
+_DEADLINE = 5.0  # seconds for a store to answer
+_STORE: msgspec.msgpack.Decoder[ir.RateLimitStore] = msgspec.msgpack.Decoder(ir.RateLimitStore)
+
+
+class Unread(Exception):
+    """The counters cannot be listed now; the text says why."""
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """The answer."""
+
+    store: str
+    table: str  # its version
+    limits: int  # in the table, one that several hostnames have once
+    complete: bool  # False: there are more counters than were read, or than are told
+    others: int  # counters that no limit of the table has
+    counters: list[LimitRow]
+    crowded: list[
+        CrowdedLimit
+    ] = []  # shared memory: no room for further values until the window ends
+    hidden: bool = False  # values of credentials are told by their length
+
+
+class LimitList:
+    """See the module's text."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._turn = asyncio.Lock()
+        self._index = LimitIndex(())
+        self._epoch = -1  # of the table that the index is of
+        self._secret = os.urandom(16)  # no list of guesses can be tried against what is shown
+
+    async def on_limits(self, request: Request) -> Reply:
+        """All live counters, or with ?limited=1 those at their end."""
+        try:
+            listing = await self.read(limited=request.query.get("limited") == "1")
+        except Unread as error:
+            return Reply(503, f"{error}\n".encode())
+        body = await asyncio.to_thread(lambda: msgspec.json.encode(self._hide(listing)))
+        return Reply(200, body + b"\n", "application/json")
+
+    async def list_rows(self) -> list[dict[str, Any]]:
+        """Return all live counters as they may be shown; raises Unread."""
+        listing = await self.read()
+        shown: list[dict[str, Any]] = await asyncio.to_thread(
+            lambda: msgspec.to_builtins(self._hide(listing).counters)
+        )
+        return shown
+
+    async def read(self, *, limited: bool = False) -> Listing:
+        """Return the counters with the values that clients sent: not for people. Raises Unread."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise Unread("other listings are under way; try again") from None
+        try:
+            return await self._list(limited=limited)
+        except Refused as error:
+            raise Unread(f"the store does not answer: {error}") from None
+        finally:
+            self._turn.release()
+
+    def _hide(self, listing: Listing) -> Listing:
+        rows = [
+            msgspec.structs.replace(
+                row, values={name: self._show(name, text) for name, text in row.values.items()}
+            )
+            if any(map(is_credential, row.values))
+            else row
+            for row in listing.counters
+        ]
+        return msgspec.structs.replace(listing, counters=rows, hidden=rows != listing.counters)
+
+    def _show(self, name: str, value: str) -> str:
+        """Return a value; of a credential a number beside its length, that tells two of them apart in this process alone."""
+        if not is_credential(name):
+            return value
+        number = blake2b(value.encode(), digest_size=4, key=self._secret).hexdigest()
+        return f"{hide(value)} #{number}"
+
+    async def _list(self, *, limited: bool) -> Listing:
+        table = self._agent.ledger.current
+        if table.epoch != self._epoch:
+            # Bytes are copied here, in the loop, where no epoch can end; decoding is done elsewhere.
+            found = (
+                self._agent.arena.read(one.block)
+                for (type_, _), one in table.placed.items()
+                if type_ in ("virtual_host", "fragment")
+            )
+            blobs = [data for data in found if MARK in data]
+            self._index = await asyncio.to_thread(_index_of, blobs)
+            self._epoch = table.epoch
+        store = self._read_store()
+        counts: Iterable[Count]
+        if store.kind == "redis":
+            counts, complete = await _read_redis(store)
+        else:  # read as rows are made of it: not all of them are kept
+            counts, complete = self._agent.limits.read(self._agent.limits.now()), True
+        share = self._agent.limits.share
+        rooms = (share(sliding=False), share(sliding=True))
+        return await asyncio.to_thread(
+            _join, self._index, counts, complete, limited, store.kind, table.version, rooms
+        )
+
+    def _read_store(self) -> ir.RateLimitStore:
+        one = self._agent.ledger.current.placed.get(("limit_store", "store"))
+        return _STORE.decode(self._agent.arena.read(one.block)) if one else ir.RateLimitStore()
+
+
+def _index_of(blobs: Iterable[bytes]) -> LimitIndex:
+    return LimitIndex(rule for data in blobs for rule in decode_rules(data))
+
+
+async def _read_redis(store: ir.RateLimitStore) -> tuple[list[Count], bool]:
+    """Ask every primary; raises Refused."""
+    # An agent that is never asked does without the client.
+    client: Any = await asyncio.to_thread(import_module, "edgefast.ratelimit.redis_list")
+    found, complete = await client.list_counters(store, most=_MOST, deadline=_DEADLINE)
+    return [
+        Count(one.key, True, one.window, one.count, one.remaining_ms) for one in found
+    ], complete
+
+
+def _join(
+    index: LimitIndex,
+    counts: Iterable[Count],
+    complete: bool,
+    limited: bool,
+    store: str,
+    table: str,
+    rooms: tuple[int, int],
+) -> Listing:
+    """Make rows of counters: runs in a thread. `rooms`: values that a limit may begin in a window, fixed and sliding."""
+    others = wanted = 0
+    crowded: list[CrowdedLimit] = []
+
+    def rows() -> Iterator[LimitRow]:
+        nonlocal others, wanted
+        for count in counts:
+            many = index.find_many_valued(count)
+            if many is not None:
+                rule, limit = many
+                if count.used >= rooms[limit.sliding] and len(crowded) < _MOST:
+                    crowded.append(
+                        CrowdedLimit(
+                            route=rule.route,
+                            rule=rule.name or str(rule.index),
+                            limit=limit.name,
+                            values=count.used,
+                            room=rooms[limit.sliding],
+                            reset=-(-count.left_ms // 1000),
+                        )
+                    )
+                continue
+            row = index.describe(count)
+            if row is None:
+                others += 1
+            elif row.limited or not limited:
+                wanted += 1
+                yield row
+
+    first = nsmallest(_MOST, rows(), key=order)
+    return Listing(
+        store=store,
+        table=table,
+        limits=len(index),
+        complete=complete and wanted <= _MOST,
+        others=others,
+        counters=first,
+        crowded=crowded,
+    )

@@ -1,0 +1,67 @@
+"""Binding of the operator's servers, before anything else starts.
+
+In: settings. Out: HttpServers on bound sockets, or ServerTaken naming the option, the address and
+the fix. Must never start half: when one address cannot be had, none is kept.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+
+from edgefast.daemon.address import Address
+from edgefast.daemon.httpserver import HttpServer, bind_server
+from edgefast.proxy.admin.admin import PROBES, Admin
+from edgefast.proxy.agent.agent import Agent
+from edgefast.proxy.settings import ProxySettings
+from edgefast.proxy.sockets.inherited import Inherited
+
+__all__ = ["ServerTaken", "bind_servers", "make_servers"]
+
+
+class ServerTaken(Exception):
+    """An operator's address cannot be had; the text says which option to change."""
+
+
+def bind_servers(
+    settings: ProxySettings, inherited: Inherited | None = None
+) -> dict[str, socket.socket]:
+    """Bind admin, metrics and ready, or take them from what was inherited; raises ServerTaken.
+
+    Switched off ones are left out.
+    """
+    inherited = inherited or Inherited()
+    bound: dict[str, socket.socket] = {}
+    for name in ("admin", "metrics", "ready"):
+        address: Address | None = getattr(settings, name)
+        if address is None:
+            continue
+        try:
+            bound[name] = inherited.take_server(address) or bind_server(address)
+        except OSError as error:
+            for sock in bound.values():
+                sock.close()
+            raise ServerTaken(_explain(name, address, error)) from None
+    inherited.close_servers()
+    return bound
+
+
+def make_servers(agent: Agent, bound: dict[str, socket.socket]) -> dict[str, HttpServer]:
+    """Make a server for every bound socket; a service manager keeps the sockets like those of listeners."""
+    agent.ports.server_sockets = {name: (sock.fileno(),) for name, sock in bound.items()}
+    admin = Admin(agent)
+    return {
+        # Admin is asked by people and tools of this machine, the others under any name there is.
+        name: HttpServer(sock, getattr(admin, name), probes=PROBES, any_host=name != "admin")
+        for name, sock in bound.items()
+    }
+
+
+def _explain(name: str, address: Address, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"--{name} {address} is in use, perhaps by another edgefast: choose another address, "
+            f"or --{name} off; edgefast run --take-over replaces one that serves"
+        )
+    return f"--{name} {address}: {os.strerror(error.errno or 0)}; choose another address, or off"

@@ -1,0 +1,193 @@
+"""Drain: the ordered end. Readiness fails, accepting goes on, queues are emptied, then it is over.
+
+In: signals or an order of the admin server. Out: the phase all slots follow, and the exit status.
+
+  0 s            readiness fails; answers say `connection: close`; new connections are still accepted
+  min drain      load balancers have noticed: accept queues are emptied, sockets closed
+  ... nobody is left, or the drain timeout: what is left is aborted, workers exit
+Where sockets live on elsewhere no queue is touched. When a service manager keeps them (sockets/fdstore.py), accepting
+goes on until the connections from before are gone, at most for the drain timeout, so that nobody waits longer
+than the next process takes to start. When a successor serves them already, accepting stops at once.
+A second signal ends everything at once; SIGHUP asks the source of tables to look again, for whoever
+is used to that. Must never close a socket while its queue holds connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Callable, Iterator, Sequence
+
+from edgefast.proxy.agent.sharedstate import Phase, SharedState
+from edgefast.proxy.agent.workerslot import WorkerSlot
+from edgefast.proxy.process.sdnotify import notify
+from edgefast.proxy.settings import EXIT_GRACE, ProxySettings
+from edgefast.proxy.sockets.listeners import Listeners, Place
+
+__all__ = ["LAST_REQUESTS", "Drain"]
+
+log = logging.getLogger(__name__)
+
+#: Seconds for requests that came until the last moment of a restart.
+LAST_REQUESTS = 5.0
+
+
+class Drain:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        shared: SharedState,
+        slots: Sequence[WorkerSlot],
+        listeners: Listeners,
+        settings: ProxySettings,
+    ) -> None:
+        self._shared = shared
+        self._slots = slots
+        self._listeners = listeners
+        self._settings = settings
+        self._min_drain = settings.min_drain
+        self._ordered = asyncio.Event()
+        self._progress = asyncio.Event()
+        self._expected = False  # a signal that only repeats the order
+        self._forced_by = 0
+        self.relieved = False  # a successor serves
+        self.on_hangup: Callable[[], None] = lambda: None
+        self.sockets_stay: Callable[[], bool] = lambda: False  # with a service manager
+
+    @property
+    def phase(self) -> Phase:
+        """Where the end stands; `serving` before it begins."""
+        return self._shared.phase
+
+    @contextlib.contextmanager
+    def signals(self) -> Iterator[None]:
+        """Let SIGTERM and SIGINT order the drain, and a second one force the end."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_signal, number)
+        loop.add_signal_handler(signal.SIGHUP, self._on_hangup_signal)
+        loop.add_signal_handler(signal.SIGUSR1, _on_rotation_signal)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+                loop.remove_signal_handler(number)
+
+    def _on_hangup_signal(self) -> None:
+        log.info("SIGHUP: looking at the files now (they are watched: no signal is needed)")
+        self.on_hangup()
+
+    def _on_signal(self, number: int) -> None:
+        if self._expected:
+            self._expected = False
+            log.info("%s while draining, as expected: going on", signal.Signals(number).name)
+        elif self.phase != "serving":
+            self._forced_by = number
+            self._progress.set()
+        elif number == signal.SIGINT:
+            # No load balancer watches a gateway that somebody stops by hand.
+            self.order("SIGINT (again: stop at once)", min_drain=0.0)
+        else:
+            self.order(signal.Signals(number).name)
+
+    def order(self, why: str, min_drain: float | None = None, *, expected: bool = False) -> bool:
+        """Begin to drain; False when it has begun before.
+
+        `expected`: a signal follows that means the same, as after a pod's preStop hook.
+        """
+        self._expected |= expected
+        if self.phase != "serving":
+            return False
+        if min_drain is not None:
+            self._min_drain = min_drain
+        most = max(self._min_drain, self._settings.drain_timeout)
+        if self.relieved:
+            log.info("draining, %s: accepting no more, ending after at most %g s", why, most)
+        else:
+            log.info(
+                "draining on %s: accepting for at least %g s more, ending after at most %g s",
+                why,
+                self._min_drain,
+                most,
+            )
+        notify("STOPPING=1")
+        self._shared.phase = "draining"
+        self._wake()
+        self._ordered.set()
+        return True
+
+    def leave(self, kept: frozenset[Place], why: str) -> None:
+        """Accept no more: a successor serves the queues of `kept`."""
+        self.relieved = True
+        self._shared.left = kept
+        self.order(why, min_drain=0.0)
+        self._progress.set()
+
+    def on_progress(self) -> None:
+        """Look again whether every worker is done."""
+        self._progress.set()
+
+    async def ended(self) -> int:
+        """Wait for the order and carry it out; returns the exit status of the process."""
+        await self._ordered.wait()
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        end = start + max(self._min_drain, self._settings.drain_timeout)
+        if await self._wait(start + self._min_drain, lambda: self.relieved):
+            return self._force()
+        if self.sockets_stay() and not self.relieved:
+            if await self._wait(end, self._is_old_gone):
+                return self._force()
+            end = max(end, loop.time() + LAST_REQUESTS)
+            if not self.relieved:
+                self._shared.left, self._shared.patient = frozenset(self._listeners.places), False
+        self._shared.phase = "stopping"
+        # The workers' copies are the last ones from here on; each empties its queue, then closes.
+        self._listeners.close()
+        self._wake()
+        if await self._wait(end, lambda: all(slot.drained for slot in self._slots)):
+            return self._force()
+        late = [slot for slot in self._slots if not slot.drained]
+        if late:
+            left = sum(slot.connections for slot in late)
+            log.warning("drain timeout: aborting what is left (about %d connections)", left)
+        for slot in self._slots:
+            slot.order_exit()
+        gone = loop.time() + EXIT_GRACE
+        if await self._wait(gone, lambda: not any(slot.pid for slot in self._slots)):
+            return self._force()
+        log.info("drained")
+        return 0
+
+    def _is_old_gone(self) -> bool:
+        return self.relieved or all(slot.old_gone for slot in self._slots)
+
+    async def _wait(self, until: float, done: Callable[[], bool]) -> bool:
+        """Wait for the loop's time `until` or for `done`; True when an end was forced."""
+        loop = asyncio.get_running_loop()
+        while not self._forced_by and not done() and loop.time() < until:
+            self._progress.clear()
+            try:
+                async with asyncio.timeout_at(until):
+                    await self._progress.wait()
+            except TimeoutError:
+                break
+        return bool(self._forced_by)
+
+    def _force(self) -> int:
+        """End at once; the slots kill their workers when the agent's tasks are cancelled."""
+        self._shared.phase = "stopping"
+        log.warning("stopping at once: requests in flight are aborted")
+        return 128 + self._forced_by
+
+    def _wake(self) -> None:
+        for slot in self._slots:
+            slot.wake()
+
+
+def _on_rotation_signal() -> None:
+    """What other servers want after a rotation; without a handler it would end this one."""
+    log.info("SIGUSR1: a file of the access log is followed by its name: no signal is needed")

@@ -1,0 +1,65 @@
+"""SharedState: what all places of workers share, and the phase that they follow.
+
+In: made once by the agent. Out: read by every slot (workerslot.py) and the drain. Must never decide
+anything: it only says where things are and whom to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from edgefast.proxy.control import messages
+from edgefast.proxy.limits.memory import LimitMemory
+from edgefast.proxy.sockets.listeners import Listeners, Place
+from edgefast.proxy.tables.arena import Arena
+from edgefast.proxy.tables.ledger import Key, Ledger, Refusal
+
+__all__ = ["Phase", "SharedState"]
+
+#: serving -> draining (accept, but close connections) -> stopping (accept no more).
+Phase = Literal["serving", "draining", "stopping"]
+
+
+class SharedState:
+    """What all slots share."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        arena: Arena,
+        limits: LimitMemory,
+        ledger: Ledger,
+        listeners: Listeners,
+        log_level: str,
+        access_log: str,
+        on_refused: Callable[[list[Refusal]], None],
+        on_short: Callable[[set[Key]], None],
+        on_poison: Callable[[], None],
+        on_progress: Callable[[], None],
+    ) -> None:
+        self.command = command
+        self.arena = arena
+        self.limits = limits
+        self.ledger = ledger
+        self.listeners = listeners
+        self.log_level = log_level
+        self.access_log = access_log
+        self.phase: Phase = "serving"
+        #: Places whose queues live on elsewhere when this process stops; None: all are emptied and closed.
+        self.left: frozenset[Place] | None = None
+        self.patient = True  # connections from before the drain are waited for
+        self.outlive: tuple[int, messages.Outlive] | None = (
+            None  # with a descriptor: for workers without agent
+        )
+        self.on_refused = on_refused
+        self.on_short = on_short
+        self.on_poison = on_poison
+        self.on_progress = on_progress
+        self.on_spans: Callable[[bytes], None] = lambda _: None  # what traced requests tell
+        self.on_uncounted: Callable[[Sequence[tuple[str, str, int]]], None] = lambda _: None
+
+    @property
+    def stopping(self) -> bool:
+        """Whether no worker may accept or be replaced any more."""
+        return self.phase == "stopping"

@@ -1,0 +1,144 @@
+"""WorkerUpdate: what one worker has been told in this life, and the difference to what it should have.
+
+In: the ledger, the listeners and the orders of the phase (sharedstate.py). Out: messages, in the order in which
+a worker never hears of a name before what it stands for. Level-triggered: what nobody asked for yet is told at
+the next `send`. Must never repeat what was told, but for what the worker said that it lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from edgefast.proxy.agent.sharedstate import Phase, SharedState
+from edgefast.proxy.control import messages
+from edgefast.proxy.control.channel import Channel
+from edgefast.proxy.control.dumps import Dumps
+from edgefast.proxy.settings import ACK_DEADLINE
+from edgefast.proxy.sockets.listeners import Seat
+
+__all__ = ["WorkerUpdate"]
+
+#: Places per message: half of what a worker keeps in reserve for them (worker/worker.py).
+_SOCKETS_PER_MESSAGE = 8
+#: Labels of counters per message, each at most 183 bytes.
+_LABELS_PER_MESSAGE = 256
+
+_AgentChannel = Channel[messages.WorkerMessage]
+
+
+class WorkerUpdate:
+    """See the module's text; one per life of a worker."""
+
+    def __init__(self, number: int, shared: SharedState) -> None:
+        self._number = number
+        self._shared = shared
+        self.ack_due: float | None = None  # loop time by which a table must have been taken in
+        self.old_rows: list[bytes] = []  # labels of counters to give away
+        self.dumps = Dumps()
+        self._asked: set[int] = set()  # dumps
+        self._places: dict[Seat, int] = {}
+        self._phase: Phase = "serving"
+        self._level = ""
+        self._outlive = self._exit = False
+
+    async def greet(self, channel: _AgentChannel, segment: int) -> None:
+        """Say what a worker begins with; `segment` is the descriptor of its counters."""
+        shared = self._shared
+        hello = messages.Hello(
+            self._number, shared.arena.capacity, shared.log_level, shared.access_log
+        )
+        self._level = shared.log_level
+        await channel.send(hello, (shared.arena.reader_fd, segment, shared.limits.fd))
+
+    def extend(self, now: float) -> None:
+        """Give it more time for a table: it says that it is taking it in."""
+        if self.ack_due is not None:
+            self.ack_due = now + ACK_DEADLINE
+
+    def lost(self, places: Iterable[Seat]) -> None:
+        """Tell of these sockets again: the worker had no room for them."""
+        for place in places:
+            self._places.pop(place, None)
+
+    async def send(self, channel: _AgentChannel, *, exit_ordered: bool) -> None:
+        """Bring the worker up to date. Raises TimeoutError, ChannelClosed and ChannelError."""
+        async with asyncio.timeout(ACK_DEADLINE):
+            await self._send_sockets(channel)
+            await self._send_commit(channel)
+            await self._send_closed(channel)
+            await self._send_orders(channel, exit_ordered=exit_ordered)
+            for number in self.dumps.numbers() - self._asked:
+                self._asked.add(number)
+                await channel.send(messages.DumpRequest(number))
+
+    async def _send_sockets(self, channel: _AgentChannel) -> None:
+        if self._shared.stopping:
+            return
+        missing = [
+            (place, fd, serial)
+            for place, fd, serial in self._shared.listeners.sockets_of(self._number)
+            if self._places.get(place) != serial
+        ]
+        for start in range(0, len(missing), _SOCKETS_PER_MESSAGE):
+            part = missing[start : start + _SOCKETS_PER_MESSAGE]
+            places = tuple(place for place, _, _ in part)
+            await channel.send(messages.Sockets(places), [fd for _, fd, _ in part])
+            self._places.update((place, serial) for place, _, serial in part)
+
+    async def _send_commit(self, channel: _AgentChannel) -> None:
+        commit = self._shared.ledger.commit_for(self._number)
+        if commit is None:
+            return
+        self.ack_due = asyncio.get_running_loop().time() + ACK_DEADLINE
+        for part in messages.split_changes(commit.changes):
+            await channel.send(part)
+        await channel.send(messages.Commit(commit.epoch, commit.version))
+
+    async def _send_closed(self, channel: _AgentChannel) -> None:
+        """After the commit: the table that no longer names a port is on its way first."""
+        if self._shared.stopping:
+            return
+        bound = {seat for seat, _, _ in self._shared.listeners.sockets_of(self._number)}
+        gone = [seat for seat in self._places if seat not in bound]
+        for part in _parts(gone, _SOCKETS_PER_MESSAGE):
+            await channel.send(messages.CloseSockets(tuple(part)))
+            for place in part:
+                del self._places[place]
+
+    async def _send_orders(self, channel: _AgentChannel, *, exit_ordered: bool) -> None:
+        shared = self._shared
+        if self._level != shared.log_level:
+            self._level = shared.log_level
+            await channel.send(messages.LogLevel(shared.log_level))
+        if shared.outlive is not None and not self._outlive:
+            self._outlive = True
+            descriptor, words = shared.outlive
+            await channel.send(words, [descriptor])
+        rows, self.old_rows = self.old_rows, []
+        for start in range(0, len(rows), _LABELS_PER_MESSAGE):
+            labels = tuple(rows[start : start + _LABELS_PER_MESSAGE])
+            await channel.send(messages.ForgetRows(labels))
+        if self._phase != shared.phase:
+            if self._phase == "serving":
+                await channel.send(messages.Drain())
+            if shared.stopping:
+                await self._send_stop(channel)
+            self._phase = shared.phase
+        if exit_ordered and not self._exit:
+            self._exit = True
+            await channel.send(messages.Exit())
+
+    async def _send_stop(self, channel: _AgentChannel) -> None:
+        left = self._shared.left
+        if left is None:
+            await channel.send(messages.StopAccepting())
+            return
+        gone = [seat for seat in self._places if seat[:2] not in left]
+        for part in _parts(gone, _SOCKETS_PER_MESSAGE):
+            await channel.send(messages.CloseSockets(tuple(part)))
+        await channel.send(messages.Leave(self._shared.patient))
+
+
+def _parts(items: Sequence[Seat], size: int) -> Iterable[Sequence[Seat]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,0 +1,55 @@
+"""AgentPredecessor: what a serving agent gives to its successor, and how it leaves.
+
+In: the question of a process that starts (predecessor.py). Out: copies of the listeners' and the operator's
+servers' sockets; then an end like any other, except that accepting stops at once and no queue is touched:
+the successor serves it. Must never give to a second gateway that was not told to take over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from edgefast.daemon.httpserver import HttpServer
+from edgefast.proxy.agent.agent import Agent
+from edgefast.proxy.handover.protocol import Ask, Item
+from edgefast.proxy.sockets.inherited import Place
+
+__all__ = ["AgentPredecessor"]
+
+
+class AgentPredecessor:
+    """The `Predecessor` (predecessor.py) of a living agent."""
+
+    worker = -1
+
+    def __init__(
+        self, agent: Agent, servers: Mapping[str, HttpServer], on_leave: Callable[[], None]
+    ) -> None:
+        self._agent = agent
+        self._servers = servers
+        self._on_leave = on_leave
+        self.workers = agent.settings.workers
+
+    def refuse(self, ask: Ask) -> str:
+        """Return why nothing is given."""
+        if not ask.take_over:
+            return "it serves; --take-over replaces it"
+        if (manager := os.environ.get("NOTIFY_SOCKET", "")) and manager != ask.manager:
+            return "it is a service of a service manager: restart it there (systemctl restart)"
+        if not self._agent.serving or self._agent.drain.phase == "stopping":
+            return "it does not serve (yet, or any more): try again when it is ready or gone"
+        return ""
+
+    def items(self) -> Sequence[tuple[Item, int]]:
+        """List all sockets."""
+        given = [(Item(name=name), one.fileno()) for name, one in self._servers.items()]
+        return [*given, *((Item(), fd) for fd in self._agent.listeners.descriptors())]
+
+    async def leave(self, kept: frozenset[Place], pid: int) -> None:
+        """Stop accepting, leave the queues of `kept` to the successor, and drain."""
+        self._agent.keeper.renounce()
+        for server in self._servers.values():
+            server.retire()
+        self._agent.drain.leave(kept, f"process {pid} has taken over")
+        self._on_leave()

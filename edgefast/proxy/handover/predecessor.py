@@ -1,0 +1,141 @@
+"""Predecessor: how a process that serves gives its listening sockets to one that will.
+
+In: a connection from a successor (handoversocket.py). Out: copies of the very sockets, so that no queue is ever
+closed; later, when the successor serves on them, the word that this process may let go (protocol.py). Must never
+accept less before `Keep` than without it, and never wait for a successor without a deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from edgefast import __version__
+from edgefast.proxy.control.channel import Channel, ChannelClosed, ChannelError
+from edgefast.proxy.handover.handoversocket import is_own
+from edgefast.proxy.handover.protocol import PER_GIVE, PROTOCOL, Ask, Give, Item, Keep, Kept, Refuse
+from edgefast.proxy.sockets.inherited import Place
+
+__all__ = ["Predecessor", "attend", "give"]
+
+log = logging.getLogger(__name__)
+
+#: Seconds for a question on a new connection.
+_ASK_DEADLINE = 5.0
+#: Seconds that a successor may take to serve: to read, compile and start workers.
+_START_DEADLINE = 180.0
+#: Seconds for one frame to be taken.
+_SEND_DEADLINE = 10.0
+
+
+class Predecessor(Protocol):
+    """What a predecessor is asked for."""
+
+    worker: int
+    workers: int
+
+    def refuse(self, ask: Ask) -> str:
+        """Return why nothing is given, or nothing."""
+        ...
+
+    def items(self) -> Sequence[tuple[Item, int]]:
+        """List what is given, with descriptors that stay this side's."""
+        ...
+
+    async def leave(self, kept: frozenset[Place], pid: int) -> None:
+        """Accept no more on `kept`, close the rest in order, and come to an end."""
+        ...
+
+
+async def attend(listener: socket.socket, predecessor: Predecessor) -> None:
+    """Answer successors one after the other, until one has taken over."""
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            sock, _ = await loop.sock_accept(listener)
+        except OSError as error:
+            log.warning("successors cannot be heard: %s", error.strerror)
+            await asyncio.sleep(1.0)
+            continue
+        with sock:
+            if not is_own(sock):
+                log.warning("a process of another user asked for the listening sockets: refused")
+                continue
+            try:
+                if await give(sock, predecessor):
+                    return
+            except (ChannelClosed, ChannelError, TimeoutError) as error:
+                log.warning("a successor did not come to serve (%s): going on", error or "too slow")
+
+
+async def give(sock: socket.socket, predecessor: Predecessor) -> bool:
+    """Hold one conversation; True when the successor has taken over.
+
+    Raises ChannelClosed, ChannelError, TimeoutError; nothing has changed then.
+    """
+    channel: Channel[Ask | Keep] = Channel(sock, msgspec.msgpack.Decoder(Ask | Keep))
+    async with asyncio.timeout(_ASK_DEADLINE):
+        ask = await _receive(channel)
+    if not isinstance(ask, Ask):
+        raise ChannelError("a successor did not begin with Ask")
+    if why := _understood(ask) or predecessor.refuse(ask):
+        async with asyncio.timeout(_SEND_DEADLINE):
+            await channel.send(Refuse(pid=os.getpid(), why=why))
+        return False
+    await _send_items(channel, predecessor)
+    places: list[Place] = []
+    async with asyncio.timeout(_START_DEADLINE):
+        while True:
+            keep = await _receive(channel)
+            if not isinstance(keep, Keep):
+                raise ChannelError("a successor asked twice")
+            places += keep.places
+            if not keep.more:
+                break
+    log.info("process %d (edgefast %s) serves now and takes over", ask.pid, ask.release)
+    await predecessor.leave(frozenset(places), ask.pid)
+    try:
+        async with asyncio.timeout(_SEND_DEADLINE):
+            await channel.send(Kept())
+    except (ChannelClosed, TimeoutError) as error:
+        log.warning("the successor was not told that it is alone: %s", error)
+    return True
+
+
+def _understood(ask: Ask) -> str:
+    if ask.protocol == PROTOCOL:
+        return ""
+    return (
+        f"edgefast {ask.release} hands over by protocol {ask.protocol}, the running {__version__} by "
+        f"{PROTOCOL}: stop it first"
+    )
+
+
+async def _receive(channel: Channel[Ask | Keep]) -> Ask | Keep:
+    message, descriptors = await channel.receive()
+    for descriptor in descriptors:  # no word of a successor brings any
+        os.close(descriptor)
+    return message
+
+
+async def _send_items(channel: Channel[Ask | Keep], predecessor: Predecessor) -> None:
+    items = predecessor.items()
+    # At least one message, so that a successor knows that it was heard.
+    for start in range(0, max(1, len(items)), PER_GIVE):
+        part = items[start : start + PER_GIVE]
+        message = Give(
+            pid=os.getpid(),
+            release=__version__,
+            worker=predecessor.worker,
+            workers=predecessor.workers,
+            items=tuple(item for item, _ in part),
+            more=start + PER_GIVE < len(items),
+        )
+        async with asyncio.timeout(_SEND_DEADLINE):
+            await channel.send(message, [fd for _, fd in part])

@@ -1,0 +1,74 @@
+"""The handover protocol: every word that a process which starts and one that serves say to each other.
+
+In: built by takeover.py (the successor) and predecessor.py. Out: MessagePack frames (control/channel.py).
+
+  successor              predecessor (an agent, or a worker whose agent is gone)
+  Ask           ->
+                <-       Refuse, or Give ... Give (the last one has more=False): both can accept from here on
+  Keep          ->       the successor serves; a connection that ends before that changes nothing
+                <-       Kept: it accepts no more, and ends when its connections have
+
+Messages are maps, unlike those between agent and worker: the two sides may be of different releases. What one
+does not know is passed over; what cannot be understood has another PROTOCOL and is refused in words.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["PER_GIVE", "PER_KEEP", "PROTOCOL", "Ask", "Give", "Item", "Keep", "Kept", "Refuse"]
+
+#: Of this conversation; raised when an older side could not follow.
+PROTOCOL = 1
+#: Descriptors per message, and places per message.
+PER_GIVE = 32
+PER_KEEP = 512
+
+
+class _Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Settings that all messages share."""
+
+
+class Ask(_Message, frozen=True, kw_only=True):
+    """`take_over`: from a living agent too; `manager`: the NOTIFY_SOCKET of who asks."""
+
+    protocol: int
+    release: str
+    pid: int
+    take_over: bool
+    manager: str = ""
+
+
+class Refuse(_Message, frozen=True, kw_only=True):
+    """Nothing is given."""
+
+    pid: int
+    why: str
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """What one descriptor is: the name of an operator's server, or empty for a listener's socket."""
+
+    name: str = ""
+
+
+class Give(_Message, frozen=True, kw_only=True):
+    """One descriptor per item; `worker` is -1 for an agent, which has the sockets of all."""
+
+    pid: int
+    release: str
+    worker: int
+    workers: int
+    items: tuple[Item, ...]
+    more: bool
+
+
+class Keep(_Message, frozen=True, kw_only=True):
+    """The places that the successor serves."""
+
+    places: tuple[tuple[str, int], ...]
+    more: bool
+
+
+class Kept(_Message, frozen=True, kw_only=True):
+    """The predecessor accepts no more on these."""

@@ -1,0 +1,51 @@
+"""Wiring: how a serving process is wired to those before and after it.
+
+In: an agent, the operator's servers, a take-over that has begun. Out: parts for `Agent.run`. The order is all
+there is to it: this process serves, its predecessor lets go, then it answers on the operator's addresses, is
+found by successors, and its workers may outlive it. Must never answer a probe before it is alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+
+from edgefast.daemon.httpserver import HttpServer
+from edgefast.proxy.agent.agent import Agent
+from edgefast.proxy.handover.agentpredecessor import AgentPredecessor
+from edgefast.proxy.handover.predecessor import attend
+from edgefast.proxy.handover.takeover import TakeOver
+
+__all__ = ["wire_handover"]
+
+Part = Callable[[], Coroutine[None, None, None]]
+
+
+def wire_handover(
+    agent: Agent, servers: Mapping[str, HttpServer], takeover: TakeOver
+) -> list[Part]:
+    """Wire them; the parts are the servers, and the ear for a successor."""
+    predecessor = AgentPredecessor(agent, servers, takeover.close)
+
+    async def on_serving() -> None:
+        await takeover.complete(agent.bound())
+        agent.listeners.take_all()
+        if takeover.handover_socket is not None:
+            agent.outlive(takeover.handover_socket.sock.fileno())
+
+    def after_predecessor(server: HttpServer) -> Part:
+        async def serve() -> None:
+            await takeover.completed.wait()
+            await server.run()
+
+        return serve
+
+    async def heed_successors() -> None:
+        await takeover.completed.wait()
+        try:
+            if takeover.handover_socket is not None:
+                await attend(takeover.handover_socket.sock, predecessor)
+        finally:
+            takeover.close()
+
+    agent.on_serving = on_serving
+    return [*map(after_predecessor, servers.values()), heed_successors]

@@ -1,0 +1,1 @@
+"""Rate limits' counters: the memory that workers count in, the store in use, and counters as rows."""

@@ -1,0 +1,95 @@
+"""How many limits of the table have distinct values: what the room in shared memory is divided by.
+
+In: what each table moved, as the ledger has it. Out: the number, told to the store's memory whenever it changes. Only what moved is
+decoded, in a thread; where counters are in Redis nothing is. Must never: hold up a table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from edgefast import ir
+from edgefast.proxy.limits.memory import LimitMemory
+from edgefast.proxy.limits.rows import MARK
+from edgefast.proxy.tables.arena import Arena
+from edgefast.proxy.tables.ledger import Key, Placed
+from edgefast.table import decode_rules
+
+__all__ = ["LimitCount"]
+
+log = logging.getLogger(__name__)
+
+_STORE: msgspec.msgpack.Decoder[ir.RateLimitStore] = msgspec.msgpack.Decoder(ir.RateLimitStore)
+_STORE_KEY = ("limit_store", "store")
+
+
+class LimitCount:
+    """See the module's text."""
+
+    def __init__(self, arena: Arena, memory: LimitMemory) -> None:
+        self._arena = arena
+        self._memory = memory
+        self._wanted = False  # counters are in this memory
+        self._moved: dict[
+            Key, bytes
+        ] = {}  # blobs that nobody has looked at; b"": gone, or without limits
+        self._news = asyncio.Event()
+        self._names: dict[Key, frozenset[str]] = {}
+        self._held: Counter[str] = Counter()  # a route has its limits on each of its hostnames
+
+    def follow(self, touched: Collection[Key], placed: Mapping[Key, Placed]) -> None:
+        """Note what a table moved; runs in the loop, where no blob can go."""
+        keys = touched
+        if _STORE_KEY in touched:
+            one = placed.get(_STORE_KEY)
+            wanted = one is not None and _STORE.decode(self._arena.read(one.block)).kind == "memory"
+            if wanted and not self._wanted:
+                keys = set(placed)
+            self._wanted = wanted
+        if not self._wanted:
+            return
+        for key in keys:
+            if key[0] in ("virtual_host", "fragment"):
+                one = placed.get(key)
+                data = self._arena.read(one.block) if one is not None else b""
+                if MARK in data or key in self._names:
+                    self._moved[key] = data if MARK in data else b""
+                    self._news.set()
+
+    async def run(self) -> None:
+        """Count, whenever there is something new."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            moved, self._moved = self._moved, {}
+            for key, names in (await asyncio.to_thread(_read, moved)).items():
+                self._held.subtract(self._names.pop(key, frozenset()))
+                self._held.update(names)
+                if names:
+                    self._names[key] = names
+            self._held = +self._held
+            self._memory.share_among(len(self._held))
+
+
+def _read(blobs: Mapping[Key, bytes]) -> dict[Key, frozenset[str]]:
+    return {key: _names(key, data) if data else frozenset() for key, data in blobs.items()}
+
+
+def _names(key: Key, data: bytes) -> frozenset[str]:
+    """Return the counters' names; none of a blob that cannot be read, which workers refuse and tell of."""
+    try:
+        rules = decode_rules(data)
+    except (ValueError, msgspec.MsgspecError) as error:
+        log.debug("the limits of %s %s are not counted: %s", *key, error)
+        return frozenset()
+    return frozenset(
+        limit.counter
+        for rule in rules
+        for limit in rule.rate_limits
+        if limit.distinct_headers or limit.distinct_source
+    )

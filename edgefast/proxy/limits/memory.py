@@ -1,0 +1,104 @@
+"""Memory for the counters of rate limits: made by the agent, mapped by every worker.
+
+In: how many limits have distinct values, which its room is shared by. Out: a descriptor of a fresh
+store (csrc/limit_rooms.h), and what is counted in it now. It outlives workers, so that counts go on
+when one is replaced; it ends with the agent. Must never be written to by the agent afterwards, but
+for the number of limits.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from edgefast._csrc import ffi, lib
+from edgefast.proxy.limits.rows import Count
+
+__all__ = ["LimitMemory"]
+
+
+class LimitMemory:
+    """The machine's store. `names` and `values`: buckets of limits, and of their values."""
+
+    def __init__(self, values: int = lib.EF_ROOMS_VALUES, names: int = lib.EF_ROOMS_NAMES) -> None:
+        self._epoch = _milliseconds(time.CLOCK_REALTIME) - _milliseconds(time.CLOCK_BOOTTIME)
+        size = int(lib.ef_rooms_size(names, values))
+        self.fd = os.memfd_create("edgefast-limits", os.MFD_CLOEXEC)
+        os.ftruncate(self.fd, size)
+        with mmap.mmap(self.fd, size) as memory:
+            seed = os.urandom(lib.EF_LIMIT_SEED)
+            view = ffi.from_buffer(memory)
+            made = lib.ef_rooms_init(view, size, names, values, seed, self._epoch)
+            ffi.release(view)
+            if made != 0:
+                raise ValueError(f"no store of {names} and {values} buckets")
+
+    def share_among(self, limits: int) -> None:
+        """Say how many limits with distinct values there are: each gets its part of the room."""
+        with self._mapped() as store:
+            lib.ef_rooms_set_limits(store, limits)
+
+    def share(self, *, sliding: bool) -> int:
+        """Return how many values of one limit may begin in a window."""
+        with self._mapped() as store:
+            return int(lib.ef_rooms_share(store, sliding))
+
+    @contextmanager
+    def _mapped(self) -> Iterator[Any]:
+        with mmap.mmap(self.fd, 0) as memory:
+            view = ffi.from_buffer(memory)
+            try:
+                yield ffi.cast("ef_rooms *", view)
+            finally:
+                ffi.release(view)
+
+    def now(self) -> int:
+        """Milliseconds since 1970 by the segment's clock, which no wall clock moves."""
+        return self._epoch + _milliseconds(time.CLOCK_BOOTTIME)
+
+    def read(self, now_ms: int) -> Iterator[Count]:
+        """Walk the live counters; one that comes or goes in the meantime may be missed."""
+        return _walk(mmap.mmap(self.fd, 0, prot=mmap.PROT_READ), now_ms)
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        os.close(self.fd)
+
+
+def _milliseconds(clock: int) -> int:
+    return time.clock_gettime_ns(clock) // 1_000_000
+
+
+def _walk(memory: mmap.mmap, now_ms: int) -> Iterator[Count]:
+    with memory:
+        view = ffi.from_buffer(memory)
+        try:
+            store = ffi.cast("const ef_rooms *", view)
+            cursor, entry = ffi.new("uint64_t *"), ffi.new("ef_limit_entry *")
+            is_name = ffi.new("int *")
+            while lib.ef_rooms_next(store, cursor, now_ms, entry, is_name) == 1:
+                yield _read(entry, now_ms, bool(is_name[0]))
+        finally:
+            ffi.release(view)
+
+
+def _read(entry: Any, now_ms: int, of_name: bool) -> Count:
+    """Copy an entry; one whose name is not known has no key."""
+    span = entry.unit * 1000
+    passed = max(0, now_ms - entry.window * 1000)
+    left = max(
+        1, span - passed
+    )  # a window that begins by another worker's clock has not begun here
+    weight = entry.previous * left // span if entry.sliding else 0
+    return Count(
+        key=bytes(ffi.buffer(entry.key, entry.kept)),
+        whole=entry.kept == entry.key_len and entry.unit > 0,
+        window=entry.window,
+        used=entry.current + weight,
+        left_ms=left,
+        of_name=of_name,
+    )

@@ -1,0 +1,96 @@
+"""The worker's counter store: what the table says of it, in use.
+
+In: `ir.RateLimitStore` of each table (None: no rule has limits). Out: the engine's Limiter asks the
+memory that all workers share, or Redis. A store is made anew only when its settings change: limits
+that are asked at that moment are answered by policy. What is not counted is told to the agent, in
+bounded messages, and counted in a cell. Must never log an address's secrets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from edgefast import ir
+from edgefast.core.engine import Limiter
+from edgefast.proxy.control import messages
+from edgefast.proxy.control.channel import ChannelClosed
+from edgefast.ratelimit.redis_store import RedisStore
+
+__all__ = ["StoreInUse"]
+
+_LOOK = 0.005  # seconds between two looks whether a new store has answered
+_TOLD = 40  # places, and limits, of one message: with their names far below a frame
+_DOWN = "limit_stores_down_active"
+
+
+class StoreInUse:
+    """See the module's text."""
+
+    def __init__(self, limiter: Limiter, count: Callable[[str, int], None]) -> None:
+        """`count` adds to a global cell."""
+        self._limiter = limiter
+        self._count = count
+        self._down: tuple[
+            tuple[str, str], ...
+        ] = ()  # places of counters that do not serve, and why
+        self._crowded: dict[tuple[str, str], int] = {}  # (route, limit): milliseconds
+        self._news = asyncio.Event()
+        limiter.on_crowded = self._on_crowded
+        self._config: ir.RateLimitStore | None = None
+        self._store: RedisStore | None = None
+        self._new = False
+
+    def adopt(self, config: ir.RateLimitStore | None) -> None:
+        """Ask the store of these settings from now on."""
+        if config == self._config:
+            return
+        before, self._store, self._config = self._store, None, config
+        if config is None or config.kind == "memory":
+            plain = config or ir.RateLimitStore()
+            self._limiter.use(None, plain.timeout, plain.fail_closed)
+        else:
+            self._store = RedisStore(
+                config, self._limiter.settle, self._limiter.fail, self._on_down
+            )
+            self._limiter.use(self._store, config.timeout, config.fail_closed)
+            self._store.start()
+            self._new = True
+        self._on_down(())
+        if before is not None:
+            before.close()
+
+    def _on_down(self, down: tuple[tuple[str, str], ...]) -> None:
+        if bool(down) != bool(self._down):
+            self._count(_DOWN, 1 if down else -1)
+        self._down = down[:_TOLD]
+        self._news.set()
+
+    def _on_crowded(self, route: str, limit: str, left: int) -> None:
+        if len(self._crowded) < _TOLD:
+            self._crowded[route, limit] = left
+            self._news.set()
+
+    async def tell(self, say: Callable[[messages.WorkerMessage], Awaitable[None]]) -> None:
+        """Tell the agent what is not counted, whenever that changes."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            crowded, self._crowded = self._crowded, {}
+            told = tuple((*names, left) for names, left in crowded.items())
+            with suppress(ChannelClosed):  # whoever receives finds out, and decides
+                await say(messages.Uncounted(self._down, told))
+
+    async def connected(self, seconds: float) -> None:
+        """Wait until the store has answered once since it was adopted, but no longer than that."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while self._store is not None and self._new and loop.time() < end:
+            self._new = not self._store.state()["connected"]
+            await asyncio.sleep(_LOOK if self._new else 0)
+        self._new = False
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self.adopt(None)

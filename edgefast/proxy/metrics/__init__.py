@@ -1,0 +1,1 @@
+"""Metrics: workers' counters in shared memory, and the pages that scrapers read."""

@@ -1,0 +1,163 @@
+"""Counter segments in shared memory: one per worker, made by the agent, read without asking anyone.
+
+In: descriptors of segments that workers write (csrc/stat.h, csrc/stat.c). Out: global cells by name,
+rows of routes and rows of rate limits by label, summed over workers. A segment outlives its worker,
+so counters never go back.
+This is the Python twin of the C layout; tests/proxy/metrics/test_stats.py compiles stat.c and compares.
+Must never write into a segment that a worker has.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+
+from edgefast.core.cells import GLOBALS, LIMIT, ROW
+
+__all__ = [
+    "GAUGES",
+    "Segment",
+    "add_global",
+    "map_segment",
+    "reset_global",
+    "segment_size",
+    "sum_globals",
+    "sum_limits",
+    "sum_rows",
+]
+
+_MAGIC = 0x31544645  # EF_STAT_MAGIC
+_GLOBALS = 128  # EF_STAT_GLOBALS
+_LABEL = 192  # EF_STAT_LABEL: 8 bytes of hash, then the text
+_CELLS = 48  # EF_STAT_CELLS
+_HEADER = 64
+_ROWS_AT = _HEADER + 8 * _GLOBALS
+_ROW_SIZE = _LABEL + 8 * _CELLS
+_HOLDERS = _CELLS - 1  # EF_STAT_HOLDERS
+_HEAD = struct.Struct("<IIQQ")  # magic, max_rows, used_rows, free_rows
+_LIMIT_LABEL = b"limit\t"  # what labels of rate limits begin with; no route is called so
+
+#: Cells that say how many there are now: a new worker starts them from zero.
+GAUGES = frozenset(name for name in GLOBALS if name.endswith("_active"))
+
+
+def segment_size(max_rows: int) -> int:
+    """Return the bytes of a segment: `ef_stat_size`."""
+    index = 2
+    while index // 2 < max_rows:
+        index *= 2
+    return (_ROWS_AT + max_rows * _ROW_SIZE + index * 4 + 63) // 64 * 64
+
+
+class Segment:
+    """One worker's counters, as the agent sees them."""
+
+    def __init__(self, max_rows: int) -> None:
+        self.fd = os.memfd_create("edgefast-stat", os.MFD_CLOEXEC)
+        size = segment_size(max_rows)
+        os.ftruncate(self.fd, size)
+        self._map = mmap.mmap(self.fd, size)
+        # As ef_stat_init: the overflow row is in use; the magic comes last.
+        _HEAD.pack_into(self._map, 0, 0, max_rows, 1, 0)
+        struct.pack_into("<I", self._map, 0, _MAGIC)
+        self._cells = memoryview(self._map).cast("Q")
+
+    def globals(self) -> Sequence[int]:
+        """Return the global cells, in the order of `GLOBALS`."""
+        start = _HEADER // 8
+        return self._cells[start : start + len(GLOBALS)].tolist()
+
+    def rows(self) -> Iterator[tuple[bytes, Sequence[int]]]:
+        """Yield (label, cells in the order of `ROW`, then `LIMIT`); the overflow row's label is empty.
+
+        Values may be a few events old, never torn.
+        """
+        yield from self._read(len(ROW) + len(LIMIT))
+
+    def holders(self) -> Iterator[tuple[bytes, int, int]]:
+        """Yield (label, a sum that changes with every event, who holds the row in the worker)."""
+        for label, cells in self._read(_CELLS):
+            yield label, sum(cells[:_HOLDERS]), cells[_HOLDERS]
+
+    def room(self) -> tuple[int, int]:
+        """Return how many rows are in use, and how many there are."""
+        _, max_rows, used, free = _HEAD.unpack_from(self._map, 0)
+        return used - free, max_rows
+
+    def _read(self, count: int) -> Iterator[tuple[bytes, Sequence[int]]]:
+        _, max_rows, used, _ = _HEAD.unpack_from(self._map, 0)
+        for number in range(min(used, max_rows)):
+            at = _ROWS_AT + number * _ROW_SIZE
+            text = self._map[at + 8 : at + _LABEL]
+            label = text.partition(b"\0")[0]
+            if number and not label:
+                continue  # free
+            first = (at + _LABEL) // 8
+            cells = self._cells[first : first + count].tolist()
+            if self._map[at + 8 : at + _LABEL] == text:  # else: given away in between
+                yield label, cells
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        self._cells.release()
+        self._map.close()
+        os.close(self.fd)
+
+
+def map_segment(fd: int) -> memoryview:
+    """Map a segment writable: the worker's side."""
+    return memoryview(mmap.mmap(fd, os.fstat(fd).st_size))
+
+
+def add_global(segment: memoryview, name: str, count: int) -> None:
+    """Add to a global cell that the engine itself does not write."""
+    at = _HEADER + 8 * GLOBALS.index(name)
+    (value,) = struct.unpack_from("<Q", segment, at)
+    struct.pack_into("<Q", segment, at, value + count)
+
+
+def reset_global(segment: memoryview, name: str) -> None:
+    """Set a global cell that the engine itself does not write to zero."""
+    struct.pack_into("<Q", segment, _HEADER + 8 * GLOBALS.index(name), 0)
+
+
+def sum_globals(segments: Iterable[Segment]) -> dict[str, int]:
+    """Add the global cells of all workers."""
+    totals = [0] * len(GLOBALS)
+    for segment in segments:
+        totals = [a + b for a, b in zip(totals, segment.globals(), strict=True)]
+    return dict(zip(GLOBALS, totals, strict=True))
+
+
+def sum_rows(segments: Iterable[Segment]) -> dict[bytes, list[int]]:
+    """Add the rows of routes of all workers, by label."""
+    found = (row for segment in segments for row in segment.rows())
+    return _sum(
+        (label, cells[: len(ROW)]) for label, cells in found if not label.startswith(_LIMIT_LABEL)
+    )
+
+
+def sum_limits(segments: Iterable[Segment]) -> dict[bytes, list[int]]:
+    """Add the rows of rate limits of all workers, cells in the order of `LIMIT`, by "route\tlimit".
+
+    Those that found no row of their own are under "", if there are any.
+    """
+    found = (row for segment in segments for row in segment.rows())
+    return _sum(
+        (label.removeprefix(_LIMIT_LABEL), cells[len(ROW) :])
+        for label, cells in found
+        if label.startswith(_LIMIT_LABEL) or (not label and any(cells[len(ROW) :]))
+    )
+
+
+def _sum(rows: Iterable[tuple[bytes, Sequence[int]]]) -> dict[bytes, list[int]]:
+    totals: dict[bytes, list[int]] = {}
+    for label, cells in rows:
+        known = totals.get(label)
+        if known is None:
+            totals[label] = list(cells)
+        else:
+            totals[label] = [a + b for a, b in zip(known, cells, strict=True)]
+    return totals

@@ -1,0 +1,133 @@
+"""What `edgefast run` says: what is served, where, with which problems, and how to try it.
+
+In: an `Outcome`. Out: text on standard error, because standard output is the access log and somebody
+may be reading it as JSON lines. Must never print a resource's content, only names and addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import edgefast
+from edgefast import ir
+from edgefast.daemon.address import EVERYWHERE, Address
+from edgefast.problem import Problem, ask_for_more
+from edgefast.proxy.pipelines.standalone import Outcome
+from edgefast.proxy.pipelines.tryout import list_hosts, write_commands
+from edgefast.proxy.sockets.listeners import Place
+
+__all__ = ["Banner"]
+
+_LAST_GOOD = "NOT ALL FILES CAN BE HAD: this is the last good table from disk, until they can"
+_SHOWN_LISTENERS = 20
+_SHOWN_PROBLEMS = 50
+
+
+class Banner:
+    """Prints the first outcome whole, the later ones as what changed."""
+
+    def __init__(
+        self,
+        workers: int,
+        servers: dict[str, Address],
+        say: Callable[[str, str], None],
+        render: Callable[[Problem], str],
+    ) -> None:
+        """`say` prints a line with a level, `render` writes a problem as one."""
+        self._workers = workers
+        self._say_at = say
+        self._render = render
+        self._servers = servers
+        self._known: dict[Problem, None] = {}
+        self._first = True
+
+    def show(self, outcome: Outcome, bound: Sequence[Place]) -> None:
+        """Print one outcome; `bound` are the places that are listened on."""
+        if self._first:
+            self._first = False
+            self._show_start(outcome, bound)
+        else:
+            self._show_reload(outcome)
+        self.show_problems(outcome.problems)
+        if outcome.problems:
+            errors = sum(one.severity == "error" for one in outcome.problems)
+            warnings = len(outcome.problems) - errors
+            counts = f"{_count(errors, 'problem')}, {_count(warnings, 'warning')}"
+            self._say(f"{counts}; more about it: {ask_for_more(outcome.problems)}")
+
+    def _say(self, line: str) -> None:
+        self._say_at(line, "info")
+
+    def show_problems(self, problems: Iterable[Problem]) -> None:
+        """Print the problems that were not there the last time, and say which are gone."""
+        now = dict.fromkeys(problems)
+        new = [one for one in now if one not in self._known]
+        solved = [one for one in self._known if one not in now]
+        self._known = now
+        for one in new[:_SHOWN_PROBLEMS]:
+            self._say_at(self._render(one), one.severity)
+        if len(new) > _SHOWN_PROBLEMS:
+            self._say(f"... and {len(new) - _SHOWN_PROBLEMS} more: edgefast check shows all")
+        if solved:
+            self._say(f"{_count(len(solved), 'problem')} solved")
+
+    def _show_start(self, outcome: Outcome, bound: Sequence[Place]) -> None:
+        read = f"{_count(outcome.objects, 'object')} in {_count(outcome.files, 'file')}"
+        workers = _count(self._workers, "worker")
+        self._say(
+            f"edgefast {edgefast.__version__}: {read}, {workers}, ready in {outcome.took:.0f} ms"
+        )
+        if outcome.fleet is None:
+            self._say_at(_LAST_GOOD, "error")
+        else:
+            for line in _listener_lines(outcome.fleet, bound):
+                self._say(line)
+        for name, address in self._servers.items():
+            path = {"admin": "/dump", "metrics": "/metrics", "ready": "/ready"}[name]
+            if address.host == EVERYWHERE:
+                address = Address("localhost", address.port)
+            self._say(f"  {name:<8} http://{address}{path}")
+        if outcome.fleet is not None:
+            lines = list(write_commands(outcome.fleet, outcome.shards, bound))
+            if lines:
+                self._say("try")
+            for line in lines:
+                self._say(f"  {line}")
+
+    def _show_reload(self, outcome: Outcome) -> None:
+        published = outcome.published
+        if outcome.fleet is None:
+            self._say_at(_LAST_GOOD, "error")
+        elif not published.changed:
+            self._say(f"files changed, the table did not ({outcome.took:.0f} ms)")
+        elif published.acknowledged:
+            self._say(f"table {published.version[:8]} is served ({outcome.took:.0f} ms)")
+        elif published.served:
+            self._say(
+                f"table {published.version[:8]} was taken back: {published.served[:8]} is served"
+            )
+        elif published.refused:
+            what = _count(published.refused, "resource")
+            self._say(
+                f"table {published.version[:8]} is served without {what} that workers refused"
+            )
+        else:
+            self._say(f"table {published.version[:8]}: not every worker has it yet")
+
+
+def _listener_lines(fleet: ir.Fleet, bound: Sequence[Place]) -> Iterator[str]:
+    hosts = list_hosts(fleet)
+    for listener in fleet.listeners[:_SHOWN_LISTENERS]:
+        places = [Address(address, port) for address, port in bound if port == listener.bind_port]
+        scheme = "https" if listener.protocol == "HTTPS" else "http"
+        where = " ".join(f"{scheme}://{place}" for place in places) or "NOT LISTENING"
+        served = hosts.get(listener.name, [])
+        names = ", ".join(served[:4]) + (f" and {len(served) - 4} more" if len(served) > 4 else "")
+        text = "any host" if "*" in served else names or "no route"
+        yield f"  {listener.name} on {where}: {text}"
+    if len(fleet.listeners) > _SHOWN_LISTENERS:
+        yield f"  ... and {len(fleet.listeners) - _SHOWN_LISTENERS} more listeners"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

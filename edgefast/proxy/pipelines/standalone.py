@@ -1,0 +1,195 @@
+"""Standalone: files in, served traffic out. The pipeline of `edgefast run`.
+
+In: a FileSource, translation settings, an agent. Out: an `Outcome` for every table, given to the
+caller's report. Each stage gets what it made the last time, so that a small change costs little:
+read (changed files) -> translate (changed routes) -> compile (changed hosts) -> publish (difference).
+A start at which not every file can be had whole serves the last good table, until they are. Must
+never end the service for what is in a file or what a file system says: the table before stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import gc
+import logging
+import time
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import Problem
+from edgefast.providers.files import SUFFIXES, FileSource, Reading, watch_files
+from edgefast.providers.watch import Watch
+from edgefast.proxy.agent.agent import Agent, Published
+from edgefast.proxy.pipelines.objectstatus import list_objects
+from edgefast.proxy.process.sdnotify import notify
+from edgefast.proxy.tables.lastgood import LastGoodError
+from edgefast.proxy.tls.goodpairs import GoodPairs
+from edgefast.table import Shards, compile_fleet
+from edgefast.translate.pipeline import translate
+from edgefast.translate.settings import Settings
+from edgefast.translate.translation import Translation
+
+__all__ = ["NothingServed", "Outcome", "Standalone"]
+
+log = logging.getLogger(__name__)
+
+#: Seconds before the next try after one that failed for no reason that is known; they double.
+_PAUSE = 1.0
+_PAUSE_MAX = 60.0
+
+
+class NothingServed(Exception):
+    """At start, no listener at all could be served."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one look at the files; times in milliseconds."""
+
+    fleet: ir.Fleet | None  # None: the table is the last good one from disk
+    shards: Shards | None  # what it is compiled to
+    problems: tuple[Problem, ...]
+    published: Published
+    files: int
+    objects: int
+    took: float
+
+
+class Standalone:
+    """See the module's text; `run` is a part of the agent's life."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        source: FileSource,
+        settings: Callable[[], Settings],
+        report: Callable[[Outcome], None],
+        problems: Iterable[Problem] = (),
+    ) -> None:
+        """`problems`: those found before, in the configuration file; they stay."""
+        self._agent = agent
+        self._source = source
+        self._settings = settings
+        self._report = report
+        self._before = tuple(problems)
+        self._pairs = GoodPairs()
+        self._translation: Translation | None = None
+        self._shards: Shards | None = None
+        self._kept: Shards | None = None  # the last good table, while it is served
+        self._serving = False  # the start is over, and something could be served
+
+    async def run(self) -> None:
+        """Serve what the files say, until cancelled; raises NothingServed at start."""
+        watch = Watch(SUFFIXES)
+        self._agent.drain.on_hangup = watch.look_now
+        try:
+            watch.follow(await asyncio.to_thread(self._source.folders))
+            await self._start()
+            notify("READY=1")
+            # The agent's own start-up objects need no more collections either.
+            gc.collect()
+            gc.freeze()
+            pause = _PAUSE
+            while True:
+                try:
+                    self._report(await self._take(await watch_files(self._source, watch)))
+                    pause = _PAUSE
+                except Exception:
+                    log.exception("the files could not be taken in; the table before stays")
+                    self._source.tell_again()
+                    watch.look_now()
+                    await asyncio.sleep(pause)
+                    pause = min(pause * 2, _PAUSE_MAX)
+        finally:
+            watch.close()
+
+    async def _start(self) -> None:
+        began = time.perf_counter()
+        reading = await asyncio.to_thread(self._source.read)
+        if not reading.usable:
+            self._kept = await self._load_last_good()
+        outcome = await self._take(reading, began)
+        self._report(outcome)
+        if not self._agent.serving and self._agent.drain.phase == "serving":
+            raise NothingServed
+        self._serving = True
+        if self._agent.on_serving is not None:
+            await self._agent.on_serving()
+        self._vouch(reading)
+
+    async def _take(self, reading: Reading, began: float | None = None) -> Outcome:
+        """Bring one reading into service, or the last good table in its place."""
+        began = time.perf_counter() - reading.seconds if began is None else began
+        if self._kept is not None and not reading.usable:
+            published = await self._agent.publish(self._kept)
+            problems = self._collect(reading, (), published)
+            return _outcome((None, None), problems, published, reading, began)
+        self._kept = None
+        translation, shards, held_back = await asyncio.to_thread(self._compile, reading)
+        published = await self._agent.publish(shards)
+        self._vouch(reading)
+        problems = self._collect(
+            reading, (*held_back, *translation.problems, *shards.problems), published
+        )
+        fleet = next(iter(translation.ir.fleets), None)
+        self._agent.objects = functools.partial(list_objects, translation)
+        return _outcome((fleet, shards), problems, published, reading, began)
+
+    def _compile(self, reading: Reading) -> tuple[Translation, Shards, tuple[Problem, ...]]:
+        snapshot, held_back = self._pairs.keep(reading.snapshot)
+        translation = translate(snapshot, self._settings(), self._translation)
+        fleet = next(iter(translation.ir.fleets), ir.Fleet(name="standalone"))
+        shards = compile_fleet(fleet, self._shards)
+        self._translation, self._shards = translation, shards
+        return translation, shards, held_back
+
+    def _vouch(self, reading: Reading) -> None:
+        """Let the table be kept for the next start, unless it is one of half the files."""
+        if self._serving and reading.usable and self._shards is not None:
+            self._agent.keeper.vouch(self._shards.version)
+
+    def _collect(
+        self, reading: Reading, translated: Iterable[Problem], published: Published
+    ) -> tuple[Problem, ...]:
+        """Join all problems, each once; the agent shows those of the files too."""
+        found = dict.fromkeys((*self._before, *reading.problems, *translated))
+        self._agent.source_problems = tuple(found)
+        return tuple({**found, **dict.fromkeys(published.problems)})
+
+    async def _load_last_good(self) -> Shards | None:
+        kept = self._agent.last_good
+        if kept is None:
+            return None
+        try:
+            shards = await asyncio.to_thread(kept.load)
+        except LastGoodError as error:
+            log.warning("not all files can be had and there is no last good table: %s", error)
+            return None
+        age = time.time() - (kept.saved_at or time.time())
+        log.error(
+            "NOT ALL FILES CAN BE HAD: serving the last good table from %s, written %.0f s ago, "
+            "until they can; no change of any file is taken in before that",
+            kept.path,
+            age,
+        )
+        return shards
+
+
+def _outcome(
+    served: tuple[ir.Fleet | None, Shards | None],
+    problems: tuple[Problem, ...],
+    published: Published,
+    reading: Reading,
+    began: float,
+) -> Outcome:
+    return Outcome(
+        fleet=served[0],
+        shards=served[1],
+        problems=problems,
+        published=published,
+        files=reading.files,
+        objects=reading.objects,
+        took=(time.perf_counter() - began) * 1000,
+    )

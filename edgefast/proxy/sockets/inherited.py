@@ -1,0 +1,136 @@
+"""Inherited: listening sockets that were there before this process.
+
+In: what a service manager passes at start (sd_listen_fds(3): sockets of its own or from its descriptor
+store), and what a predecessor hands over (handover/takeover.py). Out: groups of sockets by (bind address, bind
+port) for listeners.py, and those of the operator's servers. What a socket is, it says itself; names only
+tell servers from listeners. Must never leave a descriptor open to children, nor keep one that nobody wants.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import MutableMapping
+
+from edgefast.daemon.address import EVERYWHERE, Address
+
+__all__ = ["SERVERS", "Inherited", "Place", "receive_sockets"]
+
+log = logging.getLogger(__name__)
+
+#: (bind address, bind port).
+Place = tuple[str, int]
+
+#: Names of the operator's servers; everything else is a listener's.
+SERVERS = ("admin", "metrics", "ready")
+#: The first descriptor that a service manager passes (SD_LISTEN_FDS_START).
+_FIRST = 3
+#: Descriptors that are taken: a number from the environment is no reason to loop for ever.
+_MOST = 65_536
+
+
+class Inherited:
+    """See the module's text. Who takes a socket owns it; `close` ends the rest."""
+
+    def __init__(self) -> None:
+        self._groups: dict[Place, list[socket.socket]] = {}
+        self._servers: list[socket.socket] = []
+        self._seen: set[int] = set()  # inodes: the same socket may come from two sides
+        self.names: set[str] = set()  # of what a service manager has in its store
+
+    def __len__(self) -> int:
+        return len(self._servers) + sum(map(len, self._groups.values()))
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The places of listeners that have not been taken."""
+        return tuple(self._groups)
+
+    def add(self, name: str, descriptor: int) -> bool:
+        """Own a descriptor; False when it is no listening TCP socket, or here already."""
+        os.set_inheritable(descriptor, False)
+        try:
+            sock = socket.socket(fileno=descriptor)
+        except OSError:
+            os.close(descriptor)
+            return False
+        inode = os.fstat(descriptor).st_ino
+        if inode in self._seen or not _is_listening(sock):
+            sock.close()
+            return False
+        self._seen.add(inode)
+        sock.setblocking(False)
+        if name in SERVERS:
+            self._servers.append(sock)
+        else:
+            self._groups.setdefault(_place_of(sock), []).append(sock)
+        return True
+
+    def group(self, place: Place) -> list[socket.socket]:
+        """Return the sockets of a place, which stay here."""
+        return self._groups.get(place, [])
+
+    def take_group(self, place: Place) -> list[socket.socket]:
+        """Return the sockets of a place, in the order in which they came; the caller owns them."""
+        return self._groups.pop(place, [])
+
+    def take_server(self, address: Address) -> socket.socket | None:
+        """Return a server's socket that listens on `address`."""
+        wanted = {(address.host, address.port)}
+        if address.host == EVERYWHERE:
+            wanted.add(("0.0.0.0", address.port))
+        for sock in self._servers:
+            if _place_of(sock) in wanted:
+                self._servers.remove(sock)
+                return sock
+        return None
+
+    def close_servers(self) -> None:
+        """Close the servers' sockets that nobody has taken: their addresses are others now."""
+        while self._servers:
+            self._servers.pop().close()
+
+    def close(self) -> None:
+        """Close what nobody has taken."""
+        self.close_servers()
+        for place in self.places:
+            for sock in self.take_group(place):
+                sock.close()
+
+
+def receive_sockets(environment: MutableMapping[str, str]) -> Inherited:
+    """Take what a service manager passes; the variables are for this process only, and go."""
+    pid, count, names = (
+        environment.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
+    )
+    inherited = Inherited()
+    if pid != str(os.getpid()) or not count.isdecimal():
+        return inherited
+    many = min(int(count), _MOST)
+    named = [*names.split(":"), *[""] * many][:many]
+    inherited.names.update(one for one in named if one)
+    for descriptor, name in enumerate(named, _FIRST):
+        try:
+            if not inherited.add(name, descriptor):
+                log.warning(
+                    "descriptor %d (%s) is no listening TCP socket: not used", descriptor, name
+                )
+        except OSError as error:
+            log.warning("descriptor %d (%s) cannot be used: %s", descriptor, name, error.strerror)
+    if len(inherited):
+        log.info("%d listening sockets are passed on by the service manager", len(inherited))
+    return inherited
+
+
+def _is_listening(sock: socket.socket) -> bool:
+    return (
+        sock.family in (socket.AF_INET, socket.AF_INET6)
+        and sock.type == socket.SOCK_STREAM
+        and sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
+    )
+
+
+def _place_of(sock: socket.socket) -> Place:
+    host, port = sock.getsockname()[:2]
+    return host, port

@@ -1,0 +1,292 @@
+"""Listeners: the agent's listening sockets, one per worker and (bind address, bind port).
+
+In: the listeners of the newest table. Out: sockets for workers, and a Problem for every address that
+cannot be had. The agent keeps its copies for as long as the port is served, so that the queue of a
+worker that died waits for its successor. Ports come and go at run time; what could not be bound is
+tried again (`reconcile` again). What was inherited (inherited.py) is taken as it is, its queues with it:
+there may be more sockets than workers then, and a worker has several, or fewer, and workers share one.
+Must never accept, and never close a socket while it is the last copy of a queue that a worker could
+still empty.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from edgefast import ir
+from edgefast.daemon.address import Address, family_of
+from edgefast.problem import ObjectRef, Problem
+from edgefast.proxy.settings import ACCEPT_BACKLOG
+from edgefast.proxy.sockets.inherited import Inherited, Place
+from edgefast.proxy.sockets.synfilter import take_new_connections
+
+__all__ = ["Listeners", "Place", "Seat"]
+
+log = logging.getLogger(__name__)
+
+#: A place and the number of its socket: with a number for every worker, at least.
+Seat = tuple[str, int, int]
+
+#: Seconds in which a place that was let go may still be with a worker that empties its queue.
+_LEAVING = 5.0
+_NO_FAMILY = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT}
+_UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+
+
+class Listeners:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        binds: Sequence[str],
+        workers: int,
+        *,
+        required: bool = False,
+        inherited: Inherited | None = None,
+    ) -> None:
+        """`required`: an address family this machine lacks is a problem, not left out silently."""
+        self._binds = tuple(binds)
+        self._workers = workers
+        self._required = required
+        self._inherited = inherited or Inherited()
+        self._sockets: dict[Place, tuple[socket.socket, ...]] = {}
+        self._serials: dict[Place, int] = {}
+        self._serial = 0
+        self._left: dict[Place, float] = {}  # when a place was let go, on the monotonic clock
+        self.problems: dict[Place, Problem] = {}
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """All places that are bound."""
+        return tuple(self._sockets)
+
+    def reconcile(self, listeners: Iterable[ir.Listener]) -> tuple[Place, ...]:
+        """Bind what `listeners` ask for, let go of the rest; failures are in `problems`.
+
+        Returns the places that are new.
+        """
+        wanted = _by_port(listeners)
+        for place in [place for place in self._sockets if place[1] not in wanted]:
+            self._let_go(place)
+        self.problems = {}
+        opened: list[Place] = []
+        for port, names in wanted.items():
+            for host in self._binds:
+                place = host, port
+                if place in self._sockets or self._is_covered(place):
+                    continue
+                if self._open(place, names):
+                    opened.append(place)
+        if wanted:
+            self._inherited.close()  # nobody asks for those
+        return tuple(opened)
+
+    def sockets_of(self, worker: int) -> list[tuple[Seat, int, int]]:
+        """List a worker's sockets: seat, descriptor, and a serial that no other binding has."""
+        found: list[tuple[Seat, int, int]] = []
+        for place, group in self._sockets.items():
+            numbers = range(worker, len(group), self._workers) or [worker % len(group)]
+            serial = self._serials[place]
+            found += [((*place, number), group[number].fileno(), serial) for number in numbers]
+        return found
+
+    def descriptors(self) -> list[int]:
+        """List all sockets."""
+        return [sock.fileno() for group in self._sockets.values() for sock in group]
+
+    def descriptors_by_port(self) -> dict[int, list[int]]:
+        """List all sockets by port."""
+        found: dict[int, list[int]] = {}
+        for (_, port), group in self._sockets.items():
+            found.setdefault(port, []).extend(sock.fileno() for sock in group)
+        return found
+
+    def take_all(self) -> None:
+        """Be sure that inherited sockets take connections: a predecessor may have begun to close them."""
+        for group in self._sockets.values():
+            for sock in group:
+                take_new_connections(sock)
+
+    def close(self) -> None:
+        """Let go of everything; the workers hold the last copies then."""
+        for place in tuple(self._sockets):
+            self._let_go(place)
+
+    def _let_go(self, place: Place) -> None:
+        for sock in self._sockets.pop(place):
+            sock.close()
+        now = time.monotonic()
+        self._left = {one: at for one, at in self._left.items() if now - at < _LEAVING}
+        self._left[place] = now
+
+    def _open(self, place: Place, names: Sequence[str]) -> bool:
+        try:
+            inherited = self._inherited.take_group(place)
+            if inherited:
+                self._sockets[place] = _complete_group(place, inherited, self._workers)
+            else:
+                self._sockets[place] = _bind_group(place, self._workers)
+        except OSError as error:
+            if error.errno in _NO_FAMILY and not self._required and place[0] == "::":
+                return False
+            ours = time.monotonic() - self._left.get(place, -_LEAVING) < _LEAVING
+            self.problems[place] = _problem(place, names, error, ours)
+            return False
+        self._serial += 1
+        self._serials[place] = self._serial
+        return True
+
+    def _is_covered(self, place: Place) -> bool:
+        """Tell whether an IPv6 socket takes the connections of an IPv4 place too, as a service manager may make them."""
+        if family_of(place[0]) != socket.AF_INET or "::" not in self._binds:
+            return False
+        wide = ("::", place[1])
+        return any(map(_is_dual, self._sockets.get(wide) or self._inherited.group(wide)))
+
+
+def _by_port(listeners: Iterable[ir.Listener]) -> Mapping[int, list[str]]:
+    wanted: dict[int, list[str]] = {}
+    for listener in listeners:
+        wanted.setdefault(listener.bind_port, []).append(listener.name)
+    return wanted
+
+
+def _bind_group(place: Place, workers: int) -> tuple[socket.socket, ...]:
+    """Bind and listen once per worker; OSError leaves nothing open.
+
+    The first socket listens without SO_REUSEPORT, so the kernel gives the place to one process only,
+    and at once; it is shared after that, which the kernel allows to this process's user. A second
+    edgefast could otherwise join the group and take a share of the connections, silently. (Asking
+    first and binding after that would leave a moment for two that start together.)
+    """
+    group: list[socket.socket] = []
+    try:
+        for number in range(workers):
+            sock = _socket(place, shared=number > 0)
+            group.append(sock)
+            sock.listen(ACCEPT_BACKLOG)
+            if number == 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    except OSError:
+        for sock in group:
+            sock.close()
+        raise
+    return tuple(group)
+
+
+def _complete_group(
+    place: Place, inherited: Sequence[socket.socket], workers: int
+) -> tuple[socket.socket, ...]:
+    """Take inherited sockets, and bind more for workers that have none.
+
+    Where that is not permitted (the kernel wants one user for a group, and a service manager is another), or would
+    be another kind of socket, workers share what there is.
+    """
+    group = list(inherited)
+    for sock in group:
+        sock.listen(ACCEPT_BACKLOG)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        take_new_connections(sock)
+    try:
+        while len(group) < workers and not _is_dual(group[0]):
+            group.append(_listen(place))
+    except OSError as error:
+        log.info("%s port %d: workers share a socket (%s)", *place, error.strerror)
+    return tuple(group)
+
+
+def _listen(place: Place) -> socket.socket:
+    """Join a group. Raises OSError."""
+    sock = _socket(place, shared=True)
+    try:
+        sock.listen(ACCEPT_BACKLOG)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _is_dual(sock: socket.socket) -> bool:
+    return (
+        sock.family == socket.AF_INET6
+        and sock.getsockname()[0] == "::"
+        and sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY) == 0
+    )
+
+
+def _socket(place: Place, *, shared: bool) -> socket.socket:
+    host, port = place
+    family = family_of(host)
+    sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind((host, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _problem(place: Place, names: Sequence[str], error: OSError, ours: bool) -> Problem:
+    """Say which listener has no port, why, and what to do."""
+    address = Address(*place)
+    ref, path = place_listener(names[0])
+    others = f" (and {len(names) - 1} more on this port)" if len(names) > 1 else ""
+    match error.errno:
+        case errno.EADDRINUSE if ours:
+            why = f"{address} is still being closed by the workers that served it before"
+            fix = "it is tried again in a moment"
+        case errno.EADDRINUSE:
+            why = f"{address} is in use by another process"
+            fix = f"stop it or choose another port or --bind; see who: ss -ltnp sport = :{place[1]}"
+        case errno.EACCES | errno.EPERM:
+            why = f"{address} is not permitted for user {os.geteuid()}"
+            fix = (
+                f"ports below {_first_unprivileged()} need CAP_NET_BIND_SERVICE: "
+                f"setcap cap_net_bind_service+ep, AmbientCapabilities= in the unit, "
+                f"or sysctl net.ipv4.ip_unprivileged_port_start={place[1]}"
+            )
+        case errno.EADDRNOTAVAIL:
+            why = f"{place[0]} is not an address of this machine"
+            fix = "check --bind against: ip address"
+        case errno.EMFILE | errno.ENFILE:
+            why = f"{address}: out of file descriptors"
+            fix = "raise ulimit -n or LimitNOFILE= in the unit"
+        case _:
+            why = f"{address}: {os.strerror(error.errno or 0)}"
+            fix = "check --bind"
+    return Problem(
+        object=ref,
+        path=f"{path}.port",
+        reason="PortUnavailable",
+        message=f"{why}{others}",
+        hint=fix,
+    )
+
+
+def place_listener(name: str) -> tuple[ObjectRef, str]:
+    """Return the object and the field path behind an ir.Listener's name: of a ListenerSet when it has five parts."""
+    match name.split("/"):
+        case [_, _, namespace, owner, listener]:
+            ref = ObjectRef("ListenerSet", namespace, owner)
+        case parts:
+            namespace, owner, listener = (*parts, "", "", "")[:3]
+            ref = ObjectRef("Gateway", namespace, owner)
+    return ref, f"spec.listeners[name={listener}]"
+
+
+def _first_unprivileged() -> int:
+    try:
+        return int(_UNPRIVILEGED.read_text())
+    except (OSError, ValueError):
+        return 1024

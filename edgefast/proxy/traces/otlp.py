@@ -1,0 +1,218 @@
+"""OTLP: spans by the OpenTelemetry SDK's exporters. Needs the extra `edgefast[tracing]`; imported only where it is used.
+
+In: records of requests. Out: a server span for each, and a client span for each try at a backend, to one collector.
+Source: OpenTelemetry semantic conventions for HTTP spans; docs/tracing.md says what is ours. The environment's
+OTEL_EXPORTER_OTLP_* variables (headers, certificates) hold as for any exporter.
+Must never: let a client's text be more than a value; query parameters that are credentials are redacted.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import (
+    OTLPSpanExporter as GrpcSpanExporter,
+)
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import (
+    OTLPSpanExporter as HttpSpanExporter,
+)
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
+
+from edgefast import __version__, ir
+from edgefast.proxy.traces.spanrecord import SpanRecord, TryRecord
+
+__all__ = ["OtlpExporter"]
+
+#: Seconds that a collector may take for a batch, retries included.
+_TIMEOUT = 5
+_METHODS = frozenset(
+    ("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE")
+)
+#: Attributes that describe who sends spans, not a span.
+_OF_RESOURCES = ("service.", "deployment.", "k8s.", "host.", "cloud.", "container.")
+#: Credentials in query parameters, by the semantic conventions of url.query.
+_SECRET_NAMES = (
+    "AWSAccessKeyId", "Signature", "sig", "X-Goog-Signature",
+    "X-Amz-Credential", "X-Amz-Security-Token", "X-Amz-Signature",
+)  # fmt: skip
+#: Backends decode names: any of these characters may be percent-encoded, its digits in either case.
+_SECRET = re.compile(
+    r"(?<![^&?])("
+    + "|".join(
+        "".join(f"(?:{re.escape(c)}|%(?i:{ord(c):02x}))" for c in name) for name in _SECRET_NAMES
+    )
+    + r")=[^&#]*"
+)
+# What the SDK logs holds clients' headers, and a line for every batch that fails; failures are told by spanexport.py.
+_library = logging.getLogger("opentelemetry")
+_library.addHandler(logging.NullHandler())
+_library.propagate = False
+
+_SCOPE = InstrumentationScope("edgefast", __version__)
+
+_Attributes = dict[str, str | int | list[str]]
+
+
+class OtlpExporter:
+    """Exports to the collector that `tracing` names."""
+
+    def __init__(self, tracing: ir.Tracing) -> None:
+        own = {
+            name: text for name, text in tracing.attributes if not name.startswith(_OF_RESOURCES)
+        }
+        self._attributes: _Attributes = {**own}
+        self._resource = Resource(
+            {
+                "service.name": "edgefast",
+                "service.version": __version__,
+                "host.name": os.uname().nodename,
+                **{name: text for name, text in tracing.attributes if name not in own},
+            }
+        )
+        self._exporter: SpanExporter
+        if tracing.protocol == "grpc":
+            insecure = tracing.endpoint.startswith("http:")
+            self._exporter = GrpcSpanExporter(
+                endpoint=tracing.endpoint, insecure=insecure, timeout=_TIMEOUT
+            )
+        else:
+            self._exporter = HttpSpanExporter(
+                endpoint=f"{tracing.endpoint}/v1/traces", timeout=_TIMEOUT
+            )
+
+    def export(self, records: list[SpanRecord]) -> bool:
+        """Send the spans of these requests; blocks for at most some seconds."""
+        spans = [span for one in records for span in self._spans(one)]
+        return self._exporter.export(spans) is SpanExportResult.SUCCESS
+
+    def shutdown(self) -> None:
+        """Let go of connections."""
+        self._exporter.shutdown()
+
+    def _spans(self, one: SpanRecord) -> Iterator[ReadableSpan]:
+        state = TraceState.from_header([_text(one.state)]) if len(one.state) < 512 else None
+        trace = int.from_bytes(one.trace_id, "big")
+        own = _context(trace, one.span_id, state)
+        method = _text(one.method)
+        known = method if method in _METHODS else "HTTP"
+        yield ReadableSpan(
+            name=f"{known} {_text(one.route)}" if one.route else known,
+            context=own,
+            parent=_context(trace, one.parent_id, state, remote=True) if one.parent_id else None,
+            resource=self._resource,
+            attributes={**_server_attributes(one, method), **self._attributes},
+            kind=SpanKind.SERVER,
+            status=Status(StatusCode.ERROR if one.status >= 500 else StatusCode.UNSET),
+            start_time=one.start * 1000,
+            end_time=(one.start + one.took) * 1000,
+            instrumentation_scope=_SCOPE,
+        )
+        for each in one.tries:
+            failed = each.status >= 400 or bool(each.error)
+            began = one.start + each.began
+            yield ReadableSpan(
+                name=known,
+                context=_context(trace, each.span_id, state),
+                parent=own,
+                resource=self._resource,
+                attributes={**_client_attributes(one, each, method), **self._attributes},
+                kind=SpanKind.CLIENT,
+                status=Status(StatusCode.ERROR if failed else StatusCode.UNSET),
+                start_time=began * 1000,
+                end_time=(began + each.took) * 1000,
+                instrumentation_scope=_SCOPE,
+            )
+
+
+def _context(
+    trace: int, span: bytes, state: TraceState | None, *, remote: bool = False
+) -> SpanContext:
+    return SpanContext(
+        trace, int.from_bytes(span, "big"), remote, TraceFlags(TraceFlags.SAMPLED), state
+    )
+
+
+def _shared_attributes(method: str, status: int, error_from: int, error: bytes) -> _Attributes:
+    found: _Attributes = {"network.protocol.version": "1.1"}
+    found["http.request.method"] = method if method in _METHODS else "_OTHER"
+    if method not in _METHODS:
+        found["http.request.method_original"] = method
+    if status:
+        found["http.response.status_code"] = status
+    if status >= error_from:
+        found["error.type"] = str(status)
+    elif error:
+        found["error.type"] = _text(error)
+    return found
+
+
+def _server_attributes(one: SpanRecord, method: str) -> _Attributes:
+    found = _shared_attributes(method, one.status, 500, b"" if one.status else one.details)
+    path, _, query = _text(one.target).partition("?")
+    host, port = _split(_text(one.authority))
+    found |= {
+        "url.scheme": "https" if one.tls else "http",
+        "url.path": path,
+        "server.address": host,
+        "server.port": port or one.port,
+        "client.address": _text(one.client),
+        "network.peer.address": _text(one.peer),
+        "http.request.body.size": one.bytes_in,
+        "http.response.body.size": one.bytes_out,
+        "edgefast.listener": _text(one.listener),
+        "edgefast.details": _text(one.details),
+    }
+    if query:
+        found["url.query"] = _redact(query)
+    if one.user_agent:
+        found["user_agent.original"] = _text(one.user_agent)
+    if one.request_id:
+        found["http.request.header.x-request-id"] = [_text(one.request_id)]
+    if one.route:
+        found |= {"edgefast.route": _text(one.route), "edgefast.rule": one.rule}
+    return found
+
+
+def _client_attributes(one: SpanRecord, each: TryRecord, method: str) -> _Attributes:
+    """Of one try. Where the request goes is what its Host says (server.*, url.full), which machine took it is network.peer.*."""
+    found = _shared_attributes(method, each.status, 400, each.error)
+    authority, target = _text(one.sent_host), _redact(_text(one.sent_target))
+    host, port = _split(authority)
+    found |= {
+        "url.full": f"{'https' if one.backend_tls else 'http'}://{authority}"
+        f"{target if target[:1] == '/' else ''}",
+        "server.address": host,
+        "server.port": port or (443 if one.backend_tls else 80),
+        "edgefast.backend": _text(one.cluster),
+    }
+    if each.endpoint:
+        peer, port = _split(_text(each.endpoint))
+        found["network.peer.address"] = peer
+        if port:
+            found["network.peer.port"] = port
+    if each.number > 1:
+        found["http.request.resend_count"] = each.number - 1
+    return found
+
+
+def _split(authority: str) -> tuple[str, int]:
+    """Cut "host:port", "[::1]:port" or "unix:/path"; port 0: there is none."""
+    host, colon, port = authority.rpartition(":")
+    if colon and port.isascii() and port.isdigit() and len(port) < 6:
+        return host.strip("[]"), int(port)
+    return authority.removeprefix("unix:").strip("[]"), 0
+
+
+def _redact(query: str) -> str:
+    return _SECRET.sub(r"\1=REDACTED", query)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

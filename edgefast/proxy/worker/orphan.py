@@ -1,0 +1,107 @@
+"""OrphanedWorker: what a worker does whose agent was killed: it serves on until the next one takes over.
+
+In: the worker's acceptors, and the handover socket that the agent left to it. Out: its sockets to a successor, and
+its end: when it was relieved, when nobody came in time, or on SIGTERM. Its table does not change any more and
+nobody replaces it, so its time is short. Must never outlive its bounds, and never end without words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+
+from edgefast.proxy.handover.predecessor import attend
+from edgefast.proxy.handover.protocol import Ask, Item
+from edgefast.proxy.sockets.inherited import Place
+from edgefast.proxy.worker.acceptors import Acceptors
+
+__all__ = ["ORPHAN_LIFE", "OrphanedWorker"]
+
+log = logging.getLogger(__name__)
+
+#: Seconds that a worker accepts without an agent: longer than supervisors wait before they start again, and short
+#: enough for certificates and endpoints of the last table.
+ORPHAN_LIFE = 60.0
+#: Seconds that a successor which has asked may take on top.
+_STARTING = 180.0
+
+
+class OrphanedWorker:
+    """The `Predecessor` (handover/predecessor.py) of a worker without agent."""
+
+    def __init__(
+        self,
+        worker: int,
+        workers: int,
+        acceptors: Acceptors,
+        drain: Callable[[], None],
+        ended: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`drain` orders connections to end; `ended` waits until there are none."""
+        self.worker = worker
+        self.workers = workers
+        self._acceptors = acceptors
+        self._drain = drain
+        self._ended = ended
+        self._asked = False
+        self._order = asyncio.Event()
+
+    async def run(self, handover_socket: socket.socket, drain_timeout: float) -> None:
+        """Serve, hand over, and return when all is over."""
+        log.error(
+            "the agent is gone: this worker (process %d) serves its last table for at most %g s more, until "
+            "another edgefast takes over; SIGTERM ends it",
+            os.getpid(),
+            ORPHAN_LIFE,
+        )
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._order.set)
+        relieved = await self._serve(handover_socket)
+        handover_socket.close()
+        if not relieved:
+            log.error("no other edgefast took over: accepting no more")
+            self._drain()
+            await self._acceptors.close_all()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(drain_timeout):
+                await self._ended()
+        log.warning("worker %d without agent: the end", self.worker)
+
+    async def _serve(self, handover_socket: socket.socket) -> bool:
+        """Return whether a successor has taken over."""
+        attending = asyncio.ensure_future(attend(handover_socket, self))
+        ordered = asyncio.ensure_future(self._order.wait())
+        try:
+            for life in (ORPHAN_LIFE, _STARTING):
+                await asyncio.wait(
+                    (attending, ordered), timeout=life, return_when=asyncio.FIRST_COMPLETED
+                )
+                if attending.done() or ordered.done() or not self._asked:
+                    break
+            return attending.done() and attending.exception() is None
+        finally:
+            for task in (attending, ordered):
+                task.cancel()
+            await asyncio.gather(attending, ordered, return_exceptions=True)
+
+    # --- the estate -----------------------------------------------------------------------------
+
+    def refuse(self, ask: Ask) -> str:
+        """Give to any: nobody else will ever relieve this worker."""
+        return ""
+
+    def items(self) -> Sequence[tuple[Item, int]]:
+        """List the sockets of this worker."""
+        self._asked = True
+        return [(Item(), fd) for fd in self._acceptors.descriptors()]
+
+    async def leave(self, kept: frozenset[Place], pid: int) -> None:
+        """Accept no more; what is not kept is emptied and closed."""
+        self._drain()
+        await self._acceptors.leave(kept)

@@ -1,0 +1,255 @@
+"""WorkerTable: one swap of one worker, from a list of changes to engine, TLS and ports.
+
+In: changes with places in the arena. Out: refusals, and how each port is now to be served.
+Secrets stay here (the engine never sees one); everything else goes to `Engine.apply` in one call.
+A refused resource leaves its old version in use. Certificates are loaded one by one, with a rest
+for whoever is served between two; the swap itself is one step of the loop. Must never raise for a
+bad resource, and never keep a place in the arena of anything but what is applied.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from edgefast import ir
+from edgefast.proxy.control.messages import Change
+from edgefast.proxy.process.reserve import is_shortage
+from edgefast.proxy.tls.certificates import PemError
+from edgefast.proxy.tls.server import ServerTls, load_secret
+from edgefast.proxy.tls.upstream import UpstreamContexts, UpstreamKey
+from edgefast.proxy.worker.handshakes import HANDSHAKE, PortUse
+
+__all__ = ["Appliance", "WorkerTable"]
+
+log = logging.getLogger(__name__)
+
+Refused = tuple[str, str, str]
+_Plain = tuple[str, str, str, int, int]
+
+_SECRET: msgspec.msgpack.Decoder[ir.Secret] = msgspec.msgpack.Decoder(ir.Secret)
+_CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)
+_TLS_FIELD = msgspec.msgpack.encode("tls")
+_LIMIT_STORE: msgspec.msgpack.Decoder[ir.RateLimitStore] = msgspec.msgpack.Decoder(
+    ir.RateLimitStore
+)
+_LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
+
+
+class Appliance(Protocol):
+    """The part of `Engine` that takes tables."""
+
+    def apply(self, changes: Sequence[_Plain], version: str) -> list[Refused]:
+        """Swap between two requests; return the resources that were refused, with the reason."""
+        ...
+
+
+class _Material(NamedTuple):
+    """The secrets of a commit, checked."""
+
+    secrets: dict[str, ir.Secret]
+    changed: frozenset[str]
+    refused: list[Refused]
+    loaded: Mapping[str, ssl.SSLContext]  # of new certificates
+
+
+async def _next_turn() -> None:
+    await asyncio.sleep(0)
+
+
+class WorkerTable:
+    """See the module's text."""
+
+    def __init__(self, arena: memoryview) -> None:
+        self._arena = arena
+        self._secrets: dict[str, ir.Secret] = {}
+        self._listeners: dict[str, ir.Listener] = {}
+        self._server_tls = ServerTls()
+        self._tls_clusters: dict[str, tuple[Change, ir.UpstreamTls]] = {}
+        self.upstream_ssl = UpstreamContexts(self._secrets)
+        self.uses: dict[int, PortUse] = {}
+        self.adopt_limit_store: Callable[[ir.RateLimitStore | None], None] = lambda _: None
+        #: Whether the last commit refused something for want of descriptors or memory.
+        self.short = False
+
+    async def apply(
+        self,
+        engine: Appliance,
+        changes: Sequence[Change],
+        version: str,
+        rest: Callable[[], Awaitable[None]] = _next_turn,
+    ) -> list[Refused]:
+        """Take one commit; `uses` says afterwards which bind ports are served, and how.
+
+        `rest` is awaited after every piece of work that takes its time, before the swap.
+        """
+        self.short = False
+        material = await self._load_secrets(changes, rest)
+        renewed = {}
+        try:
+            for key, context in self.upstream_ssl.renew(material.secrets, material.changed):
+                renewed[key] = context
+                await rest()
+        except OSError as error:  # what is missing is made when the engine asks
+            self._note_shortage(error)
+        refused = self._swap(engine, changes, version, material, renewed)
+        while self._server_tls.release():
+            await rest()
+        return refused
+
+    def _swap(
+        self,
+        engine: Appliance,
+        changes: Sequence[Change],
+        version: str,
+        material: _Material,
+        renewed: Mapping[UpstreamKey, ssl.SSLContext],
+    ) -> list[Refused]:
+        self._secrets = material.secrets
+        self.upstream_ssl.adopt(material.secrets, material.changed, renewed)
+        refused = [*material.refused, *self._refuse_listeners(changes)]
+        held = {name for type_, name, _ in refused if type_ == "listener"}
+        forward = [
+            (change.op, change.type, change.name, change.offset, change.length)
+            for change in changes
+            if change.type not in ("secret", "limit_store")
+            and not (change.type == "listener" and change.name in held)
+        ]
+        self._take_limit_store(changes)
+        # An engine asks for a cluster's TLS context when it takes the cluster, so new key material
+        # means taking it again. What is refused here keeps its old context and was not sent now.
+        again = self._clusters_of(material.changed, {change.name for change in changes})
+        for one in engine.apply([*again, *forward], version):
+            if _among(one, again):
+                log.error("cluster %s keeps its old TLS settings: %s", one[1], one[2])
+            else:
+                refused.append(one)
+        self.short |= self.upstream_ssl.short
+        self._note_clusters(changes, {name for type_, name, _ in refused if type_ == "cluster"})
+        held = {name for type_, name, _ in refused if type_ == "listener"}
+        if self._take_listeners(changes, held) or material.changed:
+            self._serve(material)
+        return refused
+
+    async def _load_secrets(
+        self, changes: Sequence[Change], rest: Callable[[], Awaitable[None]]
+    ) -> _Material:
+        secrets = dict(self._secrets)
+        changed: set[str] = set()
+        refused: list[Refused] = []
+        loaded: dict[str, ssl.SSLContext] = {}
+        for change in changes:
+            if change.type != "secret":
+                continue
+            if change.op == "del":
+                secrets.pop(change.name, None)
+                changed.add(change.name)
+                continue
+            secret = _SECRET.decode(self._slice(change))
+            try:
+                context = load_secret(secret)
+            except PemError as error:
+                refused.append(("secret", change.name, str(error)))
+            except OSError as error:
+                self._note_shortage(error)
+                refused.append(("secret", change.name, f"cannot be loaded now: {error.strerror}"))
+            else:
+                secrets[change.name] = secret
+                changed.add(change.name)
+                if context is not None:
+                    loaded[change.name] = context
+            await rest()
+        return _Material(secrets, frozenset(changed), refused, loaded)
+
+    def _note_shortage(self, error: OSError) -> None:
+        if not is_shortage(error):
+            raise error
+        self.short = True
+
+    def _refuse_listeners(self, changes: Sequence[Change]) -> list[Refused]:
+        """Refuse what nobody here can serve as it is meant.
+
+        A PROXY protocol preamble comes before the TLS handshake. Read inside of it, as the engine
+        would, it would let any client choose its own address.
+        """
+        refused = []
+        for change in changes:
+            if change.type != "listener" or change.op == "del":
+                continue
+            one = _LISTENER.decode(self._slice(change))
+            if one.tls is not None and one.http.client_address.proxy_protocol != "off":
+                why = "clientAddress.proxyProtocol is not available yet on HTTPS listeners"
+                refused.append(("listener", change.name, why))
+        return refused
+
+    def _take_limit_store(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if change.type == "limit_store":
+                put = change.op == "put"
+                store = _LIMIT_STORE.decode(self._slice(change)) if put else None
+                self.adopt_limit_store(store)  # in the turn in which rules begin to ask it
+
+    def _note_clusters(self, changes: Sequence[Change], refused: set[str]) -> None:
+        """Remember the clusters that speak TLS; the others are not even decoded.
+
+        A refused one is not remembered: its place in the arena will be another's, and the version
+        before it is still what the engine has.
+        """
+        for change in changes:
+            if change.type != "cluster" or change.name in refused:
+                continue
+            self._tls_clusters.pop(change.name, None)
+            if change.op == "put" and _TLS_FIELD in (data := self._slice(change)):
+                tls = _CLUSTER.decode(data).tls
+                if tls is not None:
+                    self._tls_clusters[change.name] = (change, tls)
+
+    def _clusters_of(self, secrets: frozenset[str], sent: set[str]) -> list[_Plain]:
+        return [
+            (change.op, change.type, change.name, change.offset, change.length)
+            for name, (change, tls) in self._tls_clusters.items()
+            if name not in sent and (tls.ca in secrets or tls.certificate in secrets)
+        ]
+
+    def _take_listeners(self, changes: Sequence[Change], held: set[str]) -> bool:
+        moved = False
+        for change in changes:
+            if change.type != "listener" or change.name in held:
+                continue
+            moved = True
+            if change.op == "del":
+                self._listeners.pop(change.name, None)
+            else:
+                self._listeners[change.name] = _LISTENER.decode(self._slice(change))
+        return moved
+
+    def _serve(self, material: _Material) -> None:
+        listeners = [self._listeners[name] for name in sorted(self._listeners)]
+        contexts = self._server_tls.adopt(
+            listeners, self._secrets, material.changed, material.loaded
+        )
+        uses: dict[int, PortUse] = {}
+        for one in listeners:  # settings belong to the port; the engine, too, takes the first's
+            if one.bind_port not in uses:
+                uses[one.bind_port] = _use_of(one, contexts.get(one.bind_port))
+        self.uses = uses
+
+    def _slice(self, change: Change) -> bytes:
+        return bytes(self._arena[change.offset : change.offset + change.length])
+
+
+def _use_of(listener: ir.Listener, context: ssl.SSLContext | None) -> PortUse:
+    if context is None:
+        return PortUse(listener.port, None)
+    http = listener.http
+    patience = min(http.head_timeout / 1000, HANDSHAKE) if http.head_timeout else HANDSHAKE
+    return PortUse(listener.port, context, http.max_connections, patience)
+
+
+def _among(refused: Refused, changes: Sequence[_Plain]) -> bool:
+    return any(refused[:2] == change[1:3] for change in changes)

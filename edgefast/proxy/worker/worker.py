@@ -1,0 +1,341 @@
+"""Worker: one exec'd process with one event loop, one engine and nothing of its own to decide.
+
+In: the agent's messages on the descriptor named by `--fd`. Out: acknowledgements; served requests.
+Run as `python -P -m edgefast.proxy.worker --fd N` by the agent only. It ignores the terminal's and the
+service manager's signals, because the agent orders its end; it dies with the agent (PDEATHSIG, and
+the end of the channel), unless it was told to outlive it (orphan.py). Must never read the user's files, fork, or wait without a deadline.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ctypes
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import uvloop
+
+from edgefast.core import Engine
+from edgefast.daemon.logs import set_level, start_logging
+from edgefast.proxy.accesslog.logfile import LogFile, Standard
+from edgefast.proxy.accesslog.writer import AccessLogWriter
+from edgefast.proxy.control import messages
+from edgefast.proxy.control.channel import Channel, ChannelClosed
+from edgefast.proxy.limits.store import StoreInUse
+from edgefast.proxy.metrics.stats import add_global, map_segment, reset_global
+from edgefast.proxy.process.reserve import RESERVE, is_shortage
+from edgefast.proxy.process.watchdog import start_heartbeat
+from edgefast.proxy.settings import ACK_DEADLINE, EXIT_SHORTAGE, STARTED_DEADLINE
+from edgefast.proxy.tables.arena import map_arena
+from edgefast.proxy.traces.spansender import SpanSender
+from edgefast.proxy.worker.acceptors import Acceptors
+from edgefast.proxy.worker.handshakes import Handshakes
+from edgefast.proxy.worker.orphan import OrphanedWorker
+from edgefast.proxy.worker.table import WorkerTable
+
+__all__ = ["main"]
+
+log = logging.getLogger(__name__)
+
+_PR_SET_PDEATHSIG = 1  # prctl(2)
+#: How often a draining worker looks whether its last connection is gone, in seconds.
+_DRAIN_LOOK = 0.02
+_DUMP_PART = 48 * 1024
+_LOG_FLUSH = 1.0
+#: Seconds that a new worker or table waits for its store of rate limits, so that no request is let through uncounted.
+_FIRST_ANSWER = 0.5
+#: Descriptors kept back for sockets, certificates and servers (the agent sends 8 sockets at once).
+_RESERVE = 16
+#: Seconds until a port that could not be served for want of descriptors is tried again.
+_STARVED = 0.5
+#: Names of backends without an address that the agent is told of; each is at most 253 bytes.
+_UNRESOLVED = 16
+#: Seconds between two signs of life while a commit is prepared.
+_SIGN = 1.0
+
+_IncomingChannel = Channel[messages.AgentMessage]
+
+
+class Worker:
+    """The life after `Hello`."""
+
+    def __init__(self, channel: _IncomingChannel, hello: messages.Hello, fds: list[int]) -> None:
+        arena_fd, stats_fd, limits_fd = fds
+        arena, stats = map_arena(arena_fd, hello.arena_bytes), map_segment(stats_fd)
+        limits = map_segment(limits_fd)
+        for fd in fds:
+            os.close(fd)
+        for cell in ("handshakes_active", "limit_stores_down_active"):  # of a predecessor
+            reset_global(stats, cell)
+        self._channel = channel
+        self._number = hello.worker
+        self._outlive: tuple[socket.socket, messages.Outlive] | None = None
+        self._alone = False
+        self._table = WorkerTable(arena)
+        target = LogFile(Path(hello.access_log)) if hello.access_log else Standard()
+        self._log = AccessLogWriter(
+            target, lambda lines: add_global(stats, "access_log_dropped", lines)
+        )
+        self._spans = SpanSender(self._say, lambda count: add_global(stats, "spans_dropped", count))
+        self._engine = Engine(
+            asyncio.get_running_loop(),
+            arena,
+            stats,
+            worker=hello.worker,
+            upstream_ssl=self._table.upstream_ssl,
+            access_log=self._log,
+            limits=limits,
+            spans=self._spans,
+        )
+        self._limit_store = StoreInUse(
+            self._engine.limiter, lambda name, count: add_global(stats, name, count)
+        )
+        self._table.adopt_limit_store = self._limit_store.adopt
+        self._handshakes = Handshakes(
+            self._engine.factory,
+            lambda: self._engine.open_connections,
+            lambda name, count: add_global(stats, name, count),
+        )
+        self._acceptors = Acceptors(self._engine.factory, self._handshakes)
+        self._parts: list[messages.Change] = []
+        self._sign_due = 0.0
+        self._frozen = False
+        self._draining = False
+
+    async def run(self) -> None:
+        """Obey until `Exit` or the agent's end."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._serve_starved())
+                tasks.create_task(self._spans.run())
+                tasks.create_task(self._limit_store.tell(self._say))
+                try:
+                    while await self._obey(await self._channel.receive(), tasks):
+                        pass
+                except ChannelClosed:
+                    if self._outlive is None or not self._frozen or self._draining:
+                        raise
+                    await self._serve_alone(*self._outlive)
+                raise _Done
+        except* (_Done, ChannelClosed) as group:
+            if group.subgroup(ChannelClosed):
+                log.error("the agent is gone: exiting")
+        finally:
+            self._limit_store.close()
+            self._log.close(_LOG_FLUSH)
+
+    async def _obey(
+        self, received: tuple[messages.AgentMessage, list[int]], tasks: asyncio.TaskGroup
+    ) -> bool:
+        """Do what one message says; False after the last one."""
+        message, descriptors = received
+        match message:
+            case messages.Changes(items):
+                self._parts += items
+            case messages.Commit(epoch, version):
+                await self._commit(epoch, version)
+            case messages.Sockets(places):
+                for place, descriptor in zip(places, descriptors, strict=False):
+                    self._acceptors.add(place, descriptor)
+                if len(descriptors) < len(places):
+                    await self._say(messages.SocketsLost(places[len(descriptors) :]))
+                await self._acceptors.reconcile(self._table.uses)
+            case messages.CloseSockets(places):
+                tasks.create_task(self._acceptors.close(places))
+            case messages.Ping(number):
+                RESERVE.fill()
+                await self._say(
+                    messages.Pong(
+                        number,
+                        self._connections,
+                        self._engine.active,
+                        self._engine.resolver.unresolved(_UNRESOLVED),
+                    )
+                )
+            case messages.DumpRequest(number):
+                await self._dump(number)
+            case messages.LogLevel(level):
+                set_level(level)
+            case messages.ForgetRows(labels):
+                self._engine.forget_rows(labels)
+            case messages.Drain():
+                self._draining = True
+                if self._outlive is not None:
+                    _die_with_agent(wanted=True)
+                    self._outlive[0].close()
+                    self._outlive = None
+                self._engine.drain()
+                tasks.create_task(self._tell_old_gone())
+            case messages.StopAccepting():
+                tasks.create_task(self._drain())
+            case messages.Leave(patient):
+                tasks.create_task(self._leave(patient=patient))
+            case messages.Outlive():
+                self._prepare_to_outlive(message, descriptors)
+            case messages.Exit():
+                self._engine.close()
+                await asyncio.sleep(0)  # a turn in which what was aborted is closed
+                self._engine.log_flush()  # with the lines and spans of that
+                await self._spans.finish(_LOG_FLUSH)
+                return False
+            case messages.Hello():
+                log.error("second hello ignored")
+        return True
+
+    async def _commit(self, epoch: int, version: str) -> None:
+        changes, self._parts = self._parts, []
+        self._sign_due = asyncio.get_running_loop().time() + _SIGN
+        refused = await self._table.apply(self._engine, changes, version, self._rest)
+        await self._limit_store.connected(_FIRST_ANSWER)
+        await self._acceptors.reconcile(self._table.uses)
+        for part in messages.split_refused(refused):
+            await self._say(part)
+        await self._say(messages.Ack(epoch, self._table.short))
+        if not self._frozen:
+            # What start-up made lives as long as the process: no collection looks at it again.
+            self._frozen = True
+            gc.collect()
+            gc.freeze()
+            # Requests leave no cycles: the collector only has to look now and then.
+            gc.set_threshold(50_000, 20, 100)
+
+    async def _rest(self) -> None:
+        """Serve everybody before the next piece of a commit, and tell the agent that it goes on."""
+        await asyncio.sleep(0)
+        now = asyncio.get_running_loop().time()
+        if now >= self._sign_due:
+            self._sign_due = now + _SIGN
+            await self._say(messages.Taking())
+
+    async def _serve_starved(self) -> None:
+        """Try again what could not be served for want of descriptors."""
+        while True:
+            await self._acceptors.starved.wait()
+            await asyncio.sleep(_STARVED)
+            RESERVE.fill()
+            await self._acceptors.reconcile(self._table.uses)
+
+    @property
+    def _connections(self) -> int:
+        """Connections of clients, those in their TLS handshake included."""
+        return self._engine.open_connections + self._handshakes.active
+
+    async def _drain(self) -> None:
+        await self._acceptors.close_all()
+        await self._until(lambda: not self._connections)
+        await self._say(messages.Drained())
+
+    async def _leave(self, *, patient: bool) -> None:
+        """Stop accepting, on sockets that others serve: what waits in their queues is not lost."""
+        await self._acceptors.leave()
+        engine = self._engine
+        await self._until(lambda: self._connections <= (0 if patient else engine.old_connections))
+        await self._say(messages.Drained())
+
+    async def _tell_old_gone(self) -> None:
+        await self._until(lambda: not self._engine.old_connections)
+        await self._say(messages.OldGone())
+
+    async def _until(self, done: Callable[[], bool]) -> None:
+        # Looked at, not waited for: a hook per closed connection would be on the request path.
+        while True:
+            if done():
+                return
+            await asyncio.sleep(_DRAIN_LOOK)
+
+    def _prepare_to_outlive(self, words: messages.Outlive, descriptors: list[int]) -> None:
+        if not descriptors:  # lost for want of room: this worker ends with the agent
+            return
+        self._outlive = socket.socket(fileno=descriptors[0]), words
+        _die_with_agent(wanted=False)
+
+    async def _serve_alone(self, handover_socket: socket.socket, words: messages.Outlive) -> None:
+        """Go on without agent, for a while."""
+        self._alone = True
+
+        async def ended() -> None:
+            await self._until(lambda: not self._connections)
+
+        orphan = OrphanedWorker(
+            self._number, words.workers, self._acceptors, self._engine.drain, ended
+        )
+        await orphan.run(handover_socket, words.drain_timeout)
+        self._engine.close()
+        await asyncio.sleep(0)  # a turn in which what was aborted is closed
+        self._engine.log_flush()
+
+    async def _dump(self, number: int) -> None:
+        # The agent knows the hosts: it has the table.
+        data = msgspec.msgpack.encode(self._engine.dump(hosts=False), enc_hook=str)
+        for start in range(0, max(1, len(data)), _DUMP_PART):
+            part = data[start : start + _DUMP_PART]
+            await self._say(messages.DumpPart(number, part, start + _DUMP_PART >= len(data)))
+            await asyncio.sleep(0)  # everybody is served between two parts
+
+    async def _say(self, message: messages.WorkerMessage) -> None:
+        if self._alone:
+            return
+        try:
+            async with asyncio.timeout(ACK_DEADLINE):
+                await self._channel.send(message)
+        except ChannelClosed:
+            if self._outlive is None:
+                raise  # else whoever receives finds out, and decides
+
+
+class _Done(Exception):
+    """Ends the worker's task group."""
+
+
+async def _serve(sock: socket.socket) -> None:
+    channel: _IncomingChannel = Channel(sock, msgspec.msgpack.Decoder(messages.AgentMessage))
+    async with asyncio.timeout(STARTED_DEADLINE):
+        await channel.send(messages.Started(os.getpid()))
+        hello, descriptors = await channel.receive()
+    if not isinstance(hello, messages.Hello) or len(descriptors) != 3:
+        log.error("the agent did not say hello")
+        raise SystemExit(1)
+    set_level(hello.log_level)
+    RESERVE.hold(_RESERVE)
+    start_heartbeat(asyncio.get_running_loop())
+    await Worker(channel, hello, descriptors).run()
+
+
+def _die_with_agent(*, wanted: bool) -> None:
+    number = signal.SIGKILL if wanted else 0
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+
+
+def main() -> None:
+    """Entry point of the process."""
+    parser = argparse.ArgumentParser(prog="edgefast.proxy.worker")
+    parser.add_argument("--fd", type=int, required=True, help="control channel")
+    start_logging("info")  # until the agent says which level
+    sock = socket.socket(fileno=parser.parse_args().fd)
+    sock.set_inheritable(False)
+    # The agent blocked these before exec, so that none arrives before this line.
+    ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+    for number in ours:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ours)
+    _die_with_agent(wanted=True)
+    # An agent that died before prctl is noticed by the end of the channel.
+    try:
+        uvloop.run(_serve(sock))
+    except (ChannelClosed, TimeoutError) as error:
+        log.error("no agent: %s", error or "no word in time")
+        sys.exit(1)
+    except Exception as error:
+        if not is_shortage(error):
+            raise
+        # Not the table's fault: the agent must be able to tell.
+        log.error("out of descriptors or memory: %s", error)
+        sys.exit(EXIT_SHORTAGE)

@@ -1,0 +1,204 @@
+"""One process takes over from another: nobody is refused, nobody waits for a queue that nobody empties."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from edgefast.daemon.address import Address
+from edgefast.proxy.handover.frozenworkers import find_links, holds
+from edgefast.proxy.handover.handoversocket import bound_path, path_of
+from edgefast.proxy.settings import ProxySettings
+from proxy.command import (
+    Start,
+    gateway,
+    gateway_class,
+    gone,
+    mark_of,
+    route,
+    save,
+    start,
+    tls_secret,
+)
+from proxy.pki import Authority
+from proxy.steady import Steady
+from proxy.tunnels import tunnel, tunnel_backend, tunnel_objects
+from wire.harness.ports import free_port
+
+__all__ = ["start"]
+
+pytestmark = pytest.mark.wire
+
+
+def objects(path: Path, mark: str, *ports: int, tls: bool = False) -> str:
+    """Write objects that redirect to a mark; returns the path as an argument."""
+    found = [gateway_class(), gateway(*ports, tls="cert" if tls else ""), route(mark)]
+    save(path, *found, *([tls_secret(Authority().issue("x.test"))] if tls else []))
+    return str(path)
+
+
+@contextmanager
+def ended(pids: list[int]) -> Iterator[None]:
+    """Leave no worker behind that has no agent to end it."""
+    try:
+        yield
+    finally:
+        for pid in pids:
+            if not gone(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "tls"), [(2, 2, True), (1, 3, False), (3, 1, False)], ids=str
+)
+def test_a_new_process_takes_over_and_no_request_is_lost(
+    start: Start, tmp_path: Path, before: int, after: int, tls: bool
+) -> None:
+    port = free_port()
+    one = start(
+        "-f", objects(tmp_path / "old.yaml", "old", port, tls=tls), "--workers", str(before)
+    )
+    one.wait_ready()
+    with Steady(port, tls=tls) as load:
+        load.more(200)
+        arguments = ("-f", objects(tmp_path / "new.yaml", "new", port, tls=tls))
+        two = start(*arguments, "--workers", str(after), "--take-over", after=one)
+        assert one.process.wait(90) == 0, one.said
+        load.more(200)
+        # Whoever answers at the operator's addresses is the new one, and nobody else.
+        assert len(two.workers()) == after == len(two.dump()["workers"])
+        assert two.get(two.ready, "/ready")[0] == 200
+    assert not load.failures, (load.failures[:5], one.said, two.said)
+    assert {"old", "new"} == set(load.marks)
+
+
+def test_without_the_order_nothing_is_taken(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    file = objects(tmp_path / "o.yaml", "old", port)
+    one = start("-f", file)
+    one.wait_ready()
+    two = start("-f", file, after=one)
+    assert two.process.wait(60) == 1
+    assert "--take-over" in two.said and "in use" in two.said
+    assert mark_of(port) == "old"
+    assert one.process.poll() is None and "takes over" not in one.said
+
+
+def test_a_successor_that_cannot_serve_changes_nothing(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    one = start("-f", objects(tmp_path / "o.yaml", "old", port))
+    one.wait_ready()
+    save(tmp_path / "none.yaml", gateway_class())
+    with Steady(port, clients=8) as load:
+        load.more(100)
+        two = start("-f", str(tmp_path / "none.yaml"), "--take-over", after=one)
+        assert two.process.wait(90) == 1
+        load.more(100)
+        three = start("-f", objects(tmp_path / "n.yaml", "new", port), "--take-over", after=one)
+        assert one.process.wait(90) == 0, (one.said, three.said)
+        load.more(100)
+    assert not load.failures, load.failures[:5]
+    assert "did not come to serve" in one.said
+
+
+def test_ports_that_the_new_one_does_not_have_are_closed_in_order(
+    start: Start, tmp_path: Path
+) -> None:
+    kept, left, fresh = free_port(), free_port(), free_port()
+    one = start("-f", objects(tmp_path / "o.yaml", "old", kept, left), "--drain-timeout", "30")
+    one.wait_ready()
+    two = start("-f", objects(tmp_path / "n.yaml", "new", kept, fresh), "--take-over", after=one)
+    assert one.process.wait(90) == 0
+    assert mark_of(kept) == mark_of(fresh) == "new"
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", left), 20)
+    assert two.process.poll() is None
+
+
+def test_a_tunnel_goes_on_until_the_drain_deadline(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    with tunnel_backend() as backend:
+        save(tmp_path / "o.yaml", *tunnel_objects(port, backend))
+        one = start("-f", str(tmp_path / "o.yaml"), "--drain-timeout", "3")
+        one.wait_ready()
+        with tunnel(port) as through:
+            assert through.says(b"hello")
+            two = start("-f", str(tmp_path / "o.yaml"), "--take-over", after=one)
+            two.until(lambda: "takes over" in one.said, "the take-over")
+            assert through.says(b"still here")
+            assert one.process.poll() is None
+            through.wait_for_end()
+        assert one.process.wait(60) == 0
+        assert "aborting what is left" in one.said
+
+
+def test_workers_of_a_killed_agent_serve_until_the_next_one(start: Start, tmp_path: Path) -> None:
+    port, left = free_port(), free_port()
+    one = start("-f", objects(tmp_path / "o.yaml", "old", port, left), "--workers", "2")
+    one.wait_ready()
+    workers = one.workers()
+    with ended(workers), Steady(port) as load:
+        load.more(100)
+        one.kill()
+        load.more(300)
+        assert mark_of(left) == "old"
+        two = start("-f", objects(tmp_path / "n.yaml", "new", port), "--workers", "3", after=one)
+        two.wait_ready()
+        two.until(lambda: all(map(gone, workers)), "the end of the workers before")
+        load.more(100)
+        assert not load.failures, (load.failures[:5], one.said, two.said)
+        assert one.said.count("the agent is gone") == 2
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", left), 20)
+        # And once more: the successor is as mortal.
+        workers += two.workers()
+        two.kill()
+        load.more(100)
+        three = start("-f", objects(tmp_path / "n.yaml", "new", port), "--workers", "2", after=one)
+        three.wait_ready()
+        load.more(100)
+    assert not load.failures, (load.failures[:5], two.said, three.said)
+
+
+def test_a_frozen_worker_of_a_killed_agent_is_ended_by_the_next_one(
+    start: Start, tmp_path: Path
+) -> None:
+    port = free_port()
+    one = start("-f", objects(tmp_path / "o.yaml", "old", port), "--workers", "2")
+    one.wait_ready()
+    frozen, other = workers = one.workers()
+    with ended(workers):
+        handover_socket = path_of(ProxySettings(admin=Address("127.0.0.1", one.admin)))
+        assert handover_socket is not None
+        links = find_links(bound_path(handover_socket))
+        one.until(lambda: holds(str(frozen), links), "a worker that may outlive its agent")
+        os.kill(frozen, signal.SIGSTOP)
+        one.kill()
+        two = start("-f", objects(tmp_path / "n.yaml", "new", port), after=one)
+        two.wait_ready()
+        assert gone(frozen), two.said
+        assert f"process {frozen}) without agent does not answer: killed" in two.said
+        two.until(lambda: gone(other), "the end of the other")
+        for _ in range(20):
+            assert mark_of(port) == "new"
+
+
+def test_a_worker_without_agent_ends_on_a_signal(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    one = start("-f", objects(tmp_path / "o.yaml", "old", port), "--workers", "2")
+    one.wait_ready()
+    workers = one.workers()
+    with ended(workers):
+        one.kill()
+        assert mark_of(port) == "old"
+        two = start("-f", str(tmp_path / "nothing"), after=one)  # something to wait with
+        for pid in workers:
+            os.kill(pid, signal.SIGTERM)
+        two.until(lambda: all(map(gone, workers)), "the end of the workers")
+    assert "no other edgefast took over" in one.said

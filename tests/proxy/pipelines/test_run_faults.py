@@ -1,0 +1,254 @@
+"""`edgefast run` where something around it fails: half a configuration at start, a hung input, an unknown error."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from edgefast.providers.files import FileSource
+from edgefast.proxy.agent.agent import Agent
+from edgefast.proxy.pipelines import standalone as module
+from edgefast.proxy.pipelines.standalone import Outcome, Standalone
+from edgefast.proxy.tables.lastgood import LastGood, LastGoodError
+from edgefast.translate.settings import Settings
+from proxy.command import Process, Start, gateway, gateway_class, mark_of, route, save
+from proxy.living import ROOT, until, with_agent
+from proxy.living import mark_of as mark_now
+from wire.harness.ports import free_port
+
+pytestmark = pytest.mark.wire
+
+
+def version_of(folder: Path) -> str:
+    try:
+        return LastGood(folder).load().version
+    except LastGoodError:
+        return ""
+
+
+def test_a_start_with_half_a_file_serves_the_last_good_table_and_keeps_it(
+    start: Start, tmp_path: Path
+) -> None:
+    port, state = free_port(), tmp_path / "state"
+    files = tmp_path / "files"
+    files.mkdir()
+    save(files / "a.yaml", gateway_class(), gateway(port))
+    save(files / "b.yaml", route("v1"))
+    arguments = ("-f", str(files), "--workers", "1", "--state-dir", str(state))
+    run = start(*arguments)
+    run.wait_ready()
+    assert run.stop() == 0
+    good = version_of(state)
+    assert good
+    whole = (files / "b.yaml").read_bytes()
+    (files / "b.yaml").write_bytes(whole[:60] + b"\n  {[")
+    run = start(*arguments)
+    run.wait_ready()
+    assert mark_of(port) == "v1"
+    run.until(lambda: "NOT ALL FILES CAN BE HAD" in run.said, "what is served")
+    # No change is taken in before all files are whole: neither served nor kept.
+    save(files / "a.yaml", gateway_class(), gateway(port, free_port()))
+    run.until(lambda: run.said.count("this is the last good table") == 2, "second look")
+    assert mark_of(port) == "v1"
+    assert run.stop() == 0
+    assert version_of(state) == good
+    run = start(*arguments)
+    run.wait_ready()
+    save(files / "b.yaml", route("v2"))
+    run.until(lambda: mark_of(port) == "v2", "whole files")
+    assert run.stop() == 0
+    assert version_of(state) not in ("", good)
+
+
+def test_a_start_with_nothing_in_the_files_leaves_the_last_good_table(
+    start: Start, tmp_path: Path
+) -> None:
+    port, state = free_port(), tmp_path / "state"
+    file = tmp_path / "a.yaml"
+    save(file, gateway_class(), gateway(port), route("v1"))
+    arguments = ("-f", str(file), "--workers", "1", "--state-dir", str(state))
+    run = start(*arguments)
+    run.wait_ready()
+    assert run.stop() == 0
+    good = version_of(state)
+    file.write_bytes(b"")  # as a full disk leaves it
+    run = start(*arguments)
+    run.wait_ready()
+    assert mark_of(port) == "v1"
+    assert run.stop() == 0
+    assert version_of(state) == good
+
+
+def test_the_last_change_before_the_end_is_kept(start: Start, tmp_path: Path) -> None:
+    """Also when the one before it was written a moment ago."""
+    port, state = free_port(), tmp_path / "state"
+    file = tmp_path / "a.yaml"
+    save(file, gateway_class(), gateway(port), route("v0"))
+    arguments = ("-f", str(file), "--workers", "1", "--state-dir", str(state))
+    run = start(*arguments)
+    run.wait_ready()
+    for number in range(1, 4):
+        save(file, gateway_class(), gateway(port), route(f"v{number}"))
+        run.until(lambda number=number: mark_of(port) == f"v{number}", "reload")
+    run.until(lambda: run.said.count("is served") == 3, "report")
+    run.process.send_signal(signal.SIGINT)
+    assert run.process.wait(60) == 0
+    file.unlink()
+    run = start(*arguments)
+    run.wait_ready()
+    assert mark_of(port) == "v3"
+
+
+def test_sighup_is_a_look_at_the_files(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
+    run = start("-f", str(tmp_path / "a.yaml"), "--workers", "1")
+    run.wait_ready()
+    workers = run.workers()
+    for number in range(3):
+        run.process.send_signal(signal.SIGHUP)
+        run.until(
+            lambda number=number: run.said.count("looking at the files now") == number + 1, "look"
+        )
+    save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v2"))
+    run.until(lambda: mark_of(port) == "v2", "reload")
+    assert run.workers() == workers
+    assert run.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_standard_input_that_stays_open_does_not_hold_up_the_end(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    port = free_port()
+    save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
+    command = [sys.executable, "-m", "edgefast.cli.main", "run", "--bind", "127.0.0.1"]
+    command += ["--admin", "off", "--metrics", "off", "--ready", "off", "--workers", "1"]
+    command += ["--min-drain", "0", "-f", "-"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT
+    ) as process:
+        try:
+            assert process.stdin and process.stderr
+            process.stdin.write((tmp_path / "a.yaml").read_bytes())
+            process.stdin.flush()  # and never closed: the reader waits for more
+            blocked = Path(f"/proc/{process.pid}/task")
+            end = time.monotonic() + 30
+            while not _reads_standard_input(blocked):
+                assert time.monotonic() < end, "standard input is not read"
+                time.sleep(0.01)
+            process.send_signal(number)
+            assert process.wait(60) == 0
+            assert "drained" in process.stderr.read().decode()
+        finally:
+            process.kill()
+
+
+def _reads_standard_input(tasks: Path) -> bool:
+    """Whether a thread of the process is in read(0, ...)."""
+    for task in tasks.iterdir():
+        try:
+            number, first, *_ = (task / "syscall").read_text().split()
+        except (OSError, ValueError):
+            continue
+        if number == "0" and int(first, 16) == 0:
+            return True
+    return False
+
+
+def test_an_error_nobody_thought_of_does_not_end_the_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAUSE", 0.01)
+    port = free_port()
+    save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
+    source = FileSource([tmp_path])
+    outcomes: list[Outcome] = []
+    failing: dict[str, int] = {}
+
+    def fails(name: str) -> Callable[..., object]:
+        real: Callable[..., object] = getattr(source, name)
+
+        def call(*arguments: object) -> object:
+            if failing.get(name, 0):
+                failing[name] -= 1
+                raise PermissionError(13, "a file system with ideas of its own")
+            return real(*arguments)
+
+        return call
+
+    for name in ("read", "folders"):
+        monkeypatch.setattr(source, name, fails(name))
+
+    async def talk(agent: Agent) -> None:
+        running = asyncio.ensure_future(Standalone(agent, source, Settings, outcomes.append).run())
+        try:
+            await until(lambda: outcomes, "start")
+            failing.update(read=2, folders=2)
+            save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v2"))
+            await until(lambda: len(outcomes) == 2, "reload")
+            assert failing == {"read": 0, "folders": 0}
+            assert await mark_now(port) == "v2"
+            assert not running.done()
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+    assert with_agent(talk, workers=1, log_level="error") == 0
+
+
+def test_ready_says_no_while_no_port_is_open(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
+    run = start("-f", str(tmp_path), "--workers", "1")
+    run.wait_ready()
+    os.unlink(tmp_path / "a.yaml")  # withdrawn on purpose: nothing is listened on any more
+    run.until(lambda: run.get(run.ready, "/ready")[0] == 503, "not ready")
+    save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v2"))
+    run.wait_ready()
+
+
+def test_a_service_manager_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(30)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        port = free_port()
+        save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
+        run = Process(tmp_path, "-f", str(tmp_path / "a.yaml"), "--workers", "1")
+        try:
+            assert manager.recv(100) == b"READY=1"
+            assert mark_of(port) == "v1"
+            assert run.stop() == 0
+            assert manager.recv(100) == b"STOPPING=1"
+        finally:
+            run.stop()
+
+
+def test_a_python_that_may_not_be_executed_is_named(tmp_path: Path) -> None:
+    """No worker can be started: the gateway says which file it is, and ends."""
+    save(tmp_path / "a.yaml", gateway_class(), gateway(free_port()), route("v1"))
+    python = tmp_path / "python"
+    python.write_text("")
+    code = (
+        f"import sys; sys.executable = {str(python)!r}; "
+        "from edgefast.cli.main import main; main(sys.argv[1:])"
+    )
+    words = ["run", "-f", str(tmp_path / "a.yaml"), "--bind", "127.0.0.1", "--workers", "1"]
+    words += ["--admin", "off", "--metrics", "off", "--ready", "off"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert f"cannot be started: {python}: Permission denied" in done.stderr
+    assert "nothing can be served" in done.stderr and "Traceback" not in done.stderr

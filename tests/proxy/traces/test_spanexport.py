@@ -1,0 +1,345 @@
+"""From a worker's batch to a collector: bounded, counted, never in anybody's way; attributes by the semantic conventions."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from edgefast import ir
+from edgefast.proxy.traces import spanexport
+from edgefast.proxy.traces.otlp import OtlpExporter
+from edgefast.proxy.traces.spanexport import SpanExport, has_tracing
+from edgefast.proxy.traces.spanrecord import SpanRecord, count_spans
+from proxy.otlp_receiver import attributes_of, grpc_collector, http_collector
+from proxy.spans import FIRST, SECOND, SPAN, pack
+
+
+def listener(endpoint: str, name: str = "ns/gw/http", **more: Any) -> ir.Listener:
+    tracing = ir.Tracing(endpoint=endpoint, **more)
+    return ir.Listener(name=name, port=80, bind_port=80, protocol="HTTP", tracing=tracing)
+
+
+def until(holds: Callable[[], object], what: str = "it") -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end, f"{what} never came true"
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_spans_reach_a_collector(protocol: Any) -> None:
+    with (http_collector if protocol == "http" else grpc_collector)() as (endpoint, received):
+        export = SpanExport()
+        attributes = (
+            ("deployment.environment.name", "test"),
+            ("service.name", "shop-edge"),
+            ("team", "a"),
+        )
+        export.use([listener(endpoint, protocol=protocol, attributes=attributes)])
+        export.take(pack(SPAN, msgspec.structs.replace(SPAN, tries=())))
+        until(lambda: export.exported + export.lost == 2, "an export")
+        export.close(5)
+    assert (export.exported, export.lost) == (2, 0)
+    (server, alone), (first, client) = received.named(2), received.named(3)
+    resource = received.spans[0][0]
+    assert (
+        resource["service.name"] == "shop-edge"
+        and resource["deployment.environment.name"] == "test"
+    )
+    assert (server.trace_id, server.span_id, server.parent_span_id) == (
+        SPAN.trace_id,
+        SPAN.span_id,
+        SPAN.parent_id,
+    )
+    for span, told in ((first, FIRST), (client, SECOND)):
+        assert (span.trace_id, span.span_id) == (SPAN.trace_id, told.span_id)
+        assert (span.name, span.parent_span_id) == ("GET", SPAN.span_id)
+        assert span.start_time_unix_nano == (SPAN.start + told.began) * 1000
+        assert span.end_time_unix_nano == (SPAN.start + told.began + told.took) * 1000
+    assert alone.span_id == SPAN.span_id
+    assert (server.name, server.trace_state) == ("GET ns/web", "a=1,b=2")
+    assert (server.start_time_unix_nano, server.end_time_unix_nano) == (
+        SPAN.start * 1000,
+        (SPAN.start + 9_000) * 1000,
+    )
+    assert attributes_of(server) == {
+        "http.request.method": "GET",
+        "http.response.status_code": 200,
+        "network.protocol.version": "1.1",
+        "url.scheme": "https",
+        "url.path": "/a%20b",
+        "url.query": "x=1&sig=REDACTED&y=2",
+        "server.address": "shop.test",
+        "server.port": 8080,
+        "client.address": "203.0.113.9",
+        "network.peer.address": "10.0.0.1",
+        "user_agent.original": "curl/8",
+        "http.request.header.x-request-id": ["id-1"],
+        "http.request.body.size": 3,
+        "http.response.body.size": 5,
+        "edgefast.listener": "ns/gw/http",
+        "edgefast.route": "ns/web",
+        "edgefast.rule": 2,
+        "edgefast.details": "via_upstream",
+        "team": "a",
+    }
+    both = {
+        "http.request.method": "GET",
+        "network.protocol.version": "1.1",
+        "server.address": "inner.test",
+        "server.port": 81,
+        "network.peer.port": 9000,
+        "url.full": "http://inner.test:81/b?x=1&sig=REDACTED",
+        "edgefast.backend": "service/ns/web/80",
+        "team": "a",
+    }
+    assert attributes_of(first) == both | {
+        "network.peer.address": "10.1.1.1",
+        "error.type": "connection_termination",
+    }
+    assert attributes_of(client) == both | {
+        "network.peer.address": "::1",
+        "http.response.status_code": 200,
+        "http.request.resend_count": 1,
+    }
+    assert (first.status.code, client.status.code) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "server", "client"),
+    [(200, 0, 0), (404, 0, 2), (503, 2, 2), (0, 0, 2)],
+)
+def test_errors_are_those_of_the_conventions(status: int, server: int, client: int) -> None:
+    with http_collector() as (endpoint, received):
+        exporter = OtlpExporter(ir.Tracing(endpoint=endpoint))
+        assert exporter.export(
+            [
+                msgspec.structs.replace(
+                    SPAN,
+                    status=status,
+                    details=b"why",
+                    method=b"BREW",
+                    state=b"=,=\xff",
+                    target=b"*",
+                    sent_target=b"*",
+                    sent_host=b"[2001:db8::1]",
+                    backend_tls=1,
+                    tries=(
+                        msgspec.structs.replace(
+                            FIRST,
+                            status=status,
+                            error=b"" if status else b"why",
+                            endpoint=b"unix:/s",
+                        ),
+                    ),
+                )
+            ]
+        )
+        exporter.shutdown()
+    ((_, ours), (_, theirs)) = received.spans
+    assert (ours.status.code, theirs.status.code) == (server, client)
+    found = attributes_of(ours)
+    assert (found["http.request.method"], found["http.request.method_original"]) == (
+        "_OTHER",
+        "BREW",
+    )
+    assert ours.name == "HTTP ns/web" and ours.trace_state == ""
+    assert found.get("error.type") == {200: None, 404: None, 503: "503", 0: "why"}[status]
+    found = attributes_of(theirs)
+    assert found.get("error.type") == {200: None, 404: "404", 503: "503", 0: "why"}[status]
+    assert found["network.peer.address"] == "/s" and "network.peer.port" not in found
+    assert (found["server.address"], found["server.port"]) == ("2001:db8::1", 443)
+    assert found["url.full"] == "https://[2001:db8::1]"
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("%73ig=AAA", "%73ig=REDACTED"),
+        ("a=1&s%69%67=AAA&b=2", "a=1&s%69%67=REDACTED&b=2"),
+        ("%41WSAccess%4beyId=AAA", "%41WSAccess%4beyId=REDACTED"),
+        ("%41WSAccess%4BeyId=AAA", "%41WSAccess%4BeyId=REDACTED"),
+        ("X%2dAmz%2DSignature=AAA", "X%2dAmz%2DSignature=REDACTED"),
+        ("X-Goog-Signature=AAA", "X-Goog-Signature=REDACTED"),
+        ("Signature=", "Signature=REDACTED"),
+        ("a=b?sig=AAA", "a=b?sig=REDACTED"),
+        ("sig%3DAAA", "sig%3DAAA"),  # a name without a value
+        ("%2573ig=AAA", "%2573ig=AAA"),  # "%73ig", decoded once
+        ("design=AAA&sigh=AAA&%73ig", "design=AAA&sigh=AAA&%73ig"),
+    ],
+)
+def test_credentials_in_queries_are_redacted_however_their_names_are_written(
+    query: str, told: str
+) -> None:
+    sent = f"/x?{query}".encode()
+    with http_collector() as (endpoint, received):
+        exporter = OtlpExporter(ir.Tracing(endpoint=endpoint))
+        assert exporter.export([msgspec.structs.replace(SPAN, target=sent, sent_target=sent)])
+        exporter.shutdown()
+    (_, server), *clients = received.spans
+    assert attributes_of(server)["url.query"] == told
+    urls = {attributes_of(span)["url.full"] for _, span in clients}
+    assert urls == {f"http://inner.test:81/x?{told}"}
+
+
+class Slow:
+    """An exporter that waits until it may go on."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.begun = threading.Event()
+        self.taken = 0
+
+    def export(self, records: list[SpanRecord]) -> bool:
+        self.begun.set()
+        assert self.go.wait(20)
+        self.taken += len(records)
+        return True
+
+    def shutdown(self) -> None:
+        pass
+
+
+def test_a_slow_collector_blocks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = pack(*[SPAN] * 50)
+    monkeypatch.setattr(spanexport, "QUEUE_BYTES", 4 * len(batch))
+    slow = Slow()
+    export = SpanExport(lambda tracing: slow)
+    export.use([listener("http://127.0.0.1:1")])
+    export.take(batch)
+    assert slow.begun.wait(20)
+    for _ in range(10):
+        export.take(batch)
+    assert export.lost == 7 * 50
+    slow.go.set()
+    export.close(20)
+    assert (export.exported, export.lost, slow.taken) == (4 * 50, 7 * 50, 4 * 50)
+
+
+def test_a_collector_that_is_away_is_told_once_and_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Away(Slow):
+        def export(self, records: list[SpanRecord]) -> bool:
+            raise ConnectionRefusedError("nobody is there")
+
+    export = SpanExport(lambda tracing: Away())
+    export.use([listener("http://127.0.0.1:1")])
+    for _ in range(3):
+        export.take(pack(SPAN, SPAN))
+    export.close(20)
+    assert (export.exported, export.lost) == (0, 6)
+    assert sum("nobody is there" in one.message for one in caplog.records) == 1
+
+
+def test_what_is_no_batch_and_whose_listener_is_gone_is_lost() -> None:
+    slow = Slow()
+    slow.go.set()
+    export = SpanExport(lambda tracing: slow)
+    export.use([listener("http://127.0.0.1:1", "other")])
+    export.take(pack(SPAN))
+    export.take(b"\xdc\x00\x03garbage")
+    export.close(20)
+    assert (export.exported, export.lost) == (0, 4)
+
+
+def test_without_the_extra_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert has_tracing()
+    monkeypatch.setattr(spanexport, "has_tracing", lambda: False)
+    export = SpanExport()
+    for _ in range(2):
+        export.use([listener("http://127.0.0.1:1")])
+    export.take(pack(SPAN))
+    assert export.lost == 1
+    assert [one.message for one in caplog.records if "edgefast[tracing]" in one.message] == [
+        "spec.tracing asks for what is not installed, spans are dropped: pip install 'edgefast[tracing]'"
+    ]
+
+
+def test_a_batch_tells_how_many_it_has() -> None:
+    assert count_spans(pack(*[SPAN] * 300)) == 300
+
+
+def test_a_collector_that_is_away_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    class Known(Slow):
+        def __init__(self, tracing: ir.Tracing) -> None:
+            super().__init__()
+            self.endpoint = tracing.endpoint
+
+        def export(self, records: list[SpanRecord]) -> bool:
+            tried.append(self.endpoint)
+            return self.endpoint.endswith(":2")
+
+    monkeypatch.setattr(spanexport, "_PAUSE", 1000.0)
+    export = SpanExport(Known)
+    export.use([listener("http://127.0.0.1:1"), listener("http://127.0.0.1:2", "ns/gw/other")])
+    away, there = SPAN, msgspec.structs.replace(SPAN, listener=b"ns/gw/other")
+    for number in range(1, 4):
+        export.take(pack(away, there))
+        until(lambda number=number: export.exported + export.lost == 2 * number, "an export")
+    export.close(20)
+    assert (export.exported, export.lost) == (3, 3)
+    assert sorted(tried) == ["http://127.0.0.1:1", *["http://127.0.0.1:2"] * 3]
+
+
+def test_exemplars_are_what_a_collector_took_and_a_listener_asks_for() -> None:
+    class Picky(Slow):
+        def __init__(self, tracing: ir.Tracing) -> None:
+            super().__init__()
+            self.takes = tracing.endpoint.endswith(":1")
+
+        def export(self, records: list[SpanRecord]) -> bool:
+            return self.takes
+
+    export = SpanExport(Picky)
+    asks, plain, away = (
+        listener("http://127.0.0.1:1", exemplars=True),
+        listener("http://127.0.0.1:1", "ns/gw/plain"),
+        listener("http://127.0.0.1:2", "ns/gw/away", exemplars=True),
+    )
+    export.use([plain])
+    assert not export.marking
+    export.use([asks, plain, away])
+    assert export.marking
+    rows = {b"ns/gw/http": b"a\t0", b"ns/gw/plain": b"b\t0", b"ns/gw/away": b"c\t0"}
+    export.take(
+        pack(*(msgspec.structs.replace(SPAN, listener=one, row=row) for one, row in rows.items()))
+    )
+    until(lambda: export.exported + export.lost == 3, "an export")
+    assert export.exemplars.marks().keys() == {b"a\t0"}
+    export.use([asks, plain, away, listener("http://127.0.0.1:1", "ns/gw/new", exemplars=True)])
+    assert export.exemplars.marks().keys() == {b"a\t0"}
+    export.use([asks, plain])  # one that had them is gone
+    assert export.exemplars.marks() == {} and export.marking
+    export.close(20)
+
+
+def test_exemplars_have_as_many_rows_as_counters() -> None:
+    slow = Slow()
+    slow.go.set()
+    export = SpanExport(lambda tracing: slow, rows=2)
+    export.use([listener("http://127.0.0.1:1", exemplars=True)])
+    export.take(pack(*(msgspec.structs.replace(SPAN, row=b"r\t%d" % n) for n in range(5))))
+    export.close(20)
+    assert export.exemplars.marks().keys() == {b"r\t3", b"r\t4"}
+
+
+def test_what_was_switched_off_while_a_collector_took_its_time_is_no_exemplar() -> None:
+    slow = Slow()
+    export = SpanExport(lambda tracing: slow)
+    export.use([listener("http://127.0.0.1:1", exemplars=True)])
+    export.take(pack(SPAN))
+    assert slow.begun.wait(20)
+    export.use([listener("http://127.0.0.1:1")])
+    slow.go.set()
+    export.close(20)
+    assert export.exported == 1 and export.exemplars.marks() == {} and not export.marking
