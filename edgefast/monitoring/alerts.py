@@ -241,6 +241,15 @@ ALERTS = (
         todo="Too many values are counted at once for the store in memory; use Redis, or limit by fewer values.",
     ),
     Alert(
+        group="limits",
+        name="EdgefastLimitStoreEvicts",
+        expr='max by (job, store, trouble) (edgefast_ratelimit_store_troubles{trouble!="down"}) > 0',
+        lasts="5m",
+        severity="warning",
+        summary="{{ $labels.store }} may forget counters of rate limits: its memory policy is {{ $labels.trouble }}.",
+        todo="Set `maxmemory-policy noeviction`, and give limits a Redis of their own: see docs/problems/EvictingStore.md.",
+    ),
+    Alert(
         group="control-plane",
         name="EdgefastNoLeader",
         expr=f"sum by (job) ({_CONTROLLERS}leader) == 0",

@@ -104,7 +104,13 @@ LIMITS = (
             ),
             Panel(
                 "Workers whose store does not count",
-                (("sum(edgefast_ratelimit_stores_down{$$})", "workers"),),
+                (
+                    ("sum(edgefast_ratelimit_stores_down{$$})", "workers"),
+                    (
+                        "sum by (store, trouble) (edgefast_ratelimit_store_troubles{$$})",
+                        "{{store}} {{trouble}}",
+                    ),
+                ),
             ),
             Panel(
                 "Told without asking the store",

@@ -73,6 +73,14 @@ _AGENT = (
         "timestamp",
         when="a certificate is served",
     ),
+    Family(
+        f"{PREFIX}ratelimit_store_troubles",
+        "gauge",
+        "Workers that have a trouble with a place of counters: `down` (it does not count), or the memory policy by which it "
+        "may forget counters.",
+        ("store", "trouble"),
+        when="there is one",
+    ),
     _gauge("metric_rows", "Rows of one worker for routes' rules and limits; the rest overflows."),
     _gauge("metric_rows_used", "Of these, rows in use in the worker that uses most."),
 )

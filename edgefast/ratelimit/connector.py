@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from edgefast import ir
-from edgefast.ratelimit.eviction import tell_eviction
+from edgefast.ratelimit.eviction import Evictions
 from edgefast.ratelimit.failure import explain_failure
 from edgefast.ratelimit.link import Link
 from edgefast.ratelimit.names import Names, split_address
@@ -34,10 +34,11 @@ __all__ = ["Connector"]
 class Connector:
     """Makes connections by one configuration."""
 
-    def __init__(self, config: ir.RateLimitStore) -> None:
+    def __init__(self, config: ir.RateLimitStore, evictions: Evictions | None = None) -> None:
+        """`evictions` gets every link that is made."""
         self._config = config
         self._names = Names()
-        self._asked: set[str] = set()  # servers that were asked what they evict
+        self._evictions = evictions
         self._client: tuple[_Connect, ssl.SSLContext | None] | None = None
 
     async def open(self, address: str, tag: int | None) -> Link:
@@ -53,11 +54,8 @@ class Connector:
                     answer = await link.ask(pack_probe(tag))
                 if not isinstance(answer, bytes) or len(answer) != ANSWER_SIZE:
                     raise Refused(self._read(answer))
-            if address not in self._asked:
-                self._asked.add(address)
-                with suppress(TimeoutError):  # the link throws away what comes later
-                    async with asyncio.timeout(config.timeout / 1000):
-                        await tell_eviction(link, address)
+            if self._evictions is not None:
+                await self._evictions.look(address, link)
         except BaseException:
             link.close()
             raise

@@ -1,7 +1,8 @@
-"""Errors of the store: counts for `dump`, and log lines that do not repeat themselves.
+"""Errors of one worker's store: counts for `dump`, which places are down, and log lines that do not repeat themselves.
 
-In: every refusal and every recovery, with the place it concerns. Out: errors by kind, the last reason, and one line when a
-place stops serving, one when it serves again, and one a minute at most for each kind of refusal that goes on meanwhile.
+In: every refusal and every recovery, with the place it concerns. Out: errors by kind, the last reason, the places that do not
+serve; lines for developers, one a minute at most for each kind of refusal that goes on. All workers find out the same, so what
+operators are told is said once by the agent (edgefast/proxy/uncounted.py).
 Must never: log per request, nor log a key, a header value or a secret.
 """
 
@@ -11,6 +12,7 @@ import logging
 from collections import Counter
 
 from edgefast.ratelimit.refusal import Refusal
+from edgefast.ratelimit.standing import FORGOTTEN, SERVES
 
 __all__ = ["ErrorLog"]
 
@@ -22,10 +24,11 @@ class ErrorLog:
 
     INTERVAL = 60.0  # seconds between two lines about one place and kind
 
-    def __init__(self, policy: str) -> None:
-        """`policy`: what becomes of requests meanwhile, in words."""
-        self._policy = policy
+    def __init__(self) -> None:
         self.down: dict[str, str] = {}  # places that do not serve, and why
+        self.over: dict[
+            str, str
+        ] = {}  # what became of those that were; whoever tells it empties it
         self._logged: dict[tuple[str, str], float] = {}  # (place, kind) -> when
         self.errors: Counter[str] = Counter()  # by kind
         self.last = ""  # the last reason
@@ -35,25 +38,26 @@ class ErrorLog:
         self.errors[refusal.kind] += 1
         self.last = f"{place}: {refusal.reason}"
         key = (place, refusal.kind)
-        stopped = is_open and place not in self.down
-        if stopped:
+        if is_open and place not in self.down:
             self.down[place] = refusal.reason
-            _log.warning(
-                "rate limits: %s does not serve: %s; %s", place, refusal.reason, self._policy
-            )
+            self.over.pop(place, None)
+            _log.debug("rate limits: %s does not serve: %s", place, refusal.reason)
         elif now - self._logged.get(key, -self.INTERVAL) >= self.INTERVAL:
-            _log.info("rate limits: %s: %s", place, refusal.reason)
+            _log.debug("rate limits: %s: %s", place, refusal.reason)
         else:
             return
         self._logged[key] = now
 
     def on_success(self, place: str) -> None:
         """It serves."""
-        if self.down.pop(place, None) is not None:
-            _log.warning("rate limits: %s serves again", place)
+        self._end(place, SERVES)
 
     def forget(self, place: str) -> None:
         """It is not used any more; where its counters are now is said by nobody but this."""
-        if self.down.pop(place, None) is not None:
-            _log.warning("rate limits: %s holds no counters any more; others serve them", place)
+        self._end(place, FORGOTTEN)
         self._logged = {key: when for key, when in self._logged.items() if key[0] != place}
+
+    def _end(self, place: str, how: str) -> None:
+        if self.down.pop(place, None) is not None:
+            self.over[place] = how
+            _log.debug("rate limits: %s %s", place, how)

@@ -1,46 +1,103 @@
-"""Whether a server may throw counters away when its memory is full: asked once when it is first connected to.
+"""Whether servers may throw counters away when their memory is full: asked at every new connection, and now and then.
 
-In: a fresh link. Out: the policy's name when counters may go, and one warning. Counters carry an expiry, so `volatile-*` takes them
-as `allkeys-*` does: what is left is `noeviction`, or no `maxmemory`. `CONFIG GET` is asked first, `INFO memory` where an ACL or a
-provider refuses that; who refuses both is not asked again. An answer has the store's own time.
+In: links. Out: by address, the policy by which counters may go. Counters carry an expiry, so `volatile-*` takes them as
+`allkeys-*` does: what is left is `noeviction`, or no `maxmemory`. `CONFIG GET` is asked first, `INFO memory` where an ACL or a
+provider refuses that; what a server has refused once it is not asked again: an ACL log is not to be filled. An answer has the
+store's own time.
 Source: Redis, "Key eviction".
-Must never: keep a store from being used, or write down what a server says but for the name of a policy.
+Must never: keep a store from being used, or hold what a server says but for the name of a policy.
 """
 
 from __future__ import annotations
 
-import logging
+import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from edgefast.ratelimit.link import Link
 
-__all__ = ["find_eviction", "tell_eviction"]
-
-_log = logging.getLogger("edgefast.ratelimit")
+__all__ = ["Evictions"]
 
 # A pattern, because Redis 6 takes one parameter only.
 _CONFIG = b"*3\r\n$6\r\nCONFIG\r\n$3\r\nGET\r\n$10\r\nmaxmemory*\r\n"
 _INFO = b"*2\r\n$4\r\nINFO\r\n$6\r\nmemory\r\n"
+_NEVER = ("NOPERM", "ERR unknown")
 _EVICTS = re.compile(rb"(?:allkeys|volatile)-[a-z]{1,16}")
 
 
-async def tell_eviction(link: Link, address: str) -> None:
-    """Ask, and warn when counters may be forgotten."""
-    policy = await find_eviction(link)
-    if policy:
-        _log.warning(
-            "rate limits: %s has maxmemory-policy %s: it may forget counters when its memory is full, and limits let more pass then; "
-            "set noeviction, and give limits a Redis of their own",
-            address,
-            policy,
-        )
+class Evictions:
+    """The servers of one worker's store."""
+
+    EVERY = 30.0  # seconds between two questions on one connection
+
+    def __init__(self, timeout: float, changed: Callable[[], object]) -> None:
+        """`timeout`: seconds for an answer; `changed` is called when `policies` are others, from the loop."""
+        self.policies: dict[str, str] = {}  # by address
+        self._timeout = timeout
+        self._changed = changed
+        self._links: dict[str, Link] = {}
+        self._refused: set[tuple[str, bytes]] = set()  # (address, question)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to ask again and again; needs the running loop."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def close(self) -> None:
+        """Ask no more."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def look(self, address: str, link: Link) -> None:
+        """Ask a server; an answer that does not come in time, or a connection that ends, leaves what was known."""
+        self._links[address] = link
+        with suppress(TimeoutError, OSError):
+            async with asyncio.timeout(self._timeout):
+                policy = await self._ask(address, link)
+                if policy is not None:
+                    self._note(address, policy)
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(self.EVERY)
+            for address, link in tuple(self._links.items()):
+                if link.alive:
+                    await self.look(address, link)
+                elif self._links.get(address) is link:  # it is not connected: nobody knows
+                    del self._links[address]
+                    self._note(address, "")
+
+    def _note(self, address: str, policy: str) -> None:
+        if policy == self.policies.get(address, ""):
+            return
+        if policy:
+            self.policies[address] = policy
+        else:
+            del self.policies[address]
+        self._changed()
+
+    async def _ask(self, address: str, link: Link) -> str | None:
+        """Return the policy by which counters may go; "" when they stay, None when nobody says."""
+        for question, read in ((_CONFIG, _read_config), (_INFO, _read_info)):
+            if (address, question) in self._refused:
+                continue
+            reply = await link.ask(question)
+            if said := read(reply):
+                return _judge(said)
+            if _is_final(reply):
+                self._refused.add((address, question))
+        return None
 
 
-async def find_eviction(link: Link) -> str:
-    """Return the policy by which counters may go; "" when they stay, or nobody says."""
-    said = _read_config(await link.ask(_CONFIG)) or _read_info(await link.ask(_INFO))
+def _is_final(reply: Any) -> bool:
+    """Tell whether it would be the same another time; a server that is busy, or loading, says otherwise then."""
+    return not isinstance(reply, Exception) or str(reply).startswith(_NEVER)
+
+
+def _judge(said: dict[bytes, bytes]) -> str:
     policy = said.get(b"maxmemory-policy", b"")
     if said.get(b"maxmemory", b"0") == b"0" or not _EVICTS.fullmatch(policy):
         return ""

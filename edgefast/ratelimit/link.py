@@ -50,18 +50,23 @@ class Link(asyncio.Protocol):
         self._transport.write(packet)
 
     async def ask(self, packet: bytes) -> Any:
-        """Send one command and wait for its reply; for set-up only."""
+        """Send one command and wait for its reply, which is thrown away if the caller gives up; for what is no hot path."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.pending.append(answer)
         self._transport.write(packet)
         return await answer
 
+    @property
+    def alive(self) -> bool:
+        """It has neither been closed nor lost."""
+        return not self._transport.is_closing()
+
     def close(self) -> None:
         """End the connection now; nothing is received from it any more, and `lost` is not called."""
         self.receive = self.lost = None
         for entry in self.pending:
-            if isinstance(entry, asyncio.Future):
-                entry.cancel()
+            if isinstance(entry, asyncio.Future) and not entry.done():
+                entry.set_exception(ConnectionResetError())
         self.pending.clear()
         self._transport.abort()
 

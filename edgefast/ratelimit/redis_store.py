@@ -4,7 +4,7 @@ In: batches of checks; several may be under way. Out: for each check exactly one
 those that it has given up. A batch may come back in parts, one per call: over 512 checks, or with a Cluster. Neither is called
 from inside `submit`, `expire` or `close`; both may submit the next batch. There is no task, future or timer per batch: it is
 packed and written in `submit` and settled in the turn its reply arrives. Connecting, finding primaries and trying again is
-one long-lived task per primary. Measured with uvloop and a Redis 7 on loopback, CPU of the worker, system calls included:
+one long-lived task per primary, looking for evicting servers (eviction.py) another. Measured with uvloop and a Redis 7 on loopback, CPU of the worker, system calls included:
 1 key 17 us, 16 keys 24 us, 64 keys 58 us, 512 keys 450 us; of the server, 2 us per key above 40 us per call.
 Must never: block, raise for what the store does, or show a secret.
 """
@@ -14,15 +14,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from edgefast import ir
 from edgefast.ratelimit.call import Call
 from edgefast.ratelimit.cluster import Cluster
 from edgefast.ratelimit.connector import Connector
 from edgefast.ratelimit.errorlog import ErrorLog
+from edgefast.ratelimit.eviction import Evictions
 from edgefast.ratelimit.primary import Primary
 from edgefast.ratelimit.refusal import CODES, Refusal
 from edgefast.ratelimit.script import Check
 from edgefast.ratelimit.single_primary import SinglePrimary
+from edgefast.ratelimit.standing import MOST, Standing
 
 __all__ = ["RedisStore"]
 
@@ -37,22 +41,23 @@ class RedisStore:
         config: ir.RateLimitStore,
         settle: Callable[[list[Check], bytes], object],
         fail: Callable[[list[Check], str], object],
-        tell: Callable[[tuple[tuple[str, str], ...]], object] = lambda _: None,
+        tell: Callable[[Standing], object] = lambda _: None,
     ) -> None:
         """`settle` gets the answers to all of some checks (script.py read_answers); `fail` a reason.
 
-        `tell` gets all places that do not serve, and why, whenever they are others.
+        `tell` gets how its places stand, whenever that changes; first when a place has counted, or none does.
         """
         self.settle = settle
         self._tell = tell
-        self._told: tuple[tuple[str, str], ...] = ()
+        self._known = False  # a place has counted, or has been found not to
+        self._told: Standing | None = None
         self.available = True  # False while the breaker is open: nothing would come of a batch
         self._fail = fail
         self._mode = config.mode
         self._failing: list[tuple[list[Check], Refusal]] = []
-        policy = "limited requests get 500" if config.fail_closed else "limited requests pass"
-        self._log = ErrorLog(policy)
-        self._connector = Connector(config)
+        self._log = ErrorLog()
+        self._evictions = Evictions(config.timeout / 1000, self._tell_standing)
+        self._connector = Connector(config, self._evictions)
         kind = Cluster if config.mode == "cluster" else SinglePrimary
         deadline = max(_DEADLINE, config.timeout / 1000)
         self._places: Cluster | SinglePrimary = kind(config, self._connector, self, deadline)
@@ -61,6 +66,7 @@ class RedisStore:
         """Begin to connect; needs the running loop. An unreachable store is no error."""
         self._loop = asyncio.get_running_loop()
         self._places.start()
+        self._evictions.start()
 
     def submit(self, checks: list[Check]) -> None:
         """Ask for one batch; a check stands in it once. Needs `start` before."""
@@ -72,6 +78,7 @@ class RedisStore:
 
     def close(self) -> None:
         """End; what is under way fails."""
+        self._evictions.close()
         self._places.close()
         self._connector.close()
 
@@ -117,24 +124,34 @@ class RedisStore:
         place = "the cluster" if primary is None else primary.name
         if refusal is None:
             self._log.on_success(place)
-            self._tell_down()
+            self._known = True
+            self._tell_standing()
             return
         is_open = not self.available if primary is None else primary.retry.breaker.open
         self._log.on_refusal(place, refusal, is_open, self._loop.time())
-        self._tell_down()
+        self._tell_standing()
         if isinstance(self._places, Cluster) and primary is not None and not primary.connected:
             self._places.look_again()
 
     def forget(self, primary: Primary) -> None:
         """It is not used any more."""
         self._log.forget(primary.name)
-        self._tell_down()
+        self._tell_standing()
 
-    def _tell_down(self) -> None:
-        down = tuple(self._log.down.items())
-        if down != self._told:
-            self._told = down
-            self._tell(down)
+    def _tell_standing(self) -> None:
+        log = self._log
+        if not self._known and not log.down:
+            return  # nobody knows yet
+        self._known = True
+        standing = Standing(
+            tuple(log.down.items())[:MOST],
+            tuple(log.over.items())[:MOST],
+            tuple(sorted(self._evictions.policies.items()))[:MOST],
+        )
+        if standing != self._told:
+            self._told = msgspec.structs.replace(standing, over=())
+            log.over.clear()
+            self._tell(standing)
 
     def _fail_all(self) -> None:
         failing, self._failing = self._failing, []

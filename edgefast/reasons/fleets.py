@@ -41,7 +41,22 @@ FLEETS = (
             "put a limit without `Distinct` beside it, which counts whatever happens.",
         ),
         seen="EdgeGateway: rateLimit.backend: NotCounted: the store redis.stores.svc:6379 does not count: Connection refused",
-        where="In `edgefast status`, the console and `edgefast explain` of a proxy, as long as it lasts.",
+        where="In `edgefast status`, the console and `edgefast explain`, of a proxy and of a cluster, as long as it lasts.",
+    ),
+    Page(
+        word="EvictingStore",
+        means="The Redis of rate limits has `maxmemory` and a `maxmemory-policy` that throws keys away when its memory is full. "
+        "Counters are such keys (they carry an expiry, so `volatile-*` takes them as well): a counter that goes begins anew, and its "
+        "limit lets more pass than it says. Nothing else tells when that happens.",
+        fix=(
+            "Set `maxmemory-policy noeviction`; a full Redis then refuses to count, which is told (NotCounted) and answered by "
+            "`rateLimit.failClosed`.",
+            "Give limits a Redis of their own, with memory for all counters of a window (docs/rate-limits.md has the sizes).",
+        ),
+        seen="EdgeGateway: rateLimit.backend: EvictingStore: the store redis.stores.svc:6379 has maxmemory-policy allkeys-lru: it may "
+        "forget counters when its memory is full, and limits let more pass then",
+        where="In `edgefast status`, the console and `edgefast explain`, of a proxy and of a cluster, as a warning. It is looked at "
+        "every half a minute.",
     ),
     Page(
         word="Pending",

@@ -22,6 +22,7 @@ Word = Literal[
     "Conflicted",
     "Duplicate",
     "EndpointsNotFound",
+    "EvictingStore",
     "FleetFailed",
     "FleetKept",
     "Forbidden",

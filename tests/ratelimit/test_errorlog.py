@@ -1,4 +1,4 @@
-"""Lines about a store that fails: one when it stops, one when it goes on, also where its place is taken by another."""
+"""What one worker notes of a store that fails: where it stops, why, and what became of it, also where its place is taken."""
 
 from __future__ import annotations
 
@@ -12,31 +12,30 @@ from edgefast.ratelimit.refusal import CODES, Refusal
 pytestmark = pytest.mark.pure
 
 
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
-
-
-def test_one_line_when_it_stops_and_one_when_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
-    log = ErrorLog("limited requests pass")
-    with caplog.at_level(logging.INFO, "edgefast.ratelimit"):
+def test_it_is_down_from_its_stop_on(caplog: pytest.LogCaptureFixture) -> None:
+    log = ErrorLog()
+    with caplog.at_level(logging.DEBUG, "edgefast.ratelimit"):
         for turn in range(100):
             log.on_refusal("a:1", CODES["OOM"] if turn % 2 else CODES["BUSY"], turn >= 2, turn / 10)
+        assert log.down == {"a:1": "the store is busy with another script"}
         log.on_success("a:1")
         log.on_success("a:1")
-    assert warnings(caplog) == [
-        "rate limits: a:1 does not serve: the store is busy with another script; limited requests pass",
-        "rate limits: a:1 serves again",
-    ]
+    assert (log.down, log.over) == ({}, {"a:1": "serves again"})
     assert log.errors == {"oom": 50, "busy": 50}
-
-
-def test_a_primary_that_was_replaced_is_said_to_be_gone(caplog: pytest.LogCaptureFixture) -> None:
-    log = ErrorLog("limited requests pass")
-    with caplog.at_level(logging.INFO, "edgefast.ratelimit"):
-        log.on_refusal("a:1", Refusal("connect", "Connection refused"), True, 0.0)
-        log.forget("a:1")
-        log.forget("b:1")
-    assert [line.partition(": ")[2].partition(" ")[2] for line in warnings(caplog)] == [
-        "does not serve: Connection refused; limited requests pass",
-        "holds no counters any more; others serve them",
+    lines = [(one.levelname, one.getMessage().partition(": a:1")[2]) for one in caplog.records]
+    assert {level for level, _ in lines} == {"DEBUG"}, "the agent tells it, once for all workers"
+    assert [line for _, line in lines][-2:] == [
+        " does not serve: the store is busy with another script",
+        " serves again",
     ]
+    assert len(lines) == 4
+
+
+def test_a_primary_that_was_replaced_is_said_to_be_gone() -> None:
+    log = ErrorLog()
+    log.on_refusal("a:1", Refusal("connect", "Connection refused"), True, 0.0)
+    log.forget("a:1")
+    log.forget("b:1")
+    assert (log.down, log.over) == ({}, {"a:1": "holds no counters any more; others serve them"})
+    log.on_refusal("a:1", Refusal("connect", "Connection refused"), True, 1.0)
+    assert log.over == {}, "it is down again before anybody was told"

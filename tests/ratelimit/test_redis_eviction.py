@@ -1,18 +1,21 @@
-"""Servers that may throw counters away say so at the first connection, once, and are used all the same.
+"""Servers that may throw counters away are found at every connection and while it lasts, and are used all the same.
 
 In: real servers of every kind that is supported. Must never: depend on memory that is really full.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import logging
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import uvloop
 
-from ratelimit.caller import Ask, calling, config_of
+from edgefast.ratelimit.eviction import Evictions
+from edgefast.ratelimit.standing import Standing
+from ratelimit.caller import Ask, calling, config_of, until
 from ratelimit.servers import PROGRAMS, RedisServer, running
 
 CHECK = Ask(b"counter", limit=1_000_000)
@@ -27,20 +30,15 @@ def own(
         yield server
 
 
-def warnings_of(own: RedisServer, caplog: pytest.LogCaptureFixture, **settings: str) -> list[str]:
-    """What a store says that connects, counts, loses its connection and counts again."""
-
-    async def talk() -> None:
-        async with calling(config_of(own.address, **settings)) as caller:
-            await caller.until_settled(CHECK)
-            with contextlib.closing(own.client()) as client:
-                client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-            await caller.until_settled(CHECK)
-
-    caplog.clear()
-    with caplog.at_level(logging.WARNING, "edgefast.ratelimit"):
-        uvloop.run(talk())
-    return [line.getMessage() for line in caplog.records if "maxmemory" in line.getMessage()]
+@contextlib.contextmanager
+def serving_policy(own: RedisServer, memory: str, policy: str) -> Iterator[Any]:
+    """Give a client of a server with these settings, and with users that may ask for less."""
+    with contextlib.closing(own.client()) as client:
+        client.config_set("maxmemory", memory)
+        client.config_set("maxmemory-policy", policy)
+        for name, more in (("info", ["+info"]), ("neither", [])):
+            client.execute_command("ACL", "SETUSER", name, *_USER.split(), *more)
+        yield client
 
 
 @pytest.mark.parametrize(
@@ -53,22 +51,45 @@ def warnings_of(own: RedisServer, caplog: pytest.LogCaptureFixture, **settings: 
     ],
 )
 @pytest.mark.parametrize("user", ["default", "info", "neither"])
-def test_it_is_told_once(
-    own: RedisServer,
-    caplog: pytest.LogCaptureFixture,
-    memory: str,
-    policy: str,
-    told: bool,
-    user: str,
+def test_it_is_told_and_used(
+    own: RedisServer, memory: str, policy: str, told: bool, user: str
 ) -> None:
     settings = {} if user == "default" else {"user": user, "password": "pw"}
-    with contextlib.closing(own.client()) as client:
-        client.config_set("maxmemory", memory)
-        client.config_set("maxmemory-policy", policy)
-        for name, more in (("info", ["+info"]), ("neither", [])):
-            client.execute_command("ACL", "SETUSER", name, *_USER.split(), *more)
-    said = warnings_of(own, caplog, **settings)
-    assert len(said) == (told and user != "neither"), said
-    for line in said:
-        assert f"{own.address} has maxmemory-policy {policy}: it may forget counters" in line
-        assert "noeviction" in line
+
+    async def talk() -> list[Standing]:
+        async with calling(config_of(own.address, **settings)) as caller:
+            await caller.until_settled(CHECK)
+            client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+            await caller.until_settled(CHECK)
+            return caller.told
+
+    with serving_policy(own, memory, policy) as client:
+        client.execute_command("ACL", "LOG", "RESET")
+        found = uvloop.run(talk())
+        refused = client.acl_log()
+    evicts = told and user != "neither"
+    assert found == [Standing(evicting=((own.address, policy),) if evicts else ())]
+    asked = [one for one in refused if one["object"].partition("|")[0] in ("config", "info")]
+    assert sum(one["count"] for one in asked) == {"default": 0, "info": 1, "neither": 2}[user]
+
+
+def test_a_policy_that_is_changed_is_noticed(
+    own: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while the server is too busy for the question, which costs nothing but that."""
+    monkeypatch.setattr(Evictions, "EVERY", 0.02)
+
+    async def talk() -> None:
+        async with calling(config_of(own.address)) as caller:
+            await caller.until_settled(CHECK)
+            assert caller.told == [Standing()]
+            await asyncio.to_thread(client.config_set, "maxmemory-policy", "volatile-lru")
+            evicting = Standing(evicting=((own.address, "volatile-lru"),))
+            await until(lambda: caller.told[-1] == evicting, "news")
+            await asyncio.to_thread(client.config_set, "maxmemory-policy", "noeviction")
+            await until(lambda: caller.told[-1] == Standing(), "an end")
+            assert len(caller.told) == 3
+            await caller.settled(CHECK)
+
+    with serving_policy(own, "100mb", "noeviction") as client:
+        uvloop.run(talk())

@@ -1,16 +1,16 @@
-"""A store that answers and does not count: the breaker opens on whatever it says, warns once, and closes when it counts again."""
+"""A store that answers and does not count: the breaker opens on whatever it says, that is told once, and it closes when it counts again."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
 import uvloop
 
+from edgefast.ratelimit.standing import Standing
 from ratelimit.answers import pack_reply
 from ratelimit.caller import Ask, calling, config_of
 from ratelimit.faulty import Told, serving
@@ -66,9 +66,9 @@ def own(
 
 @pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.name)
 def test_whatever_keeps_it_from_counting_opens_the_breaker(
-    trouble: Trouble, own: RedisServer, caplog: pytest.LogCaptureFixture
+    trouble: Trouble, own: RedisServer
 ) -> None:
-    async def talk() -> None:
+    async def talk() -> list[Standing]:
         with contextlib.closing(own.client()) as client:
             async with calling(config_of(own.address)) as caller:
                 await caller.settled(CHECK)
@@ -84,13 +84,13 @@ def test_whatever_keeps_it_from_counting_opens_the_breaker(
                 finally:
                     trouble.end(client)
                 await caller.until_settled(CHECK)
+                return caller.told
 
-    with caplog.at_level(logging.INFO, "edgefast.ratelimit"):
-        uvloop.run(talk())
-    warnings = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
-    assert len(warnings) == 2, warnings
-    assert f"does not serve: {trouble.reason}; limited requests pass" in warnings[0]
-    assert "serves again" in warnings[1]
+    assert uvloop.run(talk()) == [
+        Standing(),
+        Standing(down=((own.address, trouble.reason),)),
+        Standing(over=((own.address, "serves again"),)),
+    ]
 
 
 @pytest.mark.parametrize(

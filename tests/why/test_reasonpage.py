@@ -73,6 +73,7 @@ def test_what_files_can_bring_about_is_shown_by_an_example() -> None:
     # These need keys, proxies, an API server or objects that the strict decoder refuses.
     assert told == {
         "ConfigurationRefused",
+        "EvictingStore",
         "FleetFailed",
         "FleetKept",
         "IncompatibleFilters",

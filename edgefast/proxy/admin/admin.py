@@ -179,6 +179,7 @@ class Admin:
                 for name, facts in self._certificates(placed).items()
                 if facts is not None
             },
+            store_troubles=agent.uncounted.count_stores(),
             stream=agent.stream(),
         )
         segments = [slot.segment for slot in agent.slots]

@@ -125,8 +125,8 @@ class Agent:
         self.ports.on_opened, self.ports.on_problems = self._wake, self._tell_problems
         self.spans = SpanExport(rows=settings.stat_rows)
         self._limit_count = LimitCount(self.arena, self.limits)
-        self._uncounted = Uncounted(lambda: self.slots, self._tell_problems)
-        self._shared.on_spans, self._shared.on_uncounted = self.spans.take, self._uncounted.note
+        self.uncounted = Uncounted(lambda: self.slots, self._tell_problems)
+        self._shared.on_spans, self._shared.on_uncounted = self.spans.take, self.uncounted.note
         self.slots = [
             WorkerSlot(number, self._shared, settings.stat_rows)
             for number in range(settings.workers)
@@ -248,7 +248,7 @@ class Agent:
         if self._poisoned:
             said = f"workers died over table {self._poisoned}; the one before is back"
             found.append(Problem(None, "", "Invalid", said))
-        return (*found, *self._unresolved.problems, *self._uncounted.problems())
+        return (*found, *self._unresolved.problems, *self.uncounted.problems())
 
     def _on_refused(self, refused: list[Refusal]) -> None:
         log.debug("%d resources were refused", len(refused))

@@ -57,7 +57,7 @@ class SharedState:
         self.on_poison = on_poison
         self.on_progress = on_progress
         self.on_spans: Callable[[bytes], None] = lambda _: None  # what traced requests tell
-        self.on_uncounted: Callable[[Sequence[tuple[str, str, int]]], None] = lambda _: None
+        self.on_uncounted: Callable[[messages.Uncounted], None] = lambda _: None
 
     @property
     def stopping(self) -> bool:

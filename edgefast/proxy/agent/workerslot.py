@@ -37,6 +37,7 @@ from edgefast.proxy.settings import (
     PING_EVERY,
     STARTED_DEADLINE,
 )
+from edgefast.ratelimit.standing import Standing
 
 __all__ = ["WorkerSlot"]
 
@@ -77,6 +78,7 @@ class WorkerSlot:
         self.segment = Segment(stat_rows)
         self.restarts = 0
         self.unresolved: tuple[str, ...] = ()  # names of backends
+        self.standing = Standing()  # of the store of counters, until a successor knows better
         self._shared = shared
         self._work = asyncio.Event()
         self._exit_ordered = False
@@ -92,7 +94,6 @@ class WorkerSlot:
         self.drained = self.old_gone = False
         self.pid = 0
         self.connections = self.active = 0
-        self.stores_down: tuple[tuple[str, str], ...] = ()  # places of counters, and why
 
     @property
     def serving(self) -> bool:
@@ -241,9 +242,9 @@ class WorkerSlot:
                 self._update.dumps.on_part(number, data, last)
             case messages.Spans(batch):
                 self._shared.on_spans(batch)
-            case messages.Uncounted(down, crowded):
-                self.stores_down = down
-                self._shared.on_uncounted(crowded)
+            case messages.Uncounted(standing):
+                self.standing = standing or self.standing
+                self._shared.on_uncounted(message)
             case messages.OldGone():
                 self.old_gone = True
                 self._shared.on_progress()

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from edgefast.ratelimit.standing import Standing
+
 __all__ = [
     "FRAME_LIMIT",
     "Ack",
@@ -241,11 +243,12 @@ class OldGone(_Message, frozen=True):
 class Uncounted(_Message, frozen=True):
     """What keeps limits from counting.
 
-    `down`: all places of counters that do not serve now, and why. `crowded`: limits without room for further values, as (route,
-    limit, milliseconds until their windows end).
+    `standing`: how the places of counters stand; None: not known yet. `fail_closed`: what becomes of requests meanwhile. `crowded`: limits without
+    room for further values, as (route, limit, milliseconds until their windows end).
     """
 
-    down: tuple[tuple[str, str], ...]
+    standing: Standing | None
+    fail_closed: bool
     crowded: tuple[tuple[str, str, int], ...]
 
 

@@ -12,16 +12,21 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+import msgspec
+
 from edgefast import ir
 from edgefast.core.engine import Limiter
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import ChannelClosed
 from edgefast.ratelimit.redis_store import RedisStore
+from edgefast.ratelimit.standing import MOST, Standing
 
 __all__ = ["StoreInUse"]
 
 _LOOK = 0.005  # seconds between two looks whether a new store has answered
-_TOLD = 40  # places, and limits, of one message: with their names far below a frame
+_TOLD = (
+    25  # limits of one message: with their names far below a frame, beside places (standing.MOST)
+)
 _DOWN = "limit_stores_down_active"
 
 
@@ -32,9 +37,9 @@ class StoreInUse:
         """`count` adds to a global cell."""
         self._limiter = limiter
         self._count = count
-        self._down: tuple[
-            tuple[str, str], ...
-        ] = ()  # places of counters that do not serve, and why
+        self._standing: Standing | None = None  # None: not known yet
+        self._over: dict[str, str] = {}  # what became of places, as far as it is not told
+        self._is_down = False
         self._crowded: dict[tuple[str, str], int] = {}  # (route, limit): milliseconds
         self._news = asyncio.Event()
         limiter.on_crowded = self._on_crowded
@@ -52,20 +57,30 @@ class StoreInUse:
             self._limiter.use(None, plain.timeout, plain.fail_closed)
         else:
             self._store = RedisStore(
-                config, self._limiter.settle, self._limiter.fail, self._on_down
+                config, self._limiter.settle, self._limiter.fail, self._on_standing
             )
             self._limiter.use(self._store, config.timeout, config.fail_closed)
             self._store.start()
             self._new = True
-        self._on_down(())
+        if self._store is None:
+            self._on_standing(Standing())
+        else:
+            self._count_down(Standing())
+            self._standing = None
         if before is not None:
             before.close()
 
-    def _on_down(self, down: tuple[tuple[str, str], ...]) -> None:
-        if bool(down) != bool(self._down):
-            self._count(_DOWN, 1 if down else -1)
-        self._down = down[:_TOLD]
+    def _on_standing(self, standing: Standing) -> None:
+        self._count_down(standing)
+        self._standing = standing
+        self._over.update(standing.over)
         self._news.set()
+
+    def _count_down(self, standing: Standing) -> None:
+        down = bool(standing.down)
+        if down != self._is_down:
+            self._is_down = down
+            self._count(_DOWN, 1 if down else -1)
 
     def _on_crowded(self, route: str, limit: str, left: int) -> None:
         if len(self._crowded) < _TOLD:
@@ -79,11 +94,17 @@ class StoreInUse:
             self._news.clear()
             crowded, self._crowded = self._crowded, {}
             told = tuple((*names, left) for names, left in crowded.items())
+            standing, over, self._over = self._standing, tuple(self._over.items()), {}
+            if standing is not None:
+                standing = msgspec.structs.replace(standing, over=over[-MOST:])
+            closed = self._config is not None and self._config.fail_closed
             with suppress(ChannelClosed):  # whoever receives finds out, and decides
-                await say(messages.Uncounted(self._down, told))
+                await say(messages.Uncounted(standing, closed, told))
 
     async def connected(self, seconds: float) -> None:
         """Wait until the store has answered once since it was adopted, but no longer than that."""
+        if self._store is None and self._standing is None:
+            self._on_standing(Standing())  # whatever a predecessor told is over
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         while self._store is not None and self._new and loop.time() < end:

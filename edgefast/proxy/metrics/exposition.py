@@ -75,6 +75,7 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     spans_lost: int = 0
     last_good_age: float | None
     expiries: Mapping[str, float]
+    store_troubles: Mapping[tuple[str, str], int] = {}  # (place of counters, trouble) -> workers
     stream: StreamFacts | None = None  # None: tables come from files
 
 
@@ -143,6 +144,12 @@ def _render_agent(lines: list[str], facts: AgentFacts) -> None:
         lines += [
             f'{name}{{secret="{_escape(secret)}"}} {when:.0f}\n'
             for secret, when in sorted(facts.expiries.items())
+        ]
+    if facts.store_troubles:
+        name = _open(lines, "ratelimit_store_troubles")
+        lines += [
+            f'{name}{{store="{_escape(store)}",trouble="{_escape(trouble)}"}} {workers}\n'
+            for (store, trouble), workers in sorted(facts.store_troubles.items())
         ]
 
 
