@@ -201,6 +201,7 @@ class HttpSettings(Struct, frozen=True, gc=False):
     buffer_bytes: int = 32 * 1024
     body_start: int = 16 * 1024  # 0: a backend is asked at once
     body_start_timeout: int = 500
+    body_buffer: int = 1024 * 1024  # 0: no body is gathered past body_start
     body_share: int = 75  # percent of a cluster's connections
     body_rate: int = 1024  # bytes a second; 0: no body gives way
     head_timeout: int = 10_000

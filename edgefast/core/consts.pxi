@@ -10,6 +10,9 @@ cdef enum:
     WHEEL_SLOTS = 1024  # power of two; horizon 20 s, longer deadlines are looked at once per turn
     REPLAY_LIMIT = 65536  # bytes of request body kept for a retry (docs/http1.md)
     BODY_GRACE_MS = 5000  # a request body that comes keeps its connection this long at least, and no burst buys more (bodyRate)
+    BODY_PATIENCE_MS = 1000  # ... when a body that comes asks for it, and nothing to speak of has come over it yet
+    BODY_GATHER_LIMIT = 67108864  # bytes of bodies that a worker gathers past their bodyStart (docs/http1.md)
+    SHARE_TURNS = 64  # of those who wait for a place, looked at for one that comes: all of them for each place would be an attack
     SHARE_LOOK_MS = 250  # how often those who wait for a place look for somebody to give way
     SHARE_LATE_MS = 1000  # how often those do who have shown too little to wait in the queue: there may be thousands
     SHARE_BURST = 16  # places given at once: each may end another request

@@ -99,6 +99,7 @@ cdef class Engine:
         set tasks
         readonly int64_t active         # requests in flight
         int64_t retrying
+        size_t gathered         # bytes of bodies that their exchanges have borrowed (BODY_GATHER_LIMIT)
         bint draining
         bint closing
         uint64_t random[2]

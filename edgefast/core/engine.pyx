@@ -287,6 +287,7 @@ cdef class Engine:
             "version": self.version,
             "connections": len(self.connections),
             "active": self.active,
+            "gathered": self.gathered,
             "listeners": self.tables.dump(hosts),
             "clusters": [cluster.dump() for cluster in self.tables.clusters.values()],
             "rate_limits": self.limiter.dump(),

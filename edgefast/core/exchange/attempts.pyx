@@ -81,7 +81,7 @@ cdef class Attempts(UpstreamUser):
             self.write(NULL, 0, 0, self.body_done)
         elif not self.down.processing:
             self.flush()
-        self.progress_until = self.engine.wheel.now + BODY_GRACE_MS
+        self.set_out()
         if self.up is not None and not self.up.write_paused:
             self.down.resume()
         return 0
@@ -187,7 +187,8 @@ cdef class Attempts(UpstreamUser):
 
     cdef int on_up_writable(self, bint writable) except -1:
         if writable:
-            self.progress_until = self.engine.wheel.now + BODY_GRACE_MS  # until now it was the backend that kept us waiting
+            # until now it was the backend that kept us waiting
+            self.progress_until = self.trusted_until = self.engine.wheel.now + BODY_GRACE_MS
             self.down.resume()
         else:
             self.down.pause()

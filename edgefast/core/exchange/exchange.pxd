@@ -74,13 +74,19 @@ cdef class RequestBody(Attempts):
         Verdict verdict         # of the rule's limits; None when none counts the request
         uint64_t bytes_in
         int64_t late_at         # ms; a body that is still gathered then is a slow one
+        BodyShare crowd         # whose end it waits for; None: none
+        size_t borrowed         # bytes of what all bodies of the worker may gather past bodyStart
 
     cdef int set_off(self) except -1
+    cdef bint gathers_on(self, size_t total) except -1
+    cdef int give_back(self) except -1
+    cdef int leave_crowd(self) except -1
     cdef bint is_last(self) noexcept
     cdef int go(self) except -1
     cdef int open_mirrors(self) except -1
     cdef bytes limit_lines(self)
     cdef int request_body(self, iovec *iov, int n, size_t total) except -1
+    cdef void forget_body(self) noexcept
     cdef int request_end(self) except -1
 
 

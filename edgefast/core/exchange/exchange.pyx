@@ -279,6 +279,10 @@ cdef class Exchange(RequestBody):
         self.drop_upstream()
         if self.place is not None:
             self.complete()
+        if self.crowd is not None:
+            self.leave_crowd()
+        if self.borrowed:
+            self.give_back()
         self.engine.wheel.disarm(self)
         self.engine.active -= 1
         self.engine.count_down(G_REQUESTS_ACTIVE)

@@ -2,8 +2,9 @@
 #
 # In: body bytes without framing, valid during the call; the moment when a backend may be asked. Out: bytes for the connection, once there
 # is one. Where many of a cluster's connections are held for bodies that are still coming, a backend is not asked before `bodyStart`
-# bytes or the whole body are here, or `bodyStartTimeout` is over (docs/http1.md, "Slow bodies"). It must never hold more than REPLAY_LIMIT
-# bytes and a read.
+# bytes or the whole body are here, or `bodyStartTimeout` is over; where all of them are, a body of at most `bodyBuffer` bytes is gathered
+# whole if it can be (docs/http1.md, "Slow bodies"). It must never hold more than REPLAY_LIMIT bytes and a read, but for what it borrows of
+# BODY_GATHER_LIMIT.
 
 cdef class RequestBody(Attempts):
     cdef bytes limit_lines(self):
@@ -24,18 +25,55 @@ cdef class RequestBody(Attempts):
         """This is what has come for now."""
         cdef BodyShare share = self.backend.cluster.bodies
         cdef int64_t now = self.engine.wheel.now
-        if share is None or self.body.size >= self.settings.body_start or not share.crowded(self.settings):
+        cdef RequestBody held = self  # as in request_body
+        cdef bint started = self.body.size >= self.settings.body_start
+        if share is None or not share.crowded(self.settings) or (started and not self.gathers_on(0)):
             return self.go()
         if self.late_at == 0:
             self.late_at = now + self.settings.body_start_timeout
         elif self.late_at <= now:
-            share.serve()  # who has shown more goes first
-            if not share.waiting and share.has_room(self.settings):
+            share.serve()  # who needs a place more goes first
+            if not share.waiting and share.has_room(self):
                 return self.go()
+        if self.crowd is None:
+            self.crowd = share
+            share.gatherers[self] = None
+        if started:
+            self.down.resume()  # it was read no further while it waited for its limits
         if self.ask_at == 0:
-            self.ask_at = self.late_at if self.late_at > now else now + SHARE_LATE_MS
+            self.ask_at = self.late_at if self.late_at > now else now + (SHARE_LOOK_MS if started else SHARE_LATE_MS)
             return self.rearm()
         return 0
+
+    cdef bint gathers_on(self, size_t total) except -1:
+        """There is no room in the share, and with these bytes and those to come all of it fits here."""
+        cdef BodyShare share = self.backend.cluster.bodies
+        cdef size_t here = self.body.size + total
+        cdef size_t more = here - self.settings.body_start - self.borrowed
+        cdef uint64_t left = self.down.left if self.down.state == D_LENGTH else 0
+        if share is None or share.has_places(self.settings):
+            return False
+        if here > self.settings.body_buffer or left > self.settings.body_buffer - here:
+            return False
+        if self.engine.gathered + more > BODY_GATHER_LIMIT:
+            return False
+        self.borrowed += more
+        self.engine.gathered += more
+        return True
+
+    cdef int give_back(self) except -1:
+        """What was gathered is held here no more."""
+        self.engine.gathered -= self.borrowed
+        self.borrowed = 0
+        return 0
+
+    cdef int crowd_left(self) except -1:
+        return self.gather() if self.gathering and not self.finished else 0
+
+    cdef int leave_crowd(self) except -1:
+        cdef BodyShare crowd = self.crowd
+        self.crowd = None
+        return crowd.forget(self)
 
     cdef bint is_last(self) noexcept:
         """What is being passed on now is the end of the body."""
@@ -45,6 +83,8 @@ cdef class RequestBody(Attempts):
         """Start mirrors, ask for a connection."""
         self.gathering = False
         self.ask_at = 0
+        if self.crowd is not None:
+            self.leave_crowd()
         self.streams = self.expects_body and not self.body_done and not self.is_last()
         if self.backend.mirrors is not None and not self.upgrade:
             self.open_mirrors()
@@ -87,7 +127,10 @@ cdef class RequestBody(Attempts):
             self.drop_upstream()
             return (<Exchange>self).answer(413, b"", F_TOO_LARGE)
         self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
-        if self.gathering and (self.body.size + total >= self.settings.body_start or self.is_last()):
+        self.progress(total)
+        if self.gathering and (
+            self.is_last() or (self.body.size + total >= self.settings.body_start and not self.gathers_on(total))
+        ):
             self.go()  # before this is copied: it may go on as it lies here
             if held.finished:
                 return 0
@@ -102,17 +145,19 @@ cdef class RequestBody(Attempts):
                 for i in range(n):
                     out_raw(&self.body, iov[i].iov_base, iov[i].iov_len)
             else:
-                self.keeps_body = False
-                free(self.body.data)
-                self.body.data = NULL
-                self.body.size = self.body.cap = 0
-        if self.place is not None:
-            self.progress(total)
+                self.forget_body()
         if self.up is None:
-            if self.body.size >= REPLAY_LIMIT:
+            if self.body.size >= REPLAY_LIMIT and not self.gathering:
                 self.down.pause()
             return 0
         return self.write(iov, n, total, False)
+
+    cdef void forget_body(self) noexcept:
+        """It went on, and is too large to go out again."""
+        self.keeps_body = False
+        free(self.body.data)
+        self.body.data = NULL
+        self.body.size = self.body.cap = 0
 
     cdef int request_end(self) except -1:
         """The client's request is complete."""
@@ -136,6 +181,28 @@ cdef class RequestBody(Attempts):
         if self.up is not None:
             return self.write(NULL, 0, 0, True)
         return 0
+
+    # --- its connection ----------------------------------------------------------------------------------------------
+
+    cdef int on_up_ready(self, Upstream up) except -1:
+        Attempts.on_up_ready(self, up)
+        if self.borrowed and self.up is not None:  # all of it was written
+            if self.body.size > REPLAY_LIMIT:
+                self.forget_body()
+            if not self.up.write_paused:  # else it lies in the transport
+                self.give_back()
+        return 0
+
+    cdef int on_up_writable(self, bint writable) except -1:
+        if writable and self.borrowed:
+            self.give_back()
+        return Attempts.on_up_writable(self, writable)
+
+    cdef bint comes(self) noexcept:
+        return (
+            self.settings.body_rate == 0 or self.down.read_paused
+            or self.progress_until > self.engine.wheel.now + BODY_GRACE_MS - BODY_PATIENCE_MS
+        )
 
     cdef bint keeps_waiting(self) noexcept:
         return (

@@ -9,6 +9,7 @@ cdef class HttpSettings:
         size_t buffer_bytes
         size_t body_start       # bytes of a body before a backend is asked, where many are slow; 0: none
         int64_t body_start_timeout
+        size_t body_buffer      # bytes of a body that is gathered whole where all places are taken
         uint32_t body_share     # percent of a cluster's connections
         uint64_t body_rate      # bytes a second; 0: nobody has to give way
         int64_t upstream_idle

@@ -20,6 +20,7 @@ cdef class HttpSettings:
         self.buffer_bytes = spec.buffer_bytes
         self.body_start = min(spec.body_start, REPLAY_LIMIT)
         self.body_start_timeout = spec.body_start_timeout or NEVER_MS
+        self.body_buffer = spec.body_buffer
         self.body_share = spec.body_share
         self.body_rate = spec.body_rate
         self.upstream_idle = spec.upstream_idle or NEVER_MS

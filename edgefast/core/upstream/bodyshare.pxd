@@ -12,15 +12,22 @@ cdef class BodyShare:
         Cluster cluster
         set holders         # UpstreamUser that have a place
         object waiting      # deque of (UpstreamUser, ticket)
-        int64_t look_at     # ms; before then nobody can be found who has to give way
+        dict gatherers      # UpstreamUser that ask nobody while so many hold places; in the order in which they came
+        int64_t look_at[2]  # ms; before then nobody can be found who has to give way (1: to a body that comes)
         bint serving
+        bint dissolving     # _let_go is queued
 
     cdef uint32_t limit(self, HttpSettings settings) noexcept
     cdef bint crowded(self, HttpSettings settings) noexcept
-    cdef bint has_room(self, HttpSettings settings) except -1
+    cdef bint has_places(self, HttpSettings settings) noexcept
+    cdef bint has_room(self, UpstreamUser user) except -1
     cdef bint try_enter(self, UpstreamUser user) except -1
     cdef Entry enter(self, UpstreamUser user) except <Entry>-1
+    cdef bint make_way(self) except -1
     cdef int leave(self, UpstreamUser user) except -1
+    cdef int forget(self, UpstreamUser user) except -1
+    cdef int end_unused(self) except -1
+    cdef int turn(self) except -1
     cdef int serve(self) except -1
-    cdef bint evict(self) except -1
+    cdef bint evict(self, bint comes) except -1
     cdef int hold(self, UpstreamUser user) except -1

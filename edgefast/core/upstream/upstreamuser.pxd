@@ -21,6 +21,7 @@ cdef class UpstreamUser(Timer):
         bint streams        # asks for a connection before its request is complete
         BodyShare place     # the share it has a place in; None: none
         int64_t progress_until  # ms; the body that has come is enough until then (bodyRate)
+        int64_t trusted_until   # ms; ... even where others come faster
 
     cdef int on_up_ready(self, Upstream up) except -1
     cdef int on_up_failed(self, UpFailure why) except -1
@@ -33,7 +34,10 @@ cdef class UpstreamUser(Timer):
     cdef int on_up_writable(self, bint writable) except -1
     cdef bint takes_bulk(self) noexcept
     cdef bint keeps_waiting(self) noexcept
+    cdef bint comes(self) noexcept
     cdef void placed(self) noexcept
+    cdef int crowd_left(self) except -1
+    cdef void set_out(self) noexcept
     cdef int give_way(self) except -1
     cdef void progress(self, size_t n) noexcept
     cdef int complete(self) except -1

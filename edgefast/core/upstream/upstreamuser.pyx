@@ -42,8 +42,21 @@ cdef class UpstreamUser(Timer):
         """The client is what everybody waits for: not the backend, and not an answer that has begun."""
         return self.up is not None and not self.up.write_paused and self.settings.body_rate != 0
 
+    cdef bint comes(self) noexcept:
+        """Its bytes are coming, or would if they were read: so it goes before those whose bytes are not."""
+        return False
+
     cdef void placed(self) noexcept:
         """It has its place: nothing has to be looked for any more."""
+
+    cdef int crowd_left(self) except -1:
+        """There is room for what was gathered because there was none."""
+        return 0
+
+    cdef void set_out(self) noexcept:
+        """From now on it is the client that is waited for."""
+        self.progress_until = self.engine.wheel.now + BODY_GRACE_MS
+        self.trusted_until = self.engine.wheel.now + BODY_PATIENCE_MS
 
     cdef int give_way(self) except -1:
         """End it: others wait for its connection."""
@@ -51,14 +64,13 @@ cdef class UpstreamUser(Timer):
 
     cdef void progress(self, size_t n) noexcept:
         """Body bytes have come. They pay for some time, at most for BODY_GRACE_MS: a burst buys no long silence."""
-        cdef int64_t now = self.engine.wheel.now
+        cdef int64_t now = self.engine.wheel.now, most = now + BODY_GRACE_MS
+        cdef int64_t paid
         if self.settings.body_rate == 0:
             return
-        if self.progress_until < now:
-            self.progress_until = now
-        self.progress_until += <int64_t>(n * 1000 // self.settings.body_rate)
-        if self.progress_until > now + BODY_GRACE_MS:
-            self.progress_until = now + BODY_GRACE_MS
+        paid = <int64_t>(n * 1000 // self.settings.body_rate)
+        self.progress_until = min(max(self.progress_until, now) + paid, most)
+        self.trusted_until = min(max(self.trusted_until, now) + paid, most)
 
     cdef int complete(self) except -1:
         """The request needs no place any more."""

@@ -76,6 +76,13 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
             description="Time after which a slower body is passed on as it comes, if there is room."
         ),
     ] = None
+    body_buffer: Annotated[
+        Size | None,
+        Meta(
+            description="Largest request body that is gathered whole while none of the connections "
+            "for bodies is free."
+        ),
+    ] = None
     body_share: Annotated[
         Annotated[int, Meta(ge=1, le=100)] | None,
         Meta(

@@ -45,6 +45,7 @@ DEFAULT_SPEC = EdgeProxySpec(
         buffer_bytes="32KiB",
         body_start="16KiB",
         body_start_timeout="500ms",
+        body_buffer="1MiB",
         body_share=75,
         body_rate="1KiB",
         head_timeout="10s",

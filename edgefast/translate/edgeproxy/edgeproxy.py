@@ -139,6 +139,7 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
         buffer_bytes=parse_size(http.buffer_bytes or 0),
         body_start=min(parse_size(http.body_start or 0), MAX_BODY_START),
         body_start_timeout=parse_duration(http.body_start_timeout or "0s"),
+        body_buffer=parse_size(http.body_buffer or 0),
         body_share=http.body_share or 100,
         body_rate=parse_size(http.body_rate or 0),
         head_timeout=parse_duration(http.head_timeout or "0s"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from typing import Any
+
+import pytest
 
 from core.apart import apart, shift
 from core.backend import Backend, Call, make_response, say
@@ -36,6 +39,15 @@ async def post(world: World, port: int, data: bytes = HEAD % 100_000 + b"x") -> 
 
 def held(world: World) -> int:
     return int(world.cluster(CLUSTER)["bodies"])
+
+
+async def give(world: World, client: Client, data: bytes) -> None:
+    """Send more of a request, and wait until it was read."""
+    before = world.counters["downstream_bytes_received"]
+    await client.send(data)
+    await world.until(
+        lambda: world.counters["downstream_bytes_received"] >= before + len(data), "it was read"
+    )
 
 
 async def test_slow_posters_leave_room_for_others(world: World) -> None:
@@ -212,7 +224,7 @@ async def test_the_backend_may_be_slow(world: World) -> None:
 
 async def test_a_cluster_that_goes_is_gone_without_a_collection(world: World) -> None:
     backend = await world.backend(say("x"))
-    port = await open_site(world, backend, 4, body_start=10, body_share=25)
+    port = await open_site(world, backend, 4, body_start=10, body_buffer=0, body_share=25)
     before = count_shares()
     holder = await post(world, port, HEAD % 20 + b"x" * 10)
     waiting = await post(world, port, HEAD % 20 + b"x" * 10)
@@ -230,7 +242,7 @@ def count_shares() -> int:
 
 async def test_who_waits_and_becomes_complete_needs_no_place(world: World) -> None:
     backend = await world.backend(say("x"))
-    port = await open_site(world, backend, 4, body_start=10, body_share=25)
+    port = await open_site(world, backend, 4, body_start=10, body_buffer=0, body_share=25)
     holder = await post(world, port, HEAD % 100 + b"x" * 10)
     waiting = await post(world, port, HEAD % 20 + b"x" * 10)
     assert world.cluster(CLUSTER)["bodies_waiting"] == 1
@@ -242,7 +254,7 @@ async def test_who_waits_and_becomes_complete_needs_no_place(world: World) -> No
 
 async def test_the_queue_has_a_bound_and_those_that_left_make_room(world: World) -> None:
     backend = await world.backend(say("x"))
-    port = await open_site(world, backend, 4, body_start=10, body_share=25)
+    port = await open_site(world, backend, 4, body_start=10, body_buffer=0, body_share=25)
     data = HEAD % 20 + b"x" * 10
     holder = await post(world, port, data)
     queue = [await post(world, port, data) for _ in range(4)]
@@ -262,7 +274,14 @@ async def test_the_queue_has_a_bound_and_those_that_left_make_room(world: World)
 async def test_those_that_left_hold_nobody_up(world: World) -> None:
     backend = await world.backend()
     port = await open_site(
-        world, backend, 4, body_start=10, body_start_timeout=5_000, body_share=50, body_rate=0
+        world,
+        backend,
+        4,
+        body_start=10,
+        body_start_timeout=5_000,
+        body_buffer=0,
+        body_share=50,
+        body_rate=0,
     )
     holders = [await post(world, port, HEAD % 20 + b"x" * 10) for _ in range(2)]
     left = await post(world, port, HEAD % 20 + b"x" * 10)
@@ -281,7 +300,7 @@ async def test_those_that_left_hold_nobody_up(world: World) -> None:
 
 async def test_places_are_handed_on_in_turn(world: World) -> None:
     backend = await world.backend()
-    port = await open_site(world, backend, 4, body_start=10, body_share=25)
+    port = await open_site(world, backend, 4, body_start=10, body_buffer=0, body_share=25)
     clients = [
         await post(world, port, (HEAD % 20).replace(b"/slow", b"/%d" % n) + b"x" * 10)
         for n in range(4)
@@ -321,7 +340,7 @@ async def test_copies_hold_no_more_than_the_share(world: World) -> None:
 async def test_who_got_a_place_asks_no_second_time(world: World) -> None:
     """The look at the queue ends with the wait: a second connection would carry the request twice."""
     backend = await world.backend()
-    port = await open_site(world, backend, 4, body_start=10, body_share=25)
+    port = await open_site(world, backend, 4, body_start=10, body_buffer=0, body_share=25)
     holder = await post(world, port, HEAD % 20 + b"x" * 10)
     waiting = await post(world, port, HEAD % 20 + b"y" * 10)
     assert world.cluster(CLUSTER)["bodies_waiting"] == 1
@@ -333,4 +352,133 @@ async def test_who_got_a_place_asks_no_second_time(world: World) -> None:
     (await backend.call()).reply(b"once")
     assert (await waiting.response()).body == b"once"
     assert len(backend.links) == 2, "one for each of them"
+    assert held(world) == 0
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_a_body_that_can_be_gathered_whole_needs_no_place(
+    world: World, chunked: bool
+) -> None:
+    """Where the share is used up it is read to its end, and goes out with the requests that are complete."""
+    backend = await world.backend()
+    port = await open_site(world, backend, 4, body_share=25, body_start_timeout=LATE)
+    holder = await post(world, port, HEAD % 100_000 + b"x" * 20_000)
+    assert held(world) == 1
+    body = b"b" * 600_000
+    framed = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if chunked else body
+    client = await post(world, port, (STREAM if chunked else HEAD % len(body)) + framed[:400_000])
+    await give(world, client, framed[400_000:-1])
+    assert world.cluster(CLUSTER)["bodies_waiting"] == 0
+    assert world.engine.dump()["gathered"] > 500_000
+    await client.send(framed[-1:])
+    call = await backend.call()
+    assert (call.message.body, held(world)) == (body, 1)
+    call.reply(b"whole")
+    assert (await client.response()).body == b"whole"
+    assert world.counters["bodies_gave_way"] == 0
+    assert world.engine.dump()["gathered"] == 0
+    holder.close()
+
+
+async def test_what_is_gathered_has_a_bound(world: World) -> None:
+    """Of one body, and of all bodies of a worker together; past it they wait for the share, and are read no further."""
+    backend = await world.backend()
+    port = await open_site(world, backend, 4, body_share=25, body_rate=0, body_buffer=30_000_000)
+    holder = await post(world, port, HEAD % 100_000 + b"x" * 20_000)
+    too_large = await post(world, port, HEAD % 30_000_001 + b"x" * 20_000)
+    assert world.cluster(CLUSTER)["bodies_waiting"] == 1
+    data = HEAD % 30_000_000 + b"x" * 29_000_000
+    fit = [await post(world, port, data) for _ in range(2)]
+    assert world.engine.dump()["gathered"] == 2 * (29_000_000 - 16384)
+    no_more = await world.client(port)
+    push = asyncio.ensure_future(no_more.send(data))
+    await world.until(lambda: world.cluster(CLUSTER)["bodies_waiting"] == 2, "it does not fit")
+    assert world.engine.dump()["gathered"] <= 64 << 20
+    push.cancel()
+    for client in (holder, too_large, no_more, *fit):
+        client.reset()
+    await world.until(lambda: world.engine.active == 0)
+    assert world.engine.dump()["gathered"] == 0
+
+
+@apart(clock=True)
+async def test_a_large_body_that_comes_takes_the_place_of_one_that_does_not(world: World) -> None:
+    """After a second; who has shown since it got its place that it comes keeps it for five."""
+    backend = await world.backend()
+    port = await open_site(
+        world, backend, 4, body_start=1000, body_share=75, body_rate=1000, body_buffer=0
+    )
+    steady = await post(world, port, HEAD % 100_000 + b"x" * 5000)
+    silent = await post(world, port, HEAD % 100_000 + b"x" * 5000)
+    drips = await post(world, port, HEAD % 100_000 + b"x" * 5000)
+    await world.until(lambda: len(backend.links) == 3)
+    await world.until(lambda: world.counters["upstream_bytes_sent"] > 15_000)
+    await give(world, steady, b"x" * 5000)
+    early = await post(world, port, HEAD % 50_000 + b"x" * 5000)
+    assert world.cluster(CLUSTER)["bodies_waiting"] == 1
+    early.reset()
+    await world.until(lambda: world.engine.active == 3)
+    assert world.counters["bodies_gave_way"] == 0
+    shift(1.2)
+    await give(world, drips, b"x" * 100)
+    waiting = await post(world, port, HEAD % 50_000 + b"x" * 5000)
+    assert (await silent.response()).status == 408
+    await world.until(lambda: held(world) == 3, "its place is taken")
+    shift(1.2)
+    another = await post(world, port, HEAD % 50_000 + b"x" * 5000)
+    assert (await drips.response()).status == 408
+    shift(1.2)
+    last = await post(world, port, HEAD % 50_000 + b"x" * 5000)
+    assert (await waiting.response()).status == 408
+    await world.until(lambda: held(world) == 3, "four seconds after its last bytes")
+    assert world.counters["bodies_gave_way"] == 3
+    for client in (steady, another, last):
+        client.close()
+
+
+@apart(clock=True)
+async def test_who_stopped_coming_stands_behind_those_that_come(world: World) -> None:
+    """In the queue of the share, and when it is full: then it is told 503, and who comes has its turn."""
+    backend = await world.backend()
+    port = await open_site(
+        world, backend, 4, body_start=1000, body_share=25, body_rate=1000, body_buffer=0
+    )
+    holder = await post(world, port, HEAD % 100_000 + b"x" * 5000)
+    await world.until(lambda: len(backend.links) == 1)
+    await give(world, holder, b"x" * 5000)
+    stopped = [await post(world, port, HEAD % 6000 + b"x" * 5000) for _ in range(4)]
+    shift(1.2)
+    await give(world, holder, b"x" * 5000)
+    comes = await post(world, port, (HEAD % 6000).replace(b"slow", b"come") + b"x" * 5000)
+    assert (await stopped.pop(0).response()).status == 503
+    assert world.counters["pending_refused"] == 1
+    assert world.cluster(CLUSTER)["bodies_waiting"] == 4
+    holder.reset()
+    await world.until(lambda: any(b"POST /come " in link.received for link in backend.links))
+    for client in (comes, *stopped):
+        await client.send(b"x" * 1000)
+        (await backend.call()).reply()
+        assert (await client.response()).status == 200
+
+
+async def test_a_crowd_that_dissolves_is_noticed_at_once(world: World) -> None:
+    """Whoever was gathered asks for a connection, without a byte and long before any time is over."""
+    backend = await world.backend()
+    port = await open_site(
+        world, backend, 8, body_start=1000, body_share=50, body_start_timeout=LATE
+    )
+    crowd = [await post(world, port) for _ in range(2)]
+    gathered = [await post(world, port, HEAD % 3 + b"x") for _ in range(5)]
+    await world.until(lambda: len(backend.links) == 2)
+    assert held(world) == 2
+    for client in crowd:
+        client.reset()
+    await world.until(lambda: len(backend.links) == 4, "the first two of them")
+    assert held(world) == 2, "they are a crowd of their own"
+    gathered.pop().reset()  # was gathered, and is forgotten
+    await world.until(lambda: world.engine.active == 4)
+    for client in gathered:
+        await client.send(b"xx")
+        (await backend.call()).reply()
+        assert (await client.response()).status == 200
     assert held(world) == 0
