@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
@@ -61,13 +61,12 @@ def test_slow_posters_starve_nobody(count: int, kind: str) -> None:
                 assert client.request("POST", "/small", body=b"small").status == 200, number
             if number % 10 == 0:
                 for poster in posters:
-                    poster.send(b"x" if kind != "chunk" else b"1\r\nx\r\n")
-        for (
-            size
-        ) in UPLOADS:  # at the latest when one of them has shown for a second that it does not come
+                    with suppress(OSError):  # it gave way
+                        poster.send(b"x" if kind != "chunk" else b"1\r\nx\r\n")
+        for size in UPLOADS:  # the last: when others have shown for a second that they do not come
             with site.client() as client:
                 assert client.request("POST", "/large", body=b"b" * size).status == 200, size
-        gave_way = site.metric("edgefast_bodies_gave_way_total")
-        assert site.metric("edgefast_timeouts_total") == gave_way, "nobody else waited in vain"
+        timeouts = site.metric("edgefast_request_timeouts_total")
+        assert timeouts <= site.metric("edgefast_bodies_gave_way_total"), "nobody else waits"
         for poster in posters:
             poster.close()

@@ -28,13 +28,13 @@ cdef class RequestBody(Attempts):
         cdef RequestBody held = self  # as in request_body
         cdef bint started = self.body.size >= self.settings.body_start
         if share is None or not share.crowded(self.settings) or (started and not self.gathers_on(0)):
-            return self.go()
+            return held.go()
         if self.late_at == 0:
             self.late_at = now + self.settings.body_start_timeout
         elif self.late_at <= now:
             share.serve()  # who needs a place more goes first
             if not share.waiting and share.has_room(self):
-                return self.go()
+                return held.go()
         if self.crowd is None:
             self.crowd = share
             share.gatherers[self] = None
