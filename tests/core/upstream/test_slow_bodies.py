@@ -1,53 +1,16 @@
-"""Bodies that come slowly: what they may hold of a cluster's connections, who is asked when, and who gives way."""
+"""Bodies that come slowly: what they may hold of a cluster's connections, and who gives way."""
 
 from __future__ import annotations
 
-import asyncio
 import gc
-from typing import Any
-
-import pytest
 
 from core.apart import apart, shift
-from core.backend import Backend, Call, make_response, say
-from core.client import Client, make_request
-from core.fleets import CLUSTER, ROW, make_cluster, make_fleet, make_listener, make_rule
+from core.backend import Call, make_response, say
+from core.client import make_request
+from core.fleets import CLUSTER, ROW, make_cluster, make_fleet, make_rule
+from core.upstream.slow import HEAD, LATE, STREAM, give, held, open_site, post
 from core.world import World
 from edgefast import ir
-
-HEAD = b"POST /slow HTTP/1.1\r\nhost: test\r\ncontent-length: %d\r\n\r\n"
-STREAM = b"POST /stream HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n"
-LATE = 120_000  # ms: longer than any test
-
-
-async def open_site(world: World, backend: Backend, most: int, **http: Any) -> int:
-    """A route to a cluster of so many connections."""
-    cluster = make_cluster(backend.port, max_connections=most, max_pending=4)
-    return await world.serve(make_fleet(make_listener(**http), cluster))
-
-
-async def post(world: World, port: int, data: bytes = HEAD % 100_000 + b"x") -> Client:
-    """Begin a request."""
-    client = await world.client(port)
-    before = world.counters["downstream_bytes_received"]
-    await client.send(data)
-    await world.until(
-        lambda: world.counters["downstream_bytes_received"] >= before + len(data), "it was read"
-    )
-    return client
-
-
-def held(world: World) -> int:
-    return int(world.cluster(CLUSTER)["bodies"])
-
-
-async def give(world: World, client: Client, data: bytes) -> None:
-    """Send more of a request, and wait until it was read."""
-    before = world.counters["downstream_bytes_received"]
-    await client.send(data)
-    await world.until(
-        lambda: world.counters["downstream_bytes_received"] >= before + len(data), "it was read"
-    )
 
 
 async def test_slow_posters_leave_room_for_others(world: World) -> None:
@@ -102,51 +65,6 @@ async def test_a_small_body_that_comes_with_its_head_is_one_piece_and_needs_no_p
     assert (await client.ask(chunked)).body == b"there"
     assert (await client.ask(STREAM + b"0\r\n\r\n")).body == b""
     assert links == [0, 0, 0]
-
-
-async def test_where_many_are_slow_a_body_is_gathered_first(world: World) -> None:
-    """Until it is complete, or large enough; then it goes out in one piece."""
-    backend = await world.backend()
-    port = await open_site(
-        world, backend, 8, body_start=1000, body_start_timeout=LATE, body_share=50
-    )
-    crowd = [await post(world, port) for _ in range(2)]  # half of the share of four
-    await world.until(lambda: len(backend.links) == 2)
-    small = await post(world, port, HEAD % 5 + b"hel")
-    large = await post(world, port, HEAD % 3000 + b"x" * 999)
-    await world.turns()
-    assert (held(world), len(backend.links)) == (2, 2)
-    await small.send(b"lo")
-    call = await backend.call()
-    assert (call.message.body, held(world)) == (b"hello", 2)
-    call.reply(b"small")
-    assert (await small.response()).body == b"small"
-    await large.send(b"x")
-    await world.until(lambda: held(world) == 3, "a thousand bytes are enough")
-    await world.until(lambda: any(link.received.endswith(b"x" * 1000) for link in backend.links))
-    await large.send(b"x" * 2000)
-    call = await backend.call()
-    assert (len(call.message.body), held(world)) == (3000, 2)
-    call.reply(b"large")
-    assert (await large.response()).body == b"large"
-    for client in crowd:
-        client.close()
-
-
-@apart(clock=True)
-async def test_a_slow_body_is_passed_on_after_a_while_if_there_is_room(world: World) -> None:
-    backend = await world.backend()
-    port = await open_site(
-        world, backend, 8, body_start=1000, body_start_timeout=10_000, body_share=50
-    )
-    first = [await post(world, port) for _ in range(3)]
-    assert held(world) == 2
-    shift(11)
-    await world.until(lambda: held(world) == 3, "the third is late, and there is a fourth place")
-    (await post(world, port)).close()
-    await world.until(lambda: world.engine.active == 3)
-    for client in first:
-        client.close()
 
 
 @apart(clock=True)
@@ -355,52 +273,6 @@ async def test_who_got_a_place_asks_no_second_time(world: World) -> None:
     assert held(world) == 0
 
 
-@pytest.mark.parametrize("chunked", [False, True])
-async def test_a_body_that_can_be_gathered_whole_needs_no_place(
-    world: World, chunked: bool
-) -> None:
-    """Where the share is used up it is read to its end, and goes out with the requests that are complete."""
-    backend = await world.backend()
-    port = await open_site(world, backend, 4, body_share=25, body_start_timeout=LATE)
-    holder = await post(world, port, HEAD % 100_000 + b"x" * 20_000)
-    assert held(world) == 1
-    body = b"b" * 600_000
-    framed = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if chunked else body
-    client = await post(world, port, (STREAM if chunked else HEAD % len(body)) + framed[:400_000])
-    await give(world, client, framed[400_000:-1])
-    assert world.cluster(CLUSTER)["bodies_waiting"] == 0
-    assert world.engine.dump()["gathered"] > 500_000
-    await client.send(framed[-1:])
-    call = await backend.call()
-    assert (call.message.body, held(world)) == (body, 1)
-    call.reply(b"whole")
-    assert (await client.response()).body == b"whole"
-    assert world.counters["bodies_gave_way"] == 0
-    assert world.engine.dump()["gathered"] == 0
-    holder.close()
-
-
-async def test_what_is_gathered_has_a_bound(world: World) -> None:
-    """Of one body, and of all bodies of a worker together; past it they wait for the share, and are read no further."""
-    backend = await world.backend()
-    port = await open_site(world, backend, 4, body_share=25, body_rate=0, body_buffer=30_000_000)
-    holder = await post(world, port, HEAD % 100_000 + b"x" * 20_000)
-    too_large = await post(world, port, HEAD % 30_000_001 + b"x" * 20_000)
-    assert world.cluster(CLUSTER)["bodies_waiting"] == 1
-    data = HEAD % 30_000_000 + b"x" * 29_000_000
-    fit = [await post(world, port, data) for _ in range(2)]
-    assert world.engine.dump()["gathered"] == 2 * (29_000_000 - 16384)
-    no_more = await world.client(port)
-    push = asyncio.ensure_future(no_more.send(data))
-    await world.until(lambda: world.cluster(CLUSTER)["bodies_waiting"] == 2, "it does not fit")
-    assert world.engine.dump()["gathered"] <= 64 << 20
-    push.cancel()
-    for client in (holder, too_large, no_more, *fit):
-        client.reset()
-    await world.until(lambda: world.engine.active == 0)
-    assert world.engine.dump()["gathered"] == 0
-
-
 @apart(clock=True)
 async def test_a_large_body_that_comes_takes_the_place_of_one_that_does_not(world: World) -> None:
     """After a second; who has shown since it got its place that it comes keeps it for five."""
@@ -459,26 +331,3 @@ async def test_who_stopped_coming_stands_behind_those_that_come(world: World) ->
         await client.send(b"x" * 1000)
         (await backend.call()).reply()
         assert (await client.response()).status == 200
-
-
-async def test_a_crowd_that_dissolves_is_noticed_at_once(world: World) -> None:
-    """Whoever was gathered asks for a connection, without a byte and long before any time is over."""
-    backend = await world.backend()
-    port = await open_site(
-        world, backend, 8, body_start=1000, body_share=50, body_start_timeout=LATE
-    )
-    crowd = [await post(world, port) for _ in range(2)]
-    gathered = [await post(world, port, HEAD % 3 + b"x") for _ in range(5)]
-    await world.until(lambda: len(backend.links) == 2)
-    assert held(world) == 2
-    for client in crowd:
-        client.reset()
-    await world.until(lambda: len(backend.links) == 4, "the first two of them")
-    assert held(world) == 2, "they are a crowd of their own"
-    gathered.pop().reset()  # was gathered, and is forgotten
-    await world.until(lambda: world.engine.active == 4)
-    for client in gathered:
-        await client.send(b"xx")
-        (await backend.call()).reply()
-        assert (await client.response()).status == 200
-    assert held(world) == 0
