@@ -71,6 +71,9 @@ def _notes(value: Any) -> list[str]:
         f"which ends in {one['reset']}s; new values are not counted until then"
         for one in value.get("crowded", ())
     ]
+    notes += [
+        f"limits of {name} are not told: {why}" for name, why in value.get("unread", {}).items()
+    ]
     if value["others"]:
         notes.append(f"{value['others']} counters are of no limit of this table")
     return notes

@@ -147,7 +147,7 @@ class Console:
             if kept is None:
                 kept = self._kept[name] = _Kept(Reader(), Meter(self._source.bounds))
             await self._read_counters(kept)
-            old, problems = kept.state, tuple(self._source.problems())
+            old = kept.state
             if old is None or old.table.state != table.state:
                 fleet_ = table.fleet
                 if fleet_ is None:
@@ -156,6 +156,7 @@ class Console:
                 old = None
             else:
                 index, table = old.index, old.table
+            problems = (*self._source.problems(), *kept.reader.problems())
             if old is None or kept.problems != problems:
                 marks = await self._work(Marks, index, problems)
                 old = State(name, table, index, marks, kept.meter.window)

@@ -1,15 +1,18 @@
 """Reader: resources of a table -> the fleet that they were compiled from, reading again only what changed.
 
-In: resources. Out: ir.Fleet without secrets. Must never: trust bytes that no reader has checked (table.decode does).
+In: resources. Out: ir.Fleet without secrets, of what can be read; why the rest cannot. Must never: trust bytes that no reader has
+checked (table.decode does), nor let one resource keep the others from being read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import msgspec
 
 from edgefast import ir
+from edgefast.problem import Problem
 from edgefast.table import Resource, decode_virtual_host
 from edgefast.table.shards import Key
 
@@ -25,9 +28,11 @@ class Reader:
     def __init__(self) -> None:
         self._hosts: dict[str, tuple[tuple[str, ...], ir.VirtualHost]] = {}
         self._clusters: dict[str, tuple[str, ir.Cluster]] = {}
+        self.unread: dict[Key, str] = {}  # of the fleet read last: what is not in it, and why
 
     def read(self, resources: Mapping[Key, Resource], name: str = "") -> ir.Fleet:
-        """Return the fleet; what is kept for the next time is this one's. Raises BlobError."""
+        """Return the fleet; what is kept for the next time is this one's."""
+        self.unread = {}
         listeners: list[ir.Listener] = []
         roots: dict[str, Resource] = {}
         fragments: _Pieces = {}
@@ -35,17 +40,22 @@ class Reader:
         for (type_, key), one in resources.items():
             match type_:
                 case "listener":
-                    listeners.append(_LISTENER.decode(one.data))
+                    with self._noting("listener", key):
+                        listeners.append(_LISTENER.decode(one.data))
                 case "cluster":
                     known = self._clusters.get(key)
-                    if known is None or known[0] != one.version:
-                        known = (one.version, _CLUSTER.decode(one.data))
-                    clusters[key] = known
+                    with self._noting("cluster", key):
+                        if known is None or known[0] != one.version:
+                            known = (one.version, _CLUSTER.decode(one.data))
+                        clusters[key] = known
                 case "virtual_host":
                     roots[key] = one
                 case "fragment":
                     fragments.setdefault(key.rpartition("#")[0], []).append(one)
-        hosts = {key: self._read_host(key, roots[key], fragments) for key in sorted(roots)}
+        hosts: dict[str, tuple[tuple[str, ...], ir.VirtualHost]] = {}
+        for key in sorted(roots):
+            with self._noting("virtual_host", key):
+                hosts[key] = self._read_host(key, roots[key], fragments)
         self._hosts, self._clusters = hosts, clusters
         return ir.Fleet(
             name=name,
@@ -53,6 +63,18 @@ class Reader:
             virtual_hosts=tuple(host for _, host in hosts.values()),
             clusters=tuple(clusters[key][1] for key in sorted(clusters)),
         )
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is not in the fleet that was read last."""
+        for (type_, name), why in self.unread.items():
+            yield Problem(None, "", "Invalid", f"{type_} {name} of the table cannot be read: {why}")
+
+    @contextmanager
+    def _noting(self, type_: str, name: str) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:  # BlobError, msgspec's and those of text are kinds of it
+            self.unread[type_, name] = str(error)
 
     def _read_host(
         self, key: str, root: Resource, fragments: _Pieces

@@ -15,7 +15,7 @@ import msgspec
 from edgefast import ir
 from edgefast._csrc import ffi, lib
 from edgefast.resources.model.regex import compile_regex
-from edgefast.table.blob import Blob, decode_blob, open_blob
+from edgefast.table.blob import Blob, BlobError, decode_blob, open_blob
 from edgefast.table.shards import Key, Resource, Shards
 
 _SCRATCH = (
@@ -132,7 +132,10 @@ class _Host:
 
     def __init__(self, root: Resource, resources: Mapping[Key, Resource]) -> None:
         self.name = root.name
-        pointer, keep = open_blob(root.data)
+        try:
+            pointer, keep = open_blob(root.data)
+        except BlobError as error:
+            raise BlobError(f"virtual host {root.name}: {error}") from None
         self._data = {_address(pointer): root.data}
         self._decoded: dict[int, Blob] = {}
         self._keep = [keep]

@@ -15,7 +15,7 @@ CORE = ROOT / "edgefast/core"
 
 
 def _rooms() -> set[str]:
-    return {path.parent.name for path in CORE.glob("*/*.p[yx]*")}
+    return {path.parent.name for path in CORE.glob("*/*.p[yx][dx]")}
 
 
 def test_every_file_is_included_once() -> None:

@@ -197,8 +197,7 @@ class Admin:
                 continue
             known = self._facts.get(name)
             if known is None or known[0] != one.version:
-                certificate = _SECRET.decode(self._agent.arena.read(one.block)).certificate
-                known = (one.version, _facts_of(certificate))
+                known = (one.version, _facts_of(self._agent.arena.read(one.block)))
             now[name] = known
         self._facts = now
         return {name: facts for name, (_, facts) in now.items()}
@@ -282,46 +281,58 @@ def _render_dump(
     objects: Callable[[], Mapping[str, object]] | None,
 ) -> Reply:
     """Decode the resources: runs in a thread."""
-    listeners, clusters, hosts, secrets, stores = [], [], [], [], []
+    hosts: list[dict[str, Any]] = []
+    parts: dict[str, list[dict[str, Any]]] = {
+        type_: [] for type_ in ("listener", "cluster", "secret", "limit_store")
+    }
     for (type_, name), version, data in copies:
+        listed = parts.get(type_, hosts)
         place = {"name": name, "version": version}
-        match type_:
-            case "listener":
-                listeners.append(
-                    {**msgspec.to_builtins(hide_listener(_LISTENER.decode(data))), **place}
-                )
-            case "cluster":
-                clusters.append({**msgspec.to_builtins(_CLUSTER.decode(data)), **place})
-            case "secret":
-                about = facts.get(name)
-                told = {"names": about.names, "expires": _clock(about.expires)} if about else {}
-                secrets.append({**place, **told, "data": "<redacted>"})
-            case "limit_store":
-                store = _LIMIT_STORE.decode(data)
-                shown = {"kind": store.kind, "mode": store.mode, "addresses": store.addresses}
-                stores.append({**place, **shown, "credentials": "<redacted>"})
-            case _:
-                hosts.append({**place, "type": type_, **describe_blob(data)})
+        try:
+            listed.append({**_describe(type_, data, facts.get(name)), **place})
+        except ValueError as error:  # costs what is in it, and nothing else
+            listed.append({**place, "error": f"cannot be read: {error}"})
     body = {
         **head,
-        "listeners": sorted(listeners, key=_name),
+        "listeners": sorted(parts["listener"], key=_name),
         "virtual_hosts": sorted(hosts, key=_name),
-        "clusters": sorted(clusters, key=_name),
-        "secrets": sorted(secrets, key=_name),
-        "limit_stores": stores,
+        "clusters": sorted(parts["cluster"], key=_name),
+        "secrets": sorted(parts["secret"], key=_name),
+        "limit_stores": parts["limit_store"],
         **({"objects": objects()} if objects is not None else {}),
     }
     return _json(body)
+
+
+def _describe(type_: str, data: bytes, about: CertificateFacts | None) -> dict[str, Any]:
+    """Return a resource as it may be shown. Raises ValueError for bytes that cannot be read."""
+    match type_:
+        case "listener":
+            shown: dict[str, Any] = msgspec.to_builtins(hide_listener(_LISTENER.decode(data)))
+        case "cluster":
+            shown = msgspec.to_builtins(_CLUSTER.decode(data))
+        case "secret":
+            _SECRET.decode(data)
+            told = {"names": about.names, "expires": _clock(about.expires)} if about else {}
+            shown = {**told, "data": "<redacted>"}
+        case "limit_store":
+            store = _LIMIT_STORE.decode(data)
+            shown = {"kind": store.kind, "mode": store.mode, "addresses": store.addresses}
+            shown["credentials"] = "<redacted>"
+        case _:
+            shown = {"type": type_, **describe_blob(data)}
+    return shown
 
 
 def _name(value: dict[str, Any]) -> str:
     return str(value["name"])
 
 
-def _facts_of(certificate: bytes) -> CertificateFacts | None:
+def _facts_of(secret: bytes) -> CertificateFacts | None:
     try:
+        certificate = _SECRET.decode(secret).certificate
         return read_facts(certificate) if certificate else None
-    except PemError:
+    except (PemError, ValueError):
         return None
 
 

@@ -17,7 +17,7 @@ from edgefast.daemon.httpserver import Reply, Request
 from edgefast.proxy.admin.inforce import read_now, read_resources
 from edgefast.proxy.admin.limitlist import LimitList
 from edgefast.proxy.agent.agent import Agent
-from edgefast.table import Shards
+from edgefast.table import BlobError, Resource, Shards
 from edgefast.why import Ask, AskError, Explanation, Live, Served, explain
 
 __all__ = ["Explained"]
@@ -53,6 +53,8 @@ class Explained:
             return Reply(503, b"another request is being explained; try again\n")
         try:
             found = await self._explain(ask, min(int(most), _MOST))
+        except BlobError as error:
+            return Reply(503, f"{error}\n".encode())
         finally:
             self._turn.release()
         return Reply(200, msgspec.json.encode(found) + b"\n", "application/json")
@@ -68,8 +70,14 @@ class Explained:
         live = await read_now(self._agent, self._limits)
 
         def work() -> Explanation:
-            now: Live = msgspec.structs.replace(live, problems=problems)
-            fleet = Reader().read(resources)
+            reader = Reader()
+            fleet = reader.read(resources)
+            # Without it a less specific host would seem to answer: the matcher refuses these bytes.
+            for key in reader.unread:
+                if key[0] == "virtual_host":
+                    resources[key] = Resource(*key, resources[key].version, b"")
+            unread = (one.line() for one in reader.problems())
+            now: Live = msgspec.structs.replace(live, problems=(*unread, *problems))
             served = Served(fleet, Shards(resources, version), live=now, version=version)
             return explain(served, ask, most=most)
 

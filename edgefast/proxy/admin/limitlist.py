@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from heapq import nsmallest
 from importlib import import_module
@@ -52,6 +52,8 @@ class Listing(msgspec.Struct, frozen=True):
         CrowdedLimit
     ] = []  # shared memory: no room for further values until the window ends
     hidden: bool = False  # values of credentials are told by their length
+    #: Parts of the table that cannot be read, and why: counters of limits that only they have are among the `others`.
+    unread: dict[str, str] = {}
 
 
 class LimitList:
@@ -61,6 +63,7 @@ class LimitList:
         self._agent = agent
         self._turn = asyncio.Lock()
         self._index = LimitIndex(())
+        self._unread: dict[str, str] = {}  # parts of the table that are not in the index, and why
         self._epoch = -1  # of the table that the index is of
         self._secret = os.urandom(16)  # no list of guesses can be tried against what is shown
 
@@ -118,12 +121,12 @@ class LimitList:
         if table.epoch != self._epoch:
             # Bytes are copied here, in the loop, where no epoch can end; decoding is done elsewhere.
             found = (
-                self._agent.arena.read(one.block)
-                for (type_, _), one in table.placed.items()
+                (f"{type_} {name}", self._agent.arena.read(one.block))
+                for (type_, name), one in table.placed.items()
                 if type_ in ("virtual_host", "fragment")
             )
-            blobs = [data for data in found if MARK in data]
-            self._index = await asyncio.to_thread(_index_of, blobs)
+            blobs = {name: data for name, data in found if MARK in data}
+            self._index, self._unread = await asyncio.to_thread(_index_of, blobs)
             self._epoch = table.epoch
         store = self._read_store()
         counts: Iterable[Count]
@@ -133,17 +136,29 @@ class LimitList:
             counts, complete = self._agent.limits.read(self._agent.limits.now()), True
         share = self._agent.limits.share
         rooms = (share(sliding=False), share(sliding=True))
-        return await asyncio.to_thread(
+        listing = await asyncio.to_thread(
             _join, self._index, counts, complete, limited, store.kind, table.version, rooms
         )
+        return msgspec.structs.replace(listing, unread=self._unread)
 
     def _read_store(self) -> ir.RateLimitStore:
         one = self._agent.ledger.current.placed.get(("limit_store", "store"))
-        return _STORE.decode(self._agent.arena.read(one.block)) if one else ir.RateLimitStore()
+        try:
+            return _STORE.decode(self._agent.arena.read(one.block)) if one else ir.RateLimitStore()
+        except ValueError as error:
+            raise Unread(f"limit_store store of the table cannot be read: {error}") from None
 
 
-def _index_of(blobs: Iterable[bytes]) -> LimitIndex:
-    return LimitIndex(rule for data in blobs for rule in decode_rules(data))
+def _index_of(blobs: Mapping[str, bytes]) -> tuple[LimitIndex, dict[str, str]]:
+    """Return the limits of the blobs, by name, that can be read, and why others cannot: runs in a thread."""
+    rules: list[ir.Rule] = []
+    unread: dict[str, str] = {}
+    for name, data in blobs.items():
+        try:
+            rules += decode_rules(data)
+        except ValueError as error:
+            unread[name] = str(error)
+    return LimitIndex(rules), unread
 
 
 async def _read_redis(store: ir.RateLimitStore) -> tuple[list[Count], bool]:

@@ -225,7 +225,11 @@ class Agent:
             if one is None:
                 self._served.pop(key[1], None)
             else:
-                self._served[key[1]] = _LISTENER.decode(self.arena.read(one.block))
+                try:
+                    self._served[key[1]] = _LISTENER.decode(self.arena.read(one.block))
+                except ValueError as error:
+                    # Workers refuse it, which is told, and the one before goes on: so does its port.
+                    log.warning("listener %s cannot be read: %s", key[1], error)
         if moved:
             self.spans.use(self.served)
         if moved and not self._shared.stopping:

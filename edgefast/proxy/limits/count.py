@@ -46,8 +46,7 @@ class LimitCount:
         """Note what a table moved; runs in the loop, where no blob can go."""
         keys = touched
         if _STORE_KEY in touched:
-            one = placed.get(_STORE_KEY)
-            wanted = one is not None and _STORE.decode(self._arena.read(one.block)).kind == "memory"
+            wanted = self._is_wanted(placed.get(_STORE_KEY))
             if wanted and not self._wanted:
                 keys = set(placed)
             self._wanted = wanted
@@ -60,6 +59,14 @@ class LimitCount:
                 if MARK in data or key in self._names:
                     self._moved[key] = data if MARK in data else b""
                     self._news.set()
+
+    def _is_wanted(self, one: Placed | None) -> bool:
+        """Tell whether counters are in this memory; as before, while a store cannot be read: workers refuse it and tell of it."""
+        try:
+            return one is not None and _STORE.decode(self._arena.read(one.block)).kind == "memory"
+        except ValueError as error:
+            log.debug("the store of limits cannot be read: %s", error)
+            return self._wanted
 
     async def run(self) -> None:
         """Count, whenever there is something new."""
@@ -84,7 +91,7 @@ def _names(key: Key, data: bytes) -> frozenset[str]:
     """Return the counters' names; none of a blob that cannot be read, which workers refuse and tell of."""
     try:
         rules = decode_rules(data)
-    except (ValueError, msgspec.MsgspecError) as error:
+    except ValueError as error:
         log.debug("the limits of %s %s are not counted: %s", *key, error)
         return frozenset()
     return frozenset(

@@ -120,7 +120,7 @@ class WorkerTable:
             if change.type not in ("secret", "limit_store")
             and not (change.type == "listener" and change.name in held)
         ]
-        self._take_limit_store(changes)
+        refused += self._take_limit_store(changes)
         # An engine asks for a cluster's TLS context when it takes the cluster, so new key material
         # means taking it again. What is refused here keeps its old context and was not sent now.
         again = self._clusters_of(material.changed, {change.name for change in changes})
@@ -150,10 +150,10 @@ class WorkerTable:
                 secrets.pop(change.name, None)
                 changed.add(change.name)
                 continue
-            secret = _SECRET.decode(self._slice(change))
             try:
+                secret = _SECRET.decode(self._slice(change))
                 context = load_secret(secret)
-            except PemError as error:
+            except (PemError, ValueError) as error:
                 refused.append(("secret", change.name, str(error)))
             except OSError as error:
                 self._note_shortage(error)
@@ -181,18 +181,26 @@ class WorkerTable:
         for change in changes:
             if change.type != "listener" or change.op == "del":
                 continue
-            one = _LISTENER.decode(self._slice(change))
+            try:
+                one = _LISTENER.decode(self._slice(change))
+            except ValueError as error:
+                refused.append(("listener", change.name, str(error)))
+                continue
             if one.tls is not None and one.http.client_address.proxy_protocol != "off":
                 why = "clientAddress.proxyProtocol is not available yet on HTTPS listeners"
                 refused.append(("listener", change.name, why))
         return refused
 
-    def _take_limit_store(self, changes: Sequence[Change]) -> None:
+    def _take_limit_store(self, changes: Sequence[Change]) -> list[Refused]:
         for change in changes:
             if change.type == "limit_store":
                 put = change.op == "put"
-                store = _LIMIT_STORE.decode(self._slice(change)) if put else None
+                try:
+                    store = _LIMIT_STORE.decode(self._slice(change)) if put else None
+                except ValueError as error:
+                    return [("limit_store", change.name, str(error))]
                 self.adopt_limit_store(store)  # in the turn in which rules begin to ask it
+        return []
 
     def _note_clusters(self, changes: Sequence[Change], refused: set[str]) -> None:
         """Remember the clusters that speak TLS; the others are not even decoded.
