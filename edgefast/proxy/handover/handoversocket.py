@@ -8,21 +8,28 @@ with a process of another user, nor trust a folder that others can write to.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import itertools
 import logging
 import os
 import socket
 import stat
 import struct
+import time
 from pathlib import Path
 
 from edgefast.proxy.settings import ProxySettings
 
-__all__ = ["HandoverSocket", "bound_path", "connect", "is_own", "path_of"]
+__all__ = ["HandoverSocket", "bound_path", "connect", "is_own", "path_of", "remove_dead_names"]
 
 log = logging.getLogger(__name__)
 
 _BACKLOG = 16
+_NAME = "handover-"
+#: Seconds after which a socket's name without a socket is nobody's, and how many names are looked at.
+_SETTLED = 10.0
+_MOST_NAMES = 10_000
 _FRESH = ".new"  # what a name ends with until its owner serves
 _CREDENTIALS = struct.Struct("=iII")  # pid, uid, gid (struct ucred)
 #: Bytes of an address (sun_path of unix(7), with its end).
@@ -33,7 +40,7 @@ def path_of(settings: ProxySettings) -> Path | None:
     """Return where gateways with these settings meet; None where no address tells them from others."""
     for address in (settings.admin, settings.ready, settings.metrics):
         if address is not None and address.port:
-            name = f"handover-{address.host}-{address.port}-{_network()}.sock"
+            name = f"{_NAME}{address.host}-{address.port}-{_network()}.sock"
             path = _folder() / name
             return path if len(os.fsencode(path)) + len(_FRESH) <= _PATH_MAX else None
     return None
@@ -58,6 +65,48 @@ def _network() -> int:
         return 0
 
 
+def remove_dead_names(folder: Path, now: float) -> int:
+    """Remove what killed processes left in `folder`: names that no socket of this network is bound with.
+
+    Returns how many. `now`: seconds since 1970; names younger than _SETTLED are left, because a socket that is being
+    bound has its name first. Those of other network namespaces are left, too: their sockets cannot be seen from here.
+    """
+    ending = f"-{_network()}.sock"
+    found: dict[Path, int] = {}
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in itertools.islice(entries, _MOST_NAMES):
+            name = entry.name.removesuffix(_FRESH)
+            with contextlib.suppress(OSError):
+                look = entry.stat(follow_symlinks=False)
+                is_ours = name.startswith(_NAME) and name.endswith(ending)
+                if is_ours and stat.S_ISSOCK(look.st_mode) and look.st_mtime < now - _SETTLED:
+                    found[folder / entry.name] = look.st_ino
+    bound = _bound_names() if found else None
+    removed = 0
+    for path, inode in found.items():
+        if bound is None or path.name.removesuffix(_FRESH) + _FRESH in bound:
+            continue
+        with contextlib.suppress(OSError):
+            if os.lstat(path).st_ino == inode:
+                path.unlink()
+                removed += 1
+    return removed
+
+
+def _bound_names() -> set[str] | None:
+    """Return the names of all unix sockets of this network, without folders, which can be spelled in several ways.
+
+    Field 7 of each line, proc_net(5). None: not known.
+    """
+    try:
+        lines = Path("/proc/net/unix").read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return None
+    return {
+        os.path.basename(fields[7]) for line in lines if len(fields := line.split(None, 7)) == 8
+    }
+
+
 class HandoverSocket:
     """A listening socket; found by others after `publish`."""
 
@@ -67,6 +116,8 @@ class HandoverSocket:
         self._fresh = bound_path(path)
         self._published = False
         _check_folder(path.parent)
+        if dead := remove_dead_names(path.parent, time.time()):
+            log.info("%s: removed %d names of processes that were killed", path.parent, dead)
         self._fresh.unlink(missing_ok=True)
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
         try:

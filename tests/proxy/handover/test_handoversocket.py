@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 
 from edgefast.daemon.address import Address
 from edgefast.proxy.control.channel import Channel, ChannelClosed
-from edgefast.proxy.handover.handoversocket import HandoverSocket, connect, path_of
+from edgefast.proxy.handover.handoversocket import HandoverSocket, bound_path, connect, path_of
 from edgefast.proxy.handover.predecessor import attend
 from edgefast.proxy.handover.protocol import PROTOCOL, Ask, Give, Item, Kept, Refuse
 from edgefast.proxy.handover.takeover import TakeOver, TakeOverRefused
@@ -121,6 +122,35 @@ def test_a_name_that_another_has_taken_is_left_alone(path: Path) -> None:
     assert path.exists()
     second.close()
     assert not path.exists()
+
+
+def test_names_of_killed_processes_are_removed(path: Path) -> None:
+    """They keep their names; whoever lives, or may be about to be bound, or is somebody else's, keeps its own."""
+    long_ago = time.time() - 3600
+
+    def name(port: int, ending: str = "") -> Path:
+        return path.with_name(path.name.replace("19000", str(port)) + ending)
+
+    def bind(where: Path) -> socket.socket:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        sock.bind(str(where))
+        return sock
+
+    serving, starting = HandoverSocket(name(1)), HandoverSocket(name(2))
+    serving.publish()
+    dead = [name(3, ".new"), name(4), name(5), name(5, ".new")]
+    elsewhere = path.with_name("handover-127.0.0.1-6-1.sock")  # of another network namespace
+    for one in (*dead, elsewhere, young := name(7), alien := path.with_name("notify.sock")):
+        bind(one).close()
+    (file := name(8)).touch()
+    kept = {name(1), name(2, ".new"), elsewhere, young, alien, file}
+    for one in {*dead, *kept} - {young}:
+        os.utime(one, (long_ago, long_ago))
+    assert {*path.parent.iterdir()} == {*dead, *kept}
+    mine = HandoverSocket(path)
+    assert {*path.parent.iterdir()} == kept | {bound_path(path)}
+    for one in (mine, serving, starting):
+        one.close()
 
 
 def test_a_folder_that_others_can_write_to_is_not_used(path: Path) -> None:
