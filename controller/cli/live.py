@@ -100,4 +100,4 @@ class LiveCluster:
 def _proxy(name: str, page: Page | str) -> Proxy:
     if isinstance(page, str):
         return Proxy(name=name, why_not=page)
-    return Proxy(name=name, table=page.table)
+    return Proxy(name=name, table=page.table, stores=page.stores)

@@ -23,7 +23,8 @@ from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 from edgefast.cli.counters import Page
 from edgefast.cli.live import Sight
-from edgefast.cli.screen import ProxyRow, Screen
+from edgefast.cli.screen import ProblemRow, ProxyRow, Screen
+from edgefast.cli.storetroubles import find_store_troubles
 
 __all__ = ["ClusterSource"]
 
@@ -89,7 +90,7 @@ class ClusterSource:
             listener_sets=seen.listener_sets,
             routes=seen.routes,
             proxies=make_proxy_rows(pods, pages, known),
-            problems=seen.problems,
+            problems=(*seen.problems, *make_store_rows(pods, pages)),
             notes=tuple(notes),
         )
         return Sight(screen=screen, pages=_own(pages, where))
@@ -170,6 +171,24 @@ def make_proxy_rows(
             state = "not connected"
         rows.append(ProxyRow(name=name, fleet=fleet, table=node["version"], state=state))
     return tuple(sorted(rows, key=lambda one: (one.fleet, one.name)))
+
+
+def make_store_rows(pods: Sequence[Pod], pages: Mapping[str, Page | str]) -> tuple[ProblemRow, ...]:
+    """Return what proxies say of the stores of their counters, by fleet."""
+    told: dict[str, list[Mapping[tuple[str, str], int]]] = {}
+    for pod in pods:
+        if isinstance(page := pages[pod.key], Page):
+            told.setdefault(pod.fleet, []).append(page.stores)
+    return tuple(
+        ProblemRow(
+            object=str(one.object),
+            reason=one.reason,
+            message=f"{one.path}: {one.message}",
+            severity=one.severity,
+        )
+        for fleet, stores in sorted(told.items())
+        for one in find_store_troubles(stores, fleet)
+    )
 
 
 def _row(pod: Pod, page: Page | str, table: str, state: str) -> ProxyRow:

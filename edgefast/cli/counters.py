@@ -18,6 +18,11 @@ _ROW = re.compile(
     r'\{route="([^"\\]*)",rule="(?:[^"\\]|\\.)*"(?:,(?:code_class|le)="([^"]*)")?\} (\d+)',
 )
 _INFO = re.compile(r'edgefast_info\{version="([^"]*)",table="([^"]*)"\}')
+_STORE = re.compile(
+    r'edgefast_ratelimit_store_troubles\{store="([^"\\]{1,300})",trouble="([a-z-]{1,40})"\} (\d+)$'
+)
+#: Places of counters of one page that are looked at.
+_STORES = 100
 _PLAIN = re.compile(r"edgefast_([a-z_]+) ([-+.0-9e]+)$")
 #: What no counter of a proxy gets to.
 _MOST = float(2**64)
@@ -52,6 +57,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     table: str = ""
     routes: Mapping[str, Row] = {}
     numbers: Mapping[str, float] = {}
+    stores: Mapping[tuple[str, str], int] = {}  # (place of counters, trouble) -> workers
 
     @property
     def ready(self) -> bool:
@@ -85,6 +91,7 @@ def read_page(text: str, at: float) -> Page:
     version = table = None
     numbers: dict[str, float] = {}
     rows: dict[str, Row] = {}
+    stores: dict[tuple[str, str], int] = {}
     for line in text.splitlines():
         if line.startswith("#"):
             continue
@@ -95,11 +102,13 @@ def read_page(text: str, at: float) -> Page:
             numbers[plain[1]] = _finite(float(plain[2]))
         elif info := _INFO.match(line):
             version, table = info[1], info[2]
+        elif (store := _STORE.match(line)) and len(stores) < _STORES:
+            stores[store[1], store[2]] = int(_finite(float(store[3])))
     if version is None or table is None:
         raise ValueError("not the metrics of an edgefast proxy")
     # A row that has counted nothing is one that a proxy always shows, for what finds no row of its own.
     counted = {name: row for name, row in rows.items() if row.requests}
-    return Page(at=at, version=version, table=table, routes=counted, numbers=numbers)
+    return Page(at=at, version=version, table=table, routes=counted, numbers=numbers, stores=stores)
 
 
 def _add(row: Row, family: str, label: str, count: int) -> None:

@@ -15,6 +15,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.cli.live import Cluster, LiveError, Objects, Proxy
+from edgefast.cli.storetroubles import find_store_troubles
 from edgefast.inetaddr import read_address
 from edgefast.reasons.named import name_reasons
 from edgefast.table.match import find_listener
@@ -22,6 +23,7 @@ from edgefast.translate.pipeline import translate
 from edgefast.translate.status.status import GatewayStatus
 from edgefast.translate.translation import Translation
 from edgefast.why import Ask, Explanation, Served, Told, explain, serve_translation
+from edgefast.why.described import list_uncounted
 
 #: Checks that say "not here": another Gateway may have the route.
 _ELSEWHERE = ("port", "protocol", "listener", "rule")
@@ -56,13 +58,22 @@ def explain_live(
     fleet = _choose(translation, objects, ask, url, gateway, namespace)
     served = serve_translation(translation, fleet.name, problems=objects.problems)
     served.version = served.shards.version
-    notes = [*_note_objects(objects, fleet), *_note_proxies(cluster, objects, fleet, served)]
+    notes = [*_note_objects(objects, fleet)]
+    troubles: tuple[str, ...] = ()
+    try:
+        proxies = cluster.ask_proxies(fleet)
+    except LiveError as error:
+        notes.append(f"not known: which table its proxies serve ({error.message})")
+    else:
+        notes += _note_proxies(proxies, objects, served)
+        troubles = _find_troubles(proxies, fleet)
     if proxy is not None and proxy.version == served.version:
         served.live = proxy.live
     else:
         notes += _note_health(proxy)
     found = explain(served, ask, most=most)
-    return msgspec.structs.replace(found, notes=(*found.notes, *notes))
+    uncounted = list_uncounted(troubles, (one.name for one in found.limits))
+    return msgspec.structs.replace(found, notes=(*found.notes, *uncounted, *notes))
 
 
 # --- which fleet --------------------------------------------------------------------------------
@@ -182,14 +193,12 @@ def _note_objects(objects: Objects, fleet: ir.Infra) -> Iterator[str]:
     yield from objects.unread
 
 
-def _note_proxies(
-    cluster: Cluster, objects: Objects, fleet: ir.Infra, served: Served
-) -> Iterator[str]:
-    try:
-        proxies = cluster.ask_proxies(fleet)
-    except LiveError as error:
-        yield f"not known: which table its proxies serve ({error.message})"
-        return
+def _find_troubles(proxies: Sequence[Proxy], fleet: ir.Infra) -> tuple[str, ...]:
+    told = [one.stores for one in proxies if one.table]
+    return tuple(one.text() for one in find_store_troubles(told, f"{fleet.namespace}/{fleet.name}"))
+
+
+def _note_proxies(proxies: Sequence[Proxy], objects: Objects, served: Served) -> Iterator[str]:
     if not proxies:
         yield "the fleet has no proxy now: nobody answers"
         return

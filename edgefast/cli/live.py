@@ -63,6 +63,7 @@ class Proxy(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # "namespace/pod"
     table: str = ""  # version of the table that it serves; "": not known
     why_not: str = ""  # why it could not be asked
+    stores: Mapping[tuple[str, str], int] = {}  # troubles with places of counters (counters.Page)
 
 
 class Sight(msgspec.Struct, frozen=True, kw_only=True):

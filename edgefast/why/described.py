@@ -5,6 +5,8 @@ In: the IR. Out: parts of an explanation that need no request. Must never: print
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from edgefast import ir
 from edgefast.credential import show
 from edgefast.table import Hit
@@ -16,6 +18,9 @@ from edgefast.why.trial import describe_match
 from edgefast.why.unserved import Unserved
 
 _KNOWN = 3  # problems of a proxy that are told
+_OF_STORE = "EdgeGateway rateLimit.backend: "
+#: Reasons of problems that keep limits from counting.
+UNCOUNTED = ("NotCounted", "EvictingStore")
 
 
 def describe_rule(origin: Origin, hit: Hit) -> RulePart:
@@ -77,6 +82,18 @@ def list_known(served: Served) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def list_uncounted(texts: Iterable[str], limits: Iterable[str]) -> Iterator[str]:
+    """Yield what keeps a rule's limits ("namespace/name#0") from counting: their store's troubles, and their own."""
+    whose = [
+        f"RateLimitFilter {name} spec.global.rules[{number}]:"
+        for name, _, number in (one.partition("#") for one in limits)
+    ]
+    if whose:
+        for text in texts:
+            if text.startswith((_OF_STORE, *whose)):
+                yield f"its limits: {text}"
+
+
 def list_notes(served: Served, listener: ir.Listener, rule: ir.Rule | None) -> tuple[str, ...]:
     """Return what else may decide: client certificates, the PROXY protocol, counters that are not known."""
     notes = []
@@ -92,6 +109,9 @@ def list_notes(served: Served, listener: ir.Listener, rule: ir.Rule | None) -> t
             notes.append(f"counters are not known: {served.live.why_no_rows}")
         elif served.live.more_rows:
             notes.append("the proxy has more counters than it listed")
+        if served.live is not None:
+            names = (one.name for one in rule.rate_limits)
+            notes += list_uncounted(served.live.uncounted, names)
     left_out = [one for one in served.shards.problems if rule is None or rule.route in one.text()]
     notes += [one.text() for one in left_out[:3]]
     return tuple(notes)

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from edgefast.why.described import UNCOUNTED
 from edgefast.why.explanation import EndpointPart
 from edgefast.why.served import Live
 
@@ -43,8 +44,15 @@ def read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
     }
     refusing = bool(engines) and all(_refuses(engine.get("rate_limits")) for engine in engines)
     problems = tuple(one["text"] for one in dump.get("problems", ()) if one["severity"] == "error")
+    uncounted = tuple(one["text"] for one in dump.get("problems", ()) if one["reason"] in UNCOUNTED)
     if isinstance(limits, str):
-        return Live(endpoints, why_no_rows=limits, refusing=refusing, problems=problems)
+        return Live(
+            endpoints,
+            why_no_rows=limits,
+            refusing=refusing,
+            problems=problems,
+            uncounted=uncounted,
+        )
     return Live(
         endpoints,
         rows=tuple(limits["counters"]),
@@ -52,6 +60,7 @@ def read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
         hidden=bool(limits.get("hidden")),
         refusing=refusing,
         problems=problems,
+        uncounted=uncounted,
     )
 
 

@@ -31,6 +31,7 @@ class Live(msgspec.Struct, frozen=True):
     )
     refusing: bool = False  # its store of counters does not answer, and requests get 500 then
     problems: tuple[str, ...] = ()  # errors that it knows of its files, one line each
+    uncounted: tuple[str, ...] = ()  # what keeps limits from counting: texts of such problems
 
 
 class Served:

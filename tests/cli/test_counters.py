@@ -53,6 +53,7 @@ def test_a_page_of_a_proxy_is_read() -> None:
         1,
         2,
     ]
+    assert read.stores == {("redis:6379", "down"): 2}
     assert read.routes.keys() == {"default/web", "shop/odd"}
     web = read.routes["default/web"]
     assert (web.requests, web.errors) == (11, 4)

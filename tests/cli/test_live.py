@@ -15,6 +15,8 @@ from cli.calling import call
 from cli.fake_cluster import AGE, BASE, FakeCluster, cluster, gateway, route, service
 from edgefast.cli import live
 from edgefast.cli.live import LiveError, Proxy, Where, open_cluster
+from edgefast.resources.config.edgegateway import EdgeGateway
+from edgefast.translate.settings import settings_from
 
 pytestmark = pytest.mark.pure
 
@@ -131,6 +133,34 @@ def test_that_proxies_are_not_known_is_said(cluster: FakeCluster) -> None:
     cluster.proxies = (Proxy(name="e/one", table="feed"),)
     said = notes()
     assert unread[0] in said and "not known: whether its proxies serve this very table" in said
+
+
+def test_a_store_that_does_not_count_is_said_where_limits_ask_it(
+    cluster: FakeCluster, tmp_path: Path
+) -> None:
+    limit = {"limit": {"requests": 1, "unit": "Hour"}}
+    limited = route("shop", "limited", "front", "few.shop.test")
+    ref = {"group": "gateway.edge.io", "kind": "RateLimitFilter", "name": "few"}
+    limited["spec"]["rules"][0]["filters"] = [{"type": "ExtensionRef", "extensionRef": ref}]
+    filter_ = {
+        "apiVersion": "gateway.edge.io/v1alpha1",
+        "kind": "RateLimitFilter",
+        "metadata": {"name": "few", "namespace": "shop"},
+        "spec": {"type": "Global", "global": {"rules": [limit]}},
+    }
+    (tmp_path / "more").mkdir()
+    made = FakeCluster(tmp_path / "more", [*BASE, limited, filter_])
+    redis = {"type": "Redis", "redis": {"url": "redis:6379"}}
+    config = msgspec.convert({"rateLimit": {"backend": redis}}, EdgeGateway)
+    settings = settings_from(config, standalone=False)
+    cluster.objects = msgspec.structs.replace(made.objects, settings=settings)
+    down = {("redis:6379", "down"): 2}
+    cluster.proxies = (Proxy(name="e/one", table=cluster.version, stores=down),)
+    said = (
+        "its limits: EdgeGateway rateLimit.backend: NotCounted the store redis:6379 does not count"
+    )
+    assert said in "\n".join(ask("GET", "http://few.shop.test/")[1]["notes"])
+    assert said not in notes()
 
 
 def dump(version: str) -> dict[str, Any]:

@@ -51,7 +51,9 @@ async def read_now(agent: Agent, limits: LimitList) -> Live:
     """Ask the workers for their endpoints, and the store for its counters."""
     told = await asyncio.gather(*(_ask(slot) for slot in agent.slots))
     listed = await _list(agent, limits)
-    return await asyncio.to_thread(read_live, {"workers": told}, listed)
+    live = await asyncio.to_thread(read_live, {"workers": told}, listed)
+    uncounted = tuple(one.text() for one in agent.uncounted.problems())
+    return msgspec.structs.replace(live, uncounted=uncounted)
 
 
 async def _list(agent: Agent, limits: LimitList) -> Mapping[str, Any] | str:

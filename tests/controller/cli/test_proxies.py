@@ -12,9 +12,9 @@ from aiohttp import web
 
 from controller.cli import proxies
 from controller.cli.proxies import Pod, list_pods, read_pages
-from controller.cli.watched import make_proxy_rows
+from controller.cli.watched import make_proxy_rows, make_store_rows
 from controller.kube.client import Kube
-from edgefast.cli.counters import Page
+from edgefast.cli.counters import Page, read_page
 from tests.controller.kube.script import failure, page, scripted
 
 pytestmark = pytest.mark.pure
@@ -190,3 +190,21 @@ def test_rows_without_one() -> None:
     states = [one.state for one in make_proxy_rows(pods, pages, [])]
     differ = "proxies of the fleet have different tables"
     assert states == [differ, differ, "", "no answer"]
+
+
+def test_stores_that_proxies_have_trouble_with() -> None:
+    store = 'edgefast_ratelimit_store_troubles{store="redis:6379",trouble="%s"} 2\n'
+    pods = [pod("a"), pod("b"), pod("c"), pod("d", fleet="e/g")]
+    pages: dict[str, Page | str] = {
+        "e/a": read_page(PAGE + store % "down", 0.0),
+        "e/b": read_page(PAGE + store % "down" + store % "allkeys-lru", 0.0),
+        "e/c": "no answer",
+        "e/d": read_page(PAGE, 0.0),
+    }
+    evicting, down = make_store_rows(pods, pages)
+    assert (down.object, down.reason, down.severity) == ("EdgeGateway", "NotCounted", "error")
+    assert down.message.startswith(
+        "rateLimit.backend: the store redis:6379 does not count, say 2 of 2 proxies of e/f;"
+    )
+    assert (evicting.reason, evicting.severity) == ("EvictingStore", "warning")
+    assert "maxmemory-policy allkeys-lru, say 1 of 2 proxies of e/f" in evicting.message

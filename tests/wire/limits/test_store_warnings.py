@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 import pytest
 
@@ -46,6 +48,14 @@ def problems(proxy: LimitProxy) -> list[tuple[str, str, str]]:
     return [one for one in found if one[0] in ("NotCounted", "EvictingStore")]
 
 
+def explain(proxy: LimitProxy) -> list[str]:
+    """The notes of an explanation of the limited rule."""
+    query = urlencode({"method": "GET", "url": f"http://a:{proxy.port}/"})
+    status, body = proxy.get(proxy.admin, f"/explain?{query}")
+    assert status == 200, body
+    return list(json.loads(body)["notes"])
+
+
 def test_one_line_when_it_stops_and_one_when_it_goes_on(
     proxy: LimitProxy, redis: RedisServer
 ) -> None:
@@ -58,6 +68,7 @@ def test_one_line_when_it_stops_and_one_when_it_goes_on(
         assert found[:2] == ("NotCounted", "error")
         assert f"the store {redis.address} does not count: " in found[2]
         assert found[2].endswith("; limited requests pass")
+        assert f"its limits: {found[2]}" in explain(proxy)
         place = {"store": redis.address, "trouble": "down"}
         assert proxy.metric("edgefast_ratelimit_store_troubles", **place) == WORKERS
         os.kill(proxy.worker_pids[0], signal.SIGKILL)

@@ -1,0 +1,39 @@
+"""Troubles of proxies with the stores of their counters, as their metrics pages tell them, in the words of problems.
+
+In: what the pages of one fleet's proxies say of stores. Out: `Problem`s, each once, with how many proxies say so. Why a store does not count is in a
+proxy's own `status`, its log and the console: a page has no texts. Pure.
+Must never: say that all is well of a proxy whose page could not be had.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+
+from edgefast.problem import ObjectRef, Problem
+
+__all__ = ["find_store_troubles"]
+
+_CONFIG = ObjectRef("EdgeGateway", "", "")
+_STORE = "rateLimit.backend"
+
+
+def find_store_troubles(
+    told: Collection[Mapping[tuple[str, str], int]], fleet: str
+) -> tuple[Problem, ...]:
+    """Return the problems of a fleet ("namespace/name"); `told`: `Page.stores` of each proxy that could be asked."""
+    found = Counter(key for stores in told for key in stores)
+    return tuple(_describe(found, f"of {len(told)} proxies of {fleet}"))
+
+
+def _describe(found: Counter[tuple[str, str]], of: str) -> Iterator[Problem]:
+    for (store, trouble), proxies in sorted(found.items()):
+        if trouble == "down":
+            said = f"the store {store} does not count, say {proxies} {of}; their limited requests are answered by rateLimit.failClosed"
+            yield Problem(_CONFIG, _STORE, "NotCounted", said)
+        else:
+            said = (
+                f"the store {store} has maxmemory-policy {trouble}, say {proxies} {of}: it may forget counters when its memory is "
+                "full, and limits let more pass then"
+            )
+            yield Problem(_CONFIG, _STORE, "EvictingStore", said, severity="warning")
