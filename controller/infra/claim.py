@@ -1,6 +1,6 @@
 """Claim: what speaks for a fleet that this controller has made and answers for no more.
 
-In: the fleet's owner, the objects there are, and what Gateways say of other controllers. Out: a `Claim` with its reason in
+In: the fleet and its owner, the objects there are, and what Gateways say of other controllers. Out: a `Claim` with its reason in
 words, or None when nothing does. A fleet may go only when its Gateway or its class is gone, or when the class says by name
 that another controller has it and that one has the Gateway programmed elsewhere. A changed `controllerName`, a label that a
 namespace has lost, a class that is not there: each may be a slip of the pen, and a slip of the pen must cost nobody a request.
@@ -19,7 +19,7 @@ from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.fleet.fleet import is_cut, label_value
 from edgefast.translate.settings import Settings
 
-__all__ = ["Claim", "Sight", "explain_gateway", "find_claim"]
+__all__ = ["Claim", "Sight", "Unwanted", "explain_gateway", "find_claim"]
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -27,6 +27,14 @@ class Claim(msgspec.Struct, frozen=True):
 
     why: str
     gateways: tuple[Key, ...] = ()
+
+
+class Unwanted(msgspec.Struct, frozen=True):
+    """A fleet that this controller has made and that nobody wants."""
+
+    key: str  # "namespace/name"
+    owner: Owner
+    addresses: Collection[str] = ()  # at which it can be reached
 
 
 class Sight(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,21 +55,16 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_claim(
-    fleet: str,
-    owner: Owner,
-    addresses: Collection[str],
-    snapshot: Snapshot,
-    settings: Settings,
-    sight: Sight,
+    fleet: Unwanted, snapshot: Snapshot, settings: Settings, sight: Sight
 ) -> Claim | None:
-    """Return what speaks for a fleet ("namespace/name", at `addresses`) that nobody wants; None: nothing, it may go."""
-    if owner == NOBODY:
+    """Return what speaks for a fleet; None: nothing, it may go."""
+    if fleet.owner == NOBODY:
         return Claim("its labels do not say whose it is")
     if lost := sorted({"Gateway", "GatewayClass"} & set(sight.unserved)):
         return Claim(f"the API server serves no {' and no '.join(lost)}")
-    if owner.gateway:
-        return _of_gateway(fleet, owner, addresses, snapshot, settings, sight)
-    return _of_class(fleet, owner, addresses, snapshot, settings, sight)
+    if fleet.owner.gateway:
+        return _of_gateway(fleet, snapshot, settings, sight)
+    return _of_class(fleet, snapshot, settings, sight)
 
 
 def explain_gateway(key: Key, gateway: Gateway, snapshot: Snapshot, settings: Settings) -> str:
@@ -79,13 +82,9 @@ def explain_gateway(key: Key, gateway: Gateway, snapshot: Snapshot, settings: Se
 
 
 def _of_gateway(
-    fleet: str,
-    owner: Owner,
-    addresses: Collection[str],
-    snapshot: Snapshot,
-    settings: Settings,
-    sight: Sight,
+    fleet: Unwanted, snapshot: Snapshot, settings: Settings, sight: Sight
 ) -> Claim | None:
+    owner = fleet.owner
     key = _find_gateway(owner, snapshot)
     if key is None:
         if ("Gateway", owner.namespace, owner.gateway) in sight.unread:
@@ -99,22 +98,18 @@ def _of_gateway(
     if gateway_class is None:
         if ("GatewayClass", "", name) in sight.unread:
             return Claim(f"GatewayClass {name} cannot be read", (key,))
-        if sight.made_for(fleet) == name:
+        if sight.made_for(fleet.key) == name:
             return None  # the very class that it was made for is gone
-    elif _is_foreign(name, snapshot, settings) and sight.elsewhere(key, addresses):
+    elif _is_foreign(name, snapshot, settings) and sight.elsewhere(key, fleet.addresses):
         return None
     why = explain_gateway(key, gateway, snapshot, settings)
     return Claim(why, (key,)) if why else None
 
 
 def _of_class(
-    fleet: str,
-    owner: Owner,
-    addresses: Collection[str],
-    snapshot: Snapshot,
-    settings: Settings,
-    sight: Sight,
+    fleet: Unwanted, snapshot: Snapshot, settings: Settings, sight: Sight
 ) -> Claim | None:
+    owner = fleet.owner
     name = _find_class(owner, snapshot)
     if name is None:
         if ("GatewayClass", "", owner.gateway_class) in sight.unread:
@@ -126,13 +121,13 @@ def _of_class(
     ):
         return Claim("a Gateway cannot be read that may be served by it")
     foreign = _is_foreign(name, snapshot, settings)
-    served = [key for key in sight.served(fleet) if key in snapshot.gateways]
+    served = [key for key in sight.served(fleet.key) if key in snapshot.gateways]
     found = tuple(dict.fromkeys((*_gateways_of(owner.namespace, name, snapshot), *served)))
     # A Gateway of the class that never was served here is nothing to this fleet.
     held = tuple(
         key
         for key in found
-        if not sight.elsewhere(key, addresses)
+        if not sight.elsewhere(key, fleet.addresses)
         and (foreign or key in served or sight.told(key))
         and explain_gateway(key, snapshot.gateways[key], snapshot, settings)
     )

@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from controller.infra.claim import Claim, Sight, find_claim
+from controller.infra.claim import Claim, Sight, Unwanted, find_claim
 from controller.infra.owner import Owner
 from controller.pipeline import Outcome
 from controller.status.hold import name_some
@@ -84,7 +84,8 @@ def find_kept(
             kept.add(fleet)  # its Gateways are refused for now
         if owner not in heirs:
             at = before.addresses if before else ()
-            claim = find_claim(fleet, owner, at, world.snapshot, world.settings, sight)
+            unwanted = Unwanted(fleet, owner, at)
+            claim = find_claim(unwanted, world.snapshot, world.settings, sight)
             if claim is not None:
                 claims[fleet] = claim
     return Kept(

@@ -7,7 +7,8 @@ cdef int learn_client(Exchange ex, const uint8_t *base, ef_head *head) except -1
     """Whose request it is, where other proxies may have spoken for the client; else it stays the peer's."""
     cdef bytes value
     cdef uint16_t i
-    cdef bint listed = False, told = False
+    cdef list entries
+    cdef bint listed = False, told = False, believed
     for i in range(head.n_spans):
         if head.spans[i].id == EF_H_X_FORWARDED_FOR:
             listed = True
@@ -22,9 +23,11 @@ cdef int learn_client(Exchange ex, const uint8_t *base, ef_head *head) except -1
         if head.spans[i].id == EF_H_X_FORWARDED_FOR and head.spans[i].val_len:
             value = base[head.spans[i].val_off:head.spans[i].val_off + head.spans[i].val_len]
             ex.received = ex.received + b"," + value if ex.received else value
-    ex.client = client_address(ex.settings, ex.down.peer, ex.received)
-    if told and not believes(ex.settings, ex.down.peer, ex.received):
+    entries = [entry.strip() for entry in ex.received.split(b",")] if ex.received else []
+    believed = believes(ex.settings, ex.down.peer, len(entries))
+    if told and not believed:
         leave_out_forwarding(head)
+    ex.client = client_address(ex.settings, ex.down.peer, entries, believed)
     return 0
 
 
@@ -39,23 +42,18 @@ cdef void leave_out_forwarding(ef_head *head) noexcept:
     head.n_spans = kept
 
 
-cdef bint believes(HttpSettings settings, bytes peer, bytes received):
+cdef bint believes(HttpSettings settings, bytes peer, Py_ssize_t entries) noexcept:
     """Whether what the peer says of other clients counts: it is trusted, and with hops there are as many as there should be."""
     if settings.n_trusted and not is_trusted(settings, peer):
         return False
-    return settings.trusted_hops == 0 or len(forwarded_entries(received)) >= <Py_ssize_t>settings.trusted_hops
+    return settings.trusted_hops == 0 or entries >= <Py_ssize_t>settings.trusted_hops
 
 
-cdef list forwarded_entries(bytes received):
-    return [entry.strip() for entry in received.split(b",")] if received else []
-
-
-cdef bytes client_address(HttpSettings settings, bytes peer, bytes received):
-    """The address to believe, given x-forwarded-for as received (joined by commas)."""
-    cdef list entries = forwarded_entries(received)
+cdef bytes client_address(HttpSettings settings, bytes peer, list entries, bint believed):
+    """The address to believe, given the entries of x-forwarded-for as received, which it uses up."""
+    if not believed:  # with hops and networks, hops count for these peers only
+        return peer
     if settings.trusted_hops:
-        if not believes(settings, peer, received):  # both are set: hops count for these peers only
-            return peer
         return inet_canonical(entries[len(entries) - settings.trusted_hops]) or peer
     address = peer
     while entries and is_trusted(settings, address):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.infra.claim import Claim, Sight, explain_gateway, find_claim
+from controller.infra.claim import Claim, Sight, Unwanted, explain_gateway, find_claim
 from controller.infra.owner import Owner, class_of
 from edgefast.resources.kinds import Object
 from edgefast.resources.model.meta import LabelSelector
@@ -31,9 +31,7 @@ def claim(
 ) -> Claim | None:
     """Return what speaks for a fleet among these objects."""
     return find_claim(
-        FLEET,
-        owner,
-        HERE,
+        Unwanted(FLEET, owner, HERE),
         Snapshot.of(list(objects)),
         Settings(standalone=False, **settings),
         sight or Sight(),
