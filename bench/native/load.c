@@ -1,7 +1,7 @@
 /* load: the HTTP/1.1 generator of the bench. One thread, epoll, no allocation after start.
  *
  *   load --port P [--connections 64] [--seconds 4] [--requests N] [--rate R] [--close]
- *        [--hosts K] [--paths K] [--suffix /bytes/N] [--body N] [--users K] [--refusals]
+ *        [--hosts K] [--paths K] [--suffix /bytes/N] [--body N] [--users K] [--refusals] [--rotate]
  *
  * Closed loop (no --rate): every connection sends its next request when an answer is complete.
  * Open loop (--rate R): request i is due at start + i / R, whether or not a connection is free;
@@ -11,6 +11,7 @@
  * --hosts K: Host is www-<i>.example.com, i random below K (default 1). --paths K: the path is
  *   /route-<i>/get, i random below K (default: /get). --body N: POST with Content-Length N.
  * --users K: a header X-User-Id: user-<i>, i random below K.
+ * --rotate: with --rate, the connection that has waited longest is next, so that none idles until it is closed.
  * --refusals: a 429 with an empty chunked body is an answer, not an error; counted as "refused" too.
  *
  * Stops at --seconds or after --requests, whichever comes first; waits 3 s for the last answers.
@@ -49,6 +50,7 @@ struct conn {
 static struct {
     uint64_t issued, done, refused, bytes;
     uint64_t connect_errors, io_errors, status_errors, framing_errors, timeouts;
+    unsigned wrong_status; /* the last one that is a status error */
     unsigned last_status;
 } count;
 
@@ -219,6 +221,7 @@ static void on_answer_head(struct conn *c) {
     if (opt.refusals && count.last_status == 429) {
         if (!on_refusal(c, end)) return;
     } else if (count.last_status != 200) {
+        count.wrong_status = count.last_status;
         fail(c, &count.status_errors);
         return;
     } else {
@@ -248,6 +251,14 @@ static void on_answer_body(struct conn *c) {
     count.bytes += (uint64_t)n;
     c->body_left -= (uint64_t)n;
     if (!c->body_left) on_answer(c);
+}
+
+/* The free connection for the next request of an open loop. */
+static struct conn *take_ready(void) {
+    unsigned at = opt.rotate ? 0 : ready_count - 1, index = ready[at];
+    ready_count--;
+    memmove(ready + at, ready + at + 1, (ready_count - at) * sizeof *ready);
+    return &conns[index];
 }
 
 static void on_idle_event(struct conn *c) {
@@ -326,7 +337,7 @@ static uint64_t run(void) {
         if (opt.rate > 0 && !over) {
             uint64_t due = start_ns + (uint64_t)((double)due_index * gap);
             while (due <= now && ready_count && count.issued < opt.requests) {
-                start_request(&conns[ready[--ready_count]], due);
+                start_request(take_ready(), due);
                 due = start_ns + (uint64_t)((double)++due_index * gap);
             }
             uint64_t until = due > now ? due - now : 0;
@@ -353,10 +364,10 @@ static void print_result(double seconds, uint64_t unsent) {
            (unsigned long long)count.bytes);
     printf("\"unsent\": %llu, ", (unsigned long long)unsent);
     printf("\"error_kinds\": {\"connect\": %llu, \"io\": %llu, \"status\": %llu, \"framing\": %llu, "
-           "\"timeout\": %llu}, \"last_status\": %u, \"latency_us\": {",
+           "\"timeout\": %llu, \"last_wrong_status\": %u}, \"last_status\": %u, \"latency_us\": {",
            (unsigned long long)count.connect_errors, (unsigned long long)count.io_errors,
            (unsigned long long)count.status_errors, (unsigned long long)count.framing_errors,
-           (unsigned long long)count.timeouts, count.last_status);
+           (unsigned long long)count.timeouts, count.wrong_status, count.last_status);
     for (unsigned i = 0; i < 4; i++) {
         printf("\"%s\": %.1f, ", names[i], (double)histogram_quantile(&latency, quantiles[i]) / 1e3);
     }

@@ -18,16 +18,18 @@ static struct {
     unsigned port, connections, hosts, paths, users;
     double seconds, rate;
     uint64_t requests, body;
-    bool close, refusals;
+    bool close, refusals, rotate;
     const char *suffix;
 } opt = {.connections = 64, .hosts = 1, .seconds = 4, .requests = UINT64_MAX, .suffix = ""};
 
 static inline void read_options(int argc, char **argv) {
-    static const struct option longopts[] = {
-        {"port", 1, 0, 'p'},   {"connections", 1, 0, 'c'}, {"seconds", 1, 0, 's'}, {"requests", 1, 0, 'n'},
-        {"rate", 1, 0, 'r'},   {"close", 0, 0, 'x'},       {"hosts", 1, 0, 'h'},   {"paths", 1, 0, 'q'},
-        {"suffix", 1, 0, 'f'}, {"body", 1, 0, 'b'},        {"users", 1, 0, 'u'},   {"refusals", 0, 0, 'z'},
-        {0, 0, 0, 0}};
+    static const struct option longopts[] = {{"port", 1, 0, 'p'},    {"connections", 1, 0, 'c'},
+                                             {"seconds", 1, 0, 's'}, {"requests", 1, 0, 'n'},
+                                             {"rate", 1, 0, 'r'},    {"close", 0, 0, 'x'},
+                                             {"hosts", 1, 0, 'h'},   {"paths", 1, 0, 'q'},
+                                             {"suffix", 1, 0, 'f'},  {"body", 1, 0, 'b'},
+                                             {"users", 1, 0, 'u'},   {"refusals", 0, 0, 'z'},
+                                             {"rotate", 0, 0, 'o'},  {0, 0, 0, 0}};
     int key;
     while ((key = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
         switch (key) {
@@ -66,6 +68,9 @@ static inline void read_options(int argc, char **argv) {
             break;
         case 'z':
             opt.refusals = true;
+            break;
+        case 'o':
+            opt.rotate = true;
             break;
         default:
             exit(2);

@@ -29,12 +29,12 @@ class Stream:
 
     def command(self, seconds: float) -> list[str]:
         """Its generator."""
-        # A connection that is used less than once in a while would meet the gateway's idle timeout in mid-request.
+        # They take turns, each about every other second: one that is not used would meet a timeout of the gateway's in mid-request.
         busy = (
             min(self.connections, max(1, round(self.rate * 2))) if self.rate else self.connections
         )
         made = [str(find_tool("load")), "--port", str(self.port), "--seconds", str(seconds)]
-        made += ["--connections", str(busy), "--suffix", self.suffix, "--refusals"]
+        made += ["--connections", str(busy), "--suffix", self.suffix, "--refusals", "--rotate"]
         if self.rate:
             made += ["--rate", str(self.rate)]
         if self.requests:
@@ -49,10 +49,14 @@ class Outcome:
     passed: int
     refused: int
     errors: int
+    kinds: tuple[str, ...] = ()  # of the errors, by stream
 
     def __add__(self, other: Outcome) -> Outcome:
         return Outcome(
-            self.passed + other.passed, self.refused + other.refused, self.errors + other.errors
+            self.passed + other.passed,
+            self.refused + other.refused,
+            self.errors + other.errors,
+            self.kinds + other.kinds,
         )
 
 
@@ -79,7 +83,8 @@ class Flood:
             assert process.returncode == 0, process.args
             result = json.loads(out)
             passed = result["requests"] - result["refused"]
-            total += Outcome(passed, result["refused"], result["errors"])
+            kinds = (f"{process.args}: {result['error_kinds']}",) if result["errors"] else ()
+            total += Outcome(passed, result["refused"], result["errors"], kinds)
         return total
 
     def stop(self) -> None:
