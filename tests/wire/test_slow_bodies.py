@@ -39,7 +39,8 @@ def test_slow_posters_starve_nobody(count: int, kind: str) -> None:
     """There are more of them than a worker has connections to the backend: GETs, small and large uploads all pass."""
     with RecordingOrigin() as origin, descriptors(count * 2 + 500), ExitStack() as stack:
         objects = [
-            make.route("all", [make.rule("origin")]),
+            # A slow machine takes long to make them all: none of them ends meanwhile.
+            make.route("all", [make.rule("origin", timeouts={"request": "300s"})]),
             *make.service("origin", [("127.0.0.1", origin.port)]),
         ]
         site = stack.enter_context(Site(objects))
