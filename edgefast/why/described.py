@@ -112,6 +112,12 @@ def list_notes(served: Served, listener: ir.Listener, rule: ir.Rule | None) -> t
         if served.live is not None:
             names = (one.name for one in rule.rate_limits)
             notes += list_uncounted(served.live.uncounted, names)
+    live = served.live
+    if live is not None and live.silent == live.workers > 0:
+        notes.append("no worker answered: endpoints are those of the table")
+    elif live is not None and live.silent:
+        who = f"{live.silent} of {live.workers} workers"
+        notes.append(f"{who} did not answer: endpoints are as the others know them")
     left_out = [one for one in served.shards.problems if rule is None or rule.route in one.text()]
     notes += [one.text() for one in left_out[:3]]
     return tuple(notes)

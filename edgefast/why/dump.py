@@ -52,6 +52,8 @@ def read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
             refusing=refusing,
             problems=problems,
             uncounted=uncounted,
+            workers=len(dump["workers"]),
+            silent=len(dump["workers"]) - len(engines),
         )
     return Live(
         endpoints,
@@ -61,6 +63,8 @@ def read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
         refusing=refusing,
         problems=problems,
         uncounted=uncounted,
+        workers=len(dump["workers"]),
+        silent=len(dump["workers"]) - len(engines),
     )
 
 

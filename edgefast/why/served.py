@@ -32,6 +32,8 @@ class Live(msgspec.Struct, frozen=True):
     refusing: bool = False  # its store of counters does not answer, and requests get 500 then
     problems: tuple[str, ...] = ()  # errors that it knows of its files, one line each
     uncounted: tuple[str, ...] = ()  # what keeps limits from counting: texts of such problems
+    workers: int = 0  # that were asked
+    silent: int = 0  # of these, that did not answer
 
 
 class Served:

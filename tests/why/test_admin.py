@@ -149,8 +149,11 @@ def test_what_a_proxy_does_now(start: Start, tmp_path: Path) -> None:
 
 
 def active(told: dict[str, Any]) -> int:
-    """Requests under way at the only endpoint."""
+    """Requests under way at the only endpoint; -1 when its worker was too busy to say, which is told."""
     (endpoint,) = told["backends"][0]["endpoints"]
+    if "active" not in endpoint:
+        assert any("no worker answered" in one for one in told["notes"]), told
+        return -1
     return int(endpoint["active"])
 
 
@@ -210,6 +213,21 @@ def told_by(
         outcome = call("explain", "--admin", server.address, "GET", url)
     assert "edgefast explain" not in outcome.err
     return to_builtins(found), outcome.out
+
+
+def test_workers_that_do_not_answer_are_told() -> None:
+    """What they have under way is not in the answer: nobody shall take it for nothing."""
+    endpoint = {"address": "10.0.0.1:80", "active": 2, "idle": 0, "healthy": True, "ejections": 0}
+    clusters = [{"name": "service/ns/web/80", "endpoints": [endpoint]}]
+    there = {"worker": 0, "engine": {"rate_limits": None, "clusters": clusters}}
+    silent = {"worker": 1, "error": "no answer in time"}
+    told, text = told_by(there, silent)
+    assert told["backends"][0]["endpoints"][0]["active"] == 2
+    assert "1 of 2 workers did not answer: endpoints are as the others know them" in text
+    told, text = told_by(silent)
+    assert "active" not in told["backends"][0]["endpoints"][0]
+    assert "no worker answered: endpoints are those of the table" in text
+    assert "answer" not in told_by(there)[0].get("notes", "")
 
 
 def test_endpoints_that_fail_are_told() -> None:
