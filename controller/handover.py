@@ -34,6 +34,8 @@ __all__ = ["Handover"]
 _NAMED = 5  # proxies that are turned away, by name
 #: Seconds in which acknowledgements are gathered: a thousand proxies answer one table in a few looks.
 _GATHER = 0.002
+#: Seconds that streams have at most to send a table before manifests and statuses are looked at.
+_HEAD_START = 0.005
 
 
 class Infra(Protocol):
@@ -116,6 +118,10 @@ class Handover:
         self._keys = keys
         self._tables = {keys[one.name]: one for one in translation.ir.fleets}
         self._published = outcome
+
+    async def sent(self) -> None:
+        """Return when the streams have sent it: proxies wait for the end of a table, and nobody for what comes after."""
+        await self._fleets.sent(_HEAD_START)
 
     def tell(self) -> None:
         """Have fleets applied and statuses written, of the outcome that was published last."""

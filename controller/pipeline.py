@@ -60,6 +60,9 @@ class Sinks(Protocol):
     def publish(self, outcome: Outcome) -> None:
         """Give proxies what differs from the last outcome; returns at once."""
 
+    async def sent(self) -> None:
+        """Return when what was published is on its way, or soon."""
+
     def tell(self) -> None:
         """Apply and write what differs, of the outcome that was published last."""
 
@@ -194,8 +197,8 @@ class Pipeline:
         handed = time.perf_counter()
         try:
             self._sinks.publish(outcome)
-            # Streams write now: requests wait for tables, and nobody for manifests, statuses and sums.
-            await asyncio.sleep(0)
+            # Requests wait for tables, whose last message is their end; nobody waits for manifests, statuses and sums.
+            await self._sinks.sent()
             self._sinks.tell()
         finally:
             self._count(outcome, before)

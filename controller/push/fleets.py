@@ -2,11 +2,13 @@
 
 In: shards by fleet ("<namespace>/<name>") from the pipeline, streams from the server, answers from sessions and from
 other replicas. Out: wake-ups for the streams of what changed, `acks` for statuses, `on_ack` when they change.
-Must never: wait for a stream, or look into a table. No I/O, no clock.
+Must never: let a stream hold up anybody for longer than they ask for, or look into a table. No I/O.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -21,6 +23,10 @@ from edgefast.xds.refusals import Refused as Refusal
 __all__ = ["Ack", "Fleet", "Fleets", "Follower", "Refusal", "Report"]
 
 
+#: Resources of a change, whose wire bytes are forgotten as soon as all streams have sent them; those of a whole table are kept for
+#: as long as a crowd of proxies takes to come, one after the other, in seconds.
+_FEW = 64
+_CROWD = 15.0
 #: What another replica said: fleet -> answers.
 Report = dict[str, Acks]
 
@@ -42,7 +48,9 @@ class Fleet:
         self.name = name
         self.history = History(log_entries)
         self.followers: dict[str, Follower] = {}
+        self.busy: set[Follower] = set()  # those that have more to send before they wait for an answer
         self.own = Acks()
+        self.forgetting: asyncio.TimerHandle | None = None
 
 
 class Fleets:
@@ -58,6 +66,9 @@ class Fleets:
         self._log_entries = log_entries
         self._fleets: dict[str, Fleet] = {}
         self._others: dict[str, Report] = {}  # via -> what it said
+        self._busy: set[str] = set()  # fleets with a busy stream
+        self._quiet = asyncio.Event()  # there is none
+        self._quiet.set()
 
     # --- the pipeline's side --------------------------------------------------------------------
 
@@ -71,8 +82,16 @@ class Fleets:
         if not known.history.publish(shards):
             return False
         for follower in tuple(known.followers.values()):
+            self._begin(known, follower)
             follower.wake()
         return True
+
+    async def sent(self, seconds: float) -> None:
+        """Return when every stream has sent what it can of what was published, `seconds` from now at the latest."""
+        if not self._quiet.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._quiet.wait()
 
     def remove(self, fleet: str) -> None:
         """Forget a fleet and end its streams; nothing happens when there is none."""
@@ -81,6 +100,7 @@ class Fleets:
             return
         for follower in tuple(known.followers.values()):
             follower.end(Refused("removed", "UNAVAILABLE", "the fleet was removed"))
+            self.rest(known, follower)
         for others in self._others.values():
             others.pop(fleet, None)
 
@@ -118,17 +138,43 @@ class Fleets:
             raise Refused("removed", "UNAVAILABLE", "the fleet was removed")
         older = fleet.followers.pop(node, None)
         fleet.followers[node] = follower
+        self._begin(fleet, follower)
         if older is not None:
+            self.rest(fleet, older)
             older.end(Refused("replaced", "ABORTED", "the node has a newer stream"))
 
     def leave(self, fleet: Fleet, node: str, follower: Follower) -> None:
         """Take a stream out; the node is gone unless it has another one."""
+        self.rest(fleet, follower)
         if fleet.followers.get(node) is not follower:
             return
         del fleet.followers[node]
         known = fleet.own.get(node)
         if known is not None:
             self._note(fleet, node, Ack(known.version, known.refused, False, self.identity))
+
+    def rest(self, fleet: Fleet, follower: Follower) -> None:
+        """Note that a stream has sent all that it can for now."""
+        fleet.busy.discard(follower)
+        if not fleet.busy and fleet.name in self._busy and self._fleets.get(fleet.name, fleet) is fleet:
+            self._busy.discard(fleet.name)
+            if not self._busy:
+                self._quiet.set()
+            if fleet.history.items <= _FEW:
+                fleet.history.forget_items()
+            elif fleet.forgetting is None:
+                loop = asyncio.get_running_loop()
+                fleet.forgetting = loop.call_later(_CROWD, self._forget, fleet)
+
+    def _forget(self, fleet: Fleet) -> None:
+        fleet.forgetting = None
+        if not fleet.busy:
+            fleet.history.forget_items()
+
+    def _begin(self, fleet: Fleet, follower: Follower) -> None:
+        fleet.busy.add(follower)
+        self._busy.add(fleet.name)
+        self._quiet.clear()
 
     def tell(self, fleet: Fleet, node: str, version: str, refused: tuple[Refusal, ...]) -> None:
         """Note what a node of ours answered."""

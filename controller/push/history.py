@@ -3,7 +3,7 @@
 In: shards, one after the other. Out: what differs between any of the last ones and the present one. Every change gets a
 sequence number and leaves an undo entry (name: version before), so the difference costs what has changed, not what
 there is; a stream that holds the table of a number keeps nothing else. A resource's wire bytes are made once, when the
-first stream needs them, and shared by all. Must never keep old shards alive. No I/O, no clock.
+first stream needs them, shared by all that send at that time, and then forgotten. Must never keep old shards alive. No I/O, no clock.
 """
 
 from __future__ import annotations
@@ -56,6 +56,11 @@ class History:
     def resources(self) -> Mapping[Key, Resource]:
         """The present table."""
         return self._shards.resources
+
+    @property
+    def items(self) -> int:
+        """Resources whose wire bytes are kept."""
+        return len(self._items)
 
     def publish(self, shards: Shards) -> bool:
         """Make `shards` the present table; False when it is the one that we have."""
@@ -142,6 +147,10 @@ class History:
         if self._shards.resources.get(key) is resource:
             self._items[key] = (resource.version, data)
         return data
+
+    def forget_items(self) -> None:
+        """Let the wire bytes go: every stream has sent what it needed of them."""
+        self._items.clear()
 
     def _trim(self) -> None:
         while self._entries > self._limit and self._undo:

@@ -105,7 +105,7 @@ class Stream:
         try:
             async with asyncio.TaskGroup() as tasks:
                 ending = tasks.create_task(self._await_end())
-                writing = tasks.create_task(self._write(session))
+                writing = tasks.create_task(self._write(fleet, session))
                 await self._read(fleet, session)
                 ending.cancel()
                 writing.cancel()
@@ -170,7 +170,7 @@ class Stream:
         if before is Phase.WAITING:
             self._on_acked(fleet.name, monotonic() - self._began)
 
-    async def _write(self, session: Session) -> None:
+    async def _write(self, fleet: Fleet, session: Session) -> None:
         while True:
             self._woken.clear()
             if session.due:
@@ -179,6 +179,8 @@ class Stream:
             if batch is not None:
                 await self._send(session, batch)
                 continue
+            if session.phase is not Phase.OPENING:
+                self._fleets.rest(fleet, self)
             try:
                 async with asyncio.timeout(self._patience(session)):
                     await self._woken.wait()

@@ -58,6 +58,9 @@ class Small:
     def snapshot(self) -> Snapshot:
         return self.objects
 
+    async def sent(self) -> None:
+        pass
+
     def tell(self) -> None:
         """Nobody is told."""
 

@@ -55,6 +55,9 @@ class Kept:
             raise RuntimeError("a bug")
         self.published = outcome
 
+    async def sent(self) -> None:
+        pass
+
     def tell(self) -> None:
         self.outcomes.append(self.published)
         self.more.set()
@@ -95,16 +98,20 @@ def run(snapshot: Snapshot, scenario: Callable[[Room], Awaitable[None]]) -> Room
 
 
 def test_tables_are_on_their_way_before_anything_is_told() -> None:
-    """A stream that waits for a table writes it before manifests and statuses take their time."""
+    """A stream that waits for a table writes all of it before manifests and statuses take their time."""
     order: list[str] = []
 
     class Streams(Kept):
         def __init__(self) -> None:
             super().__init__()
             self.over = asyncio.Event()
+            self.written = asyncio.Event()
 
         def publish(self, outcome: Outcome) -> None:
             self.more.set()
+
+        async def sent(self) -> None:
+            await self.written.wait()
 
         def tell(self) -> None:
             order.append("told")
@@ -112,7 +119,10 @@ def test_tables_are_on_their_way_before_anything_is_told() -> None:
 
     async def stream(kept: Streams) -> None:
         await kept.more.wait()
-        order.append("written")
+        for message in ("puts", "commit"):
+            await asyncio.sleep(0)
+            order.append(message)
+        kept.written.set()
 
     async def main() -> None:
         kept = Streams()
@@ -125,7 +135,7 @@ def test_tables_are_on_their_way_before_anything_is_told() -> None:
             running.cancel()
 
     asyncio.run(main())
-    assert order == ["written", "told"]
+    assert order == ["puts", "commit", "told"]
 
 
 def many(count: int, host: str = "") -> Snapshot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pytest
 
 from controller.push.ack import Ack, Acks, merge
@@ -74,6 +75,70 @@ class Stream:
 
     def end(self, refused: Refused) -> None:
         self.ended.append(refused)
+
+
+def test_a_published_table_is_sent_when_every_stream_rests() -> None:
+    async def body() -> None:
+        fleets = Fleets("me")
+        fleets.publish(FLEET, shards_of({"a": "1"}))
+        await fleets.sent(60)  # nobody follows
+        fleet, streams = fleets.find(FLEET), [Stream(), Stream(), Stream()]
+        for number, stream in enumerate(streams):
+            fleets.follow(fleet, f"n{number}", stream)
+        waiting = asyncio.create_task(fleets.sent(60))
+        fleets.rest(fleet, streams[0])
+        fleets.leave(fleet, "n1", streams[1])
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        fleets.rest(fleet, streams[2])
+        await waiting
+        fleets.publish(FLEET, shards_of({"a": "2"}))
+        waiting = asyncio.create_task(fleets.sent(60))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        fleets.remove(FLEET)
+        await waiting
+
+    async def bounded() -> None:
+        fleets = Fleets("me")
+        fleets.publish(FLEET, shards_of({"a": "1"}))
+        fleets.follow(fleets.find(FLEET), "n", Stream())
+        await fleets.sent(0.001)  # nobody is held up by a stream for longer
+
+    asyncio.run(body())
+    asyncio.run(bounded())
+
+
+def test_wire_bytes_of_a_change_go_when_every_stream_has_sent_them() -> None:
+    fleets = Fleets("me")
+    fleets.publish(FLEET, shards_of({"a": "1"}))
+    fleet, streams = fleets.find(FLEET), [Stream(), Stream()]
+    for number, stream in enumerate(streams):
+        fleets.follow(fleet, f"n{number}", stream)
+        fleet.history.item(fleet.history.resources["virtual_host", "a"])
+    fleets.rest(fleet, streams[0])
+    assert fleet.history.items == fleet.history.encoded == 1
+    fleets.rest(fleet, streams[1])
+    assert fleet.history.items == 0
+
+
+def test_wire_bytes_of_a_whole_table_wait_for_the_next_proxies() -> None:
+    """Proxies that come one after the other, as after a restart of the controller, share them."""
+
+    async def body() -> None:
+        fleets = Fleets("me")
+        fleets.publish(FLEET, shards_of({f"n{i}": "1" for i in range(100)}))
+        fleet = fleets.find(FLEET)
+        for number in range(5):
+            fleets.follow(fleet, f"n{number}", stream := Stream())
+            for one in fleet.history.resources.values():
+                fleet.history.item(one)
+            fleets.rest(fleet, stream)
+        assert fleet.history.encoded == 100
+        assert fleet.forgetting is not None
+        fleet.forgetting.cancel()
+
+    asyncio.run(body())
 
 
 def test_streams_are_woken_when_the_table_is_another_one() -> None:

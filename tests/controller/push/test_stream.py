@@ -61,6 +61,25 @@ def test_acks_are_heard_and_end_with_the_stream(tmp_path: Path) -> None:
     run(body, tmp_path)
 
 
+def test_a_table_is_sent_when_its_last_message_is(tmp_path: Path) -> None:
+    async def body(loopback: Loopback) -> None:
+        fleets, counts = loopback.fleets, loopback.server.counts
+        fleets.publish(FLEET, ONE)
+        async with loopback.proxy() as proxy:
+            await proxy.take()
+            before = counts.batches, counts.messages
+            fleets.publish(FLEET, TWO)
+            await fleets.sent(20)
+            assert (counts.batches, counts.messages) == (before[0] + 1, before[1] + 2)
+            fleets.publish(FLEET, ONE)
+            await fleets.sent(20)  # the batch before is not answered: there is nothing that could be sent
+            assert counts.batches == before[0] + 1
+            await proxy.take()
+            await until(lambda: counts.batches == before[0] + 2)
+
+    run(body, tmp_path)
+
+
 def test_a_slow_proxy_holds_nobody_and_costs_one_message(tmp_path: Path) -> None:
     """Forty proxies read nothing of a table of 20 MiB while another one gets all of it, and every change."""
     big = shards(make_resource("cluster", f"c{i:03}", bytes(100_000)) for i in range(200))
