@@ -171,7 +171,12 @@ class App:
             self.writer,
             lambda type_: self.metrics.nacks.labels(type_).inc(),
             lambda: self.lease.leading,
-            Parting(self.board, statuses, self.tidings.on_claim),
+            Parting(
+                self.board,
+                statuses,
+                self.tidings.on_claim,
+                lambda fleet: bool(self.fleets.version(fleet)),
+            ),
         )
         self.pipeline = Pipeline(self.source, self._settings, self.handover, self.metrics.observe)
         self.handover.on_served = self.pipeline.mark

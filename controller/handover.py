@@ -108,6 +108,7 @@ class Handover:
         translation = outcome.translation
         keys = {one.name: f"{one.namespace}/{one.name}" for one in translation.infra}
         self._kept = self._infra.kept(outcome, self._serving)
+        self._fleets.kept = self._kept.fleets
         for name, shards in outcome.shards.items():
             if name in outcome.changed or self._keys.get(name) != keys[name]:
                 self._fleets.publish(keys[name], shards)

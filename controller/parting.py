@@ -11,6 +11,8 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
+import msgspec
+
 from controller.infra.claim import Claim
 from controller.infra.succession import Kept
 from controller.pipeline import Outcome
@@ -42,11 +44,16 @@ class Parting:
         board: Board,
         spoken: Spoken | None = None,
         on_claim: Callable[[str, Claim], None] = lambda fleet, claim: None,
+        has_table: Callable[[str], bool] = lambda fleet: True,
     ) -> None:
-        """`spoken` None: nothing has been said before. `on_claim`: told of a fleet ("namespace/name") and why it stays."""
+        """`spoken` None: nothing has been said before. `on_claim`: told of a fleet ("namespace/name") and why it stays.
+
+        `has_table`: tells whether a pod of a fleet can be given its last table.
+        """
         self._board = board
         self._spoken = spoken
         self._on_claim = on_claim
+        self._has_table = has_table
         self._claims: Mapping[str, Claim] = {}
         self._told: dict[str, Claim] = {}
         self._gateways: frozenset[Key] = frozenset()
@@ -57,16 +64,20 @@ class Parting:
 
     def take(self, outcome: Outcome, kept: Kept, states: Iterable[FleetState]) -> set[Ref]:
         """Take what stays; returns the objects worth a look. After Board.want."""
-        self._log(kept.claims, {f"{one.namespace}/{one.name}" for one in outcome.translation.infra})
-        self._claims = kept.claims
+        claims = {
+            fleet: msgspec.structs.replace(claim, table=self._has_table(fleet))
+            for fleet, claim in kept.claims.items()
+        }
+        self._log(claims, {f"{one.namespace}/{one.name}" for one in outcome.translation.infra})
+        self._claims = claims
         self.tell()
         if self._spoken is None:
             return set()
         world = outcome.translation.memo.world
         at = {}
-        if kept.claims:
+        if claims:
             at = {f"{one.namespace}/{one.name}": one.addresses for one in states}
-        held = [Held(fleet, claim, at.get(fleet, ())) for fleet, claim in kept.claims.items()]
+        held = [Held(fleet, claim, at.get(fleet, ())) for fleet, claim in claims.items()]
         before = self._board.farewells
         farewells = find_farewells(
             world.snapshot,
@@ -100,12 +111,8 @@ class Parting:
     def _log(self, claims: Mapping[str, Claim], wanted: Collection[str]) -> None:
         for fleet, claim in claims.items():
             before = self._claims.get(fleet)
-            if before is None or before.why != claim.why:
-                log.warning(
-                    "fleet %s goes on with its last table, for nobody answers for it: %s",
-                    fleet,
-                    claim.why,
-                )
+            if before is None or before.tell(fleet) != claim.tell(fleet):
+                log.warning("%s", claim.tell(fleet))
         for fleet in self._claims.keys() - claims.keys():
             log.info(
                 "fleet %s %s", fleet, "is answered for again" if fleet in wanted else "may go now"

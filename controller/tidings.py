@@ -57,7 +57,7 @@ class Tidings:
 
     def on_claim(self, fleet: str, claim: Claim) -> None:
         """A fleet ("namespace/name") stays that nobody answers for; where no Gateway of it is seen, the configuration's fault."""
-        said = f"fleet {fleet} goes on with its last table, for nobody answers for it: {claim.why}"
+        said = claim.tell(fleet)
         gateways = [About(_GATEWAY, "Gateway", *key) for key in claim.gateways[:_MOST]]
         for about in gateways or [self._config]:
             self._events.warn(about, "FleetKept", said)

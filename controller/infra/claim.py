@@ -27,6 +27,21 @@ class Claim(msgspec.Struct, frozen=True):
 
     why: str
     gateways: tuple[Key, ...] = ()
+    #: This process has the fleet's last table. One that was started since has not: nobody but the proxies themselves has.
+    table: bool = True
+
+    @property
+    def pods(self) -> str:
+        """What to add to "goes on with its last table"."""
+        return (
+            ""
+            if self.table
+            else " (pods that are made now get none: this controller was started since)"
+        )
+
+    def tell(self, fleet: str) -> str:
+        """Return what there is to say of a fleet that stays."""
+        return f"fleet {fleet} goes on with its last table{self.pods}, for nobody answers for it: {self.why}"
 
 
 class Unwanted(msgspec.Struct, frozen=True):

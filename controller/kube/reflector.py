@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -228,12 +229,13 @@ class Reflector:
         meta = self._meta(raw)
         if meta is None:
             return None
-        key = (meta.namespace, meta.name)
+        # The names of an object are kept in many places: as one text each.
+        key = (sys.intern(meta.namespace), sys.intern(meta.name))
         if self._position:  # inside a watch; versions of listed objects are older than their list
             self._position = meta.resource_version
         if self.known.get(key) != meta.resource_version:
             self.known[key] = meta.resource_version
-            self._on_put(Item(meta.namespace, meta.name, meta.resource_version, raw))
+            self._on_put(Item(*key, meta.resource_version, raw))
         return key
 
     def _forget(self, key: Key) -> None:

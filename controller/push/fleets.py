@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from controller.push.ack import Ack, Acks, merge
@@ -63,6 +63,8 @@ class Fleets:
         self.on_node: Callable[[str, str], None] = (
             _nobody  # fleet, node: an answer of our own streams
         )
+        #: Fleets that stay although nobody wants them, some of them with a table that is not here.
+        self.kept: Collection[str] = ()
         self._log_entries = log_entries
         self._fleets: dict[str, Fleet] = {}
         self._others: dict[str, Report] = {}  # via -> what it said
@@ -126,6 +128,11 @@ class Fleets:
     def find(self, fleet: str) -> Fleet:
         """Return a fleet for a stream; Refused when it has no table here."""
         known = self._fleets.get(fleet)
+        if known is None and fleet in self.kept:
+            message = (
+                "nobody answers for the fleet now, and this controller does not have its last table"
+            )
+            raise Refused("unknown_fleet", "UNAVAILABLE", message)
         if known is None:
             raise Refused(
                 "unknown_fleet", "PERMISSION_DENIED", "no Gateway is served by a fleet of this name"

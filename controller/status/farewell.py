@@ -118,7 +118,8 @@ def _left(there: Mapping[Key, Any], wanted: Mapping[Key, Any]) -> list[Key]:
 def _of_gateway(why: str, generation: int, serving: list[Held]) -> Json:
     if serving:
         names = ", ".join(sorted(one.fleet for one in serving))
-        said = f"{why}; fleet {names} goes on with its last table"
+        pods = next((one.claim.pods for one in serving if not one.claim.table), "")
+        said = f"{why}; fleet {names} goes on with its last table{pods}"
     else:
         said = f"{why}; nothing serves it here"
     addresses = [

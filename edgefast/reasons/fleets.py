@@ -96,10 +96,12 @@ FLEETS = (
         word="FleetKept",
         means="The reason of an Event: this controller has made a fleet that it answers for no more, and nobody else does. Its class "
         "has another controllerName than the configuration, or is not there, or its namespace is not watched. It goes on with "
-        "its last table at its addresses and follows no change, for a slip of the pen must not be an outage.",
+        "its last table at its addresses and follows no change, for a slip of the pen must not be an outage. When the message "
+        "says that pods made now get no table, the controller was started since it had one: a new pod does not become ready.",
         fix=(
             "Put right what the message names: `gateway.controllerName`, the GatewayClass, the namespace's label. The fleet is taken "
             "back as it is.",
+            "Until then neither restart nor scale a fleet whose new pods get no table.",
             "Or delete the Gateway: its fleet goes with it.",
         ),
         seen="Warning FleetKept Gateway default/edge: fleet edge-gateway-system/edge-default-edge goes on with its last table, for "

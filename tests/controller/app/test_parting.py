@@ -48,8 +48,12 @@ class Room:
     def __init__(self) -> None:
         self.spoken, self.told = Spoken(), list[tuple[str, str]]()
         self.board = Board(OURS)
+        self.has_table = True
         self.parting = Parting(
-            self.board, self.spoken, lambda fleet, claim: self.told.append((fleet, claim.why))
+            self.board,
+            self.spoken,
+            lambda fleet, claim: self.told.append((fleet, claim.why)),
+            lambda fleet: self.has_table,
         )
 
     def take(self, kept: Kept, *objects: Object) -> set[Any]:
@@ -76,6 +80,21 @@ def test_what_is_kept_is_told_once_and_so_is_its_end(caplog: Any) -> None:
     room.take(Kept(), world.gateway_class(), world.gateway())
     assert caplog.messages[1:] == [f"fleet {FLEET} may go now"]
     assert not room.board.farewells.statuses
+
+
+def test_that_new_pods_get_no_table_is_told(caplog: Any) -> None:
+    """A controller that was started after the name was changed has never had the fleet's table."""
+    room = Room()
+    room.has_table = False
+    room.take(KEPT)
+    room.take(KEPT)
+    none = "goes on with its last table (pods that are made now get none: this controller was started since)"
+    (said,) = caplog.messages
+    assert said == f"fleet {FLEET} {none}, for nobody answers for it: the name was changed"
+    status = room.board.farewells.statuses[GATEWAY]
+    assert {one["message"].partition("; fleet ")[2] for one in status["conditions"]} == {
+        f"{FLEET} {none}"
+    }
 
 
 def test_a_word_of_somebody_elses_counts_while_it_may_let_a_fleet_go() -> None:

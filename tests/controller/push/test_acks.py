@@ -77,6 +77,19 @@ class Stream:
         self.ended.append(refused)
 
 
+def test_a_fleet_that_stays_without_its_table_is_told_so_and_may_ask_again() -> None:
+    fleets = Fleets("me")
+    fleets.kept = frozenset({FLEET})
+    with pytest.raises(Refused, match="does not have its last table") as told:
+        fleets.find(FLEET)
+    assert (told.value.cause, told.value.status) == ("unknown_fleet", "UNAVAILABLE")
+    with pytest.raises(Refused, match="no Gateway") as told:
+        fleets.find(f"{FLEET}-other")
+    assert told.value.status == "PERMISSION_DENIED"
+    fleets.publish(FLEET, shards_of({"a": "1"}))
+    fleets.find(FLEET)  # the controller had it before it was kept
+
+
 def test_a_published_table_is_sent_when_every_stream_rests() -> None:
     async def body() -> None:
         fleets = Fleets("me")

@@ -67,6 +67,7 @@ def test_a_table_is_sent_when_its_last_message_is(tmp_path: Path) -> None:
         fleets.publish(FLEET, ONE)
         async with loopback.proxy() as proxy:
             await proxy.take()
+            await until(lambda: fleets.acks(FLEET)[POD].version == ONE.version)
             before = counts.batches, counts.messages
             fleets.publish(FLEET, TWO)
             await fleets.sent(20)
