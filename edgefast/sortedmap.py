@@ -18,9 +18,11 @@ from typing import Any, Generic, TypeVar, overload
 
 __all__ = ["EMPTY", "Draft", "SortedMap", "Values", "find_unlike", "values_of"]
 
-CHUNK = 96  # entries at most
-_LEAST = 16  # entries of a chunk that has neighbours, about
-_FILL = 64  # entries of a chunk that is cut off a larger one
+#: Entries of a chunk at most: as many as a dict of 64 places takes; a half of them is just what one of 32 takes. Of each change a
+#: chunk is copied and put in order, so that larger ones cost every change more than they save those who go through all of them.
+CHUNK = 42
+_FILL = 21  # entries of a chunk that is cut off a larger one
+_LEAST = 8  # entries of a chunk that has neighbours, about
 _TOUCHED = 32  # keys that a version remembers at most; looking at more is no cheaper than looking at chunks
 
 _K = TypeVar("_K")
@@ -201,10 +203,12 @@ class Draft(_Chunked[_K, _V]):
                 firsts.append(next(iter(one)))
         chunks += self._chunks[end:]
         firsts += known[end:]
-        made: SortedMap[_K, _V] = SortedMap()
+        made: SortedMap[_K, _V] = SortedMap.__new__(SortedMap)
         made._chunks = chunks or [{}]
         made._firsts = firsts[1:]
         made._length = self._length
+        made._mark = object()
+        made._before, made._touched = None, ()
         if len(self._touched) <= _TOUCHED:
             made._before = self._base._mark
             made._touched = tuple(self._touched)

@@ -120,7 +120,8 @@ def test_a_change_among_ten_thousand_touches_one_chunk() -> None:
         draft[key] = object()
         new = draft.done()
         kept = {id(chunk) for chunk in old._chunks} & {id(chunk) for chunk in new._chunks}
-        assert len(old._chunks) - len(kept) == 1
+        # Where the last one is small it joins the one before.
+        assert len(old._chunks) - len(kept) == (2 if key in (9_999, 10_000) else 1)
         assert max(len(new._chunks), len(old._chunks)) < 10_000 / 16
 
 
