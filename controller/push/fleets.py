@@ -23,8 +23,8 @@ from edgefast.xds.refusals import Refused as Refusal
 __all__ = ["Ack", "Fleet", "Fleets", "Follower", "Refusal", "Report"]
 
 
-#: Resources of a change, whose wire bytes are forgotten as soon as all streams have sent them; those of a whole table are kept for
-#: as long as a crowd of proxies takes to come, one after the other, in seconds.
+#: Resources of a change, whose wire bytes are forgotten as soon as all streams have sent them; those of a whole table are kept
+#: until no proxy has come for so many seconds.
 _FEW = 64
 _CROWD = 15.0
 #: What another replica said: fleet -> answers.
@@ -50,6 +50,7 @@ class Fleet:
         self.followers: dict[str, Follower] = {}
         self.busy: set[Follower] = set()  # those that have more to send before they wait for an answer
         self.own = Acks()
+        self.came = 0.0  # when the last stream began, by the loop's clock
         self.forgetting: asyncio.TimerHandle | None = None
 
 
@@ -146,6 +147,8 @@ class Fleets:
         older = fleet.followers.pop(node, None)
         fleet.followers[node] = follower
         self._begin(fleet, follower)
+        if fleet.forgetting is not None:
+            fleet.came = asyncio.get_running_loop().time()
         if older is not None:
             self.rest(fleet, older)
             older.end(Refused("replaced", "ABORTED", "the node has a newer stream"))
@@ -170,12 +173,16 @@ class Fleets:
             if fleet.history.items <= _FEW:
                 fleet.history.forget_items()
             elif fleet.forgetting is None:
-                loop = asyncio.get_running_loop()
-                fleet.forgetting = loop.call_later(_CROWD, self._forget, fleet)
+                fleet.came = asyncio.get_running_loop().time()
+                self._forget(fleet)
 
     def _forget(self, fleet: Fleet) -> None:
-        fleet.forgetting = None
-        if not fleet.busy:
+        loop = asyncio.get_running_loop()
+        left = fleet.came + _CROWD - loop.time()
+        if left > 0 or fleet.busy:
+            fleet.forgetting = loop.call_later(max(left, 1.0), self._forget, fleet)
+        else:
+            fleet.forgetting = None
             fleet.history.forget_items()
 
     def _begin(self, fleet: Fleet, follower: Follower) -> None:

@@ -149,7 +149,14 @@ def test_wire_bytes_of_a_whole_table_wait_for_the_next_proxies() -> None:
             fleets.rest(fleet, stream)
         assert fleet.history.encoded == 100
         assert fleet.forgetting is not None
-        fleet.forgetting.cancel()
+        due = fleet.forgetting.when()
+        fleets.follow(fleet, "last", last := Stream())
+        fleets._forget(fleet)  # not yet: somebody has just come
+        assert fleet.history.items == 100 and fleet.forgetting.when() >= due
+        fleets.rest(fleet, last)
+        fleet.came -= 3600
+        fleets._forget(fleet)
+        assert fleet.history.items == 0 and fleet.forgetting is None
 
     asyncio.run(body())
 
