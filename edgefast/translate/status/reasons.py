@@ -339,7 +339,7 @@ fault of ours or a want of memory of theirs, is told as `Programmed` False: on l
 
 What a controller answers for no more (its class or the configuration has another `controllerName`, its namespace is not watched) has
 `Accepted` and `Programmed` `Unknown` with the reason `Pending`, as before any controller has seen it; the message says why and
-names the fleet that goes on with its last table, and `addresses` are where that one answers. Entries in routes and policies go.
+names the fleet that goes on with its last table (and whether pods that are made now can have it), and `addresses` are where that one answers. Entries in routes and policies go.
 """
 
 
