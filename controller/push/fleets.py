@@ -48,7 +48,9 @@ class Fleet:
         self.name = name
         self.history = History(log_entries)
         self.followers: dict[str, Follower] = {}
-        self.busy: set[Follower] = set()  # those that have more to send before they wait for an answer
+        self.busy: set[Follower] = (
+            set()
+        )  # those that have more to send before they wait for an answer
         self.own = Acks()
         self.came = 0.0  # when the last stream began, by the loop's clock
         self.forgetting: asyncio.TimerHandle | None = None
@@ -166,7 +168,11 @@ class Fleets:
     def rest(self, fleet: Fleet, follower: Follower) -> None:
         """Note that a stream has sent all that it can for now."""
         fleet.busy.discard(follower)
-        if not fleet.busy and fleet.name in self._busy and self._fleets.get(fleet.name, fleet) is fleet:
+        if (
+            not fleet.busy
+            and fleet.name in self._busy
+            and self._fleets.get(fleet.name, fleet) is fleet
+        ):
             self._busy.discard(fleet.name)
             if not self._busy:
                 self._quiet.set()

@@ -73,7 +73,9 @@ def test_a_table_is_sent_when_its_last_message_is(tmp_path: Path) -> None:
             await fleets.sent(20)
             assert (counts.batches, counts.messages) == (before[0] + 1, before[1] + 2)
             fleets.publish(FLEET, ONE)
-            await fleets.sent(20)  # the batch before is not answered: there is nothing that could be sent
+            await fleets.sent(
+                20
+            )  # the batch before is not answered: there is nothing that could be sent
             assert counts.batches == before[0] + 1
             await proxy.take()
             await until(lambda: counts.batches == before[0] + 2)
