@@ -118,6 +118,7 @@ class LimitList:
 
     async def _list(self, *, limited: bool) -> Listing:
         table = self._agent.ledger.current
+        store = self._read_store()
         if table.epoch != self._epoch:
             # Bytes are copied here, in the loop, where no epoch can end; decoding is done elsewhere.
             found = (
@@ -128,7 +129,6 @@ class LimitList:
             blobs = {name: data for name, data in found if MARK in data}
             self._index, self._unread = await asyncio.to_thread(_index_of, blobs)
             self._epoch = table.epoch
-        store = self._read_store()
         counts: Iterable[Count]
         if store.kind == "redis":
             counts, complete = await _read_redis(store)
