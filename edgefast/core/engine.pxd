@@ -8,7 +8,6 @@ from edgefast.core.csrc cimport *
 
 cdef class Engine
 cdef class Connection
-cdef class Responder
 cdef class Attempts
 cdef class Tables
 cdef class Gather
@@ -18,8 +17,11 @@ cdef class Trace
 cdef class SpanBatch
 cdef class LogKept
 cdef class LogProgram
-cdef class Upstream
-cdef class Downstream
+cdef class Session
+cdef class Peer
+cdef class Inbound
+cdef class Outbound
+cdef class H1Client
 cdef class Exchange
 cdef class Mirror
 cdef class Endpoint
@@ -47,15 +49,19 @@ include "head/out.pxd"
 include "head/headerops.pxd"
 include "net/readbuffer.pxd"
 include "net/inetaddr.pxd"
+include "net/peer.pxd"
+include "net/session.pxd"
 include "net/connection.pxd"
 include "h1/witness.pxd"
 include "h1/gather.pxd"
+include "exchange/inbound.pxd"
+include "exchange/outbound.pxd"
 include "upstream/upstreamuser.pxd"
 include "upstream/endpoint.pxd"
 include "upstream/bodyshare.pxd"
 include "upstream/pool.pxd"
 include "upstream/cluster.pxd"
-include "h1/upstream.pxd"
+include "h1/client.pxd"
 include "route/rule.pxd"
 include "telemetry/logprogram.pxd"
 include "route/router.pxd"
@@ -68,7 +74,7 @@ include "limit/spent.pxd"
 include "limit/dispatcher.pxd"
 include "limit/limiter.pxd"
 include "exchange/exchange.pxd"
-include "h1/downstream.pxd"
+include "h1/server.pxd"
 
 
 cdef class Engine:
@@ -93,7 +99,7 @@ cdef class Engine:
         readonly int worker
         object upstream_ssl
         readonly object resolver
-        set connections
+        set connections         # Session of each client's connection
         set old                 # of them, those from before the drain
         set mirrors
         set tasks
@@ -124,7 +130,5 @@ cdef class Engine:
         ef_stat_sub(&self.stat.globals[cell], 1)
 
     cdef int release_idle(self, PortTable port) except -1
-    cdef Witness request_witness(self)
-    cdef Witness response_witness(self)
     cdef int keep_mirror(self, Mirror mirror) except -1
     cdef int drop_mirror(self, Mirror mirror) except -1

@@ -59,13 +59,16 @@ include "loop/clock.pyx"
 include "net/readbuffer.pyx"
 include "net/inetaddr.pyx"
 include "net/preamble.pyx"
+include "net/peer.pyx"
+include "net/session.pyx"
 include "net/connection.pyx"
 # a client's bytes
+include "exchange/inbound.pyx"
 include "h1/witness.pyx"
 include "h1/gather.pyx"
 include "h1/switching.pyx"
 include "h1/responder.pyx"
-include "h1/downstream.pyx"
+include "h1/server.pyx"
 # a rule for its request
 include "route/router.pyx"
 include "route/rule.pyx"
@@ -92,7 +95,8 @@ include "upstream/endpoint.pyx"
 include "upstream/bodyshare.pyx"
 include "upstream/pool.pyx"
 include "upstream/cluster.pyx"
-include "h1/upstream.pyx"
+include "exchange/outbound.pyx"
+include "h1/client.pyx"
 # what is told of it
 include "telemetry/accesslog.pyx"
 include "telemetry/logprogram.pyx"
@@ -176,7 +180,7 @@ cdef class Engine:
     def factory(self, int port, bint tls):
         """Protocol factory for loop.create_server; `port` is the listener's port, not the bound one."""
         cdef PortTable table = self.tables.port(port)
-        return lambda: Downstream(self, table, tls)
+        return lambda: Connection(self, H1Server(self, table, tls), tls, G_DOWNSTREAM_BYTES_RECEIVED)
 
     def spawn(self, coroutine):
         task = self.loop.create_task(coroutine)
@@ -202,39 +206,35 @@ cdef class Engine:
 
     cdef int release_idle(self, PortTable port) except -1:
         """Close connections that stay idle, after a grace in which a request may still come; port None: all of them."""
-        cdef Downstream down
+        cdef Session session
         self.wheel.refresh()
-        for down in self.connections:
-            if port is not None and down.port is not port:
-                continue
-            if down.exchange is None and down.state == D_HEAD and not down.pending_len and not down.closed:
-                self.wheel.disarm(down)
-                self.wheel.arm(down, self.wheel.now + IDLE_GRACE_MS)
+        for session in self.connections:
+            session.retire(port)
+        return 0
 
     def close(self, double after=0.0):
         """The end of a drain: close idle connections now, abort the rest after `after` seconds."""
-        cdef Downstream down
+        cdef Session session
         self.draining = self.closing = True
-        for down in list(self.connections):
-            if down.exchange is None and not down.closed:
-                down.shut(False)
+        for session in list(self.connections):
+            session.stop(False)
         if after > 0 and self.connections:
             self.loop.call_later(after, self._abort_all)
         else:
             self._abort_all()
 
     def _abort_all(self):
-        cdef Downstream down
+        cdef Session session
         cdef Cluster cluster
         cdef Mirror mirror
-        for down in list(self.connections):
-            down.shut(True)
+        for session in list(self.connections):
+            session.stop(True)
         for mirror in list(self.mirrors):
             mirror.stop()
         for cluster in list(self.tables.clusters.values()):
             for endpoint in cluster.endpoints:
                 for up in list((<Endpoint>endpoint).idle):
-                    (<Upstream>up).shut(False)
+                    (<Outbound>up).stop(False)
         for task in list(self.tasks):
             task.cancel()
         self.resolver.close()
@@ -252,20 +252,6 @@ cdef class Engine:
     @property
     def open_connections(self):
         return len(self.connections)
-
-    cdef Witness request_witness(self):
-        cdef Witness witness = self.idle_request_witness
-        if witness is not None:
-            self.idle_request_witness = None
-            return witness
-        return Witness(self.window, True)
-
-    cdef Witness response_witness(self):
-        cdef Witness witness = self.idle_response_witness
-        if witness is not None:
-            self.idle_response_witness = None
-            return witness
-        return Witness(self.window, False)
 
     def log_flush(self):
         """Hand over what has been logged and traced so far."""

@@ -69,6 +69,7 @@ class World:
         *,
         rows: int = 64,
         upstream_ssl: Callable[[ir.UpstreamTls], ssl.SSLContext] = refuse_tls,
+        engine_loop: Callable[[asyncio.AbstractEventLoop], Any] = lambda loop: loop,
     ) -> None:
         self.loop = uvloop.new_event_loop()
         self.arena = mmap.mmap(-1, ARENA)
@@ -78,7 +79,7 @@ class World:
         self.spans: list[bytes] = []
         self.takes_spans = True
         self.engine: Any = Engine(
-            self.loop,
+            engine_loop(self.loop),
             memoryview(self.arena).toreadonly(),
             self.counters.memory,
             worker=0,

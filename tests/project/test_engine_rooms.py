@@ -36,3 +36,28 @@ def test_rooms_say_what_they_must_never_do_or_give() -> None:
     for room in _rooms():
         said = ast.get_docstring(ast.parse((CORE / room / "__init__.py").read_text())) or ""
         assert "Must never" in said or "Out:" in said, room
+
+
+def test_requests_know_no_connection_and_no_framing() -> None:
+    """What exchanges, limits, routes, heads and logs are made of holds for every protocol: HTTP/1 is its codecs' affair."""
+    http1 = re.compile(
+        r"\bH1\w+|\bConnection\b|\bwire\b|\btransport\b|[Ww]itness|[Cc]hunk|CHUNKED"
+        r"|connection: |transfer-encoding: |\b101\b|\b[DU]_[A-Z]+\b|\bclosing\b|\bkeep_alive\b|engine\.gather\b"
+    )
+    named = [
+        f"{path.relative_to(CORE)}:{number}: {line.strip()}"
+        for room in ("exchange", "limit", "route", "head", "telemetry")
+        for path in sorted((CORE / room).glob("*.p[yx][xd]"))
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if http1.search(line)
+    ]
+    assert not named
+
+
+def test_only_a_pool_makes_connections_to_backends() -> None:
+    makers = {
+        path.name
+        for path in (CORE / "upstream").glob("*.p[yx][xd]")
+        if re.search(r"\b(?:H1\w+|Connection)\(", path.read_text())
+    }
+    assert makers == {"pool.pyx"}

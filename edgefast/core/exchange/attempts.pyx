@@ -1,6 +1,6 @@
 # The tries of one request at a backend: connections, response events, retries, deadlines.
 #
-# In: a connection or why there is none, response events from an upstream codec, deadlines. Out: calls on the client's codec, or one of
+# In: a connection or why there is none, response events from an upstream codec, deadlines. Out: calls on the client's stream (inbound.pyx), or one of
 # the three ends that Exchange gives (answer, fail, abort). Retry rules: RFC 9110 9.2.2 and docs/http1.md. Timeouts: HTTPRouteTimeouts;
 # without one, the default bounds the time to the response head once the request is complete.
 
@@ -49,25 +49,22 @@ cdef class Attempts(UpstreamUser):
             self.head_pending = False
             head = &self.head
             self.sent = now_us()
-        elif total == 0 and not (end and self.chunked):
-            if end:
-                self.up.request_done = True
-            return 0
-        self.up.write_request(head, iov, n, total, self.chunked, end)
-        if self.up is not None and self.up.write_paused:
+        self.up.write(head, iov, n, total, end)
+        if self.up is not None and self.up.write_paused and not end:
             self.down.pause()
         return 0
 
     # --- the backend -----------------------------------------------------------------------------------------------
 
-    cdef int on_up_ready(self, Upstream up) except -1:
+    cdef int on_up_ready(self, Outbound up) except -1:
         cdef iovec kept
         self.up = up
         self.tries += 1
         if self.endpoint.index >= 0 and self.endpoint.index < 64:
             self.tried |= <uint64_t>1 << self.endpoint.index
-        up.begin(self, self.method)
-        if self.down.port.log_wants_upstream:
+        up.begin(self, self.method, self.unsized, (<Exchange>self).asked)
+        self.up_protocol = up.protocol
+        if self.down.peer.port.log_wants_upstream:
             keep_upstream(self, up)
         self.head_pending = True
         if self.rule.backend_timeout:
@@ -79,7 +76,7 @@ cdef class Attempts(UpstreamUser):
             self.write(&kept, 1, self.body.size, self.body_done)
         elif self.body_done or self.tries > 1:
             self.write(NULL, 0, 0, self.body_done)
-        elif not self.down.processing:
+        elif not self.down.handing:
             self.flush()
         self.set_out()
         if self.up is not None and not self.up.write_paused:
@@ -115,12 +112,6 @@ cdef class Attempts(UpstreamUser):
             self.fail(502, F_PROTOCOL)
             return 1
         self.upstream_us = now - self.sent
-        if head.response_status == 101 and not switches_as_asked((<Exchange>self).asked, base, head):
-            self.engine.count(G_UPSTREAM_PROTOCOL_ERRORS)
-            self.up.drop()
-            self.up = None
-            self.fail(502, F_PROTOCOL)
-            return 1
         if self.rule.has_retry and head.response_status in self.rule.retry_codes and self.may_retry(True):
             self.up.drop()
             self.up = None
@@ -131,12 +122,12 @@ cdef class Attempts(UpstreamUser):
         if self.rule.request_timeout <= 0 and self.route_deadline:
             self.route_deadline = 0
         self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
-        if head.response_status == 101:
+        if self.up.tunnel:
             self.tunnel = True
             self.route_deadline = self.try_deadline = 0
             self.engine.count(G_TUNNELS_ACTIVE)
         self.rearm()
-        self.down.response_head(<Exchange>self, base, head)
+        self.down.response_head(base, head)
         return 0
 
     cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
@@ -153,21 +144,32 @@ cdef class Attempts(UpstreamUser):
     cdef bint takes_bulk(self) noexcept:
         return self.down.has_room()
 
+    cdef bint forwards_bulk(self) noexcept:
+        """A large piece of the request can go on at once."""
+        return self.up is not None and self.up.has_room()
+
+    cdef int on_down_writable(self) except -1:
+        """The client takes the response again."""
+        return self.up.resume() if self.up is not None else 0
+
     cdef int on_response_end(self) except -1:
         self.up = None
         self.down.response_end()
         return self.finish()
 
     cdef int on_up_lost(self, int why) except -1:
-        cdef Upstream up = self.up
+        cdef Outbound up = self.up
         cdef Endpoint endpoint = self.endpoint
         self.up = None
         if self.started_response:
             if self.tunnel:
-                self.down.closing = True
+                self.down.refuse_more()
                 return self.finish()
             endpoint.failed()
             return self.abort(F_PROTOCOL if why == LOST_PROTOCOL else F_RESET)
+        if why == LOST_SWITCHED:
+            self.upstream_us = now_us() - self.sent
+            return self.fail(502, F_PROTOCOL)
         if why == LOST_PROTOCOL:
             endpoint.failed()
             return self.fail(502, F_PROTOCOL)
@@ -316,8 +318,8 @@ cdef class Attempts(UpstreamUser):
         if self.started_response:
             return self.abort(flag)
         # the client is late, not the backend
-        if not self.body_done and (self.up is not None or self.gathering) and not self.down.read_paused:
-            self.down.closing = True
+        if not self.body_done and (self.up is not None or self.gathering) and not self.down.paused():
+            self.down.refuse_more()
             return self.fail(408, flag)
         if self.endpoint is not None and self.up is not None:
             self.endpoint.failed()
@@ -325,7 +327,7 @@ cdef class Attempts(UpstreamUser):
 
     cdef int drop_upstream(self) except -1:
         """Let go of the try in progress, whatever its state."""
-        cdef Upstream up = self.up
+        cdef Outbound up = self.up
         self.ticket += 1
         self.waiting = False
         self.head_pending = False

@@ -24,10 +24,10 @@ cdef int learn_client(Exchange ex, const uint8_t *base, ef_head *head) except -1
             value = base[head.spans[i].val_off:head.spans[i].val_off + head.spans[i].val_len]
             ex.received = ex.received + b"," + value if ex.received else value
     entries = [entry.strip() for entry in ex.received.split(b",")] if ex.received else []
-    believed = believes(ex.settings, ex.down.peer, len(entries))
+    believed = believes(ex.settings, ex.down.peer.address, len(entries))
     if told and not believed:
         leave_out_forwarding(head)
-    ex.client = client_address(ex.settings, ex.down.peer, entries, believed)
+    ex.client = client_address(ex.settings, ex.down.peer.address, entries, believed)
     return 0
 
 

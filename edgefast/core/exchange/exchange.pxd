@@ -24,7 +24,7 @@ cdef enum Flag:
 # What an exchange knows of its tries. The ends are Exchange's.
 cdef class Attempts(UpstreamUser):
     cdef:
-        Downstream down
+        Inbound down
         Rule rule
         Backend backend
         Out head                # the request head as the backend gets it
@@ -39,13 +39,14 @@ cdef class Attempts(UpstreamUser):
         int failure             # UpFailure of the last connection that was not made
         int status
         unsigned method
+        bytes up_protocol       # of the last try
         bint expects_body       # the client announced a body
-        bint chunked            # its length is not known
+        bint unsized            # its length is not known
         bint body_done          # the client has sent all of it
         bint keeps_body         # `body` is complete so far: a retry is possible
         bint head_pending       # a connection is there and the head has not been written to it
         bint upgrade            # asked for
-        bint tunnel             # 101 was answered
+        bint tunnel             # the backend has agreed
         bint started_response
         bint finished
         bint retrying           # counts in the retry budget
@@ -61,6 +62,8 @@ cdef class Attempts(UpstreamUser):
     cdef int rearm(self) except -1
     cdef int on_timeout(self, uint32_t flag) except -1
     cdef int drop_upstream(self) except -1
+    cdef bint forwards_bulk(self) noexcept
+    cdef int on_down_writable(self) except -1
     cdef int fail(self, int status, uint32_t flag) except -1
     cdef int abort(self, uint32_t flag) except -1
     cdef int finish(self) except -1
@@ -73,6 +76,7 @@ cdef class RequestBody(Attempts):
         list mirrors
         Verdict verdict         # of the rule's limits; None when none counts the request
         uint64_t bytes_in
+        int64_t left            # bytes of the body that are known to come after what is being handed over; -1: nobody knows
         int64_t late_at         # ms; a body that is still gathered then is a slow one
         BodyShare crowd         # whose end it waits for; None: none
         size_t borrowed         # bytes of what all bodies of the worker may gather past bodyStart
@@ -81,11 +85,10 @@ cdef class RequestBody(Attempts):
     cdef bint gathers_on(self, size_t total) except -1
     cdef int give_back(self) except -1
     cdef int leave_crowd(self) except -1
-    cdef bint is_last(self) noexcept
     cdef int go(self) except -1
     cdef int open_mirrors(self) except -1
     cdef bytes limit_lines(self)
-    cdef int request_body(self, iovec *iov, int n, size_t total) except -1
+    cdef int request_body(self, iovec *iov, int n, size_t total, int64_t left) except -1
     cdef void forget_body(self) noexcept
     cdef int request_end(self) except -1
 
@@ -113,6 +116,7 @@ cdef class Exchange(RequestBody):
     cdef int forward(self, const uint8_t *base, ef_head *head, const uint8_t *path, size_t path_len, const uint8_t *query,
                      size_t query_len, size_t prefix_len) except -1
     cdef int answer(self, int status, bytes lines, uint32_t flag) except -1
+    cdef int allow_body(self) except -1
     cdef int client_gone(self) except -1
     cdef int tunnel_closed(self) except -1
 
@@ -121,7 +125,7 @@ cdef class Mirror(UpstreamUser):
     cdef:
         Out head
         Out body
-        bint chunked
+        bint unsized
         bint ended
         bint head_sent
         bint over

@@ -4,7 +4,7 @@
 # exactly once (finish), with one answer or one aborted connection, and owns no timer but its own.
 
 cdef class Exchange(RequestBody):
-    def __cinit__(self, Downstream down):
+    def __cinit__(self, Inbound down):
         self.down = down
         self.engine = down.engine
 
@@ -17,7 +17,8 @@ cdef class Exchange(RequestBody):
 
     cdef int begin(self, const uint8_t *base, ef_head *head) except -1:
         """Route the request; afterwards it is answered, or on its way to a backend."""
-        cdef PortTable port = self.down.port
+        cdef Peer peer = self.down.peer
+        cdef PortTable port = peer.port
         cdef Engine engine = self.engine
         cdef const uint8_t *path = base + head.target_off
         cdef const uint8_t *host = base + head.host_off
@@ -30,12 +31,13 @@ cdef class Exchange(RequestBody):
         cdef bint asterisk
         cdef bytes target
         self.settings = port.settings
-        self.client = self.down.peer
+        self.client = peer.address
         self.started = now_us()
         self.method = head.method
         self.upgrade = head.upgrade and head.body == EF_BODY_NONE  # with a body it is an ordinary request
         self.expects_body = head.body != EF_BODY_NONE
-        self.chunked = head.body == EF_BODY_CHUNKED
+        self.unsized = self.expects_body and head.body != EF_BODY_LENGTH
+        self.left = -1 if self.unsized else <int64_t>head.content_length
         engine.active += 1
         engine.count(G_REQUESTS_ACTIVE)
         port.approach_table()
@@ -56,7 +58,7 @@ cdef class Exchange(RequestBody):
             result = ef_path_normalize(path, path_len, engine.path, engine.scratch_size, &request.path_len, &escaped)
             if result < 0:
                 engine.count(G_PATH_REFUSED)
-                self.down.closing = True
+                self.down.refuse_more()
                 return self.fail(400, F_INVALID)
             if result == EF_PATH_WRITTEN:
                 path = engine.path
@@ -66,7 +68,7 @@ cdef class Exchange(RequestBody):
                     path, path_len, engine.scratch, engine.scratch_size, &path_len
                 ) < 0:
                     engine.count(G_PATH_REFUSED)
-                    self.down.closing = True
+                    self.down.refuse_more()
                     return self.fail(400, F_INVALID)
                 target = engine.scratch[:path_len]
                 if query_len:
@@ -74,7 +76,7 @@ cdef class Exchange(RequestBody):
                 return self.answer(
                     307,
                     b"location: %b://%b%b\r\n" % (
-                        b"https" if self.down.tls else b"http",
+                        b"https" if peer.tls else b"http",
                         base[head.authority_off:head.authority_off + head.authority_len],
                         target,
                     ),
@@ -83,14 +85,14 @@ cdef class Exchange(RequestBody):
             request.path = path
             request.path_len = path_len
         self.listener = port.find(host, head.host_len)
-        if self.down.sni is not None:
-            named = port.find(<const uint8_t *>PyBytes_AS_STRING(self.down.sni), PyBytes_GET_SIZE(self.down.sni))
+        if peer.sni is not None:
+            named = port.find(<const uint8_t *>PyBytes_AS_STRING(peer.sni), PyBytes_GET_SIZE(peer.sni))
             if named is not self.listener and named is not None and self.listener is not None:
                 engine.count(G_MISDIRECTED)
                 return self.answer(421, b"", F_MISDIRECTED)
         if self.listener is None:
             if not port.listeners:
-                self.down.closing = True  # nothing is served here any more
+                self.down.refuse_more()  # nothing is served here any more
             engine.count(G_NO_LISTENER)
             return self.answer(404, b"", F_NO_ROUTE)
         self.settings = self.listener.settings
@@ -114,7 +116,7 @@ cdef class Exchange(RequestBody):
         prefetch(&self.rule.row.cells[16])
         if self.settings.body_size and head.content_length > self.settings.body_size:
             engine.count(G_BODY_TOO_LARGE)
-            self.down.closing = True
+            self.down.refuse_more()
             return self.answer(413, b"", F_TOO_LARGE)
         self.backend = self.rule.choose()
         if self.backend is None:
@@ -166,7 +168,7 @@ cdef class Exchange(RequestBody):
     cdef int note(self, const uint8_t *base, ef_head *head) except -1:
         """Keep what log and spans need: the head's bytes are gone when the exchange ends."""
         cdef uint16_t i
-        if self.down.port.log_off and not self.down.port.traces:
+        if self.down.peer.port.log_off and not self.down.peer.port.traces:
             return 0
         out_reserve(&self.raw, head.head_len)
         out_raw(&self.raw, base, head.head_len)
@@ -175,7 +177,7 @@ cdef class Exchange(RequestBody):
         self.target_len = head.target_len
         self.authority_off = head.authority_off
         self.authority_len = head.authority_len
-        if self.down.port.log_wants_request or self.down.port.log_wants_address:
+        if self.down.peer.port.log_wants_request or self.down.peer.port.log_wants_address:
             keep_request(self, head)
         for i in range(head.n_spans):
             if head.spans[i].name_hash == HASH_USER_AGENT and head.spans[i].name_len == 10:
@@ -234,7 +236,7 @@ cdef class Exchange(RequestBody):
         self.status = status
         self.drop_upstream()
         lines += self.limit_lines()
-        self.down.answer(status, lines + (self.cors_lines or b""), b"", self, self.method == EF_M_HEAD)
+        self.down.answer(status, lines + (self.cors_lines or b""), b"", self.method == EF_M_HEAD)
         return self.finish()
 
     cdef int fail(self, int status, uint32_t flag) except -1:
@@ -242,15 +244,19 @@ cdef class Exchange(RequestBody):
         self.flags |= flag
         self.status = status
         self.drop_upstream()
-        self.down.answer(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag), self, self.method == EF_M_HEAD)
+        self.down.answer(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag), self.method == EF_M_HEAD)
         return self.finish()
 
     cdef int abort(self, uint32_t flag) except -1:
-        """The response cannot be completed: a reset says so, a proper end would lie."""
+        """The response cannot be completed, and the client is to know."""
         self.flags |= flag
         self.drop_upstream()
-        self.down.response_abort()
+        self.down.abort()
         return self.finish()
+
+    cdef int allow_body(self) except -1:
+        """The client waits for leave to send its body: it has it once its limits have let it pass."""
+        return self.down.send_continue() if self.verdict is None or self.verdict.left == 0 else 0
 
     cdef int client_gone(self) except -1:
         """The client's connection has ended, or what it sends is not to be trusted any more."""
@@ -259,13 +265,11 @@ cdef class Exchange(RequestBody):
 
     cdef int tunnel_closed(self) except -1:
         """The client has closed its half of a tunnel: what it sent goes out, then both sides close."""
-        cdef Upstream up = self.up
+        cdef Outbound up = self.up
         self.up = None
         if up is not None:
-            up.user = None
-            up.cluster.done(up.endpoint)
-            up.shut(False)
-        self.down.closing = True
+            up.hang_up()
+        self.down.refuse_more()
         return self.finish()
 
     cdef int finish(self) except -1:
@@ -304,8 +308,28 @@ cdef class Exchange(RequestBody):
         ef_stat_add(&row.cells[C_DURATION_US], took)
         ef_stat_add(&row.cells[C_UPSTREAM_US], self.upstream_us)
         ef_stat_add(&row.cells[C_BUCKETS + ef_stat_bucket(took)], 1)
-        if self.raw.size and not self.down.port.log_off:
+        if self.raw.size and not self.down.peer.port.log_off:
             log_exchange(self.engine, self, took)
         if self.trace is not None and self.trace.flags & 1:
             record_span(self, took)
-        return self.down.exchange_done(self)
+        return self.down.done(self)
+
+
+cdef bytes failure_text(int status, uint32_t flag):
+    if flag & F_NO_ENDPOINT:
+        return b"no healthy endpoint\n"
+    if flag & F_OVERFLOW:
+        return b"too many connections and requests wait for this backend\n"
+    if flag & F_CONNECT:
+        return b"the backend could not be reached\n"
+    if flag & F_RESET:
+        return b"the backend closed the connection before it answered\n"
+    if flag & F_PROTOCOL:
+        return b"the backend's answer was not valid HTTP\n"
+    if flag & F_IDLE:
+        return b"nothing was sent or received for too long\n"
+    if status == 504:
+        return b"the backend did not answer in time\n"
+    if status == 408:
+        return b"the request body came too slowly\n"
+    return b"the request was not valid\n"

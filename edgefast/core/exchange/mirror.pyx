@@ -12,7 +12,7 @@ cdef class Mirror(UpstreamUser):
         self.engine = ex.engine
         self.settings = ex.settings
         self.method = ex.method
-        self.chunked = ex.chunked
+        self.unsized = ex.unsized
         out_reserve(&self.head, ex.head.size)
         out_raw(&self.head, ex.head.data, ex.head.size)
         self.engine.wheel.arm(self, self.engine.wheel.now + (self.settings.route_timeout or 15000))
@@ -49,16 +49,12 @@ cdef class Mirror(UpstreamUser):
         if not self.head_sent:
             self.head_sent = True
             head = &self.head
-        elif total == 0 and not self.chunked:
-            self.up.request_done = True
-            return 0
-        self.up.write_request(head, iov, n, total, self.chunked, self.ended)
-        return 0
+        return self.up.write(head, iov, n, total, self.ended)
 
-    cdef int on_up_ready(self, Upstream up) except -1:
+    cdef int on_up_ready(self, Outbound up) except -1:
         cdef iovec kept
         self.up = up
-        up.begin(self, self.method)
+        up.begin(self, self.method, self.unsized, None)  # what asks for another protocol is not copied
         kept.iov_base = self.body.data
         kept.iov_len = self.body.size
         return self.write(&kept, 1 if self.body.size else 0, self.body.size)
@@ -68,7 +64,7 @@ cdef class Mirror(UpstreamUser):
         return self.close()
 
     cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1:
-        return 1 if head.response_status == 101 else 0
+        return 0
 
     cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
         return 0
@@ -98,7 +94,7 @@ cdef class Mirror(UpstreamUser):
         return self.close()
 
     cdef int close(self) except -1:
-        cdef Upstream up = self.up
+        cdef Outbound up = self.up
         if self.over:
             return 0
         self.over = True

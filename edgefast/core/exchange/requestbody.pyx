@@ -14,11 +14,11 @@ cdef class RequestBody(Attempts):
         """Nothing speaks against the request any more: ask a backend, or see how much of a body comes."""
         if self.verdict is not None:
             self.limit_lines()
-            if not self.down.processing:  # it was waited for
-                self.down.send_continue(<Exchange>self)
+            if not self.down.handing:  # it was waited for
+                self.down.send_continue()
         if self.expects_body and not self.body_done and self.settings.body_start:
             self.gathering = True
-            return self.rearm() if self.down.processing else self.gather()  # else the rest of this read decides
+            return self.rearm() if self.down.handing else self.gather()  # else the rest of this read decides
         return self.go()
 
     cdef int gather(self) except -1:
@@ -50,7 +50,7 @@ cdef class RequestBody(Attempts):
         cdef BodyShare share = self.backend.cluster.bodies
         cdef size_t here = self.body.size + total
         cdef size_t more = here - self.settings.body_start - self.borrowed
-        cdef uint64_t left = self.down.left if self.down.state == D_LENGTH else 0
+        cdef uint64_t left = <uint64_t>self.left if self.left > 0 else 0
         if share is None or share.has_places(self.settings):
             return False
         if here > self.settings.body_buffer or left > self.settings.body_buffer - here:
@@ -75,17 +75,13 @@ cdef class RequestBody(Attempts):
         self.crowd = None
         return crowd.forget(self)
 
-    cdef bint is_last(self) noexcept:
-        """What is being passed on now is the end of the body."""
-        return self.down.state == D_LENGTH and self.down.left == 0
-
     cdef int go(self) except -1:
         """Start mirrors, ask for a connection."""
         self.gathering = False
         self.ask_at = 0
         if self.crowd is not None:
             self.leave_crowd()
-        self.streams = self.expects_body and not self.body_done and not self.is_last()
+        self.streams = self.expects_body and not self.body_done and self.left != 0
         if self.backend.mirrors is not None and not self.upgrade:
             self.open_mirrors()
         self.rearm()
@@ -110,18 +106,19 @@ cdef class RequestBody(Attempts):
                     mirror.request_end()
         return 0
 
-    cdef int request_body(self, iovec *iov, int n, size_t total) except -1:
-        """Body bytes from the client, without framing; valid during the call."""
+    cdef int request_body(self, iovec *iov, int n, size_t total, int64_t left) except -1:
+        """Body bytes from the client, without framing; valid during the call. `left`: how many more there are; -1: nobody knows."""
         cdef int i
         cdef Mirror mirror
-        cdef RequestBody held = self  # the connection lets go of it when it ends in `go`
+        cdef RequestBody held = self  # the codec lets go of it when it ends in `go`
         self.bytes_in += total
+        self.left = left
         if self.tunnel:
             self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
             return self.write(iov, n, total, False)
         if self.settings.body_size and self.bytes_in > self.settings.body_size:
             self.engine.count(G_BODY_TOO_LARGE)
-            self.down.closing = True
+            self.down.refuse_more()
             if self.started_response:
                 return self.abort(F_TOO_LARGE)
             self.drop_upstream()
@@ -129,7 +126,7 @@ cdef class RequestBody(Attempts):
         self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
         self.progress(total)
         if self.gathering and (
-            self.is_last() or (self.body.size + total >= self.settings.body_start and not self.gathers_on(total))
+            left == 0 or (self.body.size + total >= self.settings.body_start and not self.gathers_on(total))
         ):
             self.go()  # before this is copied: it may go on as it lies here
             if held.finished:
@@ -184,12 +181,12 @@ cdef class RequestBody(Attempts):
 
     # --- its connection ----------------------------------------------------------------------------------------------
 
-    cdef int on_up_ready(self, Upstream up) except -1:
+    cdef int on_up_ready(self, Outbound up) except -1:
         Attempts.on_up_ready(self, up)
         if self.borrowed and self.up is not None:  # all of it was written
             if self.body.size > REPLAY_LIMIT:
                 self.forget_body()
-            if not self.up.write_paused:  # else it lies in the transport
+            if not self.up.write_paused:  # else it waits to be sent
                 self.give_back()
         return 0
 
@@ -200,18 +197,18 @@ cdef class RequestBody(Attempts):
 
     cdef bint comes(self) noexcept:
         return (
-            self.settings.body_rate == 0 or self.down.read_paused
+            self.settings.body_rate == 0 or self.down.paused()
             or self.progress_until > self.engine.wheel.now + BODY_GRACE_MS - BODY_PATIENCE_MS
         )
 
     cdef bint keeps_waiting(self) noexcept:
         return (
-            self.up is not None and not self.started_response and not self.up.write_paused and not self.down.read_paused
+            self.up is not None and not self.started_response and not self.up.write_paused and not self.down.paused()
             and self.settings.body_rate != 0
         )
 
     cdef int give_way(self) except -1:
-        self.down.closing = True
+        self.down.refuse_more()
         if self.rule.row != NULL:
             ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
         return self.fail(408, F_TIMEOUT)

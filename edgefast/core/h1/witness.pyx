@@ -77,3 +77,36 @@ cdef class Witness:
         except HttpParserError:
             return 0
         return 1
+
+
+cdef Witness request_witness(Engine engine):
+    cdef Witness witness = engine.idle_request_witness
+    if witness is not None:
+        engine.idle_request_witness = None
+        return witness
+    return Witness(engine.window, True)
+
+
+cdef Witness response_witness(Engine engine):
+    cdef Witness witness = engine.idle_response_witness
+    if witness is not None:
+        engine.idle_response_witness = None
+        return witness
+    return Witness(engine.window, False)
+
+
+cdef void keep_witness(Engine engine, Witness witness) noexcept:
+    """Its message is over and the parser is as new: the next one may use it."""
+    if witness is None:
+        return
+    if witness.request and engine.idle_request_witness is None:
+        engine.idle_request_witness = witness
+    elif not witness.request and engine.idle_response_witness is None:
+        engine.idle_response_witness = witness
+    else:
+        witness.let_go()
+
+
+cdef void drop_witness(Witness witness) noexcept:
+    if witness is not None:
+        witness.let_go()

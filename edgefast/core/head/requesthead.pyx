@@ -6,10 +6,11 @@ cdef int write_request_head(
     Exchange ex, const uint8_t *base, ef_head *head, const uint8_t *path, size_t path_len, const uint8_t *query, size_t query_len,
     size_t prefix_len
 ) except -1:
-    """Into ex.head: request line, Host, the client's lines that stay, the rule's, ours."""
+    """Into ex.head: request line, Host, the client's lines that stay, the rule's, ours; not those of framing and of the connection, nor the
+    empty line at its end."""
     cdef Out *out = &ex.head
     cdef Backend backend = ex.backend
-    cdef Downstream down = ex.down
+    cdef Peer peer = ex.down.peer
     cdef HeaderOps ops = backend.request_ops
     cdef const ef_span *request_id = NULL
     cdef const ef_span *upgrade = NULL
@@ -52,8 +53,8 @@ cdef int write_request_head(
     out_raw(out, <const char *>b"\r\n", 2)
     write_spans(out, base, head, ex.settings.drop_flags, drop, ops, None)
     if ex.received is None:
-        out_bytes(out, without(down.own_lines, ops))
-        internal = down.internal
+        out_bytes(out, without(peer.own_lines, ops))
+        internal = peer.internal
     else:
         lines, internal = forwarded_lines(ex)
         out_reserve(out, PyBytes_GET_SIZE(lines) + 512 + PyBytes_GET_SIZE(ex.settings.via))
@@ -75,28 +76,21 @@ cdef int write_request_head(
     out_bytes(out, without(ex.settings.via, ops))
     if ops is not None:
         out_bytes(out, ops.append)
-    if ex.chunked:
-        out_raw(out, <const char *>b"transfer-encoding: chunked\r\n", 28)
     if ex.upgrade and upgrade != NULL:
-        out_reserve(out, upgrade.val_len + 64)
-        out_raw(out, <const char *>b"connection: upgrade\r\nupgrade: ", 30)
-        out_raw(out, base + upgrade.val_off, upgrade.val_len)
-        out_raw(out, <const char *>b"\r\n", 2)
         ex.asked = base[upgrade.val_off:upgrade.val_off + upgrade.val_len]
-    out_raw(out, <const char *>b"\r\n", 2)
     return 0
 
 
 cdef tuple forwarded_lines(Exchange ex):
     """Forwarding lines for a request that came through other proxies, and whether it counts as internal: it never does, unless the
     list is empty. The client's address: trusted hops from the right, or the first address that is in no trusted network."""
-    cdef Downstream down = ex.down
+    cdef Peer peer = ex.down.peer
     cdef uint8_t address[INET_SIZE]
     received, trusted = ex.received, ex.client
     internal = not received and inet_read_bytes(trusted, address) and inet_is_private(address)
     lines = b"x-forwarded-for: %b\r\nx-forwarded-proto: %b\r\n%b" % (
-        received + b"," + down.peer if received else down.peer,
-        b"https" if down.tls else b"http",
+        received + b"," + peer.address if received else peer.address,
+        b"https" if peer.tls else b"http",
         b"x-edge-internal: true\r\n" if internal else b"x-edge-external-address: %b\r\n" % trusted,
     )
     return lines, internal

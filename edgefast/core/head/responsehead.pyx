@@ -13,17 +13,17 @@ cdef inline int write_status_rest(Out *out, const uint8_t *base, ef_head *head) 
     return 0
 
 
-cdef int write_response_head(Exchange ex, Responder down, const uint8_t *base, ef_head *head) except -1:
-    """Into engine.out: the backend's head as the client gets it."""
+cdef int write_response_head(Exchange ex, const uint8_t *base, ef_head *head, uint32_t drop) except -1:
+    """Into engine.out: the backend's head as the client gets it, less the lines of framing and of the connection and the empty line at its
+    end: there is room for those of HTTP/1. `drop`: bit set of enum ef_header_id that does not go on."""
     cdef Engine engine = ex.engine
     cdef Out *out = &engine.out
     cdef HeaderOps ops = ex.backend.response_ops
     cdef bytes line
-    cdef uint32_t drop = 0
     cdef uint16_t i
     if ops is None or not ops.sets_server:
         drop |= <uint32_t>1 << EF_H_SERVER
-    if head.response_status == 204 or head.response_status == 101:  # they have no length, not even 0 (RFC 9110 8.6)
+    if head.response_status == 204:  # it has no length, not even 0 (RFC 9110 8.6)
         drop |= <uint32_t>1 << EF_H_CONTENT_LENGTH
     out.size = 0
     out_reserve(
@@ -55,17 +55,5 @@ cdef int write_response_head(Exchange ex, Responder down, const uint8_t *base, e
     if ex.cors_lines is not None:
         out_reserve(out, PyBytes_GET_SIZE(ex.cors_lines) + 512)
         out_bytes(out, ex.cors_lines)
-    if down.chunked_response:
-        out_raw(out, <const char *>b"transfer-encoding: chunked\r\n", 28)
-    if head.response_status == 101:
-        out_raw(out, <const char *>b"connection: upgrade\r\n", 21)
-        for i in range(head.n_spans):
-            if head.spans[i].id == EF_H_UPGRADE:
-                out_reserve(out, head.spans[i].val_len + 64)
-                out_raw(out, <const char *>b"upgrade: ", 9)
-                out_raw(out, base + head.spans[i].val_off, head.spans[i].val_len)
-                out_raw(out, <const char *>b"\r\n", 2)
-    elif down.closing:
-        out_raw(out, <const char *>b"connection: close\r\n", 19)
-    out_raw(out, <const char *>b"\r\n", 2)
+    out_reserve(out, 64)
     return 0

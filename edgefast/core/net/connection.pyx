@@ -5,18 +5,107 @@
 # transport. A failed write is only noted: the read side brings the reason (an early answer before a reset must not be lost).
 
 cdef class Connection(Timer):
-    def __cinit__(self):
+    def __cinit__(self, Engine engine, Session session, bint tls, int received_cell):
+        self.engine = engine
+        self.session = session
+        self.tls = tls
+        self.received_cell = received_cell
+        self.buffer_bytes = 32768
         self.fd = -1
 
     def __dealloc__(self):
         self.release_memory()
 
-    cdef int attach(self, object transport, bint tls) except -1:
+    # --- what the loop tells -----------------------------------------------------------------------------------------
+
+    def connection_made(self, transport):
+        cdef Session session = self.session
         self.transport = transport
-        self.tls = tls
-        if not tls:
-            self.fd = transport.get_extra_info("socket").fileno()
+        sock = transport.get_extra_info("socket") if not self.tls else None
+        if sock is not None:
+            self.fd = sock.fileno()
+        session.wire = self
+        session.on_open()
+
+    def get_buffer(self, hint):
+        if self.tls:
+            return self.engine.read_view
+        self.engine.read_buffer.size = READ_BUFFER if self.bulk else READ_SMALL
+        return self.engine.read_buffer
+
+    def buffer_updated(self, Py_ssize_t n):
+        cdef Engine engine = self.engine
+        cdef const uint8_t *data = engine.read_data
+        cdef ssize_t used
+        cdef Session session = self.session
+        engine.wheel.refresh()
+        engine.count_n(self.received_cell, n)
+        if self.closed:
+            return
+        self.bulk = n >= READ_SMALL and not self.read_paused and session.takes_bulk()
+        if self.pending_len:
+            self.keep(data, n)
+            used = session.received(self.pending, self.pending_len)
+            self.consume(used)
+        else:
+            used = session.received(data, n)
+            if used < n:
+                self.keep(data + used, n - used)
+        if self.pending_len >= PIPELINE_LIMIT and session.holds_back():
+            self.pause()
+
+    cdef int schedule(self) except -1:
+        """Give the session what is kept once more, soon."""
+        if not self.scheduled:
+            self.scheduled = True
+            self.engine.loop.call_soon(self._go_on)
         return 0
+
+    def _go_on(self):
+        cdef ssize_t used
+        cdef Session session = self.session
+        self.scheduled = False
+        if self.closed or not self.pending_len or self.write_paused:
+            return
+        used = session.received(self.pending, self.pending_len)
+        self.consume(used)
+        if self.pending_len >= PIPELINE_LIMIT and session.holds_back():
+            self.pause()
+        else:
+            self.resume()
+
+    def eof_received(self):
+        cdef Session session = self.session
+        if session is not None:
+            session.on_eof()
+        return False
+
+    def connection_lost(self, exc):
+        cdef Session session = self.session
+        self.closed = True
+        self.engine.wheel.disarm(self)
+        self.session = None  # the two hold each other
+        session.on_lost()
+        self.transport = None
+        self.release_memory()
+
+    def pause_writing(self):
+        self.write_paused = True
+        if self.session is not None:
+            self.session.on_writable(False)
+
+    def resume_writing(self):
+        self.write_paused = False
+        if self.session is not None:
+            self.session.on_writable(True)
+
+    cdef int on_deadline(self, int64_t now) except -1:
+        cdef Session session = self.session
+        if self.closed:
+            return self.watch_flush()
+        return session.on_deadline(now)
+
+    # --- bytes out ---------------------------------------------------------------------------------------------------
 
     cdef int sendv(self, iovec *iov, int n, size_t total) except -1:
         cdef ssize_t sent = 0
@@ -73,6 +162,16 @@ cdef class Connection(Timer):
         iov.iov_base = <void *>data
         iov.iov_len = n
         return self.sendv(&iov, 1, n)
+
+    cdef int end_writes(self) except -1:
+        """No more bytes from us, once those before are sent; the other direction stays open. What is unsent is watched from now on."""
+        if self.fd >= 0 and not self.spilled:
+            shutdown(self.fd, SHUT_WR)
+        elif self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.unsent = <size_t>-1
+        self.stalls = 0
+        return 0
 
     cdef int pause(self) except -1:
         if not self.read_paused and not self.closed:
@@ -133,6 +232,15 @@ cdef class Connection(Timer):
         ioctl(self.fd, SIOCOUTQ, &queued)
         return capacity // 2 - queued >= READ_BUFFER
 
+    cdef int arm(self, int64_t ms) except -1:
+        """The session's deadline is `ms` from now."""
+        return self.engine.wheel.arm(self, self.engine.wheel.now + ms)
+
+    cdef void disarm(self) noexcept:
+        self.engine.wheel.disarm(self)
+
+    # --- bytes that are kept -----------------------------------------------------------------------------------------
+
     cdef int keep(self, const uint8_t *data, size_t n) except -1:
         cdef size_t need = self.pending_len + n
         cdef size_t cap
@@ -168,35 +276,3 @@ cdef class Connection(Timer):
         free(self.pending)
         self.pending = NULL
         self.pending_len = self.pending_cap = 0
-        free(self.partial)
-        self.partial = NULL
-
-    cdef void keep_witness(self) noexcept:
-        """The message is over and the parser is as new: the next one may use it."""
-        cdef Engine engine = self.engine
-        if self.witness is None:
-            return
-        if self.witness.request and engine.idle_request_witness is None:
-            engine.idle_request_witness = self.witness
-        elif not self.witness.request and engine.idle_response_witness is None:
-            engine.idle_response_witness = self.witness
-        else:
-            self.witness.let_go()
-        self.witness = None
-
-    cdef void drop_witness(self) noexcept:
-        if self.witness is not None:
-            self.witness.let_go()
-            self.witness = None
-
-    def get_buffer(self, hint):
-        if self.tls:
-            return self.engine.read_view
-        self.engine.read_buffer.size = READ_BUFFER if self.bulk else READ_SMALL
-        return self.engine.read_buffer
-
-    def pause_writing(self):
-        self.write_paused = True
-
-    def resume_writing(self):
-        self.write_paused = False

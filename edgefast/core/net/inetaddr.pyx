@@ -115,7 +115,7 @@ cdef int inet_of(Connection connection, bint local, uint8_t *out) except -2:
     cdef sockaddr_storage address
     cdef socklen_t length = sizeof(address)
     cdef int result
-    if connection.fd < 0:  # TLS: the transport hides its socket
+    if connection.fd < 0:  # the transport hides its socket, or has none
         name = connection.transport.get_extra_info("sockname" if local else "peername")
         if isinstance(name, tuple) and inet_read_bytes(name[0].partition("%")[0].encode(), out):
             return name[1]
@@ -137,6 +137,19 @@ cdef int inet_of(Connection connection, bint local, uint8_t *out) except -2:
 cdef bytes inet_with_port(const uint8_t *address, bytes port):
     """"10.0.0.1:80" or "[::1]:80"."""
     return (b"%b:%b" if inet_is_v4(address) else b"[%b]:%b") % (inet_text(address), port)
+
+
+cdef bytes address_of(Connection connection, bint local):
+    """"10.0.0.1:80" or "[::1]:80" of a connection that is open: ours, or the other side's; b"" of a unix socket."""
+    cdef uint8_t address[INET_SIZE]
+    cdef int port = inet_of(connection, local, address)
+    return inet_with_port(address, b"%d" % port) if port >= 0 else b""
+
+
+cdef bytes sni_of(Connection connection):
+    """The name of a TLS handshake in lower case; None: it had none."""
+    name = getattr(connection.transport.get_extra_info("ssl_object"), "sni", "")
+    return name.lower().encode() if name else None
 
 
 def canonical_address(bytes text):

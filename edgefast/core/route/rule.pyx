@@ -56,7 +56,7 @@ cdef class Redirect:
                         size_t query_len, const uint8_t *host, size_t host_len):
         """The Location value: absolute, by the port rules of HTTPRequestRedirectFilter (port, else the scheme's default, else the
         listener's; 80 and 443 are left out where they are the default)."""
-        scheme = self.scheme or ("https" if ex.down.tls else "http")
+        scheme = self.scheme or ("https" if ex.down.peer.tls else "http")
         port = self.port
         if port == 0:
             if self.scheme == "http":
@@ -64,7 +64,7 @@ cdef class Redirect:
             elif self.scheme == "https":
                 port = 443
             else:
-                port = ex.down.port.number
+                port = ex.down.peer.port.number
         name = self.hostname.encode() if self.hostname else host[:host_len]
         authority = name
         if not ((scheme == "http" and port == 80) or (scheme == "https" and port == 443)):

@@ -88,14 +88,14 @@ cdef inline bint log_wanted(Engine engine, ListenerTable listener, int status, i
     return listener.log_sampling >= 1.0 or (ef_random(engine.random) >> 11) * (1.0 / 9007199254740992.0) < listener.log_sampling
 
 
-cdef int log_by_program(LogProgram program, Downstream down, Exchange ex, int status, int64_t took, bytes reason) except -1:
+cdef int log_by_program(LogProgram program, Peer peer, Exchange ex, int status, int64_t took, bytes reason) except -1:
     cdef LogMoment moment
     cdef timespec ts
     clock_gettime(CLOCK_REALTIME, &ts)
     moment.now = <int64_t>ts.tv_sec * 1000000 + ts.tv_nsec // 1000
     moment.took = took
     moment.status = status
-    program.run(&program.engine.log.out, down, ex, &moment, reason)
+    program.run(&program.engine.log.out, peer, ex, &moment, reason)
     return program.engine.log.written()
 
 
@@ -105,20 +105,20 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     cdef uint32_t i, first
     cdef bytes text
     if listener is None:
-        listener = ex.down.port.log_first
+        listener = ex.down.peer.port.log_first
     if listener is not None:
         if not log_wanted(engine, listener, ex.status, took):
             return 0
         if listener.log_program is not None:
-            return log_by_program(listener.log_program, ex.down, ex, ex.status, took, None)
+            return log_by_program(listener.log_program, ex.down.peer, ex, ex.status, took, None)
     out_reserve(out, 1024 + 6 * 4 * LOG_FIELD + (PyBytes_GET_SIZE(ex.rule.log) if ex.rule is not None else 0))
     out_raw(out, <const char *>b'{"time":"', 9)
     engine.clock.log_time(out)
     out_raw(out, <const char *>b'","client":"', 12)
     out_bytes(out, ex.client)
-    if ex.client is not ex.down.peer:
+    if ex.client is not ex.down.peer.address:
         out_raw(out, <const char *>b'","peer":"', 10)
-        out_bytes(out, ex.down.peer)
+        out_bytes(out, ex.down.peer.address)
     out_raw(out, <const char *>b'","method":"', 12)
     log_text(out, ex.raw.data, ex.method_len)
     out_raw(out, <const char *>b'","host":"', 10)
@@ -179,22 +179,22 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     return engine.log.written()
 
 
-cdef int log_refused(Engine engine, Downstream down, int status, bytes reason) except -1:
+cdef int log_refused(Engine engine, Peer peer, int status, bytes reason) except -1:
     """A message that never became a request."""
     cdef Out *out = &engine.log.out
-    cdef ListenerTable listener = down.port.log_first
-    if down.port.log_off:
+    cdef ListenerTable listener = peer.port.log_first
+    if peer.port.log_off:
         return 0
     if listener is not None:
         if not log_wanted(engine, listener, status, -1):
             return 0
         if listener.log_program is not None:
-            return log_by_program(listener.log_program, down, None, status, -1, reason)
+            return log_by_program(listener.log_program, peer, None, status, -1, reason)
     out_reserve(out, 1024 + 6 * LOG_FIELD)
     out_raw(out, <const char *>b'{"time":"', 9)
     engine.clock.log_time(out)
     out_raw(out, <const char *>b'","client":"', 12)
-    out_bytes(out, down.peer)
+    out_bytes(out, peer.address)
     out_raw(out, <const char *>b'","status":', 11)
     out_number(out, status)
     out_raw(out, <const char *>b',"flags":"PE","reason":"', 24)

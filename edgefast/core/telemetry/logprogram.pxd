@@ -68,5 +68,5 @@ cdef class LogProgram:
         Out scratch             # a value that is put together
         object held             # keeps the value that was read last
 
-    cdef int run(self, Out *out, Downstream down, Exchange ex, LogMoment *moment, bytes reason) except -1
+    cdef int run(self, Out *out, Peer peer, Exchange ex, LogMoment *moment, bytes reason) except -1
     cdef int put(self, LogValue *v, bytes text) except -1

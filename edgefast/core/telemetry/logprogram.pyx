@@ -223,7 +223,7 @@ cdef class LogProgram:
         op.lead_len = <uint32_t>len(lead)
         self.n += 1
 
-    cdef int run(self, Out *out, Downstream down, Exchange ex, LogMoment *moment, bytes reason) except -1:
+    cdef int run(self, Out *out, Peer peer, Exchange ex, LogMoment *moment, bytes reason) except -1:
         """Append a line. `ex` is None for a message that never became a request; `reason` says why then."""
         cdef size_t start = out.size
         cdef uint32_t i
@@ -237,7 +237,7 @@ cdef class LogProgram:
                 continue
             v.shape = S_ABSENT
             v.n = 0
-            log_value(self, op, down, ex, moment, reason, &v)
+            log_value(self, op, peer, ex, moment, reason, &v)
             if v.shape == S_ABSENT and op.mode == M_FIELD:
                 continue
             if v.n > op.limit and v.shape == S_BYTES:

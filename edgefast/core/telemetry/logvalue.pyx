@@ -14,25 +14,17 @@ cdef inline void put_raw(LogValue *v, const uint8_t *data, size_t n) noexcept:
     v.n = n
 
 
-cdef bytes address_of(Connection connection, bint local):
-    """"10.0.0.1:80" or "[::1]:80" of a connection that is open: ours, or the other side's; b"" of a unix socket."""
-    cdef uint8_t address[INET_SIZE]
-    cdef int port = inet_of(connection, local, address)
-    return inet_with_port(address, b"%d" % port) if port >= 0 else b""
-
-
 cdef int keep_request(Exchange ex, ef_head *head) except -1:
     """What programs of the port need of a request that has just come, besides its head."""
-    cdef PortTable port = ex.down.port
+    cdef PortTable port = ex.down.peer.port
     cdef Out *spans
     if port.log_wants_request:
         ex.kept = LogKept.__new__(LogKept)
         spans = &ex.kept.spans
         out_reserve(spans, head.n_spans * sizeof(ef_span) + 1)
         out_raw(spans, head.spans, head.n_spans * sizeof(ef_span))
-    if port.log_wants_address and ex.down.local is None:
-        ex.down.local = address_of(ex.down, True)
-        ex.down.remote = address_of(ex.down, False)
+    if port.log_wants_address and ex.down.peer.local is None:
+        ex.down.learn_ends()
     return 0
 
 
@@ -46,13 +38,11 @@ cdef int keep_answer(Exchange ex, const void *data, size_t n) except -1:
     return 0
 
 
-cdef int keep_upstream(Attempts tries, Upstream up) except -1:
+cdef int keep_upstream(Attempts tries, Outbound up) except -1:
     cdef Exchange ex = <Exchange>tries
     if ex.kept is None:
         ex.kept = LogKept.__new__(LogKept)
-    if up.local is None:
-        up.local = address_of(up, True)
-    ex.kept.upstream_local = up.local
+    ex.kept.upstream_local = up.local_address()
     return 0
 
 
@@ -97,9 +87,9 @@ cdef int put_header(LogProgram program, const LogOp *op, Exchange ex, LogValue *
     cdef uint32_t n = op.name_len, hashed = op.name_hash
     while n and v.shape == S_ABSENT:
         if hashed == HASH_FORWARDED_FOR and n == 15 and ex.listener is not None:
-            program.put(v, ex.received + b"," + ex.down.peer if ex.received else ex.down.peer)
+            program.put(v, ex.received + b"," + ex.down.peer.address if ex.received else ex.down.peer.address)
         elif hashed == HASH_FORWARDED_PROTO and n == 17:
-            program.put(v, b"https" if ex.down.tls else b"http")
+            program.put(v, b"https" if ex.down.peer.tls else b"http")
         else:
             put_request(name, n, hashed, ex, v)
         hide_value(program, op.other_hides if name == op.other else op.hides, v)
@@ -117,7 +107,7 @@ cdef int put_request(const uint8_t *name, uint32_t n, uint32_t hashed, Exchange 
         if n == 7 and name[1] == c"m":
             put_raw(v, ex.raw.data, ex.method_len)
         elif n == 7:
-            told = b"https" if ex.down.tls else b"http"
+            told = b"https" if ex.down.peer.tls else b"http"
             put_raw(v, <const uint8_t *>PyBytes_AS_STRING(told), PyBytes_GET_SIZE(told))  # both are constants
         elif n == 5:
             put_raw(v, ex.raw.data + ex.target_off, ex.target_len)
@@ -171,21 +161,21 @@ cdef int put_address(LogProgram program, bytes whole, int part, LogValue *v) exc
     return 0
 
 
-cdef bytes client_of(Downstream down, Exchange ex):
+cdef bytes client_of(Peer peer, Exchange ex):
     """Who is believed to be the client, with the port where it is known, else 0."""
-    cdef bytes client = ex.client if ex is not None else down.peer
+    cdef bytes client = ex.client if ex is not None else peer.address
     port = b"0"
-    if client is down.peer:
-        port = b"%d" % down.peer_port if down.peer_port >= 0 else (down.remote or b"").rpartition(b":")[2] or b"0"
+    if client is peer.address:
+        port = b"%d" % peer.address_port if peer.address_port >= 0 else (peer.remote or b"").rpartition(b":")[2] or b"0"
     return b"[%b]:%b" % (client, port) if b":" in client else b"%b:%b" % (client, port)
 
 
 cdef int log_value(
-    LogProgram program, const LogOp *op, Downstream down, Exchange ex, LogMoment *moment, bytes reason, LogValue *v
+    LogProgram program, const LogOp *op, Peer peer, Exchange ex, LogMoment *moment, bytes reason, LogValue *v
 ) except -1:
     cdef int kind = op.kind
     if kind >= K_FIELDS:
-        return log_field(program, kind - K_FIELDS, down, ex, moment, reason, v)
+        return log_field(program, kind - K_FIELDS, peer, ex, moment, reason, v)
     if kind == K_START_TIME or kind == K_EMIT_TIME:
         program.scratch.size = 0
         (<TimeForm>program.things[op.at]).write(
@@ -205,13 +195,13 @@ cdef int log_value(
     elif kind == K_HOSTNAME:
         program.put(v, program.hostname)
     elif kind == K_SERVER_NAME:
-        program.put(v, down.sni)
+        program.put(v, peer.sni)
     elif kind >= K_LOCAL:
-        put_address(program, down.local, kind - K_LOCAL, v)
+        put_address(program, peer.local, kind - K_LOCAL, v)
     elif kind >= K_DIRECT:
-        put_address(program, down.remote, kind - K_DIRECT, v)
+        put_address(program, peer.remote, kind - K_DIRECT, v)
     elif kind >= K_REMOTE:
-        put_address(program, client_of(down, ex), kind - K_REMOTE, v)
+        put_address(program, client_of(peer, ex), kind - K_REMOTE, v)
     elif ex is not None:
         log_exchange_value(program, op, ex, moment, v)
     return 0
@@ -238,9 +228,9 @@ cdef int log_exchange_value(LogProgram program, const LogOp *op, Exchange ex, Lo
     elif kind == K_BYTES_SENT:
         put_number(v, ex.bytes_out)
     elif kind == K_PROTOCOL:
-        program.put(v, b"HTTP/1.1")
+        program.put(v, ex.down.protocol)
     elif kind == K_UPSTREAM_PROTOCOL:
-        program.put(v, b"HTTP/1.1" if ex.sent else None)
+        program.put(v, ex.up_protocol if ex.sent else None)
     elif kind == K_ROUTE_NAME:
         if ex.rule is not None:
             program.put(v, b"httproute/%b/rule/%d" % (ex.rule.route.encode(), ex.rule.index))
@@ -263,7 +253,7 @@ cdef int log_exchange_value(LogProgram program, const LogOp *op, Exchange ex, Lo
 
 
 cdef int log_field(
-    LogProgram program, int field, Downstream down, Exchange ex, LogMoment *moment, bytes reason, LogValue *v
+    LogProgram program, int field, Peer peer, Exchange ex, LogMoment *moment, bytes reason, LogValue *v
 ) except -1:
     """A field of the default line; the same as log_exchange and log_refused write there."""
     cdef Out *out = &program.scratch
@@ -275,13 +265,13 @@ cdef int log_field(
         program.engine.clock.log_time(out)
         put_raw(v, out.data, out.size)
     elif name == "client":
-        program.put(v, ex.client if ex is not None else down.peer)
+        program.put(v, ex.client if ex is not None else peer.address)
     elif name == "status":
         put_number(v, moment.status)
     elif ex is None:
         program.put(v, b"PE" if name == "flags" else reason if name == "reason" else None)
     elif name == "peer":
-        program.put(v, None if ex.client is down.peer else down.peer)
+        program.put(v, None if ex.client is peer.address else peer.address)
     elif name == "method":
         put_raw(v, ex.raw.data, ex.method_len)
     elif name == "host":

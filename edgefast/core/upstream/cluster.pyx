@@ -23,7 +23,7 @@ cdef class Cluster(Pool):
         if context is not self.ssl or (tls.sni if tls is not None else None) != self.sni:
             for endpoint in self.endpoints:  # what was made with the old settings is not used again
                 for up in list(endpoint.idle):
-                    (<Upstream>up).shut(False)
+                    (<Outbound>up).stop(False)
                 endpoint.idle.clear()
         self.ssl = context
         self.sni = tls.sni if tls is not None else None
@@ -79,7 +79,7 @@ cdef class Cluster(Pool):
             self.engine.wheel.disarm(endpoint)
             endpoint.index = -1
             for up in list(endpoint.idle):
-                (<Upstream>up).shut(False)
+                (<Outbound>up).stop(False)
             endpoint.idle.clear()
         for i, item in enumerate(now):
             (<Endpoint>item).index = i

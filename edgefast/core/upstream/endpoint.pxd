@@ -9,7 +9,7 @@ cdef class Endpoint(Timer):
         int port            # 0: unix socket at `host`
         bytes text          # "127.0.0.1:8080"
         bytes log           # the same as a JSON string
-        list idle           # Upstream, most recently used last
+        list idle           # Outbound, most recently used last
         uint32_t failures   # consecutive
         uint32_t ejections
         int64_t ejected_at      # ms, the last time

@@ -15,10 +15,10 @@ cdef class Pool:
     cdef bint resolving(self)
     cdef int acquire(self, UpstreamUser user, uint64_t tried) except -1
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1
-    cdef Upstream checkout(self, Endpoint endpoint)
-    cdef Upstream any_idle(self)
-    cdef int release(self, Upstream up) except -1
-    cdef int lost(self, Upstream up) except -1
+    cdef Outbound checkout(self, Endpoint endpoint)
+    cdef Outbound any_idle(self)
+    cdef int release(self, Outbound up) except -1
+    cdef int lost(self, Outbound up) except -1
     cdef void done(self, Endpoint endpoint) noexcept
     cdef BodyShare share(self)
     cdef int serve_pending(self) except -1

@@ -1,6 +1,6 @@
 # The pool of a cluster: its connections, who has them, who waits for one.
 #
-# In: users that need a connection, connections that are free again. Out: a ready Upstream for an UpstreamUser, now or later, or one
+# In: users that need a connection, connections that are free again. Out: a ready Outbound for an UpstreamUser, now or later, or one
 # failure. Limits: connections per cluster and worker, waiting users per cluster and worker; nothing waits without a deadline (the
 # user's own).
 
@@ -20,7 +20,7 @@ cdef class Pool:
     cdef int acquire(self, UpstreamUser user, uint64_t tried) except -1:
         """Give the user a connection: on_up_ready or on_up_failed is called, now or later."""
         cdef Endpoint endpoint
-        cdef Upstream up
+        cdef Outbound up
         cdef Entry entry
         user.ticket += 1
         user.chosen = False
@@ -65,26 +65,22 @@ cdef class Pool:
             return 0
         return self.dial(user, endpoint)
 
-    cdef Upstream checkout(self, Endpoint endpoint):
+    cdef Outbound checkout(self, Endpoint endpoint):
         """A living idle connection of the endpoint, the one used last; None when it has none."""
-        cdef Upstream up
-        cdef uint8_t byte
-        cdef ssize_t n
+        cdef Outbound up
         while PyList_GET_SIZE(endpoint.idle):
             up = endpoint.idle.pop()
-            if up.closed:
+            if not up.is_open():
                 continue
-            if self.engine.wheel.now - up.idle_since > PEEK_AFTER_MS and up.fd >= 0:
-                n = recv(up.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT)
-                if n >= 0 or (errno != EAGAIN and errno != EINTR):
-                    up.shut(True)
-                    continue
+            if self.engine.wheel.now - up.idle_since > PEEK_AFTER_MS and not up.is_quiet():
+                up.stop(True)
+                continue
             return up
         return None
 
-    cdef Upstream any_idle(self):
+    cdef Outbound any_idle(self):
         cdef Endpoint endpoint
-        cdef Upstream up
+        cdef Outbound up
         for endpoint in self.endpoints:
             if PyList_GET_SIZE(endpoint.idle) and not self.load[endpoint.index].ejected:
                 up = self.checkout(endpoint)
@@ -102,7 +98,8 @@ cdef class Pool:
         return 0
 
     async def _dial(self, UpstreamUser user, uint32_t ticket, Endpoint endpoint, int64_t timeout):
-        cdef Upstream up = Upstream(self.engine, endpoint)
+        cdef H1Client up = H1Client(self.engine, endpoint)
+        cdef Connection wire = Connection(self.engine, up, up.ssl is not None, G_UPSTREAM_BYTES_RECEIVED)
         cdef UpFailure why = UP_CONNECT
         loop = self.engine.loop
         counted = False
@@ -111,11 +108,11 @@ cdef class Pool:
             async with asyncio_timeout(timeout / 1000.0):
                 if endpoint.port == 0:
                     await loop.create_unix_connection(
-                        lambda: up, endpoint.host, ssl=up.ssl, server_hostname=up.sni
+                        lambda: wire, endpoint.host, ssl=up.ssl, server_hostname=up.sni
                     )
                 else:
                     await loop.create_connection(
-                        lambda: up, endpoint.host, endpoint.port, ssl=up.ssl, server_hostname=up.sni
+                        lambda: wire, endpoint.host, endpoint.port, ssl=up.ssl, server_hostname=up.sni
                     )
             counted = True  # from here on connection_lost takes it back
         except CancelledError:
@@ -131,16 +128,16 @@ cdef class Pool:
             _log.exception("a connection to %s could not be made", endpoint.text.decode())
             why = UP_CONNECT
         finally:
-            if not counted and not up.attached:
+            if not counted and up.wire is None:
                 self.connections -= 1
-        if up.attached and not up.closed and counted and not up.is_current():
-            up.shut(True)
+        if up.is_open() and counted and not up.is_current():
+            up.stop(True)
             self.done(endpoint)
             if user.waiting and user.ticket == ticket:
                 user.waiting = False
                 self.acquire(user, 0)
             return
-        if up.attached and not up.closed and counted:
+        if up.is_open() and counted:
             if user.waiting and user.ticket == ticket:
                 user.waiting = False
                 user.on_up_ready(up)
@@ -148,8 +145,8 @@ cdef class Pool:
                 self.done(endpoint)
                 up.park()
             return
-        if up.attached and not up.closed:
-            up.shut(True)
+        if up.is_open():
+            up.stop(True)
         self.engine.count(G_UPSTREAM_CONNECT_FAILURES)
         endpoint.failed()
         self.done(endpoint)
@@ -158,12 +155,12 @@ cdef class Pool:
             user.on_up_failed(why)
         self.serve_pending()
 
-    cdef int release(self, Upstream up) except -1:
+    cdef int release(self, Outbound up) except -1:
         """A connection is free again: the longest waiting user gets it, else the pool."""
         cdef Endpoint endpoint = up.endpoint
         cdef UpstreamUser user
-        if endpoint.index < 0 or up.closed:
-            up.shut(False)
+        if endpoint.index < 0 or not up.is_open():
+            up.stop(False)
             return 0
         while self.pending:
             user, ticket = self.pending.popleft()
@@ -177,7 +174,7 @@ cdef class Pool:
         endpoint.idle.append(up)
         return 0
 
-    cdef int lost(self, Upstream up) except -1:
+    cdef int lost(self, Outbound up) except -1:
         self.connections -= 1
         if up.parked:
             up.parked = False

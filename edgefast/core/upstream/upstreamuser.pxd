@@ -13,7 +13,7 @@ cdef class UpstreamUser(Timer):
     cdef:
         Engine engine
         HttpSettings settings
-        Upstream up
+        Outbound up
         Endpoint endpoint   # chosen last; while its try is in progress its load counts us
         bint chosen         # for this try; False: `endpoint` is an earlier one's, if there is any
         uint32_t ticket     # number of the try: a late connection finds out that nobody waits
@@ -23,7 +23,7 @@ cdef class UpstreamUser(Timer):
         int64_t progress_until  # ms; the body that has come is enough until then (bodyRate)
         int64_t trusted_until   # ms; ... even where others come faster
 
-    cdef int on_up_ready(self, Upstream up) except -1
+    cdef int on_up_ready(self, Outbound up) except -1
     cdef int on_up_failed(self, UpFailure why) except -1
     cdef int on_response_info(self, const uint8_t *base, ef_head *head) except -1
     cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1

@@ -3,7 +3,7 @@
 # In: events of a connection, bytes of the request as they come. Out: nothing; exchanges and mirrors say what follows.
 
 cdef class UpstreamUser(Timer):
-    cdef int on_up_ready(self, Upstream up) except -1:
+    cdef int on_up_ready(self, Outbound up) except -1:
         raise NotImplementedError
 
     cdef int on_up_failed(self, UpFailure why) except -1:

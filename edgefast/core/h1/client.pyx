@@ -4,42 +4,62 @@
 # followed by nothing, to a request that was written to its end. Everything else is thrown away: a byte too many would be the next
 # client's answer. Framing rules: RFC 9112 6.3 and docs/http1.md; every fault is LOST_PROTOCOL (502).
 
-cdef class Upstream(Connection):
-    def __init__(self, Engine engine, Endpoint endpoint):
+cdef class H1Client(Outbound):
+    def __cinit__(self, Engine engine, Endpoint endpoint):
         self.engine = engine
         self.endpoint = endpoint
         self.cluster = endpoint.cluster
         self.ssl = self.cluster.ssl
         self.sni = self.cluster.sni
-
-    def connection_made(self, transport):
+        self.protocol = HTTP_1_1
         self.idle_ms = 20000
-        self.buffer_bytes = 32768
-        self.attach(transport, self.ssl is not None)
-        self.attached = True
-        self.engine.count(G_UPSTREAM_CONNECTIONS_ACTIVE)
 
-    cdef int begin(self, UpstreamUser user, unsigned method) except -1:
-        """Hand the connection to a user whose request follows."""
+    def __dealloc__(self):
+        free(self.partial)
+
+    cdef int on_open(self) except -1:
+        self.engine.count(G_UPSTREAM_CONNECTIONS_ACTIVE)
+        return 0
+
+    cdef int begin(self, UpstreamUser user, unsigned method, bint unsized, bytes asked) except -1:
         self.user = user
         self.method = method
-        self.buffer_bytes = user.settings.buffer_bytes
+        self.unsized = unsized
+        self.asked = asked
+        self.wire.buffer_bytes = user.settings.buffer_bytes
         self.idle_ms = user.settings.upstream_idle
         self.parked = False
         self.state = U_HEAD
         self.informational = 0
         self.got_bytes = self.request_done = False
-        self.engine.wheel.disarm(self)
+        self.wire.disarm()
         return 0
 
-    cdef int write_request(self, Out *head, iovec *iov, int n, size_t total, bint chunked, bint end) except -1:
-        """Head (or NULL) and body pieces in one write. A chunked body is framed here: one chunk for all pieces."""
+    # --- the request ---------------------------------------------------------------------------------------------------
+
+    cdef int end_head(self, Out *head) except -1:
+        """The lines of framing and of the connection, and the end of the head."""
+        out_reserve(head, 128 + (PyBytes_GET_SIZE(self.asked) if self.asked is not None else 0))
+        if self.unsized:
+            out_raw(head, <const char *>b"transfer-encoding: chunked\r\n", 28)
+        if self.asked is not None:
+            out_raw(head, <const char *>b"connection: upgrade\r\nupgrade: ", 30)
+            out_bytes(head, self.asked)
+            out_raw(head, <const char *>b"\r\n", 2)
+        out_raw(head, <const char *>b"\r\n", 2)
+        return 0
+
+    cdef int write(self, Out *head, iovec *iov, int n, size_t total, bint end) except -1:
+        """A body without a length is framed here: one chunk for all pieces."""
         cdef iovec all[MAX_IOV + 5]
         cdef uint8_t line[20]
         cdef Out size
         cdef int k = 0, i
-        cdef size_t sum = total
+        cdef size_t sum = total, whole = 0
+        cdef bint chunked = self.unsized
         if head != NULL:
+            whole = head.size
+            self.end_head(head)
             all[0].iov_base = head.data
             all[0].iov_len = head.size
             sum += head.size
@@ -69,73 +89,102 @@ cdef class Upstream(Connection):
             k += 1
         if end:
             self.request_done = True
+        if k == 0:
+            return 0
         self.engine.count_n(G_UPSTREAM_BYTES_SENT, sum)
-        return self.sendv(all, k, sum)
+        self.wire.sendv(all, k, sum)
+        if head != NULL:
+            head.size = whole  # as it was: another try may go over another kind of connection
+        return 0
+
+    # --- the pool ------------------------------------------------------------------------------------------------------
 
     cdef int park(self) except -1:
-        """No user any more and clean: back to the pool."""
         self.user = None
-        self.drop_witness()
+        drop_witness(self.witness)
+        self.witness = None
         self.state = U_IDLE
         self.idle_since = self.engine.wheel.now
         self.parked = True
-        self.engine.wheel.arm(self, self.idle_since + self.idle_ms)
-        self.resume()
+        self.wire.arm(self.idle_ms)
+        self.wire.resume()
         return self.cluster.release(self)
 
     cdef bint is_current(self) noexcept:
-        """Made with the TLS settings that the cluster has now."""
         return self.ssl is self.cluster.ssl and (self.ssl is None or self.sni == self.cluster.sni)
 
+    cdef bint is_open(self) noexcept:
+        return self.wire is not None and not self.wire.closed
+
+    cdef bint is_quiet(self) noexcept:
+        cdef uint8_t byte
+        cdef ssize_t n
+        if self.wire.fd < 0:
+            return True
+        n = recv(self.wire.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT)
+        return n < 0 and (errno == EAGAIN or errno == EINTR)
+
+    cdef int stop(self, bint abort) except -1:
+        if not abort and self.user is not None:
+            return 0
+        return self.wire.shut(abort)
+
     cdef int drop(self) except -1:
-        """The user is done with this connection and it must not be used again."""
         if self.user is not None:
             self.user = None
             self.cluster.done(self.endpoint)
-        self.engine.wheel.disarm(self)
-        return self.shut(True)
+        self.wire.disarm()
+        return self.wire.shut(True)
+
+    cdef int hang_up(self) except -1:
+        self.user = None
+        self.cluster.done(self.endpoint)
+        return self.wire.shut(False)
 
     cdef int on_deadline(self, int64_t now) except -1:
-        if self.closed:
-            return self.watch_flush()
         if self.parked:
-            self.shut(False)
+            return self.wire.shut(False)
         return 0
 
-    def buffer_updated(self, Py_ssize_t n):
-        cdef const uint8_t *data = self.engine.read_data
-        cdef ssize_t used
-        cdef UpstreamUser user = self.user
-        self.engine.wheel.refresh()
-        self.engine.count_n(G_UPSTREAM_BYTES_RECEIVED, n)
-        self.bulk = n >= READ_SMALL and not self.read_paused and user is not None and user.takes_bulk()
-        if self.closed:
-            return
-        if user is None:
-            self.shut(True)  # bytes that nobody asked for: this connection is poisoned
-            return
-        if self.pending_len:
-            self.keep(data, n)
-            used = self.process(self.pending, self.pending_len)
-            if used < 0:
-                return
-            self.consume(used)
-        else:
-            used = self.process(data, n)
-            if used < 0:
-                return
-            if used < n:
-                self.keep(data + used, n - used)
+    # --- flow ----------------------------------------------------------------------------------------------------------
 
-    cdef ssize_t process(self, const uint8_t *data, size_t n) except -1:
-        """Consume what can be consumed; returns how much. After the end of a response, or a fault, everything counts as consumed."""
+    cdef int pause(self) except -1:
+        return self.wire.pause()
+
+    cdef int resume(self) except -1:
+        return self.wire.resume()
+
+    cdef bint has_room(self) noexcept:
+        return self.wire.has_room()
+
+    cdef bint takes_bulk(self) noexcept:
+        return self.user is not None and self.user.takes_bulk()
+
+    cdef int on_writable(self, bint writable) except -1:
+        cdef UpstreamUser user = self.user
+        self.write_paused = not writable
+        return user.on_up_writable(writable) if user is not None else 0
+
+    cdef bytes local_address(self):
+        if self.local is None:
+            self.local = address_of(self.wire, True)
+        return self.local
+
+    # --- the response --------------------------------------------------------------------------------------------------
+
+    cdef ssize_t received(self, const uint8_t *data, size_t n) except -1:
+        """After the end of a response, or a fault, everything counts as consumed."""
         cdef size_t at = 0, used, length
         cdef ssize_t head
         cdef const uint8_t *span
         cdef int result, verdict
         cdef UpstreamUser user = self.user
+        cdef Connection wire = self.wire
+        if user is None:
+            wire.shut(True)  # bytes that nobody asked for: this connection is poisoned
+            return n
         self.got_bytes = True
-        while self.user is user and not self.closed:
+        while self.user is user and not wire.closed:
             if self.state == U_HEAD:
                 if at == n:
                     break
@@ -166,7 +215,8 @@ cdef class Upstream(Connection):
                 if result != EF_BAD and used and self.witness is not None:
                     verdict = self.witness.chunks(data + at, used, &self.chunk)
                     if verdict == 2:
-                        self.drop_witness()
+                        drop_witness(self.witness)
+                        self.witness = None
                     elif verdict == 0:
                         self.engine.count(G_PARSER_DISAGREEMENTS)
                         result = EF_BAD
@@ -187,7 +237,7 @@ cdef class Upstream(Connection):
                     user.on_response_body(data + at, n - at)
                     at = n
                 break
-        if self.user is user and not self.closed:
+        if self.user is user and not wire.closed:
             user.on_response_flush()
             return at
         return n
@@ -228,8 +278,12 @@ cdef class Upstream(Connection):
             self.user.on_response_info(data, head)
             return length
         self.keep_alive = head.keep_alive
+        if status == 101 and not switches_as_asked(self.asked, data, head):
+            self.engine.count(G_UPSTREAM_PROTOCOL_ERRORS)
+            self.fail(LOST_SWITCHED)
+            return 0
         if status != 101:
-            self.witness = self.engine.response_witness()
+            self.witness = response_witness(self.engine)
             verdict = self.witness.head(data, length, head, self.method == EF_M_HEAD)
             if verdict == 0:
                 self.engine.count(G_PARSER_DISAGREEMENTS)
@@ -246,14 +300,18 @@ cdef class Upstream(Connection):
         else:
             self.left = 0
             self.state = U_LENGTH
-        if status == 101:
+        self.tunnel = status == 101
+        if self.tunnel:
             self.state = U_TUNNEL
         if verdict == 2 and not (head.body == EF_BODY_LENGTH or head.body == EF_BODY_CHUNKED):
-            self.drop_witness()
+            drop_witness(self.witness)
+            self.witness = None
         elif verdict == 1 and head.body == EF_BODY_NONE:
-            self.keep_witness()
+            keep_witness(self.engine, self.witness)
+            self.witness = None
         elif self.method == EF_M_HEAD:
-            self.drop_witness()
+            drop_witness(self.witness)
+            self.witness = None
         if self.user.on_response_head(data, head):
             self.drop()
             return 0
@@ -263,7 +321,7 @@ cdef class Upstream(Connection):
         """The response is complete. `extra` bytes follow it, which never happens with an honest backend."""
         cdef UpstreamUser user = self.user
         cdef bint reusable = (
-            self.keep_alive and extra == 0 and self.request_done and not self.broken and not self.engine.closing
+            self.keep_alive and extra == 0 and self.request_done and not self.wire.broken and not self.engine.closing
         )
         if self.witness is not None:
             if not self.witness.complete:
@@ -271,52 +329,55 @@ cdef class Upstream(Connection):
                 self.fail(LOST_PROTOCOL)
                 return 0
             if self.keep_alive:
-                self.keep_witness()
+                keep_witness(self.engine, self.witness)
+                self.witness = None
             else:
-                self.drop_witness()
+                drop_witness(self.witness)
+                self.witness = None
         self.served += 1
         self.endpoint.succeeded()
         self.user = None
         self.cluster.done(self.endpoint)
         user.on_response_end()
-        if reusable and not self.closed and self.is_current():
+        if reusable and not self.wire.closed and self.is_current():
             self.park()
         else:
-            self.shut(self.spilled or not self.request_done)  # what is still to be sent serves nobody
+            self.wire.shut(self.wire.spilled or not self.request_done)  # what is still to be sent serves nobody
         return 0
 
     cdef int fail(self, int why) except -1:
         """The response cannot be used: tell the user, throw the connection away."""
         cdef UpstreamUser user = self.user
         self.user = None
-        self.drop_witness()
-        self.shut(True)
+        drop_witness(self.witness)
+        self.witness = None
+        self.wire.shut(True)
         if user is not None:
             self.cluster.done(self.endpoint)
             user.on_up_lost(why)
         return 0
 
-    def eof_received(self):
+    cdef int on_eof(self) except -1:
         cdef UpstreamUser user = self.user
         if user is None:
-            self.shut(True)  # at once, so that nobody is given a connection that has ended
-        elif not self.closed:
+            return self.wire.shut(True)  # at once, so that nobody is given a connection that has ended
+        if not self.wire.closed:
             if self.state == U_EOF:
                 self.keep_alive = False
-                self.finish(0)
-            elif self.state == U_TUNNEL:
+                return self.finish(0)
+            if self.state == U_TUNNEL:
                 self.user = None
                 self.cluster.done(self.endpoint)
-                user.on_response_end()
-                return False
-        return False
+                return user.on_response_end()
+        return 0
 
-    def connection_lost(self, exc):
+    cdef int on_lost(self) except -1:
         cdef UpstreamUser user = self.user
-        self.closed = True
         self.user = None
-        self.drop_witness()
-        self.engine.wheel.disarm(self)
+        drop_witness(self.witness)
+        self.witness = None
+        free(self.partial)
+        self.partial = NULL
         self.engine.count_down(G_UPSTREAM_CONNECTIONS_ACTIVE)
         if user is not None:
             self.cluster.done(self.endpoint)
@@ -324,15 +385,4 @@ cdef class Upstream(Connection):
                 user.on_response_end()
             else:
                 user.on_up_lost(LOST_RESET)
-        self.cluster.lost(self)
-        self.transport = None
-
-    def pause_writing(self):
-        self.write_paused = True
-        if self.user is not None:
-            self.user.on_up_writable(False)
-
-    def resume_writing(self):
-        self.write_paused = False
-        if self.user is not None:
-            self.user.on_up_writable(True)
+        return self.cluster.lost(self)

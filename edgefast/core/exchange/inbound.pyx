@@ -1,0 +1,65 @@
+# Inbound: what an exchange knows of its client. A codec implements it; how messages are framed, and what connection they come on, is its
+# affair alone.
+#
+# The codec calls Exchange: begin, request_body, request_end, flush (no more for now), allow_body (the client waits for leave to send its
+# body), on_down_writable, client_gone, tunnel_closed. The exchange answers with `answer` or with response_head ... response_end, once; or
+# with `abort`; and ends with `done`.
+
+cdef class Inbound(Session):
+    cdef int send_continue(self) except -1:
+        """The client may send its body (100), if it waits for that."""
+        raise NotImplementedError
+
+    cdef int pause(self) except -1:
+        """No more of the body for now."""
+        raise NotImplementedError
+
+    cdef int resume(self) except -1:
+        raise NotImplementedError
+
+    cdef bint paused(self) noexcept:
+        """It is we who keep the body waiting."""
+        raise NotImplementedError
+
+    cdef int answer(self, int status, bytes lines, bytes body, bint is_head) except -1:
+        """The proxy's own answer, whole. An empty body is `content-length: 0`, for 429 one of unknown length (spec 7)."""
+        raise NotImplementedError
+
+    cdef int response_info(self, const uint8_t *base, ef_head *head) except -1:
+        """An interim response goes on as it is, without hop-by-hop lines."""
+        raise NotImplementedError
+
+    cdef int response_head(self, const uint8_t *base, ef_head *head) except -1:
+        """The backend's head, with what the rule makes of it (head/responsehead.pyx)."""
+        raise NotImplementedError
+
+    cdef int response_body(self, const uint8_t *data, size_t n) except -1:
+        """Body bytes without framing; they must stay readable until response_flush or response_end."""
+        raise NotImplementedError
+
+    cdef int response_flush(self) except -1:
+        """That is all for now."""
+        raise NotImplementedError
+
+    cdef int response_end(self) except -1:
+        raise NotImplementedError
+
+    cdef bint has_room(self) noexcept:
+        """A large piece of the response can be sent at once."""
+        raise NotImplementedError
+
+    cdef int refuse_more(self) except -1:
+        """No request after this one from here: what the client sends is not to be trusted, or it is to come anew."""
+        raise NotImplementedError
+
+    cdef int abort(self) except -1:
+        """The response cannot be completed: say so in a way that cannot be taken for its end."""
+        raise NotImplementedError
+
+    cdef int done(self, Exchange ex) except -1:
+        """The exchange has ended."""
+        raise NotImplementedError
+
+    cdef int learn_ends(self) except -1:
+        """Fill in peer.local and peer.remote."""
+        raise NotImplementedError

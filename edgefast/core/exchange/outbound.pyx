@@ -1,0 +1,54 @@
+# Outbound: what an UpstreamUser (an exchange's try, a mirror) knows of its way to a backend, and what a pool knows of it.
+#
+# The user calls begin, then write; the codec tells it on_response_*, on_up_writable, and one of on_response_end and on_up_lost, after
+# which the stream is no longer its own. How messages are framed, what connection carries them and whether it is used again is the
+# codec's affair alone.
+
+cdef class Outbound(Session):
+    cdef int begin(self, UpstreamUser user, unsigned method, bint unsized, bytes asked) except -1:
+        """A request follows. `unsized`: its body has no length in its head. `asked`: the protocols it would switch to; None: none."""
+        raise NotImplementedError
+
+    cdef int write(self, Out *head, iovec *iov, int n, size_t total, bint end) except -1:
+        """Head (or NULL) and body pieces in one write. The head is HTTP/1.1 text without the lines of framing and of the connection, and
+        without the empty line at its end."""
+        raise NotImplementedError
+
+    cdef int pause(self) except -1:
+        """No more of the response for now."""
+        raise NotImplementedError
+
+    cdef int resume(self) except -1:
+        raise NotImplementedError
+
+    cdef bint has_room(self) noexcept:
+        """A large piece of the request can be sent at once."""
+        raise NotImplementedError
+
+    cdef int drop(self) except -1:
+        """The user is done with it, whatever its state, and hears no more of it."""
+        raise NotImplementedError
+
+    cdef int hang_up(self) except -1:
+        """As `drop`, after what has been written is sent: the end of a tunnel."""
+        raise NotImplementedError
+
+    cdef bytes local_address(self):
+        """Our end, "10.0.0.1:40000"; b"" of a unix socket."""
+        raise NotImplementedError
+
+    cdef bint is_open(self) noexcept:
+        """Made, and not closed since."""
+        raise NotImplementedError
+
+    cdef bint is_current(self) noexcept:
+        """Made with the settings that the cluster has now."""
+        raise NotImplementedError
+
+    cdef bint is_quiet(self) noexcept:
+        """Nothing has come while it was idle, not even its end."""
+        raise NotImplementedError
+
+    cdef int park(self) except -1:
+        """No user: back to the pool."""
+        raise NotImplementedError

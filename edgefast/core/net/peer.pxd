@@ -1,0 +1,14 @@
+# Who is at the other end of a client's connection.
+
+cdef class Peer:
+    cdef:
+        PortTable port
+        bytes address           # as the PROXY protocol or the socket says, in the one spelling of inetaddr.pyx
+        int address_port        # as the PROXY protocol says; -1: the socket's
+        bytes local, remote     # both ends of the socket, "10.0.0.1:80"; None until a log asks
+        bytes sni               # lower case; None: plain, or no SNI
+        bytes own_lines         # forwarding lines for a request that brings no x-forwarded-for
+        bint tls
+        bint internal           # `address` is a private one
+
+    cdef int take_address(self, bytes text) except -1

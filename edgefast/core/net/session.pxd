@@ -1,0 +1,17 @@
+# Who speaks a protocol on a connection.
+
+cdef class Session:
+    cdef:
+        Engine engine
+        Connection wire         # None until the connection is made; it stays when that is lost
+
+    cdef int on_open(self) except -1
+    cdef ssize_t received(self, const uint8_t *data, size_t n) except -1
+    cdef bint holds_back(self) noexcept
+    cdef bint takes_bulk(self) noexcept
+    cdef int on_writable(self, bint writable) except -1
+    cdef int on_eof(self) except -1
+    cdef int on_lost(self) except -1
+    cdef int on_deadline(self, int64_t now) except -1
+    cdef int retire(self, PortTable port) except -1
+    cdef int stop(self, bint abort) except -1
