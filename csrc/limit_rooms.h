@@ -18,6 +18,9 @@
  * their room: the other half of the slots keeps buckets from running over by chance, and bears limits that were added since.
  * A value without room is refused one (EF_ROOMS_SHARE); who has begun goes on to the end of the window.
  *
+ * A store goes on from one release to the next: whatever changes its layout, or what its bytes mean, here or in limit.h, needs
+ * another EF_ROOMS_MAGIC, by which the next process knows that it cannot use it.
+ *
  * Death anywhere: what limit.h says; a value that was counted against the share and never began is one less in this window.
  */
 #ifndef EF_LIMIT_ROOMS_H

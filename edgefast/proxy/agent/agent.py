@@ -34,7 +34,7 @@ from edgefast.proxy.process.filelimit import check_descriptors, raise_limit
 from edgefast.proxy.process.reserve import RESERVE
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.fdstore import FdStore
-from edgefast.proxy.sockets.inherited import Inherited
+from edgefast.proxy.sockets.inherited import MEMORY, Inherited
 from edgefast.proxy.sockets.listeners import Listeners, Place
 from edgefast.proxy.sockets.ports import Ports
 from edgefast.proxy.tables.arena import Arena, ArenaFull
@@ -91,7 +91,7 @@ class Agent:
         self.tables = 0
         self.file_limit = raise_limit()
         self.arena = Arena(settings.arena_bytes)
-        self.limits = LimitMemory()
+        self.limits = LimitMemory.go_on(inherited.take_memory() if inherited else None)
         self.ledger = Ledger(self.arena)
         self.listeners = Listeners(
             settings.binds,
@@ -100,6 +100,7 @@ class Agent:
             inherited=inherited,
         )
         store = FdStore.of_manager(os.environ, inherited.names if inherited else ())
+        store.spare = {MEMORY: self.limits.fd}
         self.last_good = LastGood(settings.state_dir) if settings.state_dir else None
         self.keeper = LastGoodKeeper(self.last_good, lambda: self.ledger.settled.shards)
         self.on_problems: Callable[[tuple[Problem, ...]], None] = lambda _: None

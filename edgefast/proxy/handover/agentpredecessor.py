@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from edgefast.daemon.httpserver import HttpServer
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.handover.protocol import Ask, Item
-from edgefast.proxy.sockets.inherited import Place
+from edgefast.proxy.sockets.inherited import MEMORY, Place
 
 __all__ = ["AgentPredecessor"]
 
@@ -42,13 +42,15 @@ class AgentPredecessor:
         return ""
 
     def items(self) -> Sequence[tuple[Item, int]]:
-        """List all sockets."""
+        """List all sockets, and the memory that rate limits are counted in."""
         given = [(Item(name=name), one.fileno()) for name, one in self._servers.items()]
+        given.append((Item(name=MEMORY), self._agent.limits.fd))
         return [*given, *((Item(), fd) for fd in self._agent.listeners.descriptors())]
 
     async def leave(self, kept: frozenset[Place], pid: int) -> None:
         """Stop accepting, leave the queues of `kept` to the successor, and drain."""
         self._agent.keeper.renounce()
+        self._agent.limits.renounce()
         for server in self._servers.values():
             server.retire()
         self._agent.drain.leave(kept, f"process {pid} has taken over")

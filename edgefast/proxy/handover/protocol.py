@@ -47,7 +47,10 @@ class Refuse(_Message, frozen=True, kw_only=True):
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """What one descriptor is: the name of an operator's server, or empty for a listener's socket."""
+    """What one descriptor is: the name of an operator's server, MEMORY (sockets/inherited.py), or empty for a listener's socket.
+
+    A side that does not know a name closes the descriptor.
+    """
 
     name: str = ""
 

@@ -1,13 +1,15 @@
-"""Memory for the counters of rate limits: made by the agent, mapped by every worker.
+"""Memory for the counters of rate limits: made by the agent, or by the one before it, mapped by every worker.
 
-In: how many limits have distinct values, which its room is shared by. Out: a descriptor of a fresh
-store (csrc/limit_rooms.h), and what is counted in it now. It outlives workers, so that counts go on
-when one is replaced; it ends with the agent. Must never be written to by the agent afterwards, but
-for the number of limits.
+In: how many limits have distinct values, which its room is shared by; the store of the process before, if it gave one and
+its layout is this release's. Out: a descriptor of a store (csrc/limit_rooms.h), and what is counted in it now. It outlives
+workers, so that counts go on when one is replaced, and agents that hand it over. Must never be written to by the agent
+afterwards, but for the number of limits.
 """
 
 from __future__ import annotations
 
+import fcntl
+import logging
 import mmap
 import os
 import time
@@ -20,25 +22,66 @@ from edgefast.proxy.limits.rows import Count
 
 __all__ = ["LimitMemory"]
 
+log = logging.getLogger(__name__)
+
+#: Who maps it is never left with less than was there (fcntl(2): file seals).
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+
 
 class LimitMemory:
     """The machine's store. `names` and `values`: buckets of limits, and of their values."""
 
-    def __init__(self, values: int = lib.EF_ROOMS_VALUES, names: int = lib.EF_ROOMS_NAMES) -> None:
-        self._epoch = _milliseconds(time.CLOCK_REALTIME) - _milliseconds(time.CLOCK_BOOTTIME)
+    def __init__(
+        self,
+        values: int = lib.EF_ROOMS_VALUES,
+        names: int = lib.EF_ROOMS_NAMES,
+        *,
+        inherited: int | None = None,
+    ) -> None:
+        """`inherited`: a descriptor of a store, owned from here on. Raises ValueError for what is no store of this layout."""
+        self._shares = True
+        if inherited is not None:
+            try:
+                _check(inherited)
+            except (ValueError, OSError) as error:
+                os.close(inherited)
+                raise ValueError(str(error)) from None
+            self.fd = inherited
+            return
+        epoch = _milliseconds(time.CLOCK_REALTIME) - _milliseconds(time.CLOCK_BOOTTIME)
         size = int(lib.ef_rooms_size(names, values))
-        self.fd = os.memfd_create("edgefast-limits", os.MFD_CLOEXEC)
+        self.fd = os.memfd_create("edgefast-limits", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.fd, size)
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _SEALS)
         with mmap.mmap(self.fd, size) as memory:
             seed = os.urandom(lib.EF_LIMIT_SEED)
             view = ffi.from_buffer(memory)
-            made = lib.ef_rooms_init(view, size, names, values, seed, self._epoch)
+            made = lib.ef_rooms_init(view, size, names, values, seed, epoch)
             ffi.release(view)
             if made != 0:
                 raise ValueError(f"no store of {names} and {values} buckets")
 
+    @classmethod
+    def go_on(cls, inherited: int | None) -> LimitMemory:
+        """Return the store of the process before, whose counts go on, or else a new one."""
+        if inherited is None:
+            return cls()
+        try:
+            found = cls(inherited=inherited)
+        except ValueError as error:
+            log.warning("rate limits begin anew: the store of the process before: %s", error)
+            return cls()
+        log.info("rate limits go on with the counters of the process before")
+        return found
+
+    def renounce(self) -> None:
+        """Leave the number of limits to whoever has taken the store over."""
+        self._shares = False
+
     def share_among(self, limits: int) -> None:
         """Say how many limits with distinct values there are: each gets its part of the room."""
+        if not self._shares:
+            return
         with self._mapped() as store:
             lib.ef_rooms_set_limits(store, limits)
 
@@ -58,7 +101,8 @@ class LimitMemory:
 
     def now(self) -> int:
         """Milliseconds since 1970 by the segment's clock, which no wall clock moves."""
-        return self._epoch + _milliseconds(time.CLOCK_BOOTTIME)
+        with self._mapped() as store:
+            return int(lib.ef_rooms_now(store, _milliseconds(time.CLOCK_BOOTTIME)))
 
     def read(self, now_ms: int) -> Iterator[Count]:
         """Walk the live counters; one that comes or goes in the meantime may be missed."""
@@ -67,6 +111,18 @@ class LimitMemory:
     def close(self) -> None:
         """Let go of the memory."""
         os.close(self.fd)
+
+
+def _check(fd: int) -> None:
+    """Raise ValueError or OSError when this is no store that this release could have made."""
+    if fcntl.fcntl(fd, fcntl.F_GET_SEALS) & _SEALS != _SEALS:
+        raise ValueError("its size could change")
+    with mmap.mmap(fd, 0) as memory:
+        view = ffi.from_buffer(memory)
+        layout = lib.ef_rooms_check(view, len(view))
+        ffi.release(view)
+    if layout != 0:
+        raise ValueError("its layout is not this release's")
 
 
 def _milliseconds(clock: int) -> int:

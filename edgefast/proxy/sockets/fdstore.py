@@ -15,6 +15,7 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 
 from edgefast.proxy.process.sdnotify import manager_address
+from edgefast.proxy.sockets.inherited import MEMORY
 
 __all__ = ["FdStore"]
 
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 
 #: Descriptors in one datagram (the kernel's ceiling is 253, SCM_MAX_FD).
 _PER_DATAGRAM = 64
+_UNKNOWN = -1  # no inode: what is stored is not what is wanted
 #: Seconds until a manager that was too busy is told again.
 _AGAIN = 0.2
 
@@ -33,8 +35,13 @@ class FdStore:
         """`names`: what is in the store from the process before."""
         self._address = address
         self._room = room if address else 0
-        self._stored: dict[str, frozenset[int]] = {name: frozenset() for name in names}
+        self._stored: dict[str, frozenset[int]] = {
+            name: frozenset({_UNKNOWN} if name == MEMORY else ()) for name in names
+        }
         self._wanted: dict[str, Sequence[int]] = {}
+        #: What is kept as well where there is room; stored anew by each process, so that one which could not use what its
+        #: predecessor had there leaves its own.
+        self.spare: Mapping[str, int] = {}
         self._due = asyncio.Event()
         self._told_full = 0
 
@@ -82,6 +89,8 @@ class FdStore:
             wanted: dict[str, Sequence[int]] = {}
         else:
             wanted = self._wanted
+            if wanted and sum(map(len, wanted.values())) + len(self.spare) <= self._room:
+                wanted = {**wanted, **{name: (fd,) for name, fd in self.spare.items()}}
         try:
             self._bring(wanted)
         except OSError as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import stat
 from collections.abc import MutableMapping
 
 from edgefast.daemon.address import EVERYWHERE, Address
@@ -24,6 +25,8 @@ Place = tuple[str, int]
 
 #: Names of the operator's servers; everything else is a listener's.
 SERVERS = ("admin", "metrics", "ready")
+#: What is no socket: the memory that rate limits are counted in (limits/memory.py).
+MEMORY = "rate-limits"
 #: The first descriptor that a service manager passes (SD_LISTEN_FDS_START).
 _FIRST = 3
 #: Descriptors that are taken: a number from the environment is no reason to loop for ever.
@@ -37,6 +40,7 @@ class Inherited:
         self._groups: dict[Place, list[socket.socket]] = {}
         self._servers: list[socket.socket] = []
         self._seen: set[int] = set()  # inodes: the same socket may come from two sides
+        self._memory: int | None = None
         self.names: set[str] = set()  # of what a service manager has in its store
 
     def __len__(self) -> int:
@@ -48,8 +52,10 @@ class Inherited:
         return tuple(self._groups)
 
     def add(self, name: str, descriptor: int) -> bool:
-        """Own a descriptor; False when it is no listening TCP socket, or here already."""
+        """Own a descriptor; False when it is no listening TCP socket (and not MEMORY), or here already."""
         os.set_inheritable(descriptor, False)
+        if name == MEMORY and stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return self._add_memory(descriptor)
         try:
             sock = socket.socket(fileno=descriptor)
         except OSError:
@@ -66,6 +72,19 @@ class Inherited:
         else:
             self._groups.setdefault(_place_of(sock), []).append(sock)
         return True
+
+    def _add_memory(self, descriptor: int) -> bool:
+        """Each of several workers gives the same: one is enough."""
+        if self._memory is None:
+            self._memory = descriptor
+        else:
+            os.close(descriptor)
+        return True
+
+    def take_memory(self) -> int | None:
+        """Return the descriptor of rate limits' counters, if there is one; the caller owns it."""
+        memory, self._memory = self._memory, None
+        return memory
 
     def group(self, place: Place) -> list[socket.socket]:
         """Return the sockets of a place, which stay here."""
@@ -94,6 +113,8 @@ class Inherited:
     def close(self) -> None:
         """Close what nobody has taken."""
         self.close_servers()
+        if (memory := self.take_memory()) is not None:
+            os.close(memory)
         for place in self.places:
             for sock in self.take_group(place):
                 sock.close()

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from edgefast.proxy.handover.predecessor import attend
 from edgefast.proxy.handover.protocol import Ask, Item
-from edgefast.proxy.sockets.inherited import Place
+from edgefast.proxy.sockets.inherited import MEMORY, Place
 from edgefast.proxy.worker.acceptors import Acceptors
 
 __all__ = ["ORPHAN_LIFE", "OrphanedWorker"]
@@ -41,13 +41,15 @@ class OrphanedWorker:
         acceptors: Acceptors,
         drain: Callable[[], None],
         ended: Callable[[], Awaitable[None]],
+        memory: int,
     ) -> None:
-        """`drain` orders connections to end; `ended` waits until there are none."""
+        """`drain` orders connections to end; `ended` waits until there are none. `memory`: a descriptor of rate limits' counters."""
         self.worker = worker
         self.workers = workers
         self._acceptors = acceptors
         self._drain = drain
         self._ended = ended
+        self._memory = memory
         self._asked = False
         self._order = asyncio.Event()
 
@@ -97,9 +99,10 @@ class OrphanedWorker:
         return ""
 
     def items(self) -> Sequence[tuple[Item, int]]:
-        """List the sockets of this worker."""
+        """List the sockets of this worker, and the memory that all of them count in."""
         self._asked = True
-        return [(Item(), fd) for fd in self._acceptors.descriptors()]
+        sockets = ((Item(), fd) for fd in self._acceptors.descriptors())
+        return [(Item(name=MEMORY), self._memory), *sockets]
 
     async def leave(self, kept: frozenset[Place], pid: int) -> None:
         """Accept no more; what is not kept is emptied and closed."""

@@ -71,8 +71,9 @@ class Worker:
         arena_fd, stats_fd, limits_fd = fds
         arena, stats = map_arena(arena_fd, hello.arena_bytes), map_segment(stats_fd)
         limits = map_segment(limits_fd)
-        for fd in fds:
+        for fd in (arena_fd, stats_fd):
             os.close(fd)
+        self._limits_fd = limits_fd  # for a successor, if the agent dies
         for cell in ("handshakes_active", "limit_stores_down_active"):  # of a predecessor
             reset_global(stats, cell)
         self._channel = channel
@@ -265,7 +266,7 @@ class Worker:
             await self._until(lambda: not self._connections)
 
         orphan = OrphanedWorker(
-            self._number, words.workers, self._acceptors, self._engine.drain, ended
+            self._number, words.workers, self._acceptors, self._engine.drain, ended, self._limits_fd
         )
         await orphan.run(handover_socket, words.drain_timeout)
         self._engine.close()

@@ -47,7 +47,7 @@ def settings(**more: Any) -> ProxySettings:
 
 
 class Giving:
-    """An predecessor with one socket."""
+    """A predecessor with one socket."""
 
     worker = -1
     workers = 1
@@ -270,7 +270,7 @@ def test_a_worker_without_agent_ends_when_nobody_comes(
 
     async def main() -> None:
         handover_socket = HandoverSocket(path)
-        worker = OrphanedWorker(0, 1, Closing(), lambda: steps.append("drain"), ended)
+        worker = OrphanedWorker(0, 1, Closing(), lambda: steps.append("drain"), ended, -1)
         await asyncio.wait_for(worker.run(handover_socket.sock, 5.0), 60)
 
     asyncio.run(main())

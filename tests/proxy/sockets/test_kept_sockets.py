@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from proxy.command import gateway, gateway_class, mark_of, route, save
+from proxy.handover.test_limits_go_on import limited, status
 from proxy.living import ROOT
 from proxy.servicemanager import ServiceManager
 from proxy.steady import Steady
@@ -54,7 +55,7 @@ def test_a_restart_refuses_nobody(manage: Manage, tmp_path: Path) -> None:
     serve(tmp_path, "old", kept, left)
     manager = manage("--bind", "127.0.0.1")
     manager.start()
-    operators = {"admin": 1, "metrics": 1, "ready": 1}
+    operators = {"admin": 1, "metrics": 1, "ready": 1, "rate-limits": 1}
     assert manager.names() == {f"port-{kept}": 2, f"port-{left}": 2, **operators}
     with Steady(kept) as load:
         load.more(100)
@@ -136,3 +137,25 @@ def test_sockets_of_a_socket_unit_are_used(manage: Manage, tmp_path: Path, famil
         manager.restart()
         load.more(50)
     assert not load.failures, (load.failures[:5], manager.journal)
+
+
+def test_what_rate_limits_have_counted_outlives_a_restart(manage: Manage, tmp_path: Path) -> None:
+    port = free_port()
+    limited(tmp_path / "o.yaml", port)
+    manager = manage("--bind", "127.0.0.1")
+    manager.start()
+    assert [status(port) for _ in range(3)] == [302, 302, 429]
+    manager.restart()
+    assert status(port) == 429
+    manager.kill()
+    assert manager.names()["rate-limits"] == 1
+    assert status(port) == 429
+
+
+def test_sockets_come_before_counters_where_room_is_short(manage: Manage, tmp_path: Path) -> None:
+    port = free_port()
+    limited(tmp_path / "o.yaml", port)
+    manager = manage("--bind", "127.0.0.1", room=5)
+    manager.start()
+    assert manager.names() == {f"port-{port}": 2, "admin": 1, "metrics": 1, "ready": 1}
+    assert "FileDescriptorStoreMax" not in manager.journal

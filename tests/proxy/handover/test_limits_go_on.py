@@ -1,0 +1,111 @@
+"""What rate limits have counted outlives the process: at a take-over, a restart by a service manager, and a killed agent."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import yaml
+
+from edgefast._csrc import lib
+from edgefast.proxy.limits.memory import LimitMemory
+from proxy.command import Start, gateway, gateway_class, route, save, start
+from proxy.handover.test_handover import ended
+from wire.harness.ports import free_port
+
+__all__ = ["start"]
+
+BEGIN_ANEW = "rate limits begin anew"
+
+_FILTER = """
+apiVersion: gateway.edge.io/v1alpha1
+kind: RateLimitFilter
+metadata: {name: two, namespace: default}
+spec:
+  type: Global
+  global: {rules: [{limit: {requests: 2, unit: Year}}]}
+"""
+
+
+def limited(path: Path, port: int) -> str:
+    """Objects that redirect two requests in a year; returns the path as an argument."""
+    found = route("v1")
+    reference = {"group": "gateway.edge.io", "kind": "RateLimitFilter", "name": "two"}
+    found["spec"]["rules"][0]["filters"].append({"type": "ExtensionRef", "extensionRef": reference})
+    save(path, gateway_class(), gateway(port), found, yaml.safe_load(_FILTER))
+    return str(path)
+
+
+def status(port: int) -> int:
+    """Ask once, on a connection of its own."""
+    with socket.create_connection(("127.0.0.1", port), 60) as sock:
+        sock.sendall(b"GET / HTTP/1.1\r\nHost: x.test\r\nConnection: close\r\n\r\n")
+        return int(sock.recv(4096).split()[1])
+
+
+@pytest.mark.wire
+def test_a_limit_stays_used_up_when_another_process_takes_over(
+    start: Start, tmp_path: Path
+) -> None:
+    port = free_port()
+    file = limited(tmp_path / "o.yaml", port)
+    one = start("-f", file)
+    one.wait_ready()
+    assert [status(port) for _ in range(2)] == [302] * 2
+    two = start("-f", file, "--take-over", after=one)
+    assert one.process.wait(90) == 0, one.said
+    assert [status(port) for _ in range(3)] == [429] * 3
+    (counter,) = json.loads(two.get(two.admin, "/limits")[1])["counters"]
+    assert (counter["used"], counter["remaining"]) == (2, 0)
+    # And on: who has taken over hands over.
+    three = start("-f", file, "--take-over", after=one)
+    assert two.process.wait(90) == 0, two.said
+    assert status(port) == 429
+    for run in (two, three):
+        assert "go on with the counters of the process before" in run.said
+
+
+@pytest.mark.wire
+def test_a_limit_stays_used_up_when_an_agent_is_killed(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    file = limited(tmp_path / "o.yaml", port)
+    one = start("-f", file, "--workers", "2")
+    one.wait_ready()
+    assert [status(port) for _ in range(2)] == [302] * 2
+    with ended(one.workers()):
+        one.kill()
+        assert status(port) == 429
+        start("-f", file, after=one).wait_ready()
+        assert status(port) == 429
+
+
+@pytest.mark.pure
+def test_what_is_no_store_of_this_layout_is_not_used(caplog: pytest.LogCaptureFixture) -> None:
+    def memory(seals: int, write: bytes = b"") -> int:
+        with closing(LimitMemory(1, 4)) as good:
+            whole = os.pread(good.fd, os.fstat(good.fd).st_size, 0)
+        fd = os.memfd_create("other", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.write(fd, write + whole[len(write) :])
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+        return fd
+
+    every = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    magic = int(lib.EF_ROOMS_MAGIC)
+    later = (magic + 0x01000000).to_bytes(4, "little")
+    cases = {
+        "its size could change": memory(fcntl.F_SEAL_GROW),
+        "its layout is not this release's": memory(every, later),
+    }
+    for why, fd in cases.items():
+        with closing(LimitMemory.go_on(fd)) as made:
+            assert made.fd != fd or os.fstat(made.fd).st_size > 1 << 20
+        assert BEGIN_ANEW in caplog.text and why in caplog.text
+    caplog.clear()
+    with closing(LimitMemory.go_on(memory(every))) as made:
+        assert os.fstat(made.fd).st_size == lib.ef_rooms_size(4, 1)
+    assert BEGIN_ANEW not in caplog.text
