@@ -2,8 +2,8 @@
 
 In: items as the API server sent them, and names that are gone. Out: a Snapshot in which an object that differs only
 in its status or resource version is the very same object, and what is `present` of statuses. An object that cannot
-be decoded is a problem; its last good version stays. Changes of a `Source` are held back until it is released, so
-that a namespace or a kind joins whole. Must never: do I/O, or raise for what an object holds.
+be decoded is a problem; its last good version stays, and the place of a route without one is closed. Changes of a
+`Source` are held back until it is released, so that a namespace or a kind joins whole. Must never: do I/O, or raise for what an object holds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from controller.kube.authorship import AUTHOR, Word, find_word
 from controller.kube.reflector import Item
 from controller.kube.sharing import Sharing
 from edgefast.problem import ObjectRef
-from edgefast.resources.decode.decode import DecodeError, decode_api_object
+from edgefast.resources.decode.decode import DecodeError, close_api_object, decode_api_object
+from edgefast.resources.gatewayapi.httproute import is_closed
 from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo, Object
 from edgefast.resources.kubernetes.namespace import Namespace, label_namespace
 from edgefast.resources.model.reference import GATEWAY_GROUP
@@ -86,9 +87,12 @@ class Store:
         except Exception as error:
             # Whatever it is, one object must not stop the others; a fault of ours shows its traceback.
             self._refuse(name, error)
-            return
-        if self.problems.pop(name, None) is not None:
-            log.info("%s %s/%s: can be read again", *name)
+            closed = self._close(source, name, item, error)
+            if closed is None:
+                return
+            obj = closed
+        else:
+            self._forgive(name)
         if _INFO[kind].group in (GATEWAY_GROUP, EDGE_GROUP):
             self._note_status(name, obj, item)
         present = self._current(source, name)
@@ -165,6 +169,18 @@ class Store:
         self._present[name] = now
         if before is None or before.status != now.status:
             self._on_status(_ref(*name))
+
+    def _close(self, source: Source, name: _Name, item: Item, error: Exception) -> Object | None:
+        """Return what keeps the place of a route closed that has no good version, None where nothing is to change."""
+        present = self._current(source, name)
+        good = present is not None and not is_closed(present)
+        if good or not isinstance(error, DecodeError):
+            return None
+        return close_api_object(item.raw, _ref(*name), error)
+
+    def _forgive(self, name: _Name) -> None:
+        if self.problems.pop(name, None) is not None:
+            log.info("%s %s/%s: can be read again", *name)
 
     def _refuse(self, name: _Name, error: Exception) -> None:
         self.refused[name[0]] += 1

@@ -20,6 +20,7 @@ from edgefast.cli.mistakes import tell_mistakes
 from edgefast.cli.output import escape_control
 from edgefast.providers.files import FileSource
 from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.gatewayapi.httproute import is_closed
 from edgefast.resources.kinds import Object
 from edgefast.resources.kubernetes.endpointslice import (
     SERVICE_NAME_LABEL,
@@ -46,7 +47,8 @@ def translate_live(
     objects = cluster.read_objects()
     reading = FileSource(paths, namespace or objects.namespace).read()
     tell_mistakes("files and cluster", (*reading.problems, *objects.problems))
-    items = reading.snapshot.loaded.values()
+    # What has a mistake a server refuses, and keeps what it has.
+    items = [one for one in reading.snapshot.loaded.values() if not is_closed(one.obj)]
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     wanted = lay_over(objects.snapshot, items, now)
     wanted = wanted.replace(changed=list(_promise_endpoints(wanted, objects.snapshot)))

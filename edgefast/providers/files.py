@@ -3,8 +3,9 @@
 In: paths. Out: a `Reading` (snapshot and problems) for every look; only files that changed are read,
 only documents that changed are decoded. A file that cannot be read, is being written, is broken or
 became empty keeps its last good content, and so does all that is under a folder that cannot be had;
-an object that became invalid keeps its last good version; all are problems. Must never raise for
-what is in a file or what the file system says, or give a snapshot from half of a file.
+an object that became invalid keeps its last good version, and the place of a route without one stays
+closed; all are problems. Must never raise for what is in a file or what the file system says, or give
+a snapshot from half of a file.
 """
 
 from __future__ import annotations
@@ -82,6 +83,14 @@ class _File(NamedTuple):
         stale = len(self.kept.objects)
         return self.objects[:-stale] if stale else self.objects
 
+    @property
+    def closed(self) -> tuple[tuple[Key, Loaded], ...]:
+        """What keeps places of routes with mistakes closed; nothing while one of them may be a kept route under another name."""
+        found = tuple((_key(one.closed), one.closed) for one in self.refused if one.closed)
+        named = {key for key, _ in found}
+        hidden = any(key[0] == "HTTPRoute" and key not in named for key, _ in self.kept.objects)
+        return () if hidden else found
+
 
 class _Once(Exception):
     """Not a regular file: read once, never watched."""
@@ -96,6 +105,7 @@ class FileSource:
         self._namespace = namespace
         self._files: dict[str, _File] = {}
         self._index: dict[Key, Loaded] = {}
+        self._count = 0  # of those in use, closed routes not among them
         self._snapshot = Snapshot()
         self._found: tuple[Problem, ...] = ()
         self._problems: tuple[Problem, ...] = ()
@@ -131,9 +141,9 @@ class FileSource:
             self._snapshot,
             self._problems,
             changed,
-            bool(self._index) and not self._owed,
+            bool(self._count) and not self._owed,
             len(files),
-            len(self._index),
+            self._count,
             time.perf_counter() - began,
         )
 
@@ -265,6 +275,11 @@ class FileSource:
         for file in files:
             for key, item in file.kept.objects:
                 index.setdefault(key, item)
+        self._count = len(index)
+        # Of a route with a mistake and without a good version the place stays closed.
+        for file in files:
+            for key, item in file.closed:
+                index.setdefault(key, item)
         before = self._index
         changed = [item for key, item in index.items() if before.get(key) is not item]
         removed = [item.ref for key, item in before.items() if key not in index]
@@ -338,8 +353,7 @@ def _read(name: str, *, once: bool) -> tuple[bytes, _Stamp | None]:
 
 def _settle(one: Loaded, before: dict[Key, Loaded]) -> tuple[Key, Loaded]:
     """Return the key, and the item of the last time when object and lines are the same."""
-    meta = one.obj.metadata
-    key = (type(one.obj).__name__, meta.namespace, meta.name)
+    key = _key(one)
     old = before.get(key)
     if old is None or old.obj is not one.obj:
         return key, one
@@ -350,6 +364,11 @@ def _settle(one: Loaded, before: dict[Key, Loaded]) -> tuple[Key, Loaded]:
         a.base == b.base and a.lines is b.lines and (a.document, a.prefix) == (b.document, b.prefix)
     )
     return key, old if same else one
+
+
+def _key(one: Loaded) -> Key:
+    meta = one.obj.metadata
+    return (type(one.obj).__name__, meta.namespace, meta.name)
 
 
 def _breaks_file(problem: Problem) -> bool:

@@ -11,7 +11,8 @@ from edgefast.reasons.word import Page
 __all__ = ["FIELDS"]
 
 _KEPT = (
-    "From files the last good version of the object stays in service; where there is none, the object is left out. "
+    "From files the last good version of the object stays in service; where there is none, the object is left out, "
+    "and the place of a route answers 500. "
     "An API server does not take the object."
 )
 _LIMITS = """\

@@ -29,3 +29,6 @@ MAX_SHOWN_NAME = 253
 
 #: Fields of one object that are not served and told one by one; with more, all of the object stands closed.
 MAX_UNSERVED = 64
+
+#: Entries of a list, and matches in all, of a route that only its place is read of; the API allows 16 rules with 128 matches.
+MAX_CLOSED_PARTS = 1024

@@ -55,12 +55,13 @@ class Loaded(msgspec.Struct, frozen=True, eq=False):
 
 
 class Refused(msgspec.Struct, frozen=True, eq=False):
-    """An object of a file with a mistake in it: of it, only sound references are known."""
+    """An object of a file with a mistake in it: only sound references of it are known, and of a route its place."""
 
     ref: ObjectRef
     file: str
     marks: Marks
     references: tuple[tuple[Path, Element], ...] = ()
+    closed: Loaded | None = None
 
     def source_at(self, path: Path) -> Source:
         """Return file and line of a field."""

@@ -14,7 +14,7 @@ import msgspec
 from edgefast import ir
 from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.httproute import HTTPRoute, is_closed
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key, Snapshot
@@ -102,6 +102,10 @@ class Origin:
     def is_refused(self, ref: ObjectRef) -> bool:
         """Tell whether mistakes keep an object of a file out."""
         return (ref.kind, ref.namespace, ref.name) in self._snapshot.refused
+
+    def is_closed(self, ref: ObjectRef) -> bool:
+        """Tell whether a route only keeps the place of one with a mistake."""
+        return is_closed(self._snapshot.get(ref))
 
     def refusal_of(self, ref: ObjectRef) -> Problem | None:
         """Return the first mistake that keeps an object of a file out, None when it is not kept out."""

@@ -46,6 +46,8 @@ def find_refused(origin: Origin) -> Iterator[Candidate]:
     for problem in origin.problems:
         if problem.object is not None and problem.object.kind == "HTTPRoute":
             if problem.severity == "error" and origin.is_refused(problem.object):
+                if origin.is_closed(problem.object):
+                    continue  # in its place it takes requests
                 first.setdefault(problem.object, problem)
     for ref, problem in first.items():
         said = " ".join((problem.path, problem.reason, problem.message))

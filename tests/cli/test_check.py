@@ -283,10 +283,12 @@ def test_all_mistakes_of_an_object_at_once(shop: Callable[[str], Path]) -> None:
         "matches[0].headers[2].value:",
         "matches[0].queryParams[0].value:",
         "timeouts.request:",
+        "timeouts.request:",
         "filters[0].requestMirror.backendRef.name:",
         "backendRefs[0].name:",
     ]
     assert lines[-1].endswith("Service default/wab not found, did you mean web?")
+    assert "500 is answered for any path with header x-a, header x-b, query" in lines[5]
     assert lines[1].endswith("the first counts (warning)")
 
 

@@ -177,9 +177,13 @@ def test_an_invalid_object_keeps_its_last_good_version(tmp_path: Path) -> None:
 
 
 def test_an_invalid_object_at_start_is_left_out_and_the_rest_is_there(tmp_path: Path) -> None:
+    """Of a route there is what keeps its place closed; it counts for nothing."""
     write(tmp_path / "a.yaml", route("a", kind="Prefx") + "---\n" + route("b"))
     reading = FileSource([tmp_path]).read()
-    assert names(reading) == {"b"}
+    closed = {name for (_, name), one in reading.snapshot.http_routes.items() if one.closed}
+    assert (names(reading), closed, reading.objects) == ({"a", "b"}, {"a"}, 1)
+    write(tmp_path / "a.yaml", route("a", kind="Prefx"))
+    assert not FileSource([tmp_path]).read().usable
     assert "a.yaml:7 " in texts(reading)
 
 

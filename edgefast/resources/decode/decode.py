@@ -16,6 +16,7 @@ import msgspec
 from edgefast.problem import ObjectRef, Problem, Severity, Source
 from edgefast.reasons.word import Word
 from edgefast.resources.config.edgegateway import EdgeGateway
+from edgefast.resources.decode.closed import NAMELESS, close_route
 from edgefast.resources.decode.document import (
     DEFAULT_NAMESPACE,
     Found,
@@ -33,6 +34,7 @@ from edgefast.resources.decode.text import (
 from edgefast.resources.decode.walk import Walk
 from edgefast.resources.decode.yaml_text import ParsedDocument, SyntaxProblem, read_yaml
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.kinds import KINDS, Object
 from edgefast.resources.limits import MAX_DOCUMENTS, MAX_FILE_BYTES, MAX_PROBLEMS
 from edgefast.resources.loaded import Loaded, Path, Refused, render_path
@@ -145,13 +147,23 @@ def _place(
         if found.obj is not None:
             objects.append(Loaded(found.obj, file, marks))
         elif found.ref is not None and found.severity == "error":
-            refused.append(Refused(found.ref, file, marks, found.references))
+            closed = _place_closed(found.closed, file, marks) if found.closed else None
+            refused.append(Refused(found.ref, file, marks, found.references, closed))
         for one in found.violations:
             source = Source(file, marks.line_of(one.path))
             problems.append(_problem(found.ref, one, source, found.severity))
     if result.error is not None:
         source = Source(file, base + result.error.line + 1)
         problems.append(Problem(None, "", "Invalid", result.error.message, source=source))
+
+
+def _place_closed(route: HTTPRoute, file: str, marks: DocumentMarks) -> Loaded:
+    """Give a closed route its place in the file, and that for a name when its own cannot be read."""
+    loaded = Loaded(route, file, marks)
+    if route.metadata.name != NAMELESS:
+        return loaded
+    named = msgspec.structs.replace(route.metadata, name=f"{NAMELESS}{loaded.source}")
+    return Loaded(msgspec.structs.replace(route, metadata=named), file, marks)
 
 
 def _policies(result: _PieceResult, file: str, base: int) -> Iterator[ForeignPolicy]:
@@ -264,6 +276,14 @@ def decode_api_object(raw: Mapping[str, Any] | bytes | msgspec.Raw, kind: str) -
         if built is None:
             raise DecodeError(kind, walk.violations) from None
         return built
+
+
+def close_api_object(raw: bytes | msgspec.Raw, ref: ObjectRef, error: DecodeError) -> Object | None:
+    """Return what keeps the place of an object closed that cannot be built, None when it has none."""
+    value = msgspec.json.decode(raw)
+    if ref.kind != HTTPRoute.__name__ or not isinstance(value, dict):
+        return None
+    return close_route(value, ref, error.violations[0])
 
 
 def _check_outline(raw: Mapping[str, Any] | bytes | msgspec.Raw) -> None:

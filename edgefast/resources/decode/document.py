@@ -8,28 +8,34 @@ Must never: know files or lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from edgefast.problem import ObjectRef, Severity
+from edgefast.problem import ObjectRef, Severity, did_you_mean
 from edgefast.reasons.word import Word
+from edgefast.resources.decode.closed import close_route
 from edgefast.resources.decode.walk import Walk
 from edgefast.resources.decode.yaml_text import ParsedDocument
 from edgefast.resources.foreign.foreign import api_version_of, judge_foreign
 from edgefast.resources.foreign.foreignpolicy import Target, read_targets
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.kinds import KINDS, KindInfo, Object
 from edgefast.resources.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
 from edgefast.resources.loaded import Path
 from edgefast.resources.model.fields import Element
 from edgefast.resources.model.meta import ObjectMeta
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.shape import shape_of
 from edgefast.resources.rules.rule import Violation
 from edgefast.resources.rules.rules import obeys
 
 DEFAULT_NAMESPACE = "default"
+
+_ROUTE = HTTPRoute.__name__
+_MEANT_ROUTE = did_you_mean(_ROUTE, (_ROUTE,))
 
 
 class Found(msgspec.Struct, frozen=True, eq=False):
@@ -42,6 +48,7 @@ class Found(msgspec.Struct, frozen=True, eq=False):
     references: tuple[tuple[Path, Element], ...] = ()  # sound ones of an object that is not
     severity: Severity = "error"
     targets: tuple[Target, ...] = ()  # of a policy that nobody here reads, or that has a mistake
+    closed: HTTPRoute | None = None  # the place of a route with a mistake
 
 
 def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) -> Iterator[Found]:
@@ -92,7 +99,7 @@ def _decode_one(
 ) -> Found:
     api_version, kind = raw.get("apiVersion"), raw.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str) or not kind:
-        return _untyped(raw, prefix, repeated)
+        return _untyped(raw, prefix, repeated, namespace)
     group, _, version = api_version.rpartition("/")
     info = KINDS.get((group, kind))
     if info is None or version not in info.versions:
@@ -101,7 +108,11 @@ def _decode_one(
         one = Violation(path, verdict.reason, verdict.message, verdict.hint)
         ref = _ref(raw, kind, group, True)
         targets = read_targets(raw, ref.namespace) if info is None or _is_policy(kind) else ()
-        return Found(prefix, None, ref, (one,), severity=verdict.severity, targets=targets)
+        meant = verdict.severity == "error" and (kind == _ROUTE or verdict.hint == _MEANT_ROUTE)
+        closed = _close(raw, _named_so(raw, namespace), one, repeated) if meant else None
+        return Found(
+            prefix, None, ref, (one,), severity=verdict.severity, targets=targets, closed=closed
+        )
     metadata = raw.get("metadata")
     misplaced = () if info.namespaced else _take_namespace(metadata, kind)
     if info.namespaced and isinstance(metadata, dict) and not metadata.get("namespace"):
@@ -118,7 +129,10 @@ def _decode_one(
     if violations:
         told = (*misplaced, *violations, *walk.late)
         targets = read_targets(raw, ref.namespace) if _is_policy(kind) else ()
-        return Found(prefix, None, ref, told, tuple(walk.references), targets=targets)
+        closed = _close(raw, ref, violations[0], repeated) if kind == _ROUTE else None
+        return Found(
+            prefix, None, ref, told, tuple(walk.references), targets=targets, closed=closed
+        )
     return Found(prefix, built, ref, misplaced)
 
 
@@ -155,7 +169,9 @@ def _decode_fast(raw: dict[str, Any], info: KindInfo) -> Object | None:
     return obj if obeys(obj) else None
 
 
-def _untyped(raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ...]) -> Found:
+def _untyped(
+    raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ...], namespace: str
+) -> Found:
     violations = list(repeated)
     for name in ("apiVersion", "kind"):
         value = raw.get(name)
@@ -167,7 +183,24 @@ def _untyped(raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ...])
             violations.append(Violation((name,), "Invalid", "not text"))
     kind = raw.get("kind")
     ref = _ref(raw, kind, "", True) if isinstance(kind, str) and kind else None
-    return Found(prefix, None, ref, tuple(violations))
+    route = kind == _ROUTE and violations
+    closed = _close(raw, _named_so(raw, namespace), violations[0], repeated) if route else None
+    return Found(prefix, None, ref, tuple(violations), closed=closed)
+
+
+def _named_so(raw: dict[str, Any], namespace: str) -> ObjectRef:
+    """Return the reference to a route whose type is not quite said, in the namespace of those that name none."""
+    ref = _ref(raw, _ROUTE, GATEWAY_GROUP, True)
+    metadata = raw.get("metadata")
+    bare = not isinstance(metadata, dict) or not metadata.get("namespace")
+    return msgspec.structs.replace(ref, namespace=namespace) if bare else ref
+
+
+def _close(
+    raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Sequence[Violation]
+) -> HTTPRoute:
+    """Return what keeps the place of a route closed whose first mistake this is."""
+    return close_route(raw, ref, first, [one.path for one in repeated])
 
 
 def _ref(raw: dict[str, Any], kind: str, group: str, namespaced: bool) -> ObjectRef:

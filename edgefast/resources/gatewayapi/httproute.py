@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from edgefast.resources.gatewayapi.httproutefilter import HTTPRouteFilter
+from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.fields import (
     AS_SET,
     Duration,
@@ -136,3 +137,10 @@ class HTTPRoute(Resource, frozen=True, kw_only=True):
 
     metadata: ObjectMeta
     spec: HTTPRouteSpec
+    #: Written by the decoder and never by a document: the route only keeps the place of one with a mistake closed.
+    closed: Closed | None = None
+
+
+def is_closed(obj: object) -> bool:
+    """Tell whether an object is a route that only keeps the place of one with a mistake closed."""
+    return isinstance(obj, HTTPRoute) and obj.closed is not None

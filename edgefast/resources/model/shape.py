@@ -16,8 +16,8 @@ from msgspec import inspect as types
 
 from edgefast.resources.model.fields import Element
 
-#: The field of every object that is the decoder's and no document's.
-UNSERVED_FIELD = "unserved"
+#: Fields of objects that are the decoder's and no document's.
+NOTED_FIELDS = frozenset({"closed", "unserved"})
 
 ShapeKind = Literal[
     "string", "integer", "number", "boolean", "bytes", "list", "map", "struct", "choice", "any"
@@ -80,7 +80,7 @@ def shape_of(struct: type[Element]) -> Shape:
     return Shape(
         kind="struct",
         struct=struct,
-        fields=tuple(_field_shape(one) for one in info.fields if one.name != UNSERVED_FIELD),
+        fields=tuple(_field_shape(one) for one in info.fields if one.name not in NOTED_FIELDS),
         unread=getattr(struct, "unread", frozenset()),
     )
 

@@ -71,17 +71,22 @@ def _tell_fate(widened: ir.Match | None) -> str:
     """Say what becomes of the requests that a refused match was for."""
     if widened is None:
         return "requests that the match was for go to other rules"
-    match widened.kind:
+    return f"500 is answered for {tell_match(widened)}"
+
+
+def tell_match(match: ir.Match) -> str:
+    """Say in words what requests a match is for, without the values of its headers and parameters."""
+    match match.kind:
         case "prefix":
-            told = f"{widened.path} and paths below it" if widened.path else "any path"
+            told = f"{match.path} and paths below it" if match.path else "any path"
         case "exact":
-            told = widened.path
+            told = match.path
         case _:
-            told = f'paths of "{widened.path}"'
-    method = f"{widened.method} " if widened.method else ""
-    named = [f"header {one.name}" for one in widened.headers]
-    named += [f"query parameter {one.name}" for one in widened.query]
-    return f"500 is answered for {method}{told}" + (f" with {', '.join(named)}" if named else "")
+            told = f'paths of "{match.path}"'
+    method = f"{match.method} " if match.method else ""
+    named = [f"header {one.name}" for one in match.headers]
+    named += [f"query parameter {one.name}" for one in match.query]
+    return f"{method}{told}" + (f" with {', '.join(named)}" if named else "")
 
 
 def _translate_path(match: HTTPPathMatch, wrong: _Wrong, path: str) -> _Target | None:

@@ -17,18 +17,22 @@ _KINDS = {"exact": 0, "regex": 1, "prefix": 2}
 #: Sorts after every timestamp: objects from files have none and count as the youngest.
 _NO_AGE = 2**63 - 1
 
-MatchOrder = tuple[int, int, int, int, int]
+MatchOrder = tuple[int, int, int, int, int, int]
 Age = tuple[int, str]  # nanoseconds since 1970, namespace/name
 
 
-def match_order(match: ir.Match) -> MatchOrder:
-    """Return the part of the order that the match itself decides."""
+def match_order(match: ir.Match, *, widened: bool = False) -> MatchOrder:
+    """Return the part of the order that the match itself decides.
+
+    Of equal ones the one that is `widened` comes first: what it was written for is closed, whoever is older.
+    """
     return (
         _KINDS[match.kind],
         -len(match.path),
         0 if match.method else 1,
         -len(match.headers),
         -len(match.query),
+        0 if widened else 1,
     )
 
 

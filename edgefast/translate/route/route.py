@@ -21,6 +21,7 @@ from edgefast.translate.facts.facts import Fact, Reader
 from edgefast.translate.match.precedence import Age, MatchOrder, age_order, match_order
 from edgefast.translate.report.report import Report
 from edgefast.translate.route.attachment import Attachment, attach_route
+from edgefast.translate.route.closed import close_rules
 from edgefast.translate.route.rule import RuleOutcome, translate_rule
 from edgefast.translate.status.condition import Condition, fails, holds, judge, render_problems
 from edgefast.translate.status.status import HTTPRouteStatus, RouteParentStatus
@@ -69,15 +70,19 @@ def translate_route(
         if attached is not None:
             attachments.append((attached, report))
     own = Report(ref)
-    _check_unsupported(route, own, standalone=reader.settings.standalone)
+    if route.closed is None:
+        _check_unsupported(route, own, standalone=reader.settings.standalone)
     if not attachments and not reader.settings.standalone:
         return RouteOutcome(route=route, source=source, reads=frozenset(reader.reads))
     certificates = dict.fromkeys(one.gateway.certificate for one, _ in attachments) or {"": None}
+    placed = any(one.listeners for one, _ in attachments)
     rules = {
         certificate: [
             translate_rule(route, index, certificate, source, reader, report)
             for index in range(len(route.spec.rules))
         ]
+        if route.closed is None
+        else close_rules(route, route.closed, source, report, placed=placed)
         for certificate, report in zip(
             certificates, (own, *(Report(ref) for _ in certificates)), strict=False
         )
@@ -135,7 +140,7 @@ def _part_of(route: HTTPRoute, outcomes: list[RuleOutcome]) -> RoutePart:
         age=age_order(meta),
         rules=tuple(one.rule for one in outcomes),
         candidates=tuple(
-            (match_order(match), index, at, match)
+            (match_order(match, widened=at in one.widened), index, at, match)
             for index, one in enumerate(outcomes)
             for at, match in one.matches
         ),

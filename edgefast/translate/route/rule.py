@@ -47,6 +47,7 @@ class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     matches: tuple[tuple[int, ir.Match], ...]  # with their place in spec.rules[].matches
     broken: bool  # the rule has a mistake of its own: Accepted=False or PartiallyInvalid
     clusters: tuple[ClusterRef, ...]
+    widened: frozenset[int] = frozenset()  # places of matches that take more than was written
 
 
 def translate_rule(

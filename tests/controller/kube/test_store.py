@@ -100,7 +100,10 @@ def test_a_bad_object_leaves_its_last_good_version_and_the_others(spec: Any) -> 
     told.put("HTTPRoute", route("never", 3, spec=spec))
     told.put("HTTPRoute", route("other", 4))
     snapshot = told.store.snapshot()
-    assert snapshot.http_routes.keys() == {("ns", "r"), ("ns", "other")}
+    assert {key for key, one in snapshot.http_routes.items() if one.closed is None} == {
+        ("ns", "r"),
+        ("ns", "other"),
+    }
     assert snapshot.http_routes["ns", "r"] is good
     assert told.store.problems.keys() == {("HTTPRoute", "ns", "r"), ("HTTPRoute", "ns", "never")}
     assert told.store.refused["HTTPRoute"] == 2
@@ -126,6 +129,30 @@ def test_a_secret_that_cannot_be_read_shows_nothing(caplog: pytest.LogCaptureFix
     assert len(told.store.problems) == 2
     shown = caplog.text + "".join(told.store.problems.values())
     assert "hunter2" not in shown and "31337" not in shown
+
+
+def test_the_place_of_a_route_that_cannot_be_read_is_closed() -> None:
+    """Only while it has no good version; a status can be written all the same."""
+    told = Told()
+    broken = {"parentRefs": [{"name": "g"}], "hostnames": ["a.example"], "rules": [{"matches": 1}]}
+    told.put("HTTPRoute", route(spec=broken))
+    first = told.store.snapshot().http_routes["ns", "r"]
+    assert first.closed is not None and first.closed.path == "spec.rules[0].matches"
+    assert (first.spec.hostnames, first.spec.parent_refs[0].name) == (("a.example",), "g")
+    assert (first.metadata.uid, first.metadata.generation) == ("u", 1)
+    assert first.metadata.creation_timestamp == "2026-01-01T00:00:00Z"
+    present = told.store.present(REF)
+    assert present is not None and present.resource_version == "1"
+    told.put("HTTPRoute", route(version=2, spec={**broken, "hostnames": ["b.example"]}))
+    assert told.store.snapshot().http_routes["ns", "r"].spec.hostnames == ("b.example",)
+    assert told.store.problems and told.store.counts["HTTPRoute"] == 1
+    told.put("HTTPRoute", route(version=3))
+    good = told.store.snapshot().http_routes["ns", "r"]
+    assert good.closed is None and not told.store.problems
+    told.put("HTTPRoute", route(version=4, spec=broken))
+    assert told.store.snapshot().http_routes["ns", "r"] is good
+    told.store.delete(told.source, "HTTPRoute", "ns", "r")
+    assert not told.store.snapshot().http_routes and not told.store.problems
 
 
 def test_a_source_joins_as_a_whole() -> None:

@@ -1,0 +1,70 @@
+"""Closed routes: those that only stand for one with a mistake; what it was to serve is answered 500.
+
+In: a route with `closed`, its report. Out: the outcomes of its rules, as those of a route all of whose rules are broken. The
+mistake itself has been told where it was decoded; here a status says so, and one warning what becomes of requests.
+Must never: send a request anywhere, or leave a match out: one that nothing can be told of takes every path.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast import ir
+from edgefast.resources.gatewayapi.httproute import HTTPPathMatch, HTTPRoute
+from edgefast.resources.model.closed import Closed
+from edgefast.translate.match.match import tell_match, translate_match
+from edgefast.translate.report.report import Report
+from edgefast.translate.route.rule import RuleOutcome
+
+_ANY = ir.Match(kind="prefix", path="")
+_TOLD = 4  # matches and hostnames that a message names
+
+
+def close_rules(
+    route: HTTPRoute, closed: Closed, source: str, report: Report, *, placed: bool
+) -> list[RuleOutcome]:
+    """Return the outcome of each rule; `placed`: a listener has the route."""
+    name = f"{route.metadata.namespace}/{route.metadata.name}"
+    said = f"{closed.path}: {closed.reason}"
+    outcomes = []
+    for index, rule in enumerate(route.spec.rules):
+        matches: list[tuple[int, ir.Match]] = []
+        widened = {at for where, at in closed.widened if where == index}
+        for at, one in enumerate(rule.matches):
+            match = translate_match(one, Report(report.object), "")
+            if match is None:
+                any_path = msgspec.structs.replace(one, path=HTTPPathMatch())
+                match = translate_match(any_path, Report(report.object), "") or _ANY
+                widened.add(at)
+            matches.append((at, match))
+        reason = f"HTTPRoute {name} {said}"
+        outcomes.append(
+            RuleOutcome(
+                rule=ir.Rule(route=name, index=index, source=source, status=500, reason=reason),
+                matches=tuple(matches),
+                broken=True,
+                clusters=(),
+                widened=frozenset(widened),
+            )
+        )
+    mistake = f"the route has a mistake: {said}"
+    report.follow(report.refuse("", "Invalid", mistake, condition="UnsupportedValue"))
+    fate = _tell_fate(route, outcomes) if placed else _tell_lost(route)
+    report.warn(closed.path, "Invalid", f"while no good version of the route is in use, {fate}")
+    return outcomes
+
+
+def _tell_fate(route: HTTPRoute, outcomes: list[RuleOutcome]) -> str:
+    places = dict.fromkeys(tell_match(match) for one in outcomes for _, match in one.matches)
+    hosts = f" of {_list(route.spec.hostnames)}" if route.spec.hostnames else ""
+    return f"500 is answered for {_list(places)}{hosts}"
+
+
+def _tell_lost(route: HTTPRoute) -> str:
+    what = "listener" if route.spec.parent_refs else "parent or hostname"
+    return f"it is left out; no {what} of it can be told to answer 500 for, so its requests go to other routes"
+
+
+def _list(texts: dict[str, None] | tuple[str, ...]) -> str:
+    more = f" and {len(texts) - _TOLD} more" if len(texts) > _TOLD else ""
+    return ", ".join([*texts][:_TOLD]) + more
