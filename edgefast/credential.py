@@ -28,7 +28,9 @@ _NAME = re.compile(
 _SCHEME = re.compile(
     r"\s*(?:basic|bearer|digest|token|apikey|negotiate|ntlm|hmac|aws4-hmac-sha256)\s+\S", re.I
 )
-_JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}")
+#: What stands before a dot that a token may have, whole, so that each character is looked at once.
+_BEFORE_DOT = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{11,}+(?=\.[A-Za-z0-9_-]{4})")
+_JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8}")
 #: Words that those who issue tokens begin them with, so that leaks are found.
 _ISSUED = re.compile(
     r"(?:\b|_)(?:sk|pk|rk)[-_](?:live|test|proj|ant)[-_]|\b(?:gh[pousr]|github_pat|glpat|xox[abpers]|npm|hf|dop_v1)[-_]"
@@ -48,7 +50,9 @@ def is_credential(name: str) -> bool:
 
 def is_token(value: str) -> bool:
     """Tell whether a value looks like a credential, whatever its name is."""
-    if _SCHEME.match(value) or _JWT.search(value) or _ISSUED.search(value):
+    if _SCHEME.match(value) or _ISSUED.search(value):
+        return True
+    if any(_JWT.search(one[0]) for one in _BEFORE_DOT.finditer(value)):
         return True
     return any(_is_chance(one) for one in _RUN.findall(value))
 

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edgefast.credential import hide, is_credential, is_token, show, show_query
 
 pytestmark = pytest.mark.pure
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+
+
+@given(st.text(alphabet="eyJa._ -", max_size=40))
+def test_a_jwt_is_found_wherever_it_is(text: str) -> None:
+    assert is_token(text) == (re.search(r"eyJ[\w-]{8,}\.[\w-]{4,}", text) is not None)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("text", ["eyJ", "-eyJ", "eyJ_", "eyJ."])
+def test_long_text_costs_its_length(text: str) -> None:
+    """What begins like a token again and again is read once."""
+    assert not is_token(text * (1_000_000 // len(text)) + " ")
 
 
 @pytest.mark.parametrize(
