@@ -286,6 +286,7 @@ class FileSource:
         self._snapshot = msgspec.structs.replace(
             self._snapshot.replace(changed, removed),
             refused=self._refused(),
+            unread=not all(file.read for file in files),
             foreign_policies=tuple(one for file in files for one in file.policies),
         )
         self._index = index

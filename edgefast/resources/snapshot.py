@@ -77,6 +77,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     loaded: SortedMap[tuple[str, str, str], Loaded] = EMPTY
     #: (kind, namespace, name) -> what is known of an object of a file that a mistake keeps out of here.
     refused: Mapping[tuple[str, str, str], Refused] = {}
+    #: Whether there is a file that could not be had whole: what is not here may be in it.
+    unread: bool = False
     #: Policies of other projects in files, which nobody here applies, and BackendTLSPolicies that have a mistake.
     foreign_policies: tuple[ForeignPolicy, ...] = ()
 

@@ -339,3 +339,24 @@ def test_names_from_files_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "escape.yaml"
     path.write_text('apiVersion: v1\nkind: "Serv\\e[31mice"\nmetadata: {name: a}\n')
     assert "\x1b" not in call("check", "-f", str(path)).out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("\tx: 1\n", "YAML: a tab indents the line"), ("a: [1", "YAML: ")]
+)
+def test_a_file_that_cannot_be_read_is_all_that_is_told(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    """What seems to be missing may be in it."""
+    file = tmp_path / "a.yaml"
+    file.write_text(text)
+    outcome = call("check", "-f", str(file))
+    (line,) = outcome.out.splitlines()
+    assert said in line and outcome.status == 1
+    file.write_text("# nothing\n")
+    assert "Required a Gateway" in call("check", "-f", str(file)).out
+
+
+def test_the_group_that_has_no_name() -> None:
+    text = "apiVersion: core/v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 80}]}\n"
+    assert "(supported: v1), did you mean v1?" in call("check", "-f", "-", stdin=text).out

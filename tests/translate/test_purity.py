@@ -14,7 +14,9 @@ from tests.translate.golden import HERE, read_input, render
 from tests.translate.test_goldens import CASES
 
 _TABLES = tuple(
-    name for name in Snapshot.__struct_fields__ if name not in ("loaded", "foreign_policies")
+    name
+    for name in Snapshot.__struct_fields__
+    if name not in ("loaded", "foreign_policies", "unread")
 )
 
 

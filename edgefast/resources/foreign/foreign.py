@@ -94,7 +94,10 @@ def judge_foreign(api_version: str, kind: str) -> Verdict:
         verdict = _unsupported("apiVersion", api_version, _versions_of(same_kind))
         ours = kind in _ROUTED or "." not in group
         severity: Severity = "error" if ours else "warning"
-        return msgspec.structs.replace(verdict, hint="", severity=severity)
+        # The group that has no name is called core where there is room for prose.
+        core = [info.api_versions[0] for info in same_kind if group == "core" and not info.group]
+        hint = f"did you mean {core[0]}?" if core else ""
+        return msgspec.structs.replace(verdict, hint=hint, severity=severity)
     in_group = [info.kind for info in KINDS.values() if info.group == group]
     if group in (GATEWAY_GROUP, *_OLD_GROUPS, EDGE_GROUP):
         if kind in LATER_ROUTES:

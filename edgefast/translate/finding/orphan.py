@@ -41,10 +41,10 @@ def find_orphans(world: World, classes: Mapping[str, GatewayClassOutcome]) -> It
 
 
 def _nothing(world: World) -> Iterator[Problem]:
-    """Say that there is nothing to serve; routes without their Gateway are told at their own place."""
+    """Say that there is nothing to serve; routes without their Gateway, and files that cannot be read, are told at their place."""
     snapshot = world.snapshot
     attached = snapshot.http_routes or snapshot.listener_sets
-    if snapshot.gateways or attached or snapshot.refused:
+    if snapshot.gateways or attached or snapshot.refused or snapshot.unread:
         return
     said = "a Gateway, and a GatewayClass for it; nothing is served without them"
     yield Problem(None, "", "Required", said)
