@@ -75,14 +75,19 @@ def translate_route(
     if not attachments and not reader.settings.standalone:
         return RouteOutcome(route=route, source=source, reads=frozenset(reader.reads))
     certificates = dict.fromkeys(one.gateway.certificate for one, _ in attachments) or {"": None}
-    placed = any(one.listeners for one, _ in attachments)
     rules = {
         certificate: [
             translate_rule(route, index, certificate, source, reader, report)
             for index in range(len(route.spec.rules))
         ]
         if route.closed is None
-        else close_rules(route, route.closed, source, report, placed=placed)
+        else close_rules(
+            route,
+            route.closed,
+            source,
+            report,
+            placed=any(one.listeners for one, _ in attachments),
+        )
         for certificate, report in zip(
             certificates, (own, *(Report(ref) for _ in certificates)), strict=False
         )
