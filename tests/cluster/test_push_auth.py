@@ -212,7 +212,8 @@ def test_every_other_token_is_refused(apiserver: ApiServer, tmp_path: Path) -> N
         for kind, (token, cause) in tokens.items():
             before = gate.server.refusals.counts[cause]
             said = await gate.refusal(token)
-            assert said.code in ("UNAUTHENTICATED", "PERMISSION_DENIED"), kind
+            # gRPC's client says INTERNAL of a stream whose end meets its own write.
+            assert said.code in ("UNAUTHENTICATED", "PERMISSION_DENIED", "INTERNAL"), (kind, said)
             assert gate.server.refusals.counts[cause] == before + 1, (kind, said)
         assert sum(gate.server.refusals.counts.values()) == len(tokens)
         assert gate.server.counts.messages == 0

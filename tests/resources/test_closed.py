@@ -117,6 +117,26 @@ def test_of_a_path_its_sound_beginning_is_left(written: str, read: str) -> None:
     assert route.closed is not None and route.closed.widened == {(0, 0)}
 
 
+@pytest.mark.parametrize(
+    ("more", "repeated"),
+    [({"domains": ["a.example"]}, ()), ({}, [("spec", "hostnames")]), ({}, [("spec",)])],
+)
+def test_where_hostnames_may_be_lost_there_is_no_place(
+    more: dict[str, Any], repeated: list[tuple[str, ...]]
+) -> None:
+    spec = {"parentRefs": [{"name": "edge"}], "rules": [{}], **more}
+    assert close_route({"spec": spec}, REF, WHY, repeated).spec.parent_refs == ()
+    spec["hostnames"] = ["a.example"]
+    assert close_route({"spec": spec}, REF, WHY).spec.parent_refs
+
+
+@pytest.mark.parametrize("field", ["kind", "group", "namespace"])
+def test_a_parent_that_is_somewhere_else_is_no_parent_here(field: str) -> None:
+    parents = [{"name": "edge", field: 7}, {"name": "other", "sectionName": 7}]
+    route = close_route({"spec": {"parentRefs": parents}}, REF, WHY)
+    assert [one.name for one in route.spec.parent_refs] == ["other"]
+
+
 def test_what_is_more_than_is_read_takes_every_path() -> None:
     matches = [{"path": {"value": f"/{number}"}} for number in range(MAX_CLOSED_PARTS + 5)]
     for rules in (

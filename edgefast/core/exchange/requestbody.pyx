@@ -53,6 +53,8 @@ cdef class RequestBody(Attempts):
         cdef uint64_t left = <uint64_t>self.left if self.left > 0 else 0
         if share is None or share.has_places(self.settings):
             return False
+        if self.backend.mirrors is not None:  # a copy is never as large as that
+            return False
         if here > self.settings.body_buffer or left > self.settings.body_buffer - here:
             return False
         if self.engine.gathered + more > BODY_GATHER_LIMIT:

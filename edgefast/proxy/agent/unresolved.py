@@ -69,7 +69,10 @@ def _owners(name: str, data: bytes) -> Iterator[tuple[ObjectRef, str]]:
     kind, _, rest = name.partition("/")
     namespace, _, rest = rest.partition("/")
     owner = ObjectRef(_KINDS.get(kind, kind), namespace, rest.partition("/")[0].partition("@")[0])
-    cluster = _CLUSTER.decode(data)
+    try:
+        cluster = _CLUSTER.decode(data)
+    except ValueError:
+        return  # workers refuse it, and say so
     for endpoint in (*cluster.endpoints, *cluster.fallback):
         if endpoint.hostname:
             yield owner, endpoint.hostname

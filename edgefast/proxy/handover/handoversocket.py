@@ -87,10 +87,16 @@ def remove_dead_names(folder: Path, now: float) -> int:
         if bound is None or path.name.removesuffix(_FRESH) + _FRESH in bound:
             continue
         with contextlib.suppress(OSError):
-            if os.lstat(path).st_ino == inode:
+            if os.lstat(path).st_ino == inode and _is_deserted(path):
                 path.unlink()
                 removed += 1
     return removed
+
+
+def _is_deserted(path: Path) -> bool:
+    """Tell whether no socket is behind a name: the kernel's list leaves some out while others come and go."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK) as sock:
+        return sock.connect_ex(os.fspath(path)) == errno.ECONNREFUSED
 
 
 def _bound_names() -> set[str] | None:

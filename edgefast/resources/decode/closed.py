@@ -65,6 +65,9 @@ def close_route(
     spec = spec if isinstance(spec, dict) else {}
     parents = tuple(_read_parents(_named(spec, "parentRefs", HTTPRouteSpec)))
     hostnames, lost = _read_hostnames(_named(spec, "hostnames", HTTPRouteSpec))
+    if not hostnames:  # they may be in a field that is not known, or in the one of two that is lost
+        twice = {("spec",), ("spec", "hostnames")}.intersection(repeated)
+        lost = lost or bool(twice) or _is_strange(spec, HTTPRouteSpec)
     rules: list[HTTPRouteRule] = []
     widened: set[tuple[int, int]] = set()
     for at, matches in enumerate(
@@ -118,7 +121,8 @@ def _read_parents(raw: object) -> Iterator[ParentReference]:
             name: value for name, value in fields.items() if name not in ("sectionName", "port")
         }
         found = found or _build(ParentReference, least)
-        found = found or _build(ParentReference, {"name": fields["name"]})
+        if found is None and not any(fields[name] for name in ("group", "kind", "namespace")):
+            found = _build(ParentReference, {"name": fields["name"]})
         if found is not None:
             yield found
 

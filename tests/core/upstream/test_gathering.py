@@ -7,9 +7,11 @@ import asyncio
 import pytest
 
 from core.apart import apart, shift
-from core.fleets import CLUSTER
+from core.backend import Call, make_response, say
+from core.fleets import CLUSTER, make_cluster, make_fleet, make_listener, make_rule
 from core.upstream.slow import HEAD, LATE, STREAM, give, held, open_site, post
 from core.world import World
+from edgefast import ir
 
 
 async def test_where_many_are_slow_a_body_is_gathered_first(world: World) -> None:
@@ -124,3 +126,33 @@ async def test_a_crowd_that_dissolves_is_noticed_at_once(world: World) -> None:
         (await backend.call()).reply()
         assert (await client.response()).status == 200
     assert held(world) == 0
+
+
+async def test_a_body_with_a_copy_is_not_gathered_whole(world: World) -> None:
+    """A mirror takes it as it comes: at once it would be more than is kept for one."""
+    copies: list[int] = []
+
+    def keep(call: Call) -> bytes:
+        copies.append(len(call.message.body))
+        return make_response(b"ok")
+
+    main, shadow = await world.backend(say("main")), await world.backend(keep)
+    fleet = make_fleet(
+        make_listener(body_share=25, body_start_timeout=LATE),
+        make_rule("main", mirrors=(ir.Mirror(cluster="shadow"),)),
+        make_cluster(main.port, name="main", max_connections=8),
+        make_cluster(shadow.port, name="shadow"),
+    )
+    port = await world.serve(fleet)
+    await (await world.client(port)).get()  # both have a connection
+    await world.until(lambda: copies == [0])
+    holders = [await post(world, port, HEAD % 100_000 + b"x" * 20_000) for _ in range(2)]
+    await world.until(lambda: world.cluster("main")["bodies"] == 2, "no place is left")
+    client = await post(world, port, HEAD % 100_000 + b"b" * 60_000)
+    assert world.engine.dump()["gathered"] == 0
+    for holder in holders:
+        holder.close()
+    await client.send(b"b" * 40_000)
+    assert (await client.response()).status == 200
+    await world.until(lambda: copies == [0, 100_000], "all of it was copied")
+    assert world.counters["mirrors_dropped"] == len(holders)  # theirs had no end

@@ -31,6 +31,8 @@ def test_a_name_is_that_of_the_objects_that_have_it() -> None:
     assert {(one.reason, one.severity) for one in found} == {("EndpointsNotFound", "warning")}
     assert all("the name db.test does not resolve" in one.text() for one in found)
     assert describe_unresolved([], clusters) == ()
+    broken = ("service/shop/broken/80", b"\xc1db.test")
+    assert describe_unresolved(["db.test", "nobody.test"], [broken, *clusters]) == found
 
 
 def objects(port: int, hostname: str) -> list[Object]:
