@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from edgefast.ratelimit.call import Call, cut_calls
 from edgefast.ratelimit.link import Link
-from edgefast.ratelimit.refusal import Refusal, read_refusal
+from edgefast.ratelimit.refusal import Refusal, Refused, read_refusal
 from edgefast.ratelimit.retry import RetryLoop
 from edgefast.ratelimit.script import ANSWER_SIZE, LOAD, Check
 
@@ -127,6 +127,8 @@ class Primary:
 
     async def _connect(self) -> None:
         link = await self._open_link()
+        if not link.alive:  # it ended when nobody was told yet
+            raise Refused(_LOST)
         link.receive = self._on_reply
         link.lost = self._on_lost
         self._link = link

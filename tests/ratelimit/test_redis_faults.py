@@ -15,6 +15,8 @@ from unittest.mock import patch
 import pytest
 import uvloop
 
+from edgefast.ratelimit.eviction import Evictions
+from edgefast.ratelimit.link import Link
 from edgefast.ratelimit.standing import Standing
 from ratelimit.caller import Ask, calling, config_of, until
 from ratelimit.faulty import Late, serving
@@ -250,6 +252,30 @@ def test_a_killed_connection_at_idle_is_replaced_at_once(own: RedisServer) -> No
                 with contextlib.closing(own.client()) as client:
                     client.client_kill_filter(_type="normal", skipme=True)
                 await until(lambda: connections(own) == 1, "a new connection")
+            await caller.until_settled(CHECK)
+            assert caller.store.available
+
+    uvloop.run(talk())
+
+
+def test_a_connection_that_ends_before_it_is_held_is_replaced(
+    own: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last question of its set-up is one whose answer does not matter."""
+    ended: list[Link] = []
+
+    async def look(_self: Evictions, _address: str, link: Link) -> None:
+        if not ended:
+            ended.append(link)
+            with contextlib.closing(own.client()) as client:
+                client.client_kill_filter(_type="normal", skipme=True)
+            await until(lambda: not link.alive, "an end of the connection")
+
+    monkeypatch.setattr(Evictions, "look", look)
+
+    async def talk() -> None:
+        async with calling(config_of(own.address)) as caller:
+            await until(lambda: ended and connections(own) == 1, "a new connection")
             await caller.until_settled(CHECK)
             assert caller.store.available
 
