@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from weakref import WeakSet
 
 _DEADLINE = 60.0  # of one request: far more than anybody may wait
 
@@ -29,6 +30,7 @@ class Steady:
         self._request = f"GET {path} HTTP/1.1\r\nHost: x.test\r\n".encode()
         self._pace = pace
         self._stop = threading.Event()
+        self._writers: WeakSet[asyncio.StreamWriter] = WeakSet()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._main()))
         self.served = 0
         self.marks: Counter[str] = Counter()
@@ -56,7 +58,13 @@ class Steady:
 
     async def _main(self) -> None:
         # Every second one opens a connection for each request: those meet closing sockets.
-        await asyncio.gather(*(self._client(number % 2 == 0) for number in range(self._clients)))
+        try:
+            clients = (self._client(number % 2 == 0) for number in range(self._clients))
+            await asyncio.gather(*clients)
+        finally:
+            for writer in self._writers:
+                writer.close()
+            await asyncio.sleep(0)  # their transports end
 
     async def _client(self, keeps: bool) -> None:
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -68,6 +76,7 @@ class Steady:
                         streams = await asyncio.open_connection(
                             "127.0.0.1", self._port, ssl=self._tls
                         )
+                        self._writers.add(streams[1])
                     head = await self._ask(*streams, keeps=keeps)
             except (OSError, EOFError, TimeoutError) as error:
                 self.failures.append(f"{type(error).__name__} {error} (keeps={keeps})")
