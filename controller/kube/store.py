@@ -176,7 +176,11 @@ class Store:
         good = present is not None and not is_closed(present)
         if good or not isinstance(error, DecodeError):
             return None
-        return close_api_object(item.raw, _ref(*name), error)
+        try:
+            return close_api_object(item.raw, _ref(*name), error)
+        except Exception:  # as in `put`
+            log.exception("%s %s/%s: its place cannot be told", *name)
+            return None
 
     def _forgive(self, name: _Name) -> None:
         if self.problems.pop(name, None) is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from controller.kube import store as store_module
 from controller.kube.reflector import Item
 from controller.kube.store import Source, Store
 from edgefast.problem import ObjectRef
@@ -153,6 +154,16 @@ def test_the_place_of_a_route_that_cannot_be_read_is_closed() -> None:
     assert told.store.snapshot().http_routes["ns", "r"] is good
     told.store.delete(told.source, "HTTPRoute", "ns", "r")
     assert not told.store.snapshot().http_routes and not told.store.problems
+
+
+def test_a_place_that_cannot_be_told_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistake of ours there costs that route alone."""
+    monkeypatch.setattr(store_module, "close_api_object", lambda *_: 1 / 0)
+    told = Told()
+    told.put("HTTPRoute", route(spec={"parentRefs": [{"name": "g"}], "rules": 7}))
+    told.put("HTTPRoute", route("good"))
+    assert [one.metadata.name for one in told.store.snapshot().http_routes.values()] == ["good"]
+    assert ("HTTPRoute", "ns", "r") in told.store.problems
 
 
 def test_a_source_joins_as_a_whole() -> None:

@@ -262,9 +262,11 @@ class Gateway:
         return json.loads(body)
 
     def metric(self, name: str, **labels: str) -> float:
-        """Sum of a metric over all series that carry these labels."""
+        """Sum of a metric over all series that carry these labels; there must be a metric of this name."""
         status, body = self.get(self.metrics, "/metrics")
         assert status == 200, body
+        families = re.findall(r"^# TYPE (\S+) ", body.decode(), re.MULTILINE)
+        assert {name, re.sub("_(bucket|count|sum)$", "", name)} & {*families}, name
         total = 0.0
         for line in body.decode().splitlines():
             if re.match(rf"{re.escape(name)}[ {{]", line) and all(
