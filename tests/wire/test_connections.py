@@ -336,7 +336,7 @@ def test_drain_lets_requests_finish() -> None:
             peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     with ScriptedOrigin(script) as origin:
-        site = Site(objects_for(origin.port), min_drain=3, drain_timeout=30)
+        site = Site(objects_for(origin.port), min_drain=5, drain_timeout=30)
         site.start()
         try:
             with site.client() as client, site.client() as idle:
@@ -346,7 +346,7 @@ def test_drain_lets_requests_finish() -> None:
                 assert begun.wait(20)
                 site.terminate()
                 site.wait_until(lambda: site.get(site.ready, "/ready")[0] != 200, "not ready")
-                assert site.ask().closes, "accepting goes on for the minimum, with close"
+                site.wait_until(lambda: site.ask().closes, "accepting goes on for the minimum, with close")
                 go_on.set()
                 assert client.read_response().body == b"ok"
                 assert idle.read_to_end() == [] and idle.ended == "eof"
