@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from controller.app import App
 from controller.push.ack import Ack
+from controller.troubles import find_troubles, list_troubles
 from edgefast import __version__
 from edgefast.console import Counters, Member, Past, Room, Table
 from edgefast.problem import Problem
@@ -68,10 +69,10 @@ class ConsoleSource:
         return self._past.get(_name(fleet)) or Past()
 
     def problems(self) -> Sequence[Problem]:
-        """Return those of objects and of the configuration."""
+        """Return those of objects and of the configuration, and those that proxies tell."""
         outcome = self._app.pipeline.outcome
         found = outcome.problems() if outcome is not None else ()
-        return (*self._app.file.problems, *found)
+        return (*self._app.file.problems, *found, *find_troubles(self._app.fleets))
 
     def table(self, fleet: str) -> Table | None:
         """Return a fleet's table, an empty one while there is no fleet at all."""
@@ -135,23 +136,26 @@ class ConsoleSource:
 def _describe(fleet: str, node: str, ack: Ack, wanted: str) -> Member:
     refused = tuple(("refused", f"{one.type} {one.name}: {one.reason}") for one in ack.refused[:5])
     via = (("via", ack.via),) if ack.via else ()
-    state, said = _judge(ack, wanted)
+    troubles = list_troubles(ack)
+    state, said = _judge(ack, wanted, bool(troubles))
     return Member(
         name=node,
         group=fleet,
         version=ack.version,
         state=state,
         said=said,
-        facts=(*via, *refused),
+        facts=(*via, *refused, *(("trouble", one.message) for one in troubles[:5])),
     )
 
 
-def _judge(ack: Ack, wanted: str) -> tuple[Literal["good", "late", "bad"], str]:
+def _judge(ack: Ack, wanted: str, troubled: bool) -> tuple[Literal["good", "late", "bad"], str]:
     if not ack.connected:
         return "bad", "is not connected"
     if ack.refused:
         return "bad", "refused a part of the table"
-    return ("good", "serves") if ack.version == wanted else ("late", "serves an older table")
+    if ack.version != wanted:
+        return "late", "serves an older table"
+    return ("late", "serves, and has problems") if troubled else ("good", "serves")
 
 
 def _name(fleet: str) -> str:

@@ -23,9 +23,11 @@ from controller.readings import (
     read_push,
     read_writer,
 )
+from controller.troubles import find_troubles, list_troubles
 from edgefast import ir
 from edgefast.console import Console
 from edgefast.daemon.address import Address
+from edgefast.problem import Problem
 
 __all__ = ["open_servers"]
 
@@ -110,9 +112,15 @@ def _dump(app: App) -> dict[str, Any]:
         "configProblems": [one.line() for one in app.file.problems],
         "revision": outcome.revision if outcome is not None else 0,
         "work": msgspec.to_builtins(app.pipeline.work),
-        "problems": [one.text() for one in outcome.problems()] if outcome is not None else [],
+        "problems": [one.text() for one in _list_problems(app)],
         "fleets": _list_fleets(app),
     }
+
+
+def _list_problems(app: App) -> list[Problem]:
+    outcome = app.pipeline.outcome
+    found = outcome.problems() if outcome is not None else ()
+    return [*found, *find_troubles(app.fleets)]
 
 
 def _list_fleets(app: App) -> list[dict[str, Any]]:
@@ -126,6 +134,7 @@ def _list_fleets(app: App) -> list[dict[str, Any]]:
                 "connected": ack.connected,
                 "via": ack.via,
                 "refused": [f"{one.type} {one.name}: {one.reason}" for one in ack.refused],
+                "troubles": [_describe(one.problem()) for one in list_troubles(ack)],
             }
             for node, ack in sorted(app.fleets.acks(key).items())
         ]
@@ -138,3 +147,14 @@ def _list_fleets(app: App) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _describe(problem: Problem) -> dict[str, str]:
+    """Return a problem as `edgefast status` has it in a row."""
+    said = f"{problem.path}: {problem.message}" if problem.path else problem.message
+    return {
+        "object": str(problem.object),
+        "reason": problem.reason,
+        "message": said,
+        "severity": problem.severity,
+    }

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -90,7 +91,7 @@ class ClusterSource:
             listener_sets=seen.listener_sets,
             routes=seen.routes,
             proxies=make_proxy_rows(pods, pages, known),
-            problems=(*seen.problems, *make_store_rows(pods, pages)),
+            problems=(*seen.problems, *make_trouble_rows(pods, pages, known)),
             notes=tuple(notes),
         )
         return Sight(screen=screen, pages=_own(pages, where))
@@ -173,22 +174,46 @@ def make_proxy_rows(
     return tuple(sorted(rows, key=lambda one: (one.fleet, one.name)))
 
 
-def make_store_rows(pods: Sequence[Pod], pages: Mapping[str, Page | str]) -> tuple[ProblemRow, ...]:
-    """Return what proxies say of the stores of their counters, by fleet."""
+def make_trouble_rows(
+    pods: Sequence[Pod], pages: Mapping[str, Page | str], fleets: Sequence[Json]
+) -> tuple[ProblemRow, ...]:
+    """Return what proxies know to be wrong: as a controller hears of it, and as their own pages have it, which say less.
+
+    A page's word counts where the controller has not heard of such a trouble in the fleet: a proxy may not have a stream, or be
+    of a release that tells nothing on it.
+    """
+    rows: list[ProblemRow] = []
+    heard: set[tuple[str, str]] = set()
+    for one in fleets:
+        nodes = [node.get("troubles", ()) for node in one["nodes"] if node["connected"]]
+        rows += (found := tuple(_trouble_rows(one["fleet"], nodes)))
+        heard |= {(one["fleet"], row.reason) for row in found}
     told: dict[str, list[Mapping[tuple[str, str], int]]] = {}
     for pod in pods:
         if isinstance(page := pages[pod.key], Page):
             told.setdefault(pod.fleet, []).append(page.stores)
-    return tuple(
-        ProblemRow(
+    for fleet, stores in sorted(told.items()):
+        rows += (row for row in _store_rows(fleet, stores) if (fleet, row.reason) not in heard)
+    return tuple(rows)
+
+
+def _trouble_rows(fleet: str, nodes: Sequence[Sequence[Json]]) -> Iterator[ProblemRow]:
+    found = Counter(msgspec.convert(one, ProblemRow) for troubles in nodes for one in troubles)
+    for row, proxies in found.items():
+        said = f"{row.message} (say {proxies} of {len(nodes)} proxies of {fleet})"
+        yield msgspec.structs.replace(row, message=said)
+
+
+def _store_rows(
+    fleet: str, stores: Sequence[Mapping[tuple[str, str], int]]
+) -> Iterator[ProblemRow]:
+    for one in find_store_troubles(stores, fleet):
+        yield ProblemRow(
             object=str(one.object),
             reason=one.reason,
             message=f"{one.path}: {one.message}",
             severity=one.severity,
         )
-        for fleet, stores in sorted(told.items())
-        for one in find_store_troubles(stores, fleet)
-    )
 
 
 def _row(pod: Pod, page: Page | str, table: str, state: str) -> ProxyRow:

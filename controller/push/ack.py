@@ -12,6 +12,7 @@ import msgspec
 
 from controller.push.limits import GONE_NODES, NODES
 from edgefast.xds.refusals import Refused as Refusal
+from edgefast.xds.troubles import Trouble
 
 __all__ = ["Ack", "Acks", "merge"]
 
@@ -26,6 +27,7 @@ class Ack(msgspec.Struct, frozen=True):
     refused: tuple[Refusal, ...] = ()
     connected: bool = True
     via: str = ""
+    troubles: tuple[Trouble, ...] = ()  # what else the node says is wrong, while it is connected
 
 
 class Acks:

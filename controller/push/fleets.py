@@ -19,6 +19,7 @@ from controller.push.refusal import Refused
 from edgefast.table.shards import Shards
 from edgefast.xds.refusals import COMMIT, TABLE
 from edgefast.xds.refusals import Refused as Refusal
+from edgefast.xds.troubles import Trouble
 
 __all__ = ["Ack", "Fleet", "Fleets", "Follower", "Refusal", "Report"]
 
@@ -196,9 +197,16 @@ class Fleets:
         self._busy.add(fleet.name)
         self._quiet.clear()
 
-    def tell(self, fleet: Fleet, node: str, version: str, refused: tuple[Refusal, ...]) -> None:
+    def tell(
+        self,
+        fleet: Fleet,
+        node: str,
+        version: str,
+        refused: tuple[Refusal, ...],
+        troubles: tuple[Trouble, ...] = (),
+    ) -> None:
         """Note what a node of ours answered."""
-        self._note(fleet, node, Ack(version, refused, True, self.identity))
+        self._note(fleet, node, Ack(version, refused, True, self.identity, troubles))
 
     def turn_away(self, fleet: Fleet, node: str, version: str, reason: str) -> None:
         """Note a node that can be given no table of ours, and why; it goes on with what it has."""

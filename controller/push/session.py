@@ -29,6 +29,7 @@ from edgefast.xds.messages import (
 )
 from edgefast.xds.refusals import MISMATCH
 from edgefast.xds.refusals import Refused as Refusal
+from edgefast.xds.troubles import Trouble
 
 __all__ = ["Phase", "Session", "Told"]
 
@@ -50,6 +51,7 @@ class Told(msgspec.Struct, frozen=True):
 
     version: str
     refused: tuple[Refusal, ...] = ()
+    troubles: tuple[Trouble, ...] = ()  # what else is wrong with the proxy
 
 
 class Session:
@@ -176,7 +178,7 @@ class Session:
         """A commit may be answered again, until the next one is answered: the newest answer counts."""
         if not request.whole:
             self._serves = self._answered[1]
-        return Told(self._serves, request.refused)
+        return Told(self._serves, request.refused, request.troubles)
 
     # --- batches --------------------------------------------------------------------------------
 

@@ -17,9 +17,10 @@ from controller.push.fleets import Fleet, Fleets
 from controller.push.gate import Admission, admit_request
 from controller.push.limits import ANSWER_DEADLINE, OPENING_DEADLINE, WRITE_DEADLINE
 from controller.push.refusal import Refused
-from controller.push.session import Phase, Session
+from controller.push.session import Phase, Session, Told
 from controller.push.transport import Call
 from edgefast.table.format import table_format
+from edgefast.xds.refusals import Refused as Refusal
 
 __all__ = ["Counts", "Deadlines", "Stream"]
 
@@ -71,6 +72,7 @@ class Stream:
         self._woken = asyncio.Event()
         self._ending = asyncio.Event()
         self._refused: Refused | None = None  # why the stream has to end
+        self._refusals: tuple[Refusal, ...] = ()  # in the last answer to a commit
         self._began = 0.0  # the batch that is under way
 
     # --- for the fleet and the server -----------------------------------------------------------
@@ -152,19 +154,22 @@ class Stream:
         if before is Phase.OPENING:
             self._fleets.follow(fleet, node, self)
         else:
-            self._count_answer(fleet, session, before, bool(told.refused), len(told.refused))
-        self._fleets.tell(fleet, node, told.version, told.refused)
+            self._count_answer(fleet, session, before, told)
+        self._fleets.tell(fleet, node, told.version, told.refused, told.troubles)
         self.wake()
 
-    def _count_answer(
-        self, fleet: Fleet, session: Session, before: Phase, refused: bool, resources: int
-    ) -> None:
+    def _count_answer(self, fleet: Fleet, session: Session, before: Phase, told: Told) -> None:
+        """A commit that is answered again, with other troubles, is no other answer to it."""
+        again = before is not Phase.WAITING and told.refused == self._refusals
+        self._refusals = told.refused
+        if again:
+            return
         counts = self._counts
         if session.phase is Phase.OVER:
             counts.mismatches += 1
-        elif refused:
+        elif told.refused:
             counts.nacks += 1
-            counts.refused_resources += resources
+            counts.refused_resources += len(told.refused)
         else:
             counts.acks += 1
         if before is Phase.WAITING:

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from edgefast.sortedmap import EMPTY
 from edgefast.table.shards import TYPES, Key, Resource, Shards, digest_resource, make_resource
 from edgefast.xds.limits import HELD_LIMIT, TABLE_BYTES, TABLE_RESOURCES
-from edgefast.xds.messages import ProtocolError, Request, Response
+from edgefast.xds.messages import Node, ProtocolError, Request, Response
 from edgefast.xds.refusals import COMMIT, Refused
+from edgefast.xds.troubles import Trouble
 
 __all__ = ["Batch", "DigestMismatch", "Mirror"]
 
@@ -118,9 +119,20 @@ class Batch:
             yield Request(type=type_, nonce=nonce, refused=bad)
 
 
-def answer_commit(nonce: str, refused: Sequence[Refused]) -> Request:
-    """Return the answer to a commit: all that is not in force, or an ACK."""
-    return Request(type=COMMIT, nonce=nonce, refused=tuple(refused))
+def answer_commit(
+    nonce: str,
+    refused: Sequence[Refused],
+    node: Node | None = None,
+    troubles: Sequence[Trouble] = (),
+) -> Request:
+    """Return the answer to a commit: all that is not in force, or an ACK; and what else is wrong with the node."""
+    return Request(
+        type=COMMIT,
+        nonce=nonce,
+        refused=tuple(refused),
+        node=node if troubles else None,
+        troubles=tuple(troubles),
+    )
 
 
 def render_version(digest: int) -> str:

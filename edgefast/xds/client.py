@@ -37,6 +37,7 @@ from edgefast.xds.messages import (
     encode_request,
 )
 from edgefast.xds.refusals import COMMIT, MISMATCH, TABLE, Refused
+from edgefast.xds.troubles import Trouble
 
 __all__ = ["XdsClient"]
 
@@ -99,7 +100,8 @@ class XdsClient:
         self._mirror = Mirror(held)
         # What is not in force of what is held; before any table nothing has been tried.
         self._refused: tuple[Refused, ...] = ()
-        self._news = asyncio.Event()  # `_refused` is not what the server was told
+        self._troubles: tuple[Trouble, ...] = ()
+        self._news = asyncio.Event()  # `_refused`, or `_troubles`, is not what the server was told
         self._commit_nonce = ""  # of the commit that may be answered again
         self._writing = asyncio.Lock()
         self._delay = _BACKOFF_FIRST
@@ -109,6 +111,12 @@ class XdsClient:
         """Tell the server that something else than before is not in force of the last table."""
         if tuple(refused) != self._refused:
             self._refused = tuple(refused)
+            self._news.set()
+
+    def tell(self, troubles: Sequence[Trouble]) -> None:
+        """Tell the server what else is wrong now, with the answer to the last table or to the next one."""
+        if tuple(troubles) != self._troubles:
+            self._troubles = tuple(troubles)
             self._news.set()
 
     async def run(self) -> None:
@@ -225,7 +233,7 @@ class XdsClient:
             await self._answer(call, answer)
         self._news.clear()
         self._commit_nonce = nonce
-        await self._answer(call, answer_commit(nonce, self._refused))
+        await self._answer(call, self._answer_commit(nonce))
 
     async def _refuse_all(self, call: _Call, response: Response) -> None:
         """The digest is another one: say so, and begin again with nothing held."""
@@ -248,8 +256,11 @@ class XdsClient:
             await self._news.wait()
             self._news.clear()
             if nonce := self._commit_nonce:
-                await self._answer(call, answer_commit(nonce, self._refused))
+                await self._answer(call, self._answer_commit(nonce))
             await asyncio.sleep(_RESTATE_EVERY)
+
+    def _answer_commit(self, nonce: str) -> Request:
+        return answer_commit(nonce, self._refused, self._node, self._troubles)
 
     async def _answer(self, call: _Call, answer: Request) -> None:
         if answer.refused:

@@ -18,6 +18,7 @@ __all__ = [
     "TABLE_BYTES",
     "TABLE_RESOURCES",
     "TEXT_LIMIT",
+    "TROUBLES_LIMIT",
 ]
 
 MIB = 1024 * 1024
@@ -40,6 +41,8 @@ IDENTITY_LIMIT = 253
 #: Refusals that one answer tells, and characters of one reason: enough to act on, small enough to store.
 REFUSALS_LIMIT = 100
 REASON_LIMIT = 400
+#: Troubles that one answer tells, each with a reason of that length: the first ones are enough to go and look.
+TROUBLES_LIMIT = 20
 #: Seconds of silence after which the proxy pings, and until a missing answer ends the connection.
 KEEPALIVE_TIME = 20
 KEEPALIVE_TIMEOUT = 10

@@ -26,6 +26,8 @@ the commit with all of them. The rest of the batch is in force nevertheless. Ref
 of the whole (`Request.whole`): the version before is served (or some worker still serves it). A commit may be answered
 again with its nonce when something has changed (a worker that was late has it now, a refused resource is taken after
 all): the newest answer counts. Until another commit is sent, that is.
+The answer to a commit may name the node again, with what it knows to be wrong besides (`troubles`, in its metadata: a store of
+counters that does not count): that is told anew whenever it changes, and an answer without a node says that there is nothing.
 
 Mismatch. When the digest is another one, the commit is refused with MISMATCH as the reason and the proxy ends the stream
 and opens the next one holding nothing.
@@ -38,7 +40,7 @@ server must allow it (KEEPALIVE_MINIMUM). Silence of any length is allowed betwe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -55,6 +57,7 @@ from edgefast.xds.refusals import (
     encode_refusals,
     find_whole,
 )
+from edgefast.xds.troubles import Trouble, decode_troubles, encode_troubles
 
 __all__ = [
     "COMMIT",
@@ -92,6 +95,8 @@ T = TypeVar("T")
 _TYPES = {url: type_ for type_, url in TYPE_URLS.items()}
 #: How a node names a table format among the features of xDS.
 _FORMAT = "edgefast.table/"
+#: Among a node's metadata.
+_TROUBLES = "troubles"
 #: Features that are looked at, of a node that lists more.
 _FEATURES = 64
 #: Characters of a product's version, and workers, that are believed.
@@ -125,6 +130,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     held: Mapping[str, str] = {}  # name -> version
     nonce: str = ""
     refused: tuple[Refused, ...] = ()
+    troubles: tuple[Trouble, ...] = ()  # of a node, which an answer then names again
 
     @property
     def whole(self) -> str:
@@ -235,7 +241,7 @@ def encode_request(request: Request) -> bytes:
         response_nonce=request.nonce,
     )
     if request.node is not None:
-        told.node.CopyFrom(_encode_node(request.node))
+        told.node.CopyFrom(_encode_node(request.node, request.troubles))
     if request.refused:
         message = encode_refusals(request.refused)
         told.error_detail.CopyFrom(protobuf.Status(code=_INVALID_ARGUMENT, message=message))
@@ -259,6 +265,7 @@ def decode_request(data: bytes) -> Request:
     return Request(
         type=type_,
         node=_decode_node(told.node) if told.HasField("node") else None,
+        troubles=decode_troubles(told.node.metadata.fields[_TROUBLES].string_value),
         subscribe=tuple(told.resource_names_subscribe),
         held=held,
         nonce=told.response_nonce,
@@ -317,10 +324,12 @@ def _pair_size(pair: tuple[str, str]) -> int:
     return len(pair[0].encode()) + len(pair[1]) + _ENVELOPE
 
 
-def _encode_node(node: Node) -> Any:
+def _encode_node(node: Node, troubles: Sequence[Trouble]) -> Any:
     told = protobuf.Node(id=node.id, user_agent_name="edgefast", user_agent_version=node.version)
     told.client_features.extend(_FORMAT + one for one in node.formats)
     told.metadata.update({"workers": node.workers})
+    if troubles:
+        told.metadata.update({_TROUBLES: encode_troubles(troubles)})
     return told
 
 

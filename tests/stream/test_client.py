@@ -14,6 +14,7 @@ from edgefast.table.shards import TYPES, make_resource
 from edgefast.xds import client as clients
 from edgefast.xds.messages import COMMIT, TABLE, encode_commit, encode_item, encode_response
 from edgefast.xds.refusals import MISMATCH, Refused
+from edgefast.xds.troubles import Trouble
 from proxy.pki import Authority
 from stream.living import NODE, Taker, hasten, play, running, until, write_files
 from stream.plain import PlainServer
@@ -142,6 +143,37 @@ def test_only_what_is_refused_is_refused(tmp_path: Path, authority: Authority) -
                     assert [type_ for type_, _ in again.last.sent] == ["cluster", COMMIT]
                     await until(lambda: again.last.commits, "its answer")
                     assert again.last.commits[0].refused == (bad,)
+
+    play(talk())
+
+
+def test_what_else_is_wrong_is_told_as_it_changes(tmp_path: Path, authority: Authority) -> None:
+    """Beside the answers to tables, and with those of the next one and the next stream."""
+    trouble = Trouble("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "down")
+
+    async def talk() -> None:
+        files = write_files(tmp_path, authority)
+        server = PlainServer(authority)
+        async with server:
+            server.publish(table(a="1"))
+            async with running(server.target, files, Taker()) as client:
+                await until(lambda: server.streams and server.last.commits, "an answer")
+                assert not server.last.commits[0].troubles
+                client.tell((trouble,))
+                await until(lambda: len(server.last.commits) == 2, "the second answer")
+                assert server.last.commits[1].troubles == (trouble,)
+                assert not server.last.commits[1].refused and client.facts.nacks == 0
+                server.publish(table(a="1", b="1"))
+                await until(lambda: len(server.last.commits) == 3, "the third answer")
+                assert server.last.commits[2].troubles == (trouble,)
+                await server.stop()
+                async with PlainServer(authority, port=server.port) as again:
+                    again.publish(table(a="1", b="1"))
+                    await until(lambda: again.streams and again.last.commits, "an answer")
+                    assert again.last.commits[0].troubles == (trouble,)
+                    client.tell(())
+                    await until(lambda: len(again.last.commits) == 2, "the end of it")
+                    assert not again.last.commits[1].troubles
 
     play(talk())
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgefast.problem import ObjectRef, Problem
 from edgefast.table.shards import RESOURCE_LIMIT, TYPES, make_resource
 from edgefast.xds import protobuf
 from edgefast.xds.limits import (
@@ -14,6 +16,7 @@ from edgefast.xds.limits import (
     REASON_LIMIT,
     REFUSALS_LIMIT,
     TEXT_LIMIT,
+    TROUBLES_LIMIT,
 )
 from edgefast.xds.messages import (
     COMMIT,
@@ -33,6 +36,7 @@ from edgefast.xds.messages import (
     encode_response,
 )
 from edgefast.xds.refusals import MORE, Refused, decode_refusals, encode_refusals
+from edgefast.xds.troubles import Trouble, find_troubles
 
 pytestmark = pytest.mark.pure
 
@@ -143,6 +147,82 @@ def test_answers() -> None:
     assert told.whole == "late"
     ack = decode_request(encode_request(Request(type="cluster", nonce="3")))
     assert (ack.refused, ack.whole, ack.node) == ((), "", None)
+
+
+TROUBLE = Trouble("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "it does not count")
+
+
+def test_troubles_come_with_the_node_and_refuse_nothing() -> None:
+    request = Request(type=COMMIT, nonce="3", node=NODE, troubles=(TROUBLE,))
+    told = decode_request(encode_request(request))
+    assert (told.troubles, told.node, told.refused) == ((TROUBLE,), NODE, ())
+    assert not decode_request(encode_request(Request(type=COMMIT, nonce="3"))).troubles
+
+
+def test_troubles_are_bounded_and_errors_come_first() -> None:
+    long = Problem(
+        ObjectRef("Service", "n" * 300, "x" * 300),
+        "p" * 5000,
+        "EndpointsNotFound",
+        "m" * 100_000,
+        severity="warning",
+    )
+    down = Problem(
+        ObjectRef("EdgeGateway", "", ""), "rateLimit.backend", "NotCounted", "it is down"
+    )
+    many = tuple(find_troubles((*[long] * 1000, down)))
+    told = decode_request(
+        encode_request(Request(type=COMMIT, nonce="3", node=NODE, troubles=many))
+    ).troubles
+    assert len(told) == TROUBLES_LIMIT
+    assert told[0].problem() == down
+    assert {len(one.message) for one in told[1:]} == {REASON_LIMIT}
+    assert {(len(one.namespace), len(one.name), len(one.path)) for one in told[1:]} == {(253,) * 3}
+    left = 1001 - TROUBLES_LIMIT
+    assert told[-1].message.endswith(
+        f"; and {left} troubles more, which the proxy's own status names"
+    )
+
+
+@pytest.mark.parametrize("kind", ["Gateway", "HTTPRoute"])
+def test_a_proxy_has_no_word_about_what_others_serve_too(kind: str) -> None:
+    foreign = msgspec.structs.replace(TROUBLE, kind=kind)
+    request = Request(type=COMMIT, nonce="3", node=NODE, troubles=(foreign, TROUBLE))
+    assert decode_request(encode_request(request)).troubles == (TROUBLE,)
+    about = Problem(ObjectRef(kind, "a", "b"), "", "NotCounted", "")
+    assert not list(find_troubles([about]))
+
+
+def told_with(text: str) -> tuple[Trouble, ...]:
+    told = protobuf.DeltaDiscoveryRequest(type_url=TYPE_URLS[COMMIT], response_nonce="1")
+    told.node.id = "pod"
+    told.node.metadata.update({"troubles": text})
+    return decode_request(told.SerializeToString()).troubles
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "1",
+        '["NotCounted"]',
+        '[["EdgeGateway","","","","NotCounted"]]',
+        '[["EdgeGateway","","","","Another","said"]]',
+        '[["EdgeGateway","","","","NotCounted","said","fatal"]]',
+        msgspec.json.encode([msgspec.structs.replace(TROUBLE, message="x" * 401)]).decode(),
+        "[" * 100_000,
+    ],
+)
+def test_troubles_of_another_form_are_none_and_cost_no_stream(text: str) -> None:
+    assert not told_with(text)
+
+
+def test_troubles_of_another_release_hide_no_others() -> None:
+    newer = ["EdgeGateway", "", "", "", "NotCounted", "said", "error", "a field that comes later"]
+    texts = ["of another form", newer, *[TROUBLE] * TROUBLES_LIMIT]
+    told = told_with(msgspec.json.encode(texts).decode())
+    assert [one.message for one in told[:2]] == ["said", TROUBLE.message]
+    assert len(told) == TROUBLES_LIMIT - 1
 
 
 def test_an_error_without_our_lines_still_refuses() -> None:

@@ -26,6 +26,7 @@ from edgefast.xds.client import XdsClient
 from edgefast.xds.credentials import CredentialFiles
 from edgefast.xds.messages import Node
 from edgefast.xds.refusals import COMMIT, LATE, TABLE, Refused
+from edgefast.xds.troubles import find_troubles
 
 __all__ = ["Managed", "StreamSettings"]
 
@@ -79,6 +80,7 @@ class Managed:
             server_name=self._stream.server_name,
         )
         self._client = client
+        client.tell(tuple(find_troubles(agent.problems)))
         agent.stream = lambda: client.facts
         agent.on_problems = self._on_problems
         agent.on_news = self._on_news
@@ -209,4 +211,6 @@ class Managed:
             log.warning("... and %d problems more", len(new) - _SHOWN)
         if solved:
             log.info("%d problems are solved", solved)
+        if self._client is not None:
+            self._client.tell(tuple(find_troubles(problems)))
         self._on_news()

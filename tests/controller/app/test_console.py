@@ -23,6 +23,7 @@ from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.settings import Settings
 from edgefast.xds.refusals import Refused
+from edgefast.xds.troubles import Trouble
 from tests.translate import world
 
 SECOND = ObjectRef("Gateway", "default", "second")
@@ -124,6 +125,15 @@ def test_fleets_problems_and_changes() -> None:
             "pod-c": "bad",
         }
         assert all(one["group"] == key for one in rows)
+        trouble = Trouble("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "R is down")
+        app.fleets.tell(app.fleets.find(key), "pod-a", app.fleets.version(key), (), (trouble,))
+        rows = (await ask(console, "members"))["rows"]
+        assert [one["said"] for one in rows if one["name"] == "pod-a"] == [
+            "serves, and has problems"
+        ]
+        problems = (await ask(console, "problems", fleet=key))["rows"]
+        said = "EdgeGateway rateLimit.backend: NotCounted R is down (say 1 of 3 proxies of "
+        assert any(said in one["text"] for one in problems)
         app.why_not = "not read yet: HTTPRoute"
         facts = (await ask(console, "overview"))["facts"]
         assert (facts["state"], facts["said"]) == ("late", "not read yet: HTTPRoute")

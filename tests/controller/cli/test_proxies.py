@@ -12,7 +12,7 @@ from aiohttp import web
 
 from controller.cli import proxies
 from controller.cli.proxies import Pod, list_pods, read_pages
-from controller.cli.watched import make_proxy_rows, make_store_rows
+from controller.cli.watched import make_proxy_rows, make_trouble_rows
 from controller.kube.client import Kube
 from edgefast.cli.counters import Page, read_page
 from tests.controller.kube.script import failure, page, scripted
@@ -201,10 +201,43 @@ def test_stores_that_proxies_have_trouble_with() -> None:
         "e/c": "no answer",
         "e/d": read_page(PAGE, 0.0),
     }
-    evicting, down = make_store_rows(pods, pages)
+    evicting, down = make_trouble_rows(pods, pages, [])
     assert (down.object, down.reason, down.severity) == ("EdgeGateway", "NotCounted", "error")
     assert down.message.startswith(
         "rateLimit.backend: the store redis:6379 does not count, say 2 of 2 proxies of e/f;"
     )
     assert (evicting.reason, evicting.severity) == ("EvictingStore", "warning")
     assert "maxmemory-policy allkeys-lru, say 1 of 2 proxies of e/f" in evicting.message
+
+
+def test_what_a_controller_hears_of_proxies_says_more() -> None:
+    trouble = {
+        "object": "EdgeGateway",
+        "reason": "NotCounted",
+        "message": "rateLimit.backend: the store redis:6379 does not count: Connection refused",
+        "severity": "error",
+    }
+    nodes = [node("a", "v1"), node("b", "v1"), node("gone", "v1", connected=False)]
+    for one in nodes:
+        one["troubles"] = [] if one["name"] == "b" else [trouble]
+    fleets = [{"fleet": "e/f", "version": "v1", "nodes": nodes}]
+    store = 'edgefast_ratelimit_store_troubles{store="redis:6379",trouble="down"} 2\n'
+    pages: dict[str, Page | str] = {"e/a": read_page(PAGE + store, 0.0), "e/b": table("v1")}
+    (row,) = make_trouble_rows([pod("a"), pod("b")], pages, fleets)
+    assert row.message == f"{trouble['message']} (say 1 of 2 proxies of e/f)"
+    assert (row.object, row.reason, row.severity) == ("EdgeGateway", "NotCounted", "error")
+
+
+def test_pages_tell_what_no_controller_has_heard() -> None:
+    """Of a proxy without a stream, or of a release that says nothing on it: nobody else would tell."""
+    nodes = [node("a", "v1"), node("b", "v1", connected=False)]
+    store = 'edgefast_ratelimit_store_troubles{store="redis:6379",trouble="down"} 2\n'
+    pages: dict[str, Page | str] = {"e/a": read_page(PAGE + store, 0.0), "e/b": "no answer"}
+    pods = [pod("a"), pod("b")]
+    for heard in ([], None):
+        for one in nodes:
+            one["troubles"] = heard
+            if heard is None:
+                del one["troubles"]
+        (row,) = make_trouble_rows(pods, pages, [{"fleet": "e/f", "version": "v1", "nodes": nodes}])
+        assert "does not count, say 1 of 1 proxies of e/f" in row.message

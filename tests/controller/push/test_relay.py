@@ -12,6 +12,7 @@ from controller.push.ack import Ack
 from controller.push.relay import Relay
 from controller.push.reports import Line, encode_reports
 from edgefast.xds.refusals import Refused
+from edgefast.xds.troubles import Trouble
 from tests.controller.push.loopback import FLEET, POD, Loopback, shards_of, until
 
 pytestmark = pytest.mark.wire
@@ -71,6 +72,10 @@ def test_the_leader_hears_what_a_followers_nodes_answer(tmp_path: Path) -> None:
             await proxy.answer(await proxy.batch(), (bad,))
             await until(lambda: leader.acks(FLEET)[POD].version == two.version)
             assert leader.acks(FLEET)[POD].refused == (bad,)
+            trouble = Trouble("Service", "a", "b", "", "EndpointsNotFound", "no such name")
+            fleet, version = follower.find(FLEET), two.version
+            follower.tell(fleet, POD, version, (), (trouble,))
+            await until(lambda: leader.acks(FLEET)[POD].troubles == (trouble,))
             running.cancel()
         # Who no longer reports is no longer believed.
         await until(lambda: leader.acks(FLEET) == {})

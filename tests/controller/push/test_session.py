@@ -25,6 +25,7 @@ from edgefast.xds.messages import (
 )
 from edgefast.xds.refusals import MISMATCH
 from edgefast.xds.refusals import Refused as Refusal
+from edgefast.xds.troubles import Trouble
 from tests.controller.push.loopback import ONE, TWO, shards, shards_of
 
 pytestmark = pytest.mark.pure
@@ -168,6 +169,19 @@ def test_a_refused_resource_is_told_and_not_sent_again() -> None:
     history.publish(shards_of({"a": "1", "b": "2"}))
     batch = take(session)
     assert [one.name for one in batch[0].puts] == ["b"]
+
+
+def test_what_else_is_wrong_comes_with_answers() -> None:
+    history = history_of(ONE)
+    session, _ = begin(history)
+    batch = take(session)
+    assert answer(session, batch) == Told(ONE.version)
+    trouble = Trouble("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "down")
+    again = Request(type=COMMIT, nonce=batch[-1].nonce, node=NODE, troubles=(trouble,))
+    assert session.receive(again) == Told(ONE.version, (), (trouble,))
+    assert session.receive(Request(type=COMMIT, nonce=batch[-1].nonce)) == Told(ONE.version)
+    other = Request(type=COMMIT, nonce=batch[-1].nonce, node=Node("pod-b"), troubles=(trouble,))
+    assert refused(session, other) == ("node", "PERMISSION_DENIED")
 
 
 def test_a_table_that_is_refused_whole_leaves_the_one_before() -> None:

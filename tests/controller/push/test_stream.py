@@ -10,8 +10,16 @@ import pytest
 
 from controller.push.stream import Deadlines
 from edgefast.table.shards import make_resource
-from edgefast.xds.messages import COMMIT, MESSAGE_FILL, METHOD, TABLE
+from edgefast.xds.messages import (
+    COMMIT,
+    MESSAGE_FILL,
+    METHOD,
+    TABLE,
+    Request,
+    encode_request,
+)
 from edgefast.xds.refusals import MISMATCH, Refused
+from edgefast.xds.troubles import Trouble
 from tests.controller.push.loopback import (
     FLEET,
     ONE,
@@ -57,6 +65,24 @@ def test_acks_are_heard_and_end_with_the_stream(tmp_path: Path) -> None:
         assert (counts.acks, counts.nacks, counts.refused_resources) == (1, 1, 1)
         assert counts.streams == 0
         assert set(heard) == {FLEET} and len(heard) == 4
+
+
+def test_troubles_end_with_the_stream_and_are_no_answers_to_a_table(tmp_path: Path) -> None:
+    trouble = Trouble("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "it is down")
+
+    async def body(loopback: Loopback) -> None:
+        fleets = loopback.fleets
+        fleets.publish(FLEET, ONE)
+        async with loopback.proxy() as proxy:
+            commit = (await proxy.take())[-1].nonce
+            for troubles in ((trouble,), (), (trouble,)):
+                again = Request(type=COMMIT, nonce=commit, node=proxy.node, troubles=troubles)
+                await proxy.call.write(encode_request(again))
+                await until(lambda told=troubles: fleets.acks(FLEET)[POD].troubles == told)
+            assert fleets.acks(FLEET)[POD].version == ONE.version
+        await until(lambda: not fleets.acks(FLEET)[POD].connected)
+        assert not fleets.acks(FLEET)[POD].troubles
+        assert (loopback.server.counts.acks, loopback.server.counts.nacks) == (1, 0)
 
     run(body, tmp_path)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from edgefast import ir
 from edgefast.daemon.httpserver import Request
 from edgefast.proxy.admin.admin import Admin
 from edgefast.proxy.agent import acknowledgement
@@ -23,6 +24,7 @@ from edgefast.table.format import table_format
 from edgefast.table.shards import make_resource
 from edgefast.xds.batch import Mirror
 from edgefast.xds.messages import COMMIT, TABLE
+from proxy.limited import limited_table
 from proxy.living import mark_of, taken, until, with_agent
 from proxy.pki import Authority
 from proxy.shards import make_fleet, with_cluster
@@ -174,6 +176,32 @@ def test_only_what_workers_refuse_is_refused(tmp_path: Path, authority: Authorit
         await until(lambda: len(server.last.commits) == 3, "an answer")
         assert not server.last.commits[-1].refused
         assert {await mark_of(other) for _ in range(10)} == {"v2"}
+
+    play(talk, tmp_path, authority)
+
+
+def test_a_store_that_does_not_count_is_told_the_controller(
+    tmp_path: Path, authority: Authority
+) -> None:
+    """It refuses nothing: the table is in force, and what is wrong besides goes with the answer, as long as it lasts."""
+    port, gone = free_port(), f"127.0.0.1:{free_port()}"
+    store = ir.RateLimitStore(kind="redis", addresses=(gone,))
+
+    async def talk(agent: Agent, server: PlainServer) -> None:
+        await until(lambda: server.streams and server.last.opening, "an opening")
+        wanted = true(limited_table(port, store))
+        server.publish(wanted)
+        await server.answered(wanted.version)
+        await until(lambda: server.last.commits[-1].troubles, "the trouble")
+        last = server.last.commits[-1]
+        (trouble,) = last.troubles
+        assert (trouble.kind, trouble.reason) == ("EdgeGateway", "NotCounted")
+        assert trouble.message.startswith(f"the store {gone} does not count: ")
+        assert not last.refused and agent.ready
+        wanted = true(limited_table(port))
+        server.publish(wanted)
+        await server.answered(wanted.version)
+        await until(lambda: not server.last.commits[-1].troubles, "the end of it")
 
     play(talk, tmp_path, authority)
 

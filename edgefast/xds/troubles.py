@@ -1,0 +1,113 @@
+"""Troubles: what a proxy knows to be wrong beside what it refused, and a controller cannot see: as text in a node's metadata.
+
+In: a proxy's problems. Out: JSON of at most TROUBLES_LIMIT `Trouble`s, errors first, and values of such a text. They say nothing
+about the table: what is refused is in refusals.py. What is not of this form is left out, and never costs a proxy its stream.
+Must never: carry a client's values or a secret, or take a proxy's word about objects whose troubles it cannot know.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, cast, get_args
+
+import msgspec
+
+from edgefast.problem import ObjectRef, Problem, Severity
+from edgefast.reasons.word import Word
+from edgefast.xds.limits import REASON_LIMIT, TROUBLES_LIMIT
+
+__all__ = ["Trouble", "decode_troubles", "encode_troubles", "find_troubles"]
+
+#: Reasons of problems that are no refusals, and that nobody but a proxy can know.
+_REASONS = ("EndpointsNotFound", "EvictingStore", "NotCounted")
+#: What those are about. A Gateway or a route is not among them: other fleets may serve it, too.
+_KINDS = ("Backend", "EdgeGateway", "RateLimitFilter", "Service")
+#: Characters of what Kubernetes names, and of a path.
+_NAME = 253
+_Name = Annotated[str, msgspec.Meta(max_length=_NAME)]
+_Text = Annotated[str, msgspec.Meta(max_length=REASON_LIMIT)]
+
+
+class Trouble(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """A problem (edgefast.problem) on its way."""
+
+    kind: _Name
+    namespace: _Name
+    name: _Name
+    path: _Name
+    reason: _Name
+    message: _Text
+    severity: _Name = "error"
+
+    @property
+    def known(self) -> bool:
+        """Whether this release has such troubles; replicas of another one may relay others."""
+        return (
+            self.kind in _KINDS and self.reason in _REASONS and self.severity in get_args(Severity)
+        )
+
+    def problem(self, said: str = "") -> Problem:
+        """Return the problem again, with `said` after its message. Only of one that is known."""
+        assert self.known
+        return Problem(
+            ObjectRef(self.kind, self.namespace, self.name),
+            self.path,
+            cast(Word, self.reason),
+            self.message + said,
+            severity=cast(Severity, self.severity),
+        )
+
+
+_decode = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_decode_one = msgspec.json.Decoder(Trouble).decode
+
+
+def find_troubles(problems: Iterable[Problem]) -> Iterator[Trouble]:
+    """Yield those that a controller is to know, too; texts are cut where they are too long."""
+    for one in problems:
+        owner = one.object
+        if owner is None or owner.kind not in _KINDS or one.reason not in _REASONS:
+            continue
+        yield Trouble(
+            kind=owner.kind,
+            namespace=_cut(owner.namespace, _NAME),
+            name=_cut(owner.name, _NAME),
+            path=_cut(one.path, _NAME),
+            reason=one.reason,
+            message=_cut(f"{one.message}, {one.hint}" if one.hint else one.message, REASON_LIMIT),
+            severity=one.severity,
+        )
+
+
+def encode_troubles(troubles: Sequence[Trouble]) -> str:
+    """Return the text; "" for none. The last one of those that fit counts those that do not."""
+    if not troubles:
+        return ""
+    ordered = sorted(troubles, key=lambda one: one.severity != "error")
+    told = ordered[:TROUBLES_LIMIT]
+    if left := len(ordered) - len(told):
+        more = f"; and {left} troubles more, which the proxy's own status names"
+        last = _cut(told[-1].message, REASON_LIMIT - len(more)) + more
+        told[-1] = msgspec.structs.replace(told[-1], message=last)
+    return msgspec.json.encode(told).decode()
+
+
+def decode_troubles(text: str) -> tuple[Trouble, ...]:
+    """Read the text back; of one of another form there are none, and none that this release does not know."""
+    return tuple(_read(text))
+
+
+def _read(text: str) -> Iterator[Trouble]:
+    try:
+        rows = _decode(text) if text else []
+    except (ValueError, RecursionError):
+        return
+    for row in rows[:TROUBLES_LIMIT]:
+        with contextlib.suppress(ValueError):
+            if (one := _decode_one(row)).known:
+                yield one
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
