@@ -346,7 +346,9 @@ def test_drain_lets_requests_finish() -> None:
                 assert begun.wait(20)
                 site.terminate()
                 site.wait_until(lambda: site.get(site.ready, "/ready")[0] != 200, "not ready")
-                site.wait_until(lambda: site.ask().closes, "accepting goes on for the minimum, with close")
+                site.wait_until(
+                    lambda: site.ask().closes, "accepting goes on for the minimum, with close"
+                )
                 go_on.set()
                 assert client.read_response().body == b"ok"
                 assert idle.read_to_end() == [] and idle.ended == "eof"
