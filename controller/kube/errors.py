@@ -7,6 +7,8 @@ Kind". Must never: carry a token, a header or the body of a request.
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 #: `reason` where there was no answer (status 0).
@@ -15,6 +17,9 @@ TIMEOUT = "Timeout"
 SILENT = "Silent"  # a watch that sent nothing, no bookmark either, for too long
 
 _LONGEST_MESSAGE = 1000
+#: Seconds that a server may ask to be waited for: less than the least is a loop, and more than the most is no wish of an API
+#: server (its own are 1 to some tens).
+LEAST_WAIT, MOST_WAIT = 0.1, 60.0
 
 
 class ApiError(Exception):
@@ -75,11 +80,17 @@ def error_from(status: int, body: bytes | msgspec.Raw, retry_after: str = "") ->
     except msgspec.MsgspecError:
         said = _Status(message=bytes(body)[:200].decode("utf-8", "replace"))
     code = status or said.code
+    wait = _read_wait(retry_after)
+    return ApiError(code, said.reason or _word(code), said.message[:_LONGEST_MESSAGE], wait)
+
+
+def _read_wait(retry_after: str) -> float | None:
+    """Return the seconds of a Retry-After within what is waited for; None for none. A date is none: no API server sends one."""
     try:
-        seconds = float(retry_after) if retry_after else None
-    except ValueError:  # a date is allowed too; no API server sends one
-        seconds = None
-    return ApiError(code, said.reason or _word(code), said.message[:_LONGEST_MESSAGE], seconds)
+        seconds = float(retry_after)
+    except ValueError:
+        return None
+    return None if math.isnan(seconds) else min(max(seconds, LEAST_WAIT), MOST_WAIT)
 
 
 def _word(code: int) -> str:

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from controller.kube.apis import APIS, Api
-from controller.kube.errors import ApiError, error_from
+from controller.kube.errors import LEAST_WAIT, MOST_WAIT, ApiError, error_from
 from controller.kube.pace import Backoff, Bucket
 
 from .script import failure, page, scripted, stream
@@ -168,7 +168,27 @@ def test_errors_have_the_words_of_the_server() -> None:
     assert error_from(403, b"[]").forbidden
     assert error_from(429, b"", "7").retry_after == 7
     assert error_from(429, b"", "Sat, 21 Nov 2026 17:00:00 GMT").retry_after is None
+    assert error_from(429, b"").retry_after is None
     assert len(error_from(500, b'{"message":"' + b"x" * 5000 + b'"}').message) == 1000
+
+
+@pytest.mark.parametrize(
+    ("said", "waited"),
+    [
+        ("-5", LEAST_WAIT),
+        ("0", LEAST_WAIT),
+        ("1e-9", LEAST_WAIT),
+        ("86400", MOST_WAIT),
+        ("inf", MOST_WAIT),
+        ("1" * 400, MOST_WAIT),
+        ("-inf", LEAST_WAIT),
+        ("nan", None),
+        ("soon", None),
+    ],
+)
+def test_what_a_server_asks_for_is_waited_within_bounds(said: str, waited: float | None) -> None:
+    """Neither a loop without a pause, nor a wait that no deadline was meant for."""
+    assert error_from(429, b"", said).retry_after == waited
 
 
 def test_waiting_doubles_up_to_its_most() -> None:
