@@ -24,8 +24,8 @@ from edgefast.xds.troubles import Trouble
 __all__ = ["Ack", "Fleet", "Fleets", "Follower", "Refusal", "Report"]
 
 
-#: Resources of a change, whose wire bytes are forgotten as soon as all streams have sent them; those of a whole table are kept
-#: until no proxy has come for so many seconds.
+#: Resources of a change, whose wire bytes are forgotten as soon as all streams have sent them; those of a whole table, and of a
+#: change that some send later, are kept until no proxy has come for so many seconds.
 _FEW = 64
 _CROWD = 15.0
 #: What another replica said: fleet -> answers.
@@ -167,21 +167,21 @@ class Fleets:
             self._note(fleet, node, Ack(known.version, known.refused, False, self.identity))
 
     def rest(self, fleet: Fleet, follower: Follower) -> None:
-        """Note that a stream has sent all that it can for now."""
+        """Note that a stream has sent all that it can for now: all there is, or up to an answer that it waits for."""
         fleet.busy.discard(follower)
-        if (
-            not fleet.busy
-            and fleet.name in self._busy
-            and self._fleets.get(fleet.name, fleet) is fleet
-        ):
+        if fleet.busy:
+            return
+        together = fleet.name in self._busy and self._fleets.get(fleet.name, fleet) is fleet
+        if together:
             self._busy.discard(fleet.name)
             if not self._busy:
                 self._quiet.set()
-            if fleet.history.items <= _FEW:
-                fleet.history.forget_items()
-            elif fleet.forgetting is None:
-                fleet.came = asyncio.get_running_loop().time()
-                self._forget(fleet)
+        if together and fleet.history.items <= _FEW:
+            fleet.history.forget_items()
+        elif fleet.history.items and fleet.forgetting is None:
+            # A whole table, or a change that late streams send one after the other as their answers come.
+            fleet.came = asyncio.get_running_loop().time()
+            self._forget(fleet)
 
     def _forget(self, fleet: Fleet) -> None:
         loop = asyncio.get_running_loop()

@@ -162,6 +162,33 @@ def test_wire_bytes_of_a_whole_table_wait_for_the_next_proxies() -> None:
     asyncio.run(body())
 
 
+@pytest.mark.parametrize("changed", [1, 100])
+def test_wire_bytes_that_a_late_stream_has_made_go_too(changed: int) -> None:
+    """One that waited for an answer when the table changed: it had nothing to send, and sends when the answer has come."""
+
+    async def body() -> None:
+        fleets = Fleets("me")
+        fleets.publish(FLEET, shards_of({f"n{i}": "1" for i in range(changed)}))
+        fleet, late = fleets.find(FLEET), [Stream(), Stream()]
+        for number, stream in enumerate(late):
+            fleets.follow(fleet, f"n{number}", stream)
+            fleets.rest(fleet, stream)
+        await fleets.sent(60)
+        for stream in late:
+            for one in fleet.history.resources.values():
+                fleet.history.item(one)
+            fleets.rest(fleet, stream)
+        assert fleet.history.items == fleet.history.encoded == changed, "they share them"
+        assert fleet.forgetting is not None
+        fleet.came -= 3600
+        fleets._forget(fleet)
+        assert fleet.history.items == 0 and fleet.forgetting is None
+        fleets.rest(fleet, late[0])
+        assert fleet.forgetting is None, "nothing is kept"
+
+    asyncio.run(body())
+
+
 def test_streams_are_woken_when_the_table_is_another_one() -> None:
     fleets = Fleets("me")
     assert fleets.publish(FLEET, shards_of({"a": "1"}))
