@@ -49,12 +49,13 @@ class Mirror:
 
 
 class Batch:
-    """What has come since the last commit. Feed it every response; `close` it with the commit."""
+    """What has come since the last commit. Feed it every response; `close` it with the commit, or as soon as it is whole."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
         self._puts: dict[Key, Resource] = {}
         self._removed: set[Key] = set()
+        self._digest = mirror.digest
         self._bytes = 0
         self._names = 0
         self._parts: list[tuple[str, str, frozenset[str]]] = []  # type, nonce, names put
@@ -77,37 +78,52 @@ class Batch:
         for one in response.puts:
             if make_resource(type_, one.name, one.data).version != one.version:
                 raise ProtocolError(f"the version of {type_} {one.name} is not its digest")
-            self._puts[type_, one.name] = one
-            self._removed.discard((type_, one.name))
+            self._exchange((type_, one.name), one)
         for name in response.removed:
-            self._puts.pop((type_, name), None)
-            self._removed.add((type_, name))
+            self._exchange((type_, name), None)
         names = frozenset(one.name for one in response.puts)
         self._parts.append((type_, response.nonce, names))
         return size
 
+    def _exchange(self, key: Key, one: Resource | None) -> None:
+        """Put a resource in the place of what the key stood for, or nothing."""
+        old = self._puts.pop(key, None)
+        if old is None and key not in self._removed:
+            old = self._mirror.shards.resources.get(key)
+        if old is not None:
+            self._digest -= digest_resource(old)
+        if one is None:
+            self._removed.add(key)
+        else:
+            self._removed.discard(key)
+            self._puts[key] = one
+            self._digest += digest_resource(one)
+
+    @property
+    def version(self) -> str:
+        """The version of the table that what has come makes of the one before."""
+        return render_version(self._digest)
+
     def close(self, version: str) -> Mirror:
-        """Return the table that the commit with `version` completes; raises DigestMismatch, ProtocolError."""
+        """Return the table that is whole with `version`; raises DigestMismatch, ProtocolError."""
+        if self.version != version:
+            raise DigestMismatch
         before = self._mirror
         resources = before.shards.edit()
-        digest, size = before.digest, before.size
+        size = before.size
         for key in (*self._puts, *self._removed):
             old = resources.pop(key, None)
             if old is not None:
-                digest -= digest_resource(old)
                 size -= len(old.data)
         for key, one in self._puts.items():
             resources[key] = one
-            digest += digest_resource(one)
             size += len(one.data)
-        if render_version(digest) != version:
-            raise DigestMismatch
         if size > TABLE_BYTES or len(resources) > TABLE_RESOURCES:
             raise ProtocolError(
                 f"a table is over its limit ({TABLE_BYTES} bytes, {TABLE_RESOURCES} resources)"
             )
         after = Mirror()
-        after.digest, after.size = digest % _MODULUS, size
+        after.digest, after.size = self._digest % _MODULUS, size
         after.shards = Shards(resources.done(), version)
         return after
 

@@ -15,7 +15,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import grpc
 import grpc.aio
@@ -201,14 +201,21 @@ class XdsClient:
         """Take in batch after batch; ends by raising."""
         while True:
             batch = Batch(self._mirror)
+            taken = ""  # the version that was taken in while its commit was under way
             while (response := await self._read(call, batch)).type != COMMIT:
                 self.facts.received += batch.add(response)
+                if batch.version == response.version != taken:
+                    # All of it is here; the commit can only say so, and requests wait.
+                    taken = response.version
+                    await self._take(batch.close(taken))
             self._commit_nonce = ""
-            try:
-                self._mirror = batch.close(response.version)
-            except DigestMismatch:
-                await self._refuse_all(call, response)
-            await self._take(call, batch, response.nonce)
+            if response.version != taken:
+                try:
+                    made = batch.close(response.version)
+                except DigestMismatch:
+                    await self._refuse_all(call, response)
+                await self._take(made)
+            await self._tell(call, batch, response.nonce)
 
     async def _read(self, call: _Call, batch: Batch) -> Response:
         async with asyncio.timeout(_BATCH_DEADLINE if batch else None):
@@ -221,21 +228,26 @@ class XdsClient:
             log.info("tables come from %s", self._target)
         return decode_response(data)
 
-    async def _take(self, call: _Call, batch: Batch, nonce: str) -> None:
-        """Bring the table in, then answer."""
-        refused = tuple(await self._on_table(self._mirror.shards))
+    async def _take(self, made: Mirror) -> None:
+        """Bring a whole table in."""
+        # What is refused from now on is of another table than the one that was answered last.
+        self._commit_nonce = ""
+        self._mirror = made
+        self._refused = tuple(await self._on_table(made.shards))
+
+    async def _tell(self, call: _Call, batch: Batch, nonce: str) -> None:
+        """Answer a batch whose table was taken in."""
         self.facts.commits += 1
         self.facts.committed_at = time.time()
         self._delay = _BACKOFF_FIRST
         self._told = ("", 0.0)
-        self._refused = refused
-        for answer in batch.answers(refused):
+        for answer in batch.answers(self._refused):
             await self._answer(call, answer)
         self._news.clear()
         self._commit_nonce = nonce
         await self._answer(call, self._answer_commit(nonce))
 
-    async def _refuse_all(self, call: _Call, response: Response) -> None:
+    async def _refuse_all(self, call: _Call, response: Response) -> NoReturn:
         """The digest is another one: say so, and begin again with nothing held."""
         self.facts.mismatches += 1
         self._mirror = Mirror()

@@ -19,8 +19,10 @@ After an opening the batch is what differs from what is held: the commit alone w
 that the server does not know differs. Only one batch is under way: the next one is sent when the commit is answered,
 and holds all that has changed since.
 
-Answers. The proxy buffers up to the commit; every resource's version must be the digest of its bytes, and the table's
-version that of all resources. Then it takes the table in, and then answers every response by its nonce, the commit last.
+Answers. The proxy buffers until the table is whole: every resource's version must be the digest of its bytes, and the
+table's version that of all resources. It is whole with the commit at the latest, or as soon as what has come makes the version
+that the responses name (no half of a batch does). Then the proxy takes it in, and after the commit it answers every response
+by its nonce, the commit last.
 `refused` (the error_detail of xDS) is empty for an ACK. A response that held refused resources is answered with those,
 the commit with all of them. The rest of the batch is in force nevertheless. Refusals of type COMMIT and name TABLE speak
 of the whole (`Request.whole`): the version before is served (or some worker still serves it). A commit may be answered

@@ -81,6 +81,9 @@ class PlainServer:
         self.refuse: tuple[grpc.StatusCode, str] | None = None
         self.spoil: Callable[[str, bytes], bytes] = lambda _, data: data
         self.lies: list[str] = []  # versions to say in place of the true ones
+        self.silent = False  # responses do not name the table's version before the commit does
+        self.commits = asyncio.Event()  # while it is clear no commit is sent
+        self.commits.set()
         self._changed: dict[Stream, asyncio.Event] = {}
         self._numbers = 0
         self._authority = authority
@@ -201,13 +204,15 @@ class PlainServer:
                 names = sorted(key[1] for key in held if key[0] == type_ and key not in now)
                 for gone in cut_names(names):
                     await self._send(stream, type_, (), gone)
+            await self.commits.wait()
             await self._commit(stream, self.lies.pop() if self.lies else shards.version)
             held = now
             await answered.wait()
 
     async def _send(self, stream: Stream, type_: str, items: Any, removed: Any) -> None:
         nonce = self._nonce(stream, type_)
-        await self._write(stream, type_, encode_response(type_, items, removed, nonce, ""))
+        version = "" if self.silent or self.shards is None else self.shards.version
+        await self._write(stream, type_, encode_response(type_, items, removed, nonce, version))
 
     async def _commit(self, stream: Stream, version: str) -> None:
         nonce = self._nonce(stream, COMMIT)

@@ -31,9 +31,11 @@ def step(mirror: Mirror, new: Shards) -> Mirror:
     delta = diff(mirror.shards, new)
     batch = Batch(mirror)
     for number, one in enumerate(delta.put):
+        assert batch.version != new.version  # half of it is never taken for the whole
         batch.add(Response(type=one.type, puts=(one,), nonce=f"p{number}"))
     for number, (type_, name) in enumerate(delta.remove):
         batch.add(Response(type=type_, removed=(name,), nonce=f"r{number}"))
+    assert batch.version == new.version
     return batch.close(new.version)
 
 

@@ -204,6 +204,7 @@ def test_another_digest_is_told_and_all_is_asked_for_again(
         taker = Taker()
         async with PlainServer(authority) as server:
             server.lies = ["0" * 32]
+            server.silent = True
             server.publish(table(a="1"))
             files = write_files(tmp_path, authority)
             async with running(server.target, files, taker, held=table(z="1")) as client:
@@ -214,6 +215,45 @@ def test_another_digest_is_told_and_all_is_asked_for_again(
                 assert second.held == {}
                 assert taker.version == table(a="1").version
                 assert len(taker.tables) == 1
+                assert client.facts.mismatches == 1
+
+    play(talk())
+
+
+def test_a_table_that_is_whole_is_taken_in_before_its_commit_and_answered_after_it(
+    tmp_path: Path, authority: Authority
+) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        async with PlainServer(authority) as server:
+            server.commits.clear()
+            server.publish(table(a="1"))
+            async with running(server.target, write_files(tmp_path, authority), taker) as client:
+                await until(lambda: taker.version == table(a="1").version, "the table")
+                assert not server.last.answers and client.facts.commits == 0
+                client.restate((Refused("cluster", "a", "late"),))  # for the answer that is to come
+                server.commits.set()
+                await until(lambda: server.last.commits, "an answer")
+                assert len(taker.tables) == 1 and client.facts.commits == 1
+                assert [one.reason for one in server.last.commits[-1].refused] == ["late"]
+
+    play(talk())
+
+
+def test_a_commit_that_contradicts_what_was_taken_in_is_a_mismatch(
+    tmp_path: Path, authority: Authority
+) -> None:
+    async def talk() -> None:
+        taker = Taker()
+        async with PlainServer(authority) as server:
+            server.lies = ["0" * 32]
+            server.publish(table(a="1"))
+            async with running(server.target, write_files(tmp_path, authority), taker) as client:
+                await until(lambda: client.facts.commits == 1, "a commit in order")
+                first, second = server.streams
+                assert first.commits[0].whole == MISMATCH
+                assert second.held == {}
+                assert {one.version for one in taker.tables} == {table(a="1").version}
                 assert client.facts.mismatches == 1
 
     play(talk())
