@@ -172,6 +172,9 @@ def test_warnings_count_when_asked(check: Check) -> None:
         (f"targetRef: {{{IS_ROUTE}, name: api}}", "HTTPRoute shop/api"),
         (f"targetRef: {{{IS_ROUTE}, name: api, sectionName: r}}", "HTTPRoute shop/api (r)"),
         (f"targetSelectors: [{{{IS_ROUTE}, matchLabels: {{app: api}}}}]", "HTTPRoute shop/api"),
+        ("targetSelectors: [{kind: HTTPRoute, matchLabels: {app: api}}]", "HTTPRoute shop/api"),
+        ("targetRef: {kind: HTTPRoute, name: api}", "HTTPRoute shop/api"),
+        ("targetRef: {kind: Service, name: api}", "Service shop/api"),
         (
             "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}]",
             "Gateway shop/edge",
@@ -200,6 +203,7 @@ def test_a_policy_that_is_not_applied(check: Check, target: str, said: str) -> N
     "target",
     [
         f"targetRefs: [{{{IS_ROUTE}, name: other}}]",
+        'targetRefs: [{group: "", kind: HTTPRoute, name: api}]',
         f"targetRefs: [{{{IS_ROUTE}, name: api, namespace: other}}]",
         f"targetSelectors: [{{{IS_ROUTE}, matchLabels: {{app: web}}}}]",
         "targetRefs: [{group: apps, kind: Deployment, name: api}]",

@@ -35,13 +35,16 @@ def test_the_configuration_is_changed_by_values_and_an_edit_is_not_undone_unaske
             installer.helm(*upgrade, f"config.edgeGateway.logging.level={wanted}")
             assert level() == wanted
             assert template() != before, "the controller is rolled with it"
-        text = api.get(path)["data"]["edge-gateway.yaml"].replace("warn", "error")
-        edited = {"data": {"edge-gateway.yaml": text}}
-        api.patch(f"{path}?fieldManager=kubectl-edit", edited)
-        said = installer.helm(*upgrade, "config.edgeGateway.logging.level=info", wrong=True)
-        assert 'conflict with "kubectl-edit"' in said
-        assert level() == "error"
-        installer.helm(*upgrade, "config.edgeGateway.logging.level=info", "--force-conflicts")
-        assert level() == "info"
-        installer.helm(*upgrade, "config.edgeGateway.logging.level=debug")
-        assert level() == "debug"
+        # The edit goes into the values (a text that is equal would stay the editor's as well), or is undone.
+        for brought in ("error", "info"):
+            text = api.get(path)["data"]["edge-gateway.yaml"].replace("warn", "error")
+            edited = {"data": {"edge-gateway.yaml": text}}
+            api.patch(f"{path}?fieldManager=kubectl-edit", edited)
+            said = installer.helm(*upgrade, "config.edgeGateway.logging.level=info", wrong=True)
+            assert 'conflict with "kubectl-edit"' in said
+            assert level() == "error"
+            level_of_values = f"config.edgeGateway.logging.level={brought}"
+            installer.helm(*upgrade, level_of_values, "--force-conflicts")
+            assert level() == brought
+            installer.helm(*upgrade, "config.edgeGateway.logging.level=warn")
+            assert level() == "warn"

@@ -14,9 +14,11 @@ from typing import Any
 import msgspec
 
 from edgefast.problem import ObjectRef, Source
+from edgefast.resources.kinds import KINDS
 from edgefast.resources.limits import MAX_SHOWN_NAME
 from edgefast.resources.loaded import Path
 from edgefast.resources.model.meta import LabelSelector
+from edgefast.resources.model.reference import GATEWAY_GROUP
 
 #: Targets of one policy that are looked at; the API takes 16.
 _MOST_TARGETS = 64
@@ -66,7 +68,7 @@ def _read_all(spec: dict[str, Any], namespace: str) -> Iterator[Target]:
     name = labels.get(_GATEWAY_LABEL) if isinstance(labels, dict) else None
     if isinstance(name, str) and name:
         path = ("spec", "selector", "matchLabels", _GATEWAY_LABEL)
-        yield Target(path, "gateway.networking.k8s.io", "Gateway", namespace, name)
+        yield Target(path, GATEWAY_GROUP, "Gateway", namespace, name)
 
 
 def _read(one: dict[str, Any], path: Path, namespace: str) -> Target | None:
@@ -77,8 +79,10 @@ def _read(one: dict[str, Any], path: Path, namespace: str) -> Target | None:
     if not name and selector is None:
         return None
     where = _text(one, "namespace") or namespace
-    section = _text(one, "sectionName")
-    return Target(path, _text(one, "group"), kind, where, name, selector, section)
+    # Envoy Gateway's selectors have a default: a kind of the Gateway API is of its group where no group is written.
+    unwritten = GATEWAY_GROUP if (GATEWAY_GROUP, kind) in KINDS else ""
+    group = _text(one, "group") if "group" in one else unwritten
+    return Target(path, group, kind, where, name, selector, _text(one, "sectionName"))
 
 
 def _selector_of(one: dict[str, Any]) -> LabelSelector | None:
