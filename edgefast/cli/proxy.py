@@ -16,6 +16,7 @@ import msgspec
 import uvloop
 
 from edgefast.cli.serving import check_start, give_up, in_words, leave, serving_options
+from edgefast.daemon.interpreter import share_interpreter
 from edgefast.daemon.logs import start_logging
 from edgefast.proxy.admin.servers import ServerTaken, bind_servers, make_servers
 from edgefast.proxy.agent.agent import Agent
@@ -95,6 +96,7 @@ def proxy(
             f"{error.name} is not installed: pip install 'edgefast[xds]'"
         ) from None
     start_logging(settings.log_level)
+    share_interpreter()
     stream = StreamSettings(
         server=target,
         node=node,

@@ -31,6 +31,7 @@ from edgefast.cli.serving import (
     serving_options,
 )
 from edgefast.daemon.address import Address, parse_address
+from edgefast.daemon.interpreter import share_interpreter
 from edgefast.daemon.logs import start_logging
 from edgefast.problem import Problem
 from edgefast.providers.files import FileSource
@@ -84,6 +85,7 @@ def run(
         if not _is_given(ctx, "log_level"):
             settings = msgspec.structs.replace(settings, log_level=_level_of(loaded))
     start_logging(settings.log_level)
+    share_interpreter()
     gateway = loaded.config if loaded else None
     check_start(settings)
     try:

@@ -1,9 +1,9 @@
 """Door: where a small server's connections come in, one bound socket's.
 
-In: a socket, places (places.py), a coroutine that attends to one connection. Out: a task for each connection, ended when it
-loses its place. All that the kernel has queued is let in at once, so that nobody waits behind those who only came to hold a
-place. A descriptor is kept back: where the process has run out of them, one who asks is still heard, after another.
-Must never: wait for a client, or leave a socket open when its task ends.
+In: a socket, places (places.py), what answers a request. Out: connections in the hall (hall.py). All that the kernel has queued is
+let in at once, so that nobody waits behind those who only came to hold a place. A descriptor is kept back: where the process has
+run out of them, one who asks is still heard, after another.
+Must never: wait for a client.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import socket
 from collections.abc import Callable, Coroutine
 
 from edgefast.daemon.address import EVERYWHERE, Address, family_of
+from edgefast.daemon.hall import Guest, Hall
 from edgefast.daemon.logs import Seldom
 from edgefast.daemon.places import Places
 
@@ -35,9 +36,6 @@ _SHORT = 0.02
 
 #: Seconds after which connections without a request end, when another process serves the socket.
 _PARTING = 1.0
-
-#: What names a connection: its task.
-Place = asyncio.Task[None]
 
 
 def bind_server(address: Address) -> socket.socket:
@@ -71,14 +69,14 @@ class Door:
     def __init__(
         self,
         sock: socket.socket,
-        places: Places[Place],
-        attend: Callable[[socket.socket], Coroutine[None, None, None]],
+        places: Places[Guest],
+        answer: Callable[[Guest], Coroutine[None, None, bool]],
     ) -> None:
+        """`answer`: see `Hall`."""
         host, port = sock.getsockname()[:2]
         self.address = Address(host, port)
         self._sock = sock
-        self._places = places
-        self._attend = attend
+        self._hall = Hall(places, answer, self._fill)
         self._at_once = min(_AT_ONCE, max(1, places.most // 2))
         self._spare = -1
         self._retired = False
@@ -89,13 +87,15 @@ class Door:
         """Let connections in until cancelled."""
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.TaskGroup() as self._clients:
+            async with asyncio.TaskGroup() as tasks:
+                self._hall.open(tasks)
                 if not self._retired:
                     loop.add_reader(self._sock, self._let_in)
                 await loop.create_future()
         finally:
             loop.remove_reader(self._sock)
             self._sock.close()
+            self._part()
             if self._spare >= 0:
                 os.close(self._spare)
 
@@ -111,8 +111,8 @@ class Door:
         loop.call_later(_PARTING, self._part)
 
     def _part(self) -> None:
-        while (one := self._places.give_up()) is not None:
-            one.cancel()
+        while self._hall.give_up():
+            pass
 
     def _let_in(self) -> None:
         """Accept what is queued."""
@@ -127,23 +127,8 @@ class Door:
                 if self._is_queued():
                     self._on_shortage(error)
                 return
-            self._begin(sock)
-
-    def _begin(self, sock: socket.socket) -> None:
-        sock.setblocking(False)
-        task = self._clients.create_task(self._attend(sock))
-
-        def end(_: Place) -> None:
-            sock.close()  # also when the task was cancelled before it began
-            self._places.leave(task)
-            self._fill()
-
-        task.add_done_callback(end)
-        self._end(self._places.enter(task))
-
-    def _end(self, one: Place | None) -> None:
-        if one is not None:
-            one.cancel()
+            sock.setblocking(False)
+            self._hall.enter(sock)
 
     def _is_queued(self) -> bool:
         """Tell whether somebody waits: accept(2) lacks a descriptor before it looks."""
@@ -156,13 +141,13 @@ class Door:
         self._short.warn(
             "%s is out of descriptors for connections: %s", self.address, error.strerror
         )
-        waits = self._places.give_up()
-        self._end(waits)
-        if waits is None and self._spare >= 0:
+        if not self._hall.give_up() and self._spare >= 0:
             os.close(self._spare)
             self._spare = -1
             with contextlib.suppress(OSError):
-                self._begin(self._sock.accept()[0])
+                sock, _ = self._sock.accept()
+                sock.setblocking(False)
+                self._hall.enter(sock)
         # The socket stays readable: looking at it again at once would keep the loop busy.
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._sock)

@@ -15,12 +15,12 @@ from urllib.parse import parse_qsl, urlsplit
 import h11
 import msgspec
 
-__all__ = ["Reply", "Request", "connect", "read_request", "send_reply", "wait_for_request"]
+__all__ = ["CHUNK", "HEAD", "Reply", "Request", "connect", "read_request", "receive", "send_reply"]
 
-_HEAD = 16 * 1024
+HEAD = 16 * 1024
 _BODY = 4 * 1024
 _FIELDS = 20  # of a query
-_CHUNK = 8 * 1024  # per read: half a head, so that the limit on heads is felt
+CHUNK = 8 * 1024  # per read: half a head, so that the limit on heads is felt
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -45,15 +45,11 @@ class Reply(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()  # more of them
 
 
-def connect() -> h11.Connection:
-    """Begin a conversation."""
-    return h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD)
-
-
-async def wait_for_request(connection: h11.Connection, sock: socket.socket) -> None:
-    """Return when something of the next request is there, or the connection is at its end."""
-    if not connection.trailing_data[0]:
-        connection.receive_data(await receive(sock))
+def connect(data: bytes) -> h11.Connection:
+    """Begin a conversation with what has come of it."""
+    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD)
+    connection.receive_data(data)
+    return connection
 
 
 async def read_request(connection: h11.Connection, sock: socket.socket) -> Request | None:
@@ -106,9 +102,9 @@ def _field(head: h11.Request, name: bytes) -> str:
 async def receive(sock: socket.socket) -> bytes:
     """Read what is there, or wait: who asks right after connecting is not made to wait for a turn of the loop."""
     try:
-        return sock.recv(_CHUNK)
+        return sock.recv(CHUNK)
     except (BlockingIOError, InterruptedError):
-        return await asyncio.get_running_loop().sock_recv(sock, _CHUNK)
+        return await asyncio.get_running_loop().sock_recv(sock, CHUNK)
 
 
 async def send_reply(

@@ -2,7 +2,7 @@
 
 In: a bound socket, a table of (method, path) -> handler, and which paths are probes. Out: answers. Framing is h11's. Bounded
 in every direction: connections (places.py), answers at a time (turns.py), sizes (httpmessage.py), requests per connection, a
-deadline on every read and write. Nothing that others do keeps a probe from its answer, and no page of another site gets one
+deadline on every read (hall.py) and write. Nothing that others do keeps a probe from its answer, and no page of another site gets one
 (visitor.py). It runs in its process's loop, so a handler with real work must leave the loop (asyncio.to_thread). Must never
 serve user traffic or follow a path into the file system.
 """
@@ -16,7 +16,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 
 import h11
 
-from edgefast.daemon.door import Door, Place, bind_server
+from edgefast.daemon.door import Door, bind_server
+from edgefast.daemon.hall import Guest
 from edgefast.daemon.httpmessage import (
     Reply,
     Request,
@@ -24,11 +25,10 @@ from edgefast.daemon.httpmessage import (
     read_request,
     receive,
     send_reply,
-    wait_for_request,
 )
 from edgefast.daemon.logs import Seldom
 from edgefast.daemon.places import Places, count_places
-from edgefast.daemon.turns import Busy, Turns
+from edgefast.daemon.turns import LINE, Busy, Turns
 from edgefast.daemon.visitor import refuse_stranger
 
 __all__ = ["Handler", "HttpServer", "Reply", "Request", "bind_server"]
@@ -38,14 +38,9 @@ log = logging.getLogger(__name__)
 #: Answers that cost something, at a time: few enough that their threads leave the loop its share of the interpreter.
 _AT_ONCE = 2
 _REQUESTS = 100  # per connection
-#: Seconds until a connection's next request begins, and for the whole of one, whatever its client does.
-_KEPT = 10.0
-_READ_DEADLINE = 5.0
+#: Seconds for an answer to be taken, and for what still comes after one that refuses.
 _WRITE_DEADLINE = 30.0
 _LINGER = 1.0
-#: Seconds between an answer and the next request of its connection, for each connection there is: together they ask a
-#: thousand times a second at most, and whoever comes to ask once is answered in between.
-_PACE = 0.001
 
 Handler = Callable[[Request], Awaitable[Reply]]
 
@@ -71,7 +66,7 @@ class HttpServer:
         self._probes = frozenset(probes)
         self._any_host = any_host
         self._turns = Turns(at_once)
-        self._places: Places[Place] = Places(count_places(at_once))
+        self._places: Places[Guest] = Places(count_places(at_once + LINE))
         self._door = Door(sock, self._places, self._attend)
         self._rubbish = Seldom(log)
         self.address = self._door.address
@@ -88,39 +83,35 @@ class HttpServer:
         """Serve until cancelled."""
         await self._door.run()
 
-    async def _attend(self, sock: socket.socket) -> None:
+    async def _attend(self, guest: Guest) -> bool:
+        """Answer one request; returns whether its connection may bring another one."""
         try:
-            await self._converse(sock)
+            return await self._converse(guest)
         except (OSError, TimeoutError):
             pass  # the client went away or is too slow: nobody is left to tell
         except Exception:
             log.exception("a conversation of %s failed", self.address)
+        return False
 
-    async def _converse(self, sock: socket.socket) -> None:
-        place = asyncio.current_task()
-        assert place is not None
-        connection = connect()
-        for number in range(1, _REQUESTS + 1):
-            if number > 1:
-                await asyncio.sleep(_PACE * len(self._places))
-                async with asyncio.timeout(_KEPT):
-                    await wait_for_request(connection, sock)
-            try:
-                async with asyncio.timeout(_READ_DEADLINE):
-                    request = await read_request(connection, sock)
-            except h11.RemoteProtocolError as error:
-                await self._refuse(connection, sock, error)
-                return
-            if request is None:
-                return
-            reply, last = await self._answer(request, place), number == _REQUESTS
-            self._places.wait(place)
-            async with asyncio.timeout(_WRITE_DEADLINE):
-                head_only = request.method == "HEAD"
-                await send_reply(connection, sock, reply, close=last, head_only=head_only)
-            if connection.our_state is h11.MUST_CLOSE:
-                return
-            connection.start_next_cycle()
+    async def _converse(self, guest: Guest) -> bool:
+        connection, sock = connect(bytes(guest.data)), guest.sock
+        guest.data.clear()
+        guest.answered += 1
+        try:
+            async with asyncio.timeout_at(guest.until):
+                request = await read_request(connection, sock)
+        except h11.RemoteProtocolError as error:
+            await self._refuse(connection, sock, error)
+            return False
+        if request is None:
+            return False
+        reply, last = await self._answer(request, guest), guest.answered >= _REQUESTS
+        self._places.wait(guest)
+        async with asyncio.timeout(_WRITE_DEADLINE):
+            head_only = request.method == "HEAD"
+            await send_reply(connection, sock, reply, close=last, head_only=head_only)
+        guest.data += connection.trailing_data[0]
+        return connection.our_state is not h11.MUST_CLOSE
 
     async def _refuse(
         self, connection: h11.Connection, sock: socket.socket, error: h11.RemoteProtocolError
@@ -134,7 +125,7 @@ class HttpServer:
                 await send_reply(connection, sock, reply, close=True)
             await _linger(sock)
 
-    async def _answer(self, request: Request, place: Place) -> Reply:
+    async def _answer(self, request: Request, guest: Guest) -> Reply:
         if refusal := refuse_stranger(request, any_host=self._any_host):
             return refusal
         method = "GET" if request.method == "HEAD" else request.method
@@ -144,8 +135,8 @@ class HttpServer:
         try:
             if request.path in self._probes:
                 return await handler(request)
+            self._places.work(guest)  # it waits for us from now on, in the line for a turn too
             async with self._turns.take():
-                self._places.work(place)
                 return await handler(request)
         except Busy:
             return Reply(503, b"other answers are being made; try again\n")

@@ -16,11 +16,11 @@ __all__ = ["Places", "count_places"]
 
 T = TypeVar("T")
 
-#: Connections of one server where descriptors are plenty. More would only make the round of all of them longer, when each
-#: asks without a pause.
-_MOST = 128
+#: Connections of one server where descriptors are plenty: while all of a crowd have places, nobody has to go and comes back, and who
+#: asks once is not queued behind the others. One that is idle costs some hundred bytes (hall.py).
+_MOST = 2560
 #: Part of the process's descriptors that one server may use: there are three.
-_PART = 32
+_PART = 8
 #: Who asks has to be read, while others are at work.
 _LEAST = 4
 

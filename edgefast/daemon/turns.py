@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-__all__ = ["Busy", "Turns"]
+__all__ = ["LINE", "Busy", "Turns"]
 
 #: Those who wait for a turn.
-_LINE = 16
+LINE = 16
 #: Seconds that they wait.
 _PATIENCE = 5.0
 #: Seconds that a place rests at most.
@@ -36,7 +36,7 @@ class Turns:
     @asynccontextmanager
     async def take(self) -> AsyncIterator[None]:
         """Wait for a turn, and have it for the block; raises Busy."""
-        if self._line >= _LINE:
+        if self._line >= LINE:
             raise Busy
         self._line += 1
         try:

@@ -47,7 +47,7 @@ def test_whoever_lost_its_place_or_left_is_nobody() -> None:
 
 @pytest.mark.parametrize(
     ("descriptors", "at_work", "places"),
-    [(1 << 20, 2, 128), (1024, 2, 32), (256, 2, 8), (64, 2, 6), (1024, 32, 36)],
+    [(1 << 20, 18, 2560), (20_000, 18, 2500), (1024, 18, 128), (256, 18, 32), (64, 18, 22)],
 )
 def test_most_descriptors_are_for_other_work(
     monkeypatch: pytest.MonkeyPatch, descriptors: int, at_work: int, places: int
@@ -58,4 +58,4 @@ def test_most_descriptors_are_for_other_work(
 
 def test_no_limit_on_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
-    assert count_places(2) == 128
+    assert count_places(18) == 2560

@@ -13,7 +13,7 @@ from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire
 
-CROWD = 250  # on each server: more than there are places
+CROWD = 250  # on each server
 SENT = (b"", b"GET /met", b"GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
 

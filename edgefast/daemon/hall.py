@@ -1,0 +1,174 @@
+"""Hall: where the connections of a small server wait for their clients, and no task with them.
+
+In: sockets from the door, what answers a request. Out: a task for each connection whose next request has its whole head here, or
+cannot get one; it ends with the answer, and the connection waits again. So a crowd that is silent, or sends a byte a second,
+costs descriptors and little else, and those who ask are not behind it. Everything that waits has a deadline.
+Must never: wait for a client in a task, or leave a socket open that has no place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import Callable, Coroutine
+
+from edgefast.daemon.httpmessage import CHUNK, HEAD
+from edgefast.daemon.places import Places
+
+__all__ = ["Guest", "Hall"]
+
+#: Seconds until a connection's next request begins, and for the whole of one, whatever its client does.
+KEPT = 10.0
+READ_DEADLINE = 5.0
+#: Seconds between an answer and the next request of its connection, for each connection there is: together they ask a
+#: thousand times a second at most, and whoever comes to ask once is answered in between.
+_PACE = 0.001
+
+_END = re.compile(rb"\n\r?\n")
+#: What no request begins with: TLS, control bytes. It is refused at once.
+_VISIBLE = 0x21
+
+
+class Guest:
+    """A connection: what has come of its next request, and until when all of it has to be here, by the loop's clock."""
+
+    __slots__ = ("answered", "data", "ended", "lost", "sock", "task", "timer", "until", "watched")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.data = bytearray()
+        self.until = 0.0
+        self.answered = 0  # requests
+        self.watched = False
+        self.lost = False  # it is to end
+        self.ended = False
+        self.timer: asyncio.TimerHandle | None = None
+        self.task: asyncio.Task[bool] | None = None
+
+    def take(self, data: bytes) -> bool:
+        """Add what has come; returns whether there is enough to look at: a whole head, or what will never be one."""
+        seen = max(0, len(self.data) - 2)
+        self.data += data
+        return bool(self.data) and (
+            self.data[0] < _VISIBLE
+            or len(self.data) >= HEAD
+            or _END.search(self.data, seen) is not None
+        )
+
+
+class Hall:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        places: Places[Guest],
+        answer: Callable[[Guest], Coroutine[None, None, bool]],
+        on_left: Callable[[], None],
+    ) -> None:
+        """`answer`: one request of a guest; returns whether it may send another one. It raises nothing.
+
+        `on_left`: told after a socket was closed.
+        """
+        self._places = places
+        self._answer = answer
+        self._on_left = on_left
+
+    def open(self, tasks: asyncio.TaskGroup) -> None:
+        """Have `tasks` for those who ask."""
+        self._loop = asyncio.get_running_loop()
+        self._tasks = tasks
+
+    def enter(self, sock: socket.socket) -> None:
+        """Let a newcomer in, and the one go who has waited the longest, when there is no room."""
+        guest = Guest(sock)
+        self._expect(guest, READ_DEADLINE)
+        if (gone := self._places.enter(guest)) is not None:
+            self._end(gone)
+        if not guest.ended:
+            self._look(guest)
+
+    def give_up(self) -> bool:
+        """Let the one go who has waited the longest; returns whether there was one."""
+        gone = self._places.give_up()
+        if gone is not None:
+            self._end(gone)
+        return gone is not None
+
+    # --- between requests -----------------------------------------------------------------------
+
+    def _look(self, guest: Guest) -> None:
+        """Take in what is there. Who asks right after connecting is not made to wait for a turn of the loop."""
+        try:
+            data = guest.sock.recv(CHUNK)
+        except (BlockingIOError, InterruptedError):
+            self._watch(guest)
+            return
+        except OSError:
+            self._end(guest)
+            return
+        if not data and not guest.data:
+            self._end(guest)
+            return
+        if guest.answered and not guest.data:
+            self._expect(guest, READ_DEADLINE)
+        if guest.take(data) or not data:
+            self._begin(guest)
+        else:
+            self._watch(guest)
+
+    def _watch(self, guest: Guest) -> None:
+        if not guest.watched:
+            guest.watched = True
+            self._loop.add_reader(guest.sock, self._look, guest)
+
+    def _expect(self, guest: Guest, seconds: float) -> None:
+        """Have it go when there is no whole request in time."""
+        self._let_be(guest)
+        guest.until = self._loop.time() + seconds
+        guest.timer = self._loop.call_at(guest.until, self._end, guest)
+
+    def _let_be(self, guest: Guest) -> None:
+        if guest.timer is not None:
+            guest.timer.cancel()
+            guest.timer = None
+
+    def _end(self, guest: Guest) -> None:
+        if guest.task is not None:
+            guest.lost = True
+            guest.task.cancel()  # and then this again
+        elif not guest.ended:
+            guest.ended = True
+            self._let_be(guest)
+            if guest.watched:
+                self._loop.remove_reader(guest.sock)
+            guest.sock.close()
+            self._places.leave(guest)
+            self._on_left()
+
+    # --- requests -------------------------------------------------------------------------------
+
+    def _begin(self, guest: Guest) -> None:
+        self._let_be(guest)
+        if guest.watched:
+            guest.watched = False
+            self._loop.remove_reader(guest.sock)
+        guest.task = self._tasks.create_task(self._answer(guest))
+        guest.task.add_done_callback(lambda task: self._on_answered(guest, task))
+
+    def _on_answered(self, guest: Guest, task: asyncio.Task[bool]) -> None:
+        guest.task = None
+        if guest.lost or task.cancelled() or task.exception() is not None or not task.result():
+            self._end(guest)
+            return
+        self._places.wait(guest)
+        guest.timer = self._loop.call_later(_PACE * len(self._places), self._go_on, guest)
+
+    def _go_on(self, guest: Guest) -> None:
+        piped = bytes(guest.data)
+        guest.data.clear()
+        self._expect(guest, READ_DEADLINE if piped else KEPT)
+        if guest.take(piped):
+            self._begin(guest)
+        else:
+            self._look(guest)
