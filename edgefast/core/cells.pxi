@@ -44,6 +44,7 @@ cdef enum:
     G_SPANS_RECORDED = 69
     G_SPANS_DROPPED = 70
     G_BODIES_GAVE_WAY = 71
+    G_BODIES_NOT_GATHERED = 73
 
 cdef enum:
     C_ABORTED = 5

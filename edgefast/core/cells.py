@@ -69,6 +69,7 @@ GLOBALS: tuple[str, ...] = (
     "spans_dropped",
     "bodies_gave_way",
     "limit_stores_down_active",
+    "bodies_not_gathered",
 )
 
 ROW: tuple[str, ...] = (

@@ -12,6 +12,7 @@ cdef enum:
     BODY_GRACE_MS = 5000  # a request body that comes keeps its connection this long at least, and no burst buys more (bodyRate)
     BODY_PATIENCE_MS = 1000  # ... when a body that comes asks for it, and nothing to speak of has come over it yet
     BODY_GATHER_LIMIT = 67108864  # bytes of bodies that a worker gathers past their bodyStart (docs/http1.md)
+    GATHER_BURST = 256  # of those that do not come, ended at once to make room for one read of another body
     SHARE_TURNS = 64  # of those who wait for a place, looked at for one that comes: all of them for each place would be an attack
     SHARE_LOOK_MS = 250  # how often those who wait for a place look for somebody to give way
     SHARE_LATE_MS = 1000  # how often those do who have shown too little to wait in the queue: there may be thousands

@@ -30,6 +30,7 @@ cdef class Cluster
 cdef class UpstreamUser
 cdef class BodyShare
 cdef class RequestBody
+cdef class Gathered
 cdef class Rule
 cdef class Backend
 cdef class HttpSettings
@@ -74,6 +75,7 @@ include "limit/spent.pxd"
 include "limit/dispatcher.pxd"
 include "limit/limiter.pxd"
 include "exchange/exchange.pxd"
+include "exchange/gathered.pxd"
 include "h1/server.pxd"
 
 
@@ -105,7 +107,7 @@ cdef class Engine:
         set tasks
         readonly int64_t active         # requests in flight
         int64_t retrying
-        size_t gathered         # bytes of bodies that their exchanges have borrowed (BODY_GATHER_LIMIT)
+        Gathered gathered
         bint draining
         bint closing
         uint64_t random[2]

@@ -82,6 +82,7 @@ include "limit/limiter.pyx"
 # the request itself
 include "exchange/clientaddress.pyx"
 include "exchange/attempts.pyx"
+include "exchange/gathered.pyx"
 include "exchange/requestbody.pyx"
 include "exchange/exchange.pyx"
 include "exchange/mirror.pyx"
@@ -131,6 +132,7 @@ cdef class Engine:
         self.read_view = memoryview(self.read_buffer)[:READ_SMALL]
         self.tables = Tables(self, arena)
         self.gather = Gather(self)
+        self.gathered = Gathered(self)
         self.clock = Clock()
         self.log = LogBatch(self, access_log)
         self.spans = SpanBatch(self, spans)
@@ -273,7 +275,7 @@ cdef class Engine:
             "version": self.version,
             "connections": len(self.connections),
             "active": self.active,
-            "gathered": self.gathered,
+            "gathered": self.gathered.held,
             "listeners": self.tables.dump(hosts),
             "clusters": [cluster.dump() for cluster in self.tables.clusters.values()],
             "rate_limits": self.limiter.dump(),

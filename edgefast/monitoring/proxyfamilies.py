@@ -200,6 +200,11 @@ _CELLS = (
         "Requests ended because their bodies came too slowly while others waited (408).",
         "bodies_gave_way",
     ),
+    _count(
+        "bodies_not_gathered",
+        "Request bodies that were not gathered whole because all memory for that was in use.",
+        "bodies_not_gathered",
+    ),
     _count("applies", "Changes of the table that workers took in.", "applies"),
     _count(
         "resources_refused", "Resources that workers refused, by all workers.", "resources_refused"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import socket
 from collections.abc import Awaitable, Callable
@@ -12,7 +13,8 @@ import pytest
 from core.apart import apart
 from core.backend import Call, make_response, say
 from core.client import Client, Response, make_request
-from core.fleets import ROW, make_cluster, make_fleet, make_listener, make_rule
+from core.fleets import CLUSTER, ROW, make_cluster, make_fleet, make_listener, make_rule
+from core.upstream.slow import HEAD, LATE, post
 from core.world import World
 from edgefast import ir
 
@@ -203,3 +205,51 @@ async def test_failures_leave_no_cycle(world: World) -> None:
 async def test_broken_answers_leave_no_cycle(world: World) -> None:
     backend = await world.backend(lambda call: b"nonsense\r\n\r\n")
     assert await cycles(world, make_fleet(make_cluster(backend.port)), make_request()) == []
+
+
+class _Heap(ctypes.Structure):
+    """struct mallinfo2 of malloc.h."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd",
+            "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
+        )
+    ]  # fmt: skip
+
+
+def allocated() -> int:
+    """Bytes that this process has from malloc."""
+    mallinfo = ctypes.CDLL(None).mallinfo2
+    mallinfo.restype = _Heap
+    heap = mallinfo()
+    return int(heap.uordblks + heap.hblkhd)
+
+
+@apart()
+async def test_a_request_that_has_ended_holds_no_body(world: World) -> None:
+    """Whoever left while waiting for a connection still stands in that queue, without what it sent."""
+    backend = await world.backend()
+    listener = make_listener(body_share=25, body_start_timeout=LATE, body_buffer=9_000_000)
+    cluster = make_cluster(backend.port, max_connections=2)
+    port = await world.serve(make_fleet(listener, cluster))
+    slow = await post(world, port, HEAD % 100_000 + b"x" * 20_000)
+    busy = await world.client(port)
+    await busy.send(make_request())
+    call = await backend.call()
+    whole = HEAD % 8_000_000 + b"x" * 8_000_000
+    before = allocated()
+    gone = [await post(world, port, whole) for _ in range(3)]
+    assert world.cluster(CLUSTER)["pending"] == 3
+    assert allocated() - before > 24_000_000
+    assert world.engine.dump()["gathered"] > 23_000_000
+    for client in gone:
+        client.reset()
+    await world.until(lambda: world.engine.active == 2)
+    assert world.cluster(CLUSTER)["pending"] == 3
+    assert world.engine.dump()["gathered"] == 0
+    assert allocated() - before < 8_000_000
+    call.reply()
+    assert (await busy.response()).status == 200
+    slow.close()

@@ -192,7 +192,7 @@ cdef class Attempts(UpstreamUser):
             # until now it was the backend that kept us waiting
             self.progress_until = self.trusted_until = self.engine.wheel.now + BODY_GRACE_MS
             self.down.resume()
-        else:
+        elif self.tunnel or not self.body_done:
             self.down.pause()
         return 0
 

@@ -79,11 +79,10 @@ cdef class RequestBody(Attempts):
         int64_t left            # bytes of the body that are known to come after what is being handed over; -1: nobody knows
         int64_t late_at         # ms; a body that is still gathered then is a slow one
         BodyShare crowd         # whose end it waits for; None: none
-        size_t borrowed         # bytes of what all bodies of the worker may gather past bodyStart
+        size_t borrowed         # bytes of what all bodies of the worker may gather past bodyStart (gathered.pyx)
 
     cdef int set_off(self) except -1
     cdef bint gathers_on(self, size_t total) except -1
-    cdef int give_back(self) except -1
     cdef int leave_crowd(self) except -1
     cdef int go(self) except -1
     cdef int open_mirrors(self) except -1

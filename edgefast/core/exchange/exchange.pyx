@@ -285,8 +285,9 @@ cdef class Exchange(RequestBody):
             self.complete()
         if self.crowd is not None:
             self.leave_crowd()
+        self.forget_body()  # whoever still knows this exchange (a connection that is being made, a queue) holds no body
         if self.borrowed:
-            self.give_back()
+            self.engine.gathered.give_back(self)
         self.engine.wheel.disarm(self)
         self.engine.active -= 1
         self.engine.count_down(G_REQUESTS_ACTIVE)

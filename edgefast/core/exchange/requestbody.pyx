@@ -57,17 +57,7 @@ cdef class RequestBody(Attempts):
             return False
         if here > self.settings.body_buffer or left > self.settings.body_buffer - here:
             return False
-        if self.engine.gathered + more > BODY_GATHER_LIMIT:
-            return False
-        self.borrowed += more
-        self.engine.gathered += more
-        return True
-
-    cdef int give_back(self) except -1:
-        """What was gathered is held here no more."""
-        self.engine.gathered -= self.borrowed
-        self.borrowed = 0
-        return 0
+        return self.engine.gathered.lend(self, more)
 
     cdef int crowd_left(self) except -1:
         return self.gather() if self.gathering and not self.finished else 0
@@ -169,6 +159,7 @@ cdef class RequestBody(Attempts):
             if self.settings.route_timeout:
                 self.route_deadline = self.engine.wheel.now + self.settings.route_timeout
                 self.rearm()
+        self.down.resume()  # whoever waits for an answer is read on: that is how we see that it left
         if self.gathering:
             return self.go()
         if self.streams:
@@ -189,12 +180,12 @@ cdef class RequestBody(Attempts):
             if self.body.size > REPLAY_LIMIT:
                 self.forget_body()
             if not self.up.write_paused:  # else it waits to be sent
-                self.give_back()
+                self.engine.gathered.give_back(self)
         return 0
 
     cdef int on_up_writable(self, bint writable) except -1:
         if writable and self.borrowed:
-            self.give_back()
+            self.engine.gathered.give_back(self)
         return Attempts.on_up_writable(self, writable)
 
     cdef bint comes(self) noexcept:

@@ -9,6 +9,7 @@ cdef class Cluster(Pool):
         object ssl          # SSLContext or None
         str sni
         bytes log           # name as a JSON string
+        size_t gathered     # bytes of its bodies that are gathered whole (exchange/gathered.pyx)
         object __weakref__
 
     cdef int update(self, object spec) except -1

@@ -226,6 +226,6 @@ def test_every_name_has_its_scene() -> None:
         name for name in GLOBALS if name.startswith("handshakes_")
     }  # proxy/worker/handshakes.py
     spans = {"spans_recorded", "spans_dropped"}  # test_trace.py
-    bodies = {"bodies_gave_way"}  # test_slow_bodies.py
+    bodies = {"bodies_gave_way", "bodies_not_gathered"}  # test_slow_bodies.py, test_gathered.py
     elsewhere = by_the_log_writer | refusals | limits | handshakes | spans | bodies
     assert written | elsewhere == set(GLOBALS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from core.apart import apart, shift
@@ -82,27 +80,6 @@ async def test_a_body_that_can_be_gathered_whole_needs_no_place(
     assert world.counters["bodies_gave_way"] == 0
     assert world.engine.dump()["gathered"] == 0
     holder.close()
-
-
-async def test_what_is_gathered_has_a_bound(world: World) -> None:
-    """Of one body, and of all bodies of a worker together; past it they wait for the share, and are read no further."""
-    backend = await world.backend()
-    port = await open_site(world, backend, 4, body_share=25, body_rate=0, body_buffer=30_000_000)
-    holder = await post(world, port, HEAD % 100_000 + b"x" * 20_000)
-    too_large = await post(world, port, HEAD % 30_000_001 + b"x" * 20_000)
-    assert world.cluster(CLUSTER)["bodies_waiting"] == 1
-    data = HEAD % 30_000_000 + b"x" * 29_000_000
-    fit = [await post(world, port, data) for _ in range(2)]
-    assert world.engine.dump()["gathered"] == 2 * (29_000_000 - 16384)
-    no_more = await world.client(port)
-    push = asyncio.ensure_future(no_more.send(data))
-    await world.until(lambda: world.cluster(CLUSTER)["bodies_waiting"] == 2, "it does not fit")
-    assert world.engine.dump()["gathered"] <= 64 << 20
-    push.cancel()
-    for client in (holder, too_large, no_more, *fit):
-        client.reset()
-    await world.until(lambda: world.engine.active == 0)
-    assert world.engine.dump()["gathered"] == 0
 
 
 async def test_a_crowd_that_dissolves_is_noticed_at_once(world: World) -> None:
