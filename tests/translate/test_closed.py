@@ -118,11 +118,12 @@ WIDE = [
     ("    backendRefs:", "    matches: [{path: {value: /log}}]\n    backendRefs:"),
     ("  rules:\n", "  rules: []\n  rules:\n"),
     ("type: PathPrefix, value: /login", "type: Glob, value: '*/login'"),
-    (
-        "type: PathPrefix, value: /login",
-        "type: RegularExpression, value: '(?!x)'}\n      method: [a]\n      headers: {",
-    ),
 ]
+#: -> every path of shop.example is answered 500: expressions come before prefixes of any length.
+EXPRESSION = (
+    "type: PathPrefix, value: /login",
+    "type: RegularExpression, value: '(?!x)'}\n      method: [a]\n      headers: {",
+)
 #: -> a place cannot be told: nothing is closed, and that is said.
 LOST = [
     ("parentRefs: [{name: edge}]", "parentRefs: [{nom: 7}]"),
@@ -202,6 +203,12 @@ def test_a_match_that_cannot_be_read_closes_its_hostnames(
     assert ask("shop.example/other") == (0, "default/front")
     assert ask("other.example/login") == (0, "default/all")
     assert any("any path" in one.message for one in served.problems)
+
+
+def test_an_expression_that_cannot_be_read_closes_longer_prefixes_too(tmp_path: Path) -> None:
+    _, ask = _serve(_read(tmp_path, _replaced(EXPRESSION)))
+    assert {ask(f"shop.example{path}")[0] for path in ("/login", "/", "/other")} == {500}
+    assert ask("other.example/login") == (0, "default/all")
 
 
 @pytest.mark.parametrize("change", LOST, ids=lambda one: one[1].strip())

@@ -2,15 +2,16 @@
 
 In: one match of a rule. Out: its IR with names folded and paths normalised. When a part of it cannot
 be served the report says so, the rule answers 500, and the match is widened to what can be told of
-the requests it was for: the literal beginning of a refused path, any value of a refused header; None
-when nothing can. Regexes must be RE2.
+the requests it was for: all that begins as a refused expression does, any value of a refused header. A
+refused expression keeps its place before prefixes of any length, for that is what it was to have. Regexes must be RE2.
 Source: Gateway API HTTPRouteMatch; of entries with equal names the first counts.
 Must never: decide precedence (see precedence.py), or let the requests of a refused match go to other
-rules without a word.
+rules.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from edgefast import ir
@@ -41,11 +42,20 @@ _VALUE_TYPES: tuple[str, ...] = ("Exact", "RegularExpression")
 #: Those of HTTPMethod; the API has others refused, also where a proxy could match them.
 _ROUTED: tuple[str, ...] = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 
+#: A regex for any path.
+_ANY_PATH = ".*"
+#: What means something in RE2 where a literal does not.
+_META = re.compile(r"[\\.\[\]()*+?{}|^$]")
+
 _Target = tuple[ir.PathKind, str]
 _Wrong = list[tuple[str, str]]  # field path, what is wrong with it
 
 
-def translate_match(match: HTTPRouteMatch, report: Report, path: str) -> ir.Match | None:
+#: A match in the IR; of one that takes more than was written, how long the path was that was.
+Matched = tuple[ir.Match, int | None]
+
+
+def translate_match(match: HTTPRouteMatch, report: Report, path: str) -> Matched:
     """Translate one match; `path` is its field path, e.g. spec.rules[0].matches[1]."""
     wrong: _Wrong = []
     target = _translate_path(match.path, wrong, f"{path}.path")
@@ -57,21 +67,14 @@ def translate_match(match: HTTPRouteMatch, report: Report, path: str) -> ir.Matc
         )
     elif match.method is not None and match.method not in _ROUTED:
         wrong.append((f"{path}.method", supported_text(match.method, _ROUTED)))
-    made = None
-    if target is not None:
-        kind, value = target
-        method = match.method or ""
-        made = ir.Match(kind=kind, path=value, method=method, headers=headers, query=query)
+    kind, value = target
+    method = match.method or ""
+    made = ir.Match(kind=kind, path=value, method=method, headers=headers, query=query)
     for where, said in wrong:
-        report.refuse(where, "UnsupportedValue", f"{said}; {_tell_fate(made)}")
-    return made
-
-
-def _tell_fate(widened: ir.Match | None) -> str:
-    """Say what becomes of the requests that a refused match was for."""
-    if widened is None:
-        return "requests that the match was for go to other rules"
-    return f"500 is answered for {tell_match(widened)}"
+        report.refuse(where, "UnsupportedValue", f"{said}; 500 is answered for {tell_match(made)}")
+    if not wrong:
+        return made, None
+    return made, max(len(value), len(match.path.value) if kind == "regex" else 0)
 
 
 def tell_match(match: ir.Match) -> str:
@@ -81,6 +84,8 @@ def tell_match(match: ir.Match) -> str:
             told = f"{match.path} and paths below it" if match.path else "any path"
         case "exact":
             told = match.path
+        case _ if match.path in (_ANY_PATH, f"/{_ANY_PATH}"):
+            told = "any path"
         case _:
             told = f'paths of "{match.path}"'
     method = f"{match.method} " if match.method else ""
@@ -89,21 +94,22 @@ def tell_match(match: ir.Match) -> str:
     return f"{method}{told}" + (f" with {', '.join(named)}" if named else "")
 
 
-def _translate_path(match: HTTPPathMatch, wrong: _Wrong, path: str) -> _Target | None:
+def _translate_path(match: HTTPPathMatch, wrong: _Wrong, path: str) -> _Target:
     if match.type not in _PATH_TYPES:
         wrong.append((f"{path}.type", supported_text(match.type, _PATH_TYPES)))
-        return None
+        return "regex", _ANY_PATH
     where = f"{path}.value"
     if match.type == "RegularExpression":
         said = tell_regex(match.value)
         if not said:
             return "regex", match.value
         wrong.append((where, said))
-        return _guard_path(match.value)
+        literal = literal_prefix(match.value)
+        return "regex", _META.sub(r"\\\g<0>", literal) + _ANY_PATH
     said = check_path(match.value)
     if said:
         wrong.append((where, f'"{match.value}" {said}'))
-        return None
+        return "prefix", strip_slash(_sound_beginning(match.value))
     value = normalize_path(match.value)
     if match.type == "Exact":
         return "exact", value
@@ -114,16 +120,14 @@ def _translate_path(match: HTTPPathMatch, wrong: _Wrong, path: str) -> _Target |
     return "prefix", strip_slash(value)
 
 
-def _guard_path(pattern: str) -> _Target | None:
-    """Return the prefix to close for a refused regex: never "/", which would close the whole host."""
-    literal = literal_prefix(pattern)
-    if not literal.startswith("/"):
-        return None
-    for text in (literal[: literal.rindex("/") + 1], literal):
-        value = strip_slash(text)
-        if value and not check_path(value) and not check_segments(value):
-            return "prefix", normalize_path(value)
-    return None
+def _sound_beginning(path: str) -> str:
+    """Return as many whole segments of a path as are sound, "/" when none is, or when it leads up again."""
+    path = normalize_path(path if path.startswith("/") else f"/{path}")
+    if ".." in path.split("/"):
+        return "/"
+    while len(path) > 1 and (check_path(path) or check_segments(path)):
+        path = path[: path.rindex("/")] or "/"
+    return path
 
 
 def _translate_values(

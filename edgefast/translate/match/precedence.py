@@ -21,18 +21,19 @@ MatchOrder = tuple[int, int, int, int, int, int]
 Age = tuple[int, str]  # nanoseconds since 1970, namespace/name
 
 
-def match_order(match: ir.Match, *, widened: bool = False) -> MatchOrder:
+def match_order(match: ir.Match, widened: int | None = None) -> MatchOrder:
     """Return the part of the order that the match itself decides.
 
-    Of equal ones the one that is `widened` comes first: what it was written for is closed, whoever is older.
+    `widened`: it takes more than was written, and its path was that long. Of equal ones it comes first:
+    what it was written for is closed, whoever is older.
     """
     return (
         _KINDS[match.kind],
-        -len(match.path),
+        -(len(match.path) if widened is None else widened),
         0 if match.method else 1,
         -len(match.headers),
         -len(match.query),
-        0 if widened else 1,
+        1 if widened is None else 0,
     )
 
 

@@ -7,16 +7,13 @@ Must never: send a request anywhere, or leave a match out: one that nothing can 
 
 from __future__ import annotations
 
-import msgspec
-
 from edgefast import ir
-from edgefast.resources.gatewayapi.httproute import HTTPPathMatch, HTTPRoute
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.model.closed import Closed
 from edgefast.translate.match.match import tell_match, translate_match
 from edgefast.translate.report.report import Report
 from edgefast.translate.route.rule import RuleOutcome
 
-_ANY = ir.Match(kind="prefix", path="")
 _TOLD = 4  # matches and hostnames that a message names
 
 
@@ -29,13 +26,11 @@ def close_rules(
     outcomes = []
     for index, rule in enumerate(route.spec.rules):
         matches: list[tuple[int, ir.Match]] = []
-        widened = {at for where, at in closed.widened if where == index}
+        widened: dict[int, int] = {}
         for at, one in enumerate(rule.matches):
-            match = translate_match(one, Report(report.object), "")
-            if match is None:
-                any_path = msgspec.structs.replace(one, path=HTTPPathMatch())
-                match = translate_match(any_path, Report(report.object), "") or _ANY
-                widened.add(at)
+            match, length = translate_match(one, Report(report.object), "")
+            if length is not None or (index, at) in closed.widened:
+                widened[at] = len(match.path) if length is None else length
             matches.append((at, match))
         reason = f"HTTPRoute {name} {said}"
         outcomes.append(
@@ -44,7 +39,7 @@ def close_rules(
                 matches=tuple(matches),
                 broken=True,
                 clusters=(),
-                widened=frozenset(widened),
+                widened=widened,
             )
         )
     mistake = f"the route has a mistake: {said}"

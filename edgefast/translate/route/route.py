@@ -145,7 +145,7 @@ def _part_of(route: HTTPRoute, outcomes: list[RuleOutcome]) -> RoutePart:
         age=age_order(meta),
         rules=tuple(one.rule for one in outcomes),
         candidates=tuple(
-            (match_order(match, widened=at in one.widened), index, at, match)
+            (match_order(match, one.widened.get(at) if one.widened else None), index, at, match)
             for index, one in enumerate(outcomes)
             for at, match in one.matches
         ),
@@ -198,14 +198,11 @@ def _judge_parent(
 
 
 def _tell_dropped(rules: list[RuleOutcome]) -> str:
-    """Say which rules are broken, and what becomes of requests for them."""
-    broken = [one for one in rules if one.broken]
-    kinds = (
-        ("answering 500", [str(one.rule.index) for one in broken if one.matches]),
-        ("matching no request", [str(one.rule.index) for one in broken if not one.matches]),
+    """Say which rules are broken."""
+    broken = ", ".join(str(one.rule.index) for one in rules if one.broken)
+    return (
+        f"Dropped Rule {broken} (answering 500)" if broken else "Dropped Rule parts (answering 500)"
     )
-    told = [f"{', '.join(indices)} ({fate})" for fate, indices in kinds if indices]
-    return f"Dropped Rule {', '.join(told)}" if told else "Dropped Rule parts (answering 500)"
 
 
 def _users_of(

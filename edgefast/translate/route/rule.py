@@ -9,6 +9,8 @@ Must never: let one rule's mistake reach its siblings.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from edgefast import ir
@@ -47,7 +49,8 @@ class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     matches: tuple[tuple[int, ir.Match], ...]  # with their place in spec.rules[].matches
     broken: bool  # the rule has a mistake of its own: Accepted=False or PartiallyInvalid
     clusters: tuple[ClusterRef, ...]
-    widened: frozenset[int] = frozenset()  # places of matches that take more than was written
+    #: Places of matches that take more than was written: the length of the path that was.
+    widened: Mapping[int, int] = {}
 
 
 def translate_rule(
@@ -56,19 +59,20 @@ def translate_rule(
     """Translate `spec.rules[index]` for Gateways that show `certificate` to TLS backends."""
     rule, path, meta = route.spec.rules[index], f"spec.rules[{index}]", route.metadata
     before, wanted = len(report.refused), rule.matches or _ANY
-    matches = tuple(
-        (at, match)
-        for at, one in enumerate(wanted)
-        for match in (translate_match(one, report, f"{path}.matches[{at}]"),)
-        if match is not None
-    )
+    matches: list[tuple[int, ir.Match]] = []
+    widened: dict[int, int] = {}
+    for at, one in enumerate(wanted):
+        match, length = translate_match(one, report, f"{path}.matches[{at}]")
+        matches += ((at, match),)
+        if length is not None:
+            widened[at] = length
     place = Place(
         namespace=meta.namespace,
         certificate=certificate,
         prefixes=all(one.path.type == "PathPrefix" for one in wanted),
     )
-    for found in (check_filter_list(rule), check_redirect(rule)):
-        refuse_violations(found, report, path, "IncompatibleFilters")
+    for violations in (check_filter_list(rule), check_redirect(rule)):
+        refuse_violations(violations, report, path, "IncompatibleFilters")
     filters = translate_filters(rule.filters, place, reader, report, f"{path}.filters")
     name = _name_of(route, index, report, f"{path}.name")
     rate_limits: tuple[ir.RateLimit, ...] = ()
@@ -92,9 +96,10 @@ def translate_rule(
     if reason:
         return RuleOutcome(
             rule=msgspec.structs.replace(named, status=500, reason=reason),
-            matches=matches,
+            matches=tuple(matches),
             broken=bool(broken),
             clusters=(),
+            widened=widened,
         )
     return RuleOutcome(
         rule=msgspec.structs.replace(
@@ -110,7 +115,7 @@ def translate_rule(
             retry=retry,
             rate_limits=rate_limits,
         ),
-        matches=matches,
+        matches=tuple(matches),
         broken=False,
         clusters=(*clusters, *filters.clusters),
     )

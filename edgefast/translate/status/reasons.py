@@ -257,8 +257,8 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "PartiallyInvalid",
             "True",
             "UnsupportedValue",
-            "Some rules are broken. They answer 500; the message says which, and which requests "
-            "of a refused match go to other rules because nothing tells them apart.",
+            "Some rules are broken. They answer 500; the message says which, and for which requests "
+            "where a match is refused: all that it may have been for.",
         ),
         Reason(
             "RouteRulesOverlap",
