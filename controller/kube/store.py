@@ -2,7 +2,7 @@
 
 In: items as the API server sent them, and names that are gone. Out: a Snapshot in which an object that differs only
 in its status or resource version is the very same object, and what is `present` of statuses. An object that cannot
-be decoded is a problem; its last good version stays, and the place of a route without one is closed. Changes of a
+be decoded is a problem; its last good version stays, and the place of a route, Gateway or ListenerSet without one is closed. Changes of a
 `Source` are held back until it is released, so that a namespace or a kind joins whole. Must never: do I/O, or raise for what an object holds.
 """
 
@@ -19,9 +19,9 @@ from controller.kube.reflector import Item
 from controller.kube.sharing import Sharing
 from edgefast.problem import ObjectRef
 from edgefast.resources.decode.decode import DecodeError, close_api_object, decode_api_object
-from edgefast.resources.gatewayapi.httproute import is_closed
 from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo, Object
 from edgefast.resources.kubernetes.namespace import Namespace, label_namespace
+from edgefast.resources.model.closed import is_closed
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Snapshot
 
@@ -171,7 +171,7 @@ class Store:
             self._on_status(_ref(*name))
 
     def _close(self, source: Source, name: _Name, item: Item, error: Exception) -> Object | None:
-        """Return what keeps the place of a route closed that has no good version, None where nothing is to change."""
+        """Return what keeps the place of an object closed that has no good version, None where nothing is to change."""
         present = self._current(source, name)
         good = present is not None and not is_closed(present)
         if good or not isinstance(error, DecodeError):

@@ -20,7 +20,6 @@ from edgefast.cli.mistakes import tell_mistakes
 from edgefast.cli.output import escape_control
 from edgefast.providers.files import FileSource
 from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.gatewayapi.httproute import is_closed
 from edgefast.resources.kinds import Object
 from edgefast.resources.kubernetes.endpointslice import (
     SERVICE_NAME_LABEL,
@@ -30,6 +29,7 @@ from edgefast.resources.kubernetes.endpointslice import (
 )
 from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.loaded import Loaded
+from edgefast.resources.model.closed import is_closed
 from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.pipeline import translate

@@ -85,11 +85,11 @@ class _File(NamedTuple):
 
     @property
     def closed(self) -> tuple[tuple[Key, Loaded], ...]:
-        """What keeps places of routes with mistakes closed; nothing while one of them may be a kept route under another name."""
+        """What keeps places of objects with mistakes closed; nothing of a kind while one may be a kept object under another name."""
         found = tuple((_key(one.closed), one.closed) for one in self.refused if one.closed)
         named = {key for key, _ in found}
-        hidden = any(key[0] == "HTTPRoute" and key not in named for key, _ in self.kept.objects)
-        return () if hidden else found
+        hidden = {key[0] for key, _ in self.kept.objects if key not in named}
+        return tuple((key, one) for key, one in found if key[0] not in hidden)
 
 
 class _Once(Exception):
@@ -105,7 +105,7 @@ class FileSource:
         self._namespace = namespace
         self._files: dict[str, _File] = {}
         self._index: dict[Key, Loaded] = {}
-        self._count = 0  # of those in use, closed routes not among them
+        self._count = 0  # of those in use, closed ones not among them
         self._snapshot = Snapshot()
         self._found: tuple[Problem, ...] = ()
         self._problems: tuple[Problem, ...] = ()
@@ -276,7 +276,7 @@ class FileSource:
             for key, item in file.kept.objects:
                 index.setdefault(key, item)
         self._count = len(index)
-        # Of a route with a mistake and without a good version the place stays closed.
+        # Of a route, Gateway or ListenerSet with a mistake and without a good version the place stays closed.
         for file in files:
             for key, item in file.closed:
                 index.setdefault(key, item)

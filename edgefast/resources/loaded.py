@@ -55,7 +55,7 @@ class Loaded(msgspec.Struct, frozen=True, eq=False):
 
 
 class Refused(msgspec.Struct, frozen=True, eq=False):
-    """An object of a file with a mistake in it: only sound references of it are known, and of a route its place."""
+    """An object of a file with a mistake in it: only sound references of it are known, and its place if it has one."""
 
     ref: ObjectRef
     file: str

@@ -102,6 +102,20 @@ def answer_no_listener(
     )
 
 
+def ends_handshake(listener: ir.Listener) -> bool:
+    """Tell whether a listener has nothing to show: it only keeps its place."""
+    return listener.tls is not None and not listener.tls.certificates
+
+
+def answer_handshake(listener: ir.Listener, dark: Unserved | None = None) -> Answer:
+    """The TLS handshake ends (unrecognized_name): the listener of the name is closed."""
+    why = f"the TLS handshake is refused: listener {listener.name} is closed"
+    if dark is None or dark.name != listener.name:
+        return Answer(kind="closed", check="sni", why=why)
+    why = f"{why}, {dark.said}"
+    return Answer(kind="closed", check="sni", why=why, fix=dark.fix, reasons=dark.reasons)
+
+
 def answer_closed_listener(dark: Unserved) -> Answer:
     """The listener has the request, and no rule of it is served."""
     return Answer(

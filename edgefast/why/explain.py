@@ -68,6 +68,8 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
         refused = answers.answer_misdirected(ask.sni, named, head.host, listener)
         return _stop(served, ask, refused, head, listener)
     dark = find_unserved(served, ask.port, head.host)
+    if named is not None and answers.ends_handshake(named):
+        return _stop(served, ask, answers.answer_handshake(named, dark), head, listener)
     if listener is None:
         return _stop(served, ask, answers.answer_no_listener(head.host, listeners, dark), head)
     client = find_client(head, ask.source, listener.http.client_address)

@@ -14,8 +14,9 @@ import msgspec
 from edgefast import ir
 from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.gatewayapi.httproute import HTTPRoute, is_closed
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
+from edgefast.resources.model.closed import is_closed
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.match.precedence import Age, age_order

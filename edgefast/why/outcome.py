@@ -68,6 +68,9 @@ def find_outcome(served: Served, ask: Ask) -> Outcome:
     listener = find_listener(listeners, ask.port, head.host)
     if listener is None:
         return Outcome((answers.answer_no_listener(head.host, listeners),))
+    named = find_listener(listeners, ask.port, ask.sni) if ask.sni else None
+    if named is not None and answers.ends_handshake(named):
+        return Outcome((answers.answer_handshake(named),), listener=named.name)
     client = find_client(head, ask.source, listener.http.client_address)
     head = drop_untrusted(head, client)
     request = head.request()

@@ -16,14 +16,16 @@ import msgspec
 from edgefast.problem import ObjectRef, Problem, Severity, Source
 from edgefast.reasons.word import Word
 from edgefast.resources.config.edgegateway import EdgeGateway
-from edgefast.resources.decode.closed import NAMELESS, close_route
 from edgefast.resources.decode.document import (
     DEFAULT_NAMESPACE,
+    Closing,
     Found,
+    close_object,
     decode_object,
     repeated_fields,
 )
 from edgefast.resources.decode.json_text import read_json
+from edgefast.resources.decode.nearly import NAMELESS
 from edgefast.resources.decode.text import (
     DocumentMarks,
     Piece,
@@ -34,7 +36,6 @@ from edgefast.resources.decode.text import (
 from edgefast.resources.decode.walk import Walk
 from edgefast.resources.decode.yaml_text import ParsedDocument, SyntaxProblem, read_yaml
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
-from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.kinds import KINDS, Object
 from edgefast.resources.limits import MAX_DOCUMENTS, MAX_FILE_BYTES, MAX_PROBLEMS
 from edgefast.resources.loaded import Loaded, Path, Refused, render_path
@@ -157,13 +158,13 @@ def _place(
         problems.append(Problem(None, "", "Invalid", result.error.message, source=source))
 
 
-def _place_closed(route: HTTPRoute, file: str, marks: DocumentMarks) -> Loaded:
-    """Give a closed route its place in the file, and that for a name when its own cannot be read."""
-    loaded = Loaded(route, file, marks)
-    if route.metadata.name != NAMELESS:
+def _place_closed(closed: Closing, file: str, marks: DocumentMarks) -> Loaded:
+    """Give a closed object its place in the file, and that for a name when its own cannot be read."""
+    loaded = Loaded(closed, file, marks)
+    if closed.metadata.name != NAMELESS:
         return loaded
-    named = msgspec.structs.replace(route.metadata, name=f"{NAMELESS}{loaded.source}")
-    return Loaded(msgspec.structs.replace(route, metadata=named), file, marks)
+    named = msgspec.structs.replace(closed.metadata, name=f"{NAMELESS}{loaded.source}")
+    return Loaded(msgspec.structs.replace(closed, metadata=named), file, marks)
 
 
 def _policies(result: _PieceResult, file: str, base: int) -> Iterator[ForeignPolicy]:
@@ -281,9 +282,7 @@ def decode_api_object(raw: Mapping[str, Any] | bytes | msgspec.Raw, kind: str) -
 def close_api_object(raw: bytes | msgspec.Raw, ref: ObjectRef, error: DecodeError) -> Object | None:
     """Return what keeps the place of an object closed that cannot be built, None when it has none."""
     value = msgspec.json.decode(raw)
-    if ref.kind != HTTPRoute.__name__ or not isinstance(value, dict):
-        return None
-    return close_route(value, ref, error.violations[0])
+    return close_object(value, ref, error.violations[0]) if isinstance(value, dict) else None
 
 
 def _check_outline(raw: Mapping[str, Any] | bytes | msgspec.Raw) -> None:

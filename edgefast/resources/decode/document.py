@@ -8,7 +8,7 @@ Must never: know files or lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -16,12 +16,15 @@ import msgspec
 from edgefast.problem import ObjectRef, Severity, did_you_mean
 from edgefast.reasons.word import Word
 from edgefast.resources.decode.closed import close_route
+from edgefast.resources.decode.closedgateway import close_gateway, close_listener_set
 from edgefast.resources.decode.walk import Walk
 from edgefast.resources.decode.yaml_text import ParsedDocument
 from edgefast.resources.foreign.foreign import api_version_of, judge_foreign
 from edgefast.resources.foreign.foreignpolicy import Target, read_targets
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
+from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.kinds import KINDS, KindInfo, Object
 from edgefast.resources.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
 from edgefast.resources.loaded import Path
@@ -34,8 +37,16 @@ from edgefast.resources.rules.rules import obeys
 
 DEFAULT_NAMESPACE = "default"
 
-_ROUTE = HTTPRoute.__name__
-_MEANT_ROUTE = did_you_mean(_ROUTE, (_ROUTE,))
+#: An object that only keeps the place of one with a mistake.
+Closing = HTTPRoute | Gateway | ListenerSet
+#: Kinds that have a place.
+_CLOSES: dict[str, Callable[..., Closing]] = {
+    "HTTPRoute": close_route,
+    "Gateway": close_gateway,
+    "ListenerSet": close_listener_set,
+}
+#: Hints of kinds that were perhaps meant to be one of them.
+_MEANT = {did_you_mean(kind, (kind,)): kind for kind in _CLOSES}
 
 
 class Found(msgspec.Struct, frozen=True, eq=False):
@@ -48,7 +59,7 @@ class Found(msgspec.Struct, frozen=True, eq=False):
     references: tuple[tuple[Path, Element], ...] = ()  # sound ones of an object that is not
     severity: Severity = "error"
     targets: tuple[Target, ...] = ()  # of a policy that nobody here reads, or that has a mistake
-    closed: HTTPRoute | None = None  # the place of a route with a mistake
+    closed: Closing | None = None  # the place of one with a mistake
 
 
 def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) -> Iterator[Found]:
@@ -108,8 +119,10 @@ def _decode_one(
         one = Violation(path, verdict.reason, verdict.message, verdict.hint)
         ref = _ref(raw, kind, group, True)
         targets = read_targets(raw, ref.namespace) if info is None or _is_policy(kind) else ()
-        meant = verdict.severity == "error" and (kind == _ROUTE or verdict.hint == _MEANT_ROUTE)
-        closed = _close(raw, _named_so(raw, namespace), one, repeated) if meant else None
+        meant = kind if kind in _CLOSES else _MEANT.get(verdict.hint, "")
+        closed = None
+        if meant and verdict.severity == "error":
+            closed = close_object(raw, _named_so(raw, meant, namespace), one, repeated)
         return Found(
             prefix, None, ref, (one,), severity=verdict.severity, targets=targets, closed=closed
         )
@@ -129,7 +142,7 @@ def _decode_one(
     if violations:
         told = (*misplaced, *violations, *walk.late)
         targets = read_targets(raw, ref.namespace) if _is_policy(kind) else ()
-        closed = _close(raw, ref, violations[0], repeated) if kind == _ROUTE else None
+        closed = close_object(raw, ref, violations[0], repeated)
         return Found(
             prefix, None, ref, told, tuple(walk.references), targets=targets, closed=closed
         )
@@ -183,24 +196,26 @@ def _untyped(
             violations.append(Violation((name,), "Invalid", "not text"))
     kind = raw.get("kind")
     ref = _ref(raw, kind, "", True) if isinstance(kind, str) and kind else None
-    route = kind == _ROUTE and violations
-    closed = _close(raw, _named_so(raw, namespace), violations[0], repeated) if route else None
+    closed = None
+    if isinstance(kind, str) and violations:
+        closed = close_object(raw, _named_so(raw, kind, namespace), violations[0], repeated)
     return Found(prefix, None, ref, tuple(violations), closed=closed)
 
 
-def _named_so(raw: dict[str, Any], namespace: str) -> ObjectRef:
-    """Return the reference to a route whose type is not quite said, in the namespace of those that name none."""
-    ref = _ref(raw, _ROUTE, GATEWAY_GROUP, True)
+def _named_so(raw: dict[str, Any], kind: str, namespace: str) -> ObjectRef:
+    """Return the reference to an object whose type is not quite said, in the namespace of those that name none."""
+    ref = _ref(raw, kind, GATEWAY_GROUP, True)
     metadata = raw.get("metadata")
     bare = not isinstance(metadata, dict) or not metadata.get("namespace")
     return msgspec.structs.replace(ref, namespace=namespace) if bare else ref
 
 
-def _close(
-    raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Sequence[Violation]
-) -> HTTPRoute:
-    """Return what keeps the place of a route closed whose first mistake this is."""
-    return close_route(raw, ref, first, [one.path for one in repeated])
+def close_object(
+    raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Sequence[Violation] = ()
+) -> Closing | None:
+    """Return what keeps the place of an object closed whose first mistake this is, None when its kind has none."""
+    close = _CLOSES.get(ref.kind)
+    return close(raw, ref, first, [one.path for one in repeated]) if close else None
 
 
 def _ref(raw: dict[str, Any], kind: str, group: str, namespaced: bool) -> ObjectRef:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from edgefast.resources.gatewayapi.listener import Listener
+from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.fields import (
     AnnotationValue,
     Element,
@@ -119,3 +120,5 @@ class Gateway(Resource, frozen=True, kw_only=True):
 
     metadata: ObjectMeta
     spec: GatewaySpec
+    #: Written by the decoder and never by a document: it only keeps the places of one with a mistake closed.
+    closed: Closed | None = None

@@ -139,8 +139,3 @@ class HTTPRoute(Resource, frozen=True, kw_only=True):
     spec: HTTPRouteSpec
     #: Written by the decoder and never by a document: the route only keeps the place of one with a mistake closed.
     closed: Closed | None = None
-
-
-def is_closed(obj: object) -> bool:
-    """Tell whether an object is a route that only keeps the place of one with a mistake closed."""
-    return isinstance(obj, HTTPRoute) and obj.closed is not None

@@ -12,6 +12,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from edgefast.resources.gatewayapi.listener import Listener
+from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.fields import Element, Resource, by_keys
 from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.model.reference import ParentGatewayReference
@@ -31,3 +32,5 @@ class ListenerSet(Resource, frozen=True, kw_only=True):
 
     metadata: ObjectMeta
     spec: ListenerSetSpec
+    #: Written by the decoder and never by a document: it only keeps the places of one with a mistake closed.
+    closed: Closed | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["Closed"]
+__all__ = ["Closed", "is_closed"]
 
 
 class Closed(msgspec.Struct, frozen=True, gc=False):
@@ -17,4 +17,16 @@ class Closed(msgspec.Struct, frozen=True, gc=False):
 
     path: str  # of the first mistake
     reason: str  # its reason and what is said of it
-    widened: frozenset[tuple[int, int]] = frozenset()  # places in spec.rules and in their matches
+    #: Of matches: places in spec.rules and in their matches that take more than was written.
+    widened: frozenset[tuple[int, int]] = frozenset()
+    lost: bool = False  # a part of its place cannot be told
+
+    @property
+    def said(self) -> str:
+        """The first mistake, in words."""
+        return f"{self.path}: {self.reason}" if self.path else self.reason
+
+
+def is_closed(obj: object) -> bool:
+    """Tell whether an object only keeps the place of one with a mistake closed."""
+    return getattr(obj, "closed", None) is not None

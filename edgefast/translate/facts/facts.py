@@ -52,6 +52,7 @@ class GatewayView(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     certificate: str  # client certificate for TLS backends, "namespace/secret" or ""
     listeners: tuple[ListenerView, ...]
+    closed: bool = False  # it has a mistake, and only keeps its places
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True, eq=False):

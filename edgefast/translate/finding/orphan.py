@@ -16,6 +16,7 @@ from edgefast.resources.kubernetes.endpointslice import SERVICE_NAME_LABEL
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy
 from edgefast.translate.facts.facts import World
 from edgefast.translate.gateway.adopt import tell_adopted
+from edgefast.translate.gateway.closed import warn_closed
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
 from edgefast.translate.ratelimit.ratelimit import check_rate_limit
 from edgefast.translate.report.report import Report
@@ -116,7 +117,11 @@ def _classless_gateways(
     existing = {name for _, name in world.snapshot.gateway_classes}
     for found in world.snapshot.gateways.values():
         name = found.spec.gateway_class_name
-        if name not in existing:
+        if found.closed is not None and not name:
+            report = Report(ref_of(found))
+            warn_closed(found, report)
+            yield from report.problems
+        elif name not in existing:
             said = f"GatewayClass {name} not found"
             hint = did_you_mean(name, classes) or "write one, or try it without with --adopt"
             yield Report(ref_of(found)).refuse("spec.gatewayClassName", "Invalid", said, hint)

@@ -82,8 +82,8 @@ def _loses(place: Place, owner: Owner, hosts: Hosts) -> bool:
 def placed_listeners(gateways: Iterable[GatewayDraft]) -> Iterator[ListenerDraft]:
     """Give the listeners that have requests: those that are served, and those that are closed in their place."""
     for draft in gateways:
-        if draft.accepted:
-            yield from (one for one in draft.listeners if one.placed)
+        accepted = draft.accepted
+        yield from (one for one in draft.listeners if one.held_by or (accepted and one.placed))
 
 
 def _find_wide(gateways: Iterable[GatewayDraft]) -> dict[str, tuple[str, _Port]]:

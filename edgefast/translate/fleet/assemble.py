@@ -19,6 +19,7 @@ from edgefast.translate.fleet.fleet import STANDALONE, join_secrets
 from edgefast.translate.fleet.infra import translate_infra
 from edgefast.translate.fleet.shelf import Shelf, Shelves, refill
 from edgefast.translate.gateway.gateway import GatewayDraft
+from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.settings import Settings
 from edgefast.translate.virtualhost.virtualhost import Hosts, Place
 
@@ -34,7 +35,10 @@ def assemble_fleets(
 ) -> tuple[ir.IR, tuple[ir.Infra, ...], Shelves]:
     """Return all fleets by name, with what each needs around it; `shelves` are those of `previous`."""
     members: dict[str, list[GatewayDraft]] = {}
+    held: dict[str, list[ListenerDraft]] = {}
     for draft in drafts:
+        if found := [one for one in draft.listeners if one.held_by is not None]:
+            held.setdefault(draft.fleet, []).extend(found)
         if draft.accepted:
             members.setdefault(draft.fleet, []).append(draft)
     fleet_of = {
@@ -47,7 +51,9 @@ def assemble_fleets(
     old = {fleet.name: fleet for fleet in previous.fleets} if previous else {}
     fleets = []
     for name in sorted(members):
-        fleet = _assemble(name, members[name], shelves.by_fleet[name], limit_store)
+        fleet = _assemble(
+            name, members[name], held.get(name, []), shelves.by_fleet[name], limit_store
+        )
         before = old.get(name)
         fleets.append(before if before is not None and _is_same(before, fleet) else fleet)
     if settings.standalone and not fleets:
@@ -81,24 +87,29 @@ def _refill(
 def _assemble(
     name: str,
     members: list[GatewayDraft],
+    held: list[ListenerDraft],
     shelf: Shelf,
     limit_store: ir.RateLimitStore | None,
 ) -> ir.Fleet:
     placed = [(draft, one) for draft in members for one in draft.listeners if one.placed]
-    listeners = [
-        one.listener(
+    listeners = {
+        one.name: one.listener(
             draft.http_of_port.get(one.port, draft.parameters.http),
             draft.parameters.access_log,
             draft.parameters.tracing,
         )
         for draft, one in placed
-    ]
+    }
+    for one in held:
+        assert one.held_by is not None
+        port = listeners[one.held_by.name]
+        listeners[one.name] = one.listener(port.http, port.access_log, port.tracing)
     secrets = list(chain.from_iterable(shelf.secrets.values()))
     for _, one in placed:
         secrets += one.tls.secrets if one.tls else ()
     return ir.Fleet(
         name=name,
-        listeners=tuple(sorted(listeners, key=lambda one: one.name)),
+        listeners=tuple(listeners[at] for at in sorted(listeners)),
         virtual_hosts=values_of(shelf.hosts),
         clusters=values_of(shelf.clusters),
         secrets=join_secrets(secrets),

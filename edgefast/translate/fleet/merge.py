@@ -3,7 +3,8 @@
 In: the drafts of all Gateways, oldest first. Out: the same drafts with conflicts marked and ports
 assigned. Inside a Gateway all parties of a conflict lose (Gateway API), but a listener of a ListenerSet loses to
 whatever comes before it and to nothing else (ListenerSetSpec.listeners); across the Gateways of a fleet
-the first holder of (port, protocol, hostname) wins (spec section 4, rule 1).
+the first holder of (port, protocol, hostname) wins (spec section 4, rule 1), also while it is not served: its hostname is
+nobody else's meanwhile (held.py). A listener without a hostname holds nothing that way.
 TLS versions, client verification and HTTP limits belong to the port, because a handshake begins before
 its server name is known: later Gateways must agree or lose.
 Must never: let a listener be served with weaker client verification than it asks for.
@@ -17,6 +18,7 @@ from collections.abc import Iterable
 import msgspec
 
 from edgefast.translate.fleet.fleet import container_port, fleet_name
+from edgefast.translate.fleet.held import hold_places
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.hostname import ANY
@@ -38,11 +40,12 @@ def merge_gateways(drafts: Iterable[GatewayDraft], settings: Settings) -> None:
         fleets[draft.fleet].append(draft)
     for members in fleets.values():
         ports: dict[int, _Port] = {}
+        reserved: dict[tuple[int, str], ListenerDraft] = {}
         for draft in members:
-            if not draft.report.refused:
-                _claim_ports(draft, ports)
+            _claim_ports(draft, ports, reserved)
         _mark_overlaps(members)
         _raise_versions(members)
+        hold_places(members)
 
 
 class _Port:
@@ -57,7 +60,7 @@ class _Port:
 def _mark_own_conflicts(draft: GatewayDraft) -> None:
     ports: dict[int, list[ListenerDraft]] = defaultdict(list)
     for one in draft.own_listeners:
-        if one.known:
+        if one.known and not one.unread:
             ports[one.port].append(one)
     for port, group in ports.items():
         protocols = sorted({one.spec.protocol for one in group})
@@ -87,15 +90,28 @@ def _mark_set_conflicts(draft: GatewayDraft) -> None:
             elif (one.port, one.hostname) in hosts:
                 said = f"another listener of the Gateway has it: {_TUPLE}"
                 one.conflict("HostnameConflict", said)
-        # Of the Gateway's own, one that conflicts keeps its place too.
-        if one.known and (one.accepted or one.set is None):
+        # Of the Gateway's own, one that conflicts keeps its place too; of a set a hostname that is refused for other reasons.
+        sound = one.accepted and not one.unread
+        if one.known and (sound or one.set is None):
             protocols.setdefault(one.port, one.spec.protocol)
+            hosts.add((one.port, one.hostname))
+        elif one.known and not one.conflicts and one.hostname != ANY:
             hosts.add((one.port, one.hostname))
 
 
-def _claim_ports(draft: GatewayDraft, ports: dict[int, _Port]) -> None:
+def _claim_ports(
+    draft: GatewayDraft, ports: dict[int, _Port], reserved: dict[tuple[int, str], ListenerDraft]
+) -> None:
+    """Give each listener its place; `reserved` are hostnames of those before it that are not served, and stay theirs."""
     for one in draft.listeners:
-        if not one.accepted:
+        if draft.report.refused or not one.accepted or one.unread:
+            if one.known and not one.conflicts and one.hostname != ANY:
+                reserved.setdefault((one.port, one.hostname), one)
+            continue
+        owner = reserved.get((one.port, one.hostname))
+        if owner is not None:
+            rival = f"listener {owner.name}" if one.set is None else "a listener of another Gateway"
+            one.conflict("HostnameConflict", f"same as {rival}, which is not served: {_TUPLE}")
             continue
         port = ports.setdefault(one.bind_port, _Port(draft, one))
         first = port.first

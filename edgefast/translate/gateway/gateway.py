@@ -26,6 +26,7 @@ from edgefast.translate.facts.facts import GatewayView, World
 from edgefast.translate.gateway.address import check_addresses
 from edgefast.translate.gateway.adopt import is_left_aside
 from edgefast.translate.gateway.allowed import check_namespaces
+from edgefast.translate.gateway.closed import warn_closed
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
 from edgefast.translate.gateway.listener import NAMESPACES, ListenerDraft, translate_listener
 from edgefast.translate.gateway.listenerset import (
@@ -91,6 +92,7 @@ class GatewayDraft:
             name=self.key[1],
             certificate=certificate,
             listeners=tuple(one.view(gateway_served=served) for one in self.listeners),
+            closed=self.gateway.closed is not None,
         )
 
     @property
@@ -140,6 +142,9 @@ def _translate(
         path = "spec.gatewayClassName"
         draft.report.follow(draft.report.refuse(path, "InvalidParameters", said))
     _close_by(draft, "spec.gatewayClassName", draft.gateway_class.closed)
+    if gateway.closed is not None:
+        said = f"the Gateway has a mistake: {gateway.closed.said}"
+        draft.closed_by.append(Problem(draft.report.object, "", "Invalid", said))
     _translate_parameters(draft, world, inherited)
     draft.unusable = check_addresses(draft.gateway, draft.report, world.settings)
     _translate_client_certificate(draft, world, keyring)
@@ -159,6 +164,8 @@ def _translate(
     ]
     for one in draft.sets:
         check_allowed(gateway, one, world)
+        if one.listener_set.closed is not None:
+            warn_closed(one.listener_set, one.report)
         if one.allowed:
             one.listeners = [
                 translate_listener(gateway, index, world, keyring, one.listener_set)
@@ -167,6 +174,8 @@ def _translate(
             draft.listeners += one.listeners
     _check_proxy_protocol(draft)
     _close(draft)
+    if gateway.closed is not None:
+        warn_closed(gateway, draft.report)
 
 
 def _translate_parameters(

@@ -55,11 +55,15 @@ class ListenerDraft:
             Problem, ...
         ] = ()  # fields that are not served and may decide who gets in
         self.shut = False  # such a field is in its Gateway
+        #: A mistake kept its object from being read: nothing is known but the place.
+        self.unread = gateway.closed is not None or bool(set_ and set_.closed)
         self.overlaps: list[str] = []  # names of HTTPS listeners that hosts are shared with
         self.kinds: tuple[RouteGroupKind, ...] = ()
         self.tls: TlsOutcome | None = None
         self.port = self.spec.port
         self.bind_port = self.spec.port
+        #: Not served, and its place is kept from broader ones: a listener that is, of the same port (fleet/held.py).
+        self.held_by: ListenerDraft | None = None
 
     @property
     def known(self) -> bool:
@@ -78,7 +82,7 @@ class ListenerDraft:
         One that is closed keeps its port and hostname and answers 404: else others would take its requests.
         """
         usable = self.tls is None or self.tls.usable
-        return self.accepted and usable and bool(self.kinds)
+        return self.accepted and usable and bool(self.kinds) and not self.unread
 
     @property
     def served(self) -> bool:
@@ -107,14 +111,18 @@ class ListenerDraft:
     def listener(
         self, http: ir.HttpSettings, log: ir.AccessLog, tracing: ir.Tracing | None
     ) -> ir.Listener:
-        """Return the data plane's listener; only of one that is served."""
+        """Return the data plane's listener; only of one that is placed or held, which shows no certificate."""
+        tls = self.tls.tls if self.tls else None
+        if self.held_by is not None:
+            port = self.held_by.tls
+            tls = msgspec.structs.replace(port.tls, certificates=()) if port else None
         listener = ir.Listener(
             name=self.name,
             port=self.port,
             bind_port=self.bind_port,
-            protocol="HTTPS" if self.tls else "HTTP",
+            protocol="HTTPS" if tls else "HTTP",
             hostname=self.hostname,
-            tls=self.tls.tls if self.tls else None,
+            tls=tls,
             tracing=tracing,
         )
         # What is the default stays the very default: the encoding leaves it out then.
@@ -130,6 +138,14 @@ def translate_listener(
 ) -> ListenerDraft:
     """Check one listener of a Gateway, or of a ListenerSet that is attached to it."""
     draft = ListenerDraft(gateway, index, set_)
+    if draft.unread:
+        draft.kinds = tuple(RouteGroupKind(kind=kind) for kind in ROUTE_KINDS)
+        if set_ is not None and set_.closed is not None:
+            said = f"the ListenerSet has a mistake: {set_.closed.said}"
+            draft.report.follow(
+                draft.report.refuse("", "Invalid", said, condition="UnsupportedValue")
+            )
+        return draft
     draft.closed = _find_closing(set_ or gateway, draft)
     if not draft.known:
         draft.report.refuse(

@@ -19,6 +19,7 @@ from edgefast.resources.kubernetes.namespace import NAME_LABEL
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key
 from edgefast.translate.facts.facts import World
+from edgefast.translate.gateway.closed import warn_closed
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.report.report import Report
@@ -86,7 +87,11 @@ def find_lost_sets(world: World) -> Iterator[Problem]:
     """Report, in standalone, sets whose Gateway is in no file; in a cluster it may be another's, or come yet."""
     for one in world.snapshot.listener_sets.values() if world.settings.standalone else ():
         parent = parent_of(one)
-        if parent is None or parent not in world.gateways:
+        if one.closed is not None and not one.spec.parent_ref.name:
+            report = Report(ref_of(one))
+            warn_closed(one, report)
+            yield from report.problems
+        elif parent is None or parent not in world.gateways:
             ref = one.spec.parent_ref
             said = f"{ref.kind} {ref.namespace or one.metadata.namespace}/{ref.name} not found"
             yield Report(ref_of(one)).refuse("spec.parentRef.name", "Invalid", said)

@@ -48,6 +48,10 @@ def attach_route(
             report.refuse(f"{path}.name", "NoMatchingParent", said)
         return None
     attached = Attachment(parent=parent, gateway=gateway)
+    if gateway.closed if parent.kind == "Gateway" else _is_closed_set(parent, namespace, reader):
+        said = f"{parent.kind} {namespace}/{parent.name} has a mistake"
+        report.follow(report.refuse(f"{path}.name", "NoMatchingParent", said))
+        return attached
     set_ = (namespace, parent.name) if parent.kind == "ListenerSet" else None
     there = [one for one in gateway.listeners if one.set == set_]
     named = _named_listeners(parent, there)
@@ -84,6 +88,11 @@ def _find_gateway(parent: ParentReference, namespace: str, reader: Reader) -> Ga
     found = reader.listener_set(namespace, parent.name)
     gateway = parent_of(found) if found else None
     return reader.gateway(*gateway) if gateway else None
+
+
+def _is_closed_set(parent: ParentReference, namespace: str, reader: Reader) -> bool:
+    found = reader.listener_set(namespace, parent.name)
+    return found is not None and found.closed is not None
 
 
 def _exists(parent: ParentReference, namespace: str, reader: Reader) -> bool:

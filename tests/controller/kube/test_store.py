@@ -156,6 +156,33 @@ def test_the_place_of_a_route_that_cannot_be_read_is_closed() -> None:
     assert not told.store.snapshot().http_routes and not told.store.problems
 
 
+@pytest.mark.parametrize("kind", ["Gateway", "ListenerSet"])
+def test_the_places_of_listeners_that_cannot_be_read_are_closed(kind: str) -> None:
+    """Only while there is no good version; a status can be written all the same."""
+    told = Told()
+    listener = {"name": "a", "port": 80, "protocol": "HTTP", "hostname": "a.example"}
+    owner: dict[str, Any] = (
+        {"gatewayClassName": "c"} if kind == "Gateway" else {"parentRef": {"name": "g"}}
+    )
+
+    def put(version: int, **more: Any) -> None:
+        meta = {"name": "r", "namespace": "ns", "uid": "u", "resourceVersion": str(version)}
+        told.put(kind, {"metadata": meta, "spec": {**owner, "listeners": [{**listener, **more}]}})
+
+    def found() -> Any:
+        return told.store.snapshot().get(ObjectRef(kind, "ns", "r"))
+
+    put(1, allowedRoutes=7)
+    assert found().closed is not None
+    assert (found().spec.listeners[0].hostname, found().metadata.uid) == ("a.example", "u")
+    assert told.store.present(ObjectRef(kind, "ns", "r")) is not None
+    put(2)
+    good = found()
+    assert good.closed is None and not told.store.problems
+    put(3, allowedRoutes=7)
+    assert found() is good and told.store.problems
+
+
 def test_a_place_that_cannot_be_told_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mistake of ours there costs that route alone."""
     monkeypatch.setattr(store_module, "close_api_object", lambda *_: 1 / 0)

@@ -1,0 +1,152 @@
+"""Closed Gateways and ListenerSets: of one with a mistake, the places that its listeners were to have.
+
+In: the plain value of a document, or of an API server's object, and what is wrong with it. Out: an object that serves nothing
+(`closed`): its class or parent, and port, protocol and hostname of each listener as far as they can be read, names of fields and
+words that are all but right included. A listener whose port or hostname cannot be read has no place, and `lost` says so: all other
+hosts of a port are other people's. What decides about the fleet stays where it is sound.
+Must never: bring anything into service, or raise for what a user wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from edgefast.problem import ObjectRef
+from edgefast.resources.decode.nearly import (
+    build,
+    field_of,
+    is_strange,
+    items_of,
+    read_hostnames,
+    read_meta,
+    word_of,
+)
+from edgefast.resources.gatewayapi.gateway import (
+    AllowedListeners,
+    Gateway,
+    GatewayInfrastructure,
+    GatewaySpec,
+    GatewaySpecAddress,
+)
+from edgefast.resources.gatewayapi.listener import (
+    AllowedRoutes,
+    Listener,
+    RouteNamespaces,
+)
+from edgefast.resources.gatewayapi.listenerset import ListenerSet, ListenerSetSpec
+from edgefast.resources.limits import MAX_CLOSED_PARTS
+from edgefast.resources.loaded import Path, render_path
+from edgefast.resources.model.closed import Closed
+from edgefast.resources.model.reference import ParentGatewayReference
+from edgefast.resources.rules.rule import Violation
+
+__all__ = ["close_gateway", "close_listener_set"]
+
+_PROTOCOLS = ("HTTP", "HTTPS")
+#: Nothing is said of who may attach: routes are told of the mistake, not that they are not allowed.
+_ANY_ROUTES = AllowedRoutes(namespaces=RouteNamespaces(from_="All"))
+
+
+def close_gateway(
+    raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path] = ()
+) -> Gateway:
+    """Return the closed Gateway of an object; without `gateway_class_name` its places cannot be told."""
+    spec = _spec_of(raw)
+    name = field_of(spec, "gatewayClassName", GatewaySpec)
+    listeners, lost = _read_listeners(spec, GatewaySpec, repeated)
+    addresses = (build(GatewaySpecAddress, one) for one in items_of(spec.get("addresses")))
+    allowed = spec.get("allowedListeners")
+    made = GatewaySpec(
+        gateway_class_name=name if isinstance(name, str) else "",
+        listeners=listeners,
+        addresses=tuple(one for one in addresses if one is not None),
+        infrastructure=build(GatewayInfrastructure, spec.get("infrastructure") or {}),
+        allowed_listeners=build(AllowedListeners, allowed) if allowed is not None else None,
+    )
+    closed = _closed(first, lost=lost or not made.gateway_class_name)
+    return Gateway(metadata=read_meta(raw.get("metadata"), ref), spec=made, closed=closed)
+
+
+def close_listener_set(
+    raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path] = ()
+) -> ListenerSet:
+    """Return the closed ListenerSet of an object; with a parent "" its places cannot be told."""
+    spec = _spec_of(raw)
+    given = field_of(spec, "parentRef", ListenerSetSpec)
+    given = next(items_of(given), None)
+    given = {"name": given} if isinstance(given, str) else given
+    parent = build(ParentGatewayReference, given) if isinstance(given, dict) else None
+    listeners, lost = _read_listeners(spec, ListenerSetSpec, repeated)
+    made = ListenerSetSpec(
+        parent_ref=parent or ParentGatewayReference(name=""), listeners=listeners
+    )
+    closed = _closed(first, lost=lost or parent is None)
+    return ListenerSet(metadata=read_meta(raw.get("metadata"), ref), spec=made, closed=closed)
+
+
+def _spec_of(raw: dict[str, Any]) -> dict[str, Any]:
+    spec = raw.get("spec")
+    return spec if isinstance(spec, dict) else {}
+
+
+def _closed(first: Violation, *, lost: bool) -> Closed:
+    return Closed(render_path(first.path), f"{first.reason} {first.message}", lost=lost)
+
+
+def _read_listeners(
+    spec: dict[str, Any], struct: type[GatewaySpec | ListenerSetSpec], repeated: Collection[Path]
+) -> tuple[tuple[Listener, ...], bool]:
+    """Return the listeners, and whether the place of one cannot be told."""
+    raw = field_of(spec, "listeners", struct)
+    items = list(items_of(raw))
+    twice = any(path[:2] in (("spec",), ("spec", "listeners")) for path in repeated)
+    lost = twice or not items or len(items) > MAX_CLOSED_PARTS
+    found: list[Listener] = []
+    for at, one in enumerate(items[:MAX_CLOSED_PARTS]):
+        if len(found) > MAX_CLOSED_PARTS:
+            break
+        made = list(_read_listener(one, at)) if isinstance(one, dict) else []
+        lost = lost or not made
+        found += made
+    return tuple(found[:MAX_CLOSED_PARTS]), lost or len(found) > MAX_CLOSED_PARTS
+
+
+def _read_listener(raw: dict[str, Any], at: int) -> Iterator[Listener]:
+    """Give the listener, once for each of its hostnames; none when its port or hostname cannot be read."""
+    port = field_of(raw, "port", Listener)
+    if isinstance(port, str) and port.strip().isdecimal():
+        port = int(port.strip()[:6])
+    if not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 65536:
+        return
+    hostname = field_of(raw, "hostname", Listener)
+    hostnames, lost = read_hostnames(hostname)
+    if lost or (not hostnames and (hostname not in (None, "") or _hides_hostname(raw))):
+        return
+    name, protocol = field_of(raw, "name", Listener), field_of(raw, "protocol", Listener)
+    word = word_of(protocol.upper(), _PROTOCOLS) if isinstance(protocol, str) else None
+    named = name if isinstance(name, str) and _is_name(name) else f"{at}"
+    plain = Listener(
+        name=named,
+        port=port,
+        protocol=word or ("HTTPS" if raw.get("tls") is not None else "HTTP"),
+        allowed_routes=_ANY_ROUTES,
+    )
+    if not hostnames:
+        yield plain
+    for number, one in enumerate(islice(hostnames, MAX_CLOSED_PARTS)):
+        other = f"{named}-{number}" if number else named
+        yield msgspec.structs.replace(plain, name=other, hostname=one)
+
+
+def _is_name(name: str) -> bool:
+    """Tell whether a listener's name is sound."""
+    return build(Listener, {"name": name, "port": 1, "protocol": "HTTP"}) is not None
+
+
+def _hides_hostname(raw: dict[str, Any]) -> bool:
+    """Tell whether a field that is not known may be the hostname."""
+    return field_of(raw, "hostname", Listener) is None and is_strange(raw, Listener)
