@@ -134,7 +134,7 @@ class Provision:
 
     def _made_for(self, fleet: str) -> str:
         objects = self._holdings.objects_of(fleet).values()
-        return next((class_of(held.live) for held in objects if held.ours), "")
+        return class_of(held.live for held in objects if held.ours)
 
     def _owner(self, fleet: str) -> Owner | None:
         for held in self._holdings.objects_of(fleet).values():

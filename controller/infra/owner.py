@@ -7,7 +7,7 @@ Source: spec section 2 (labels of generated resources). Must never: guess from n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -37,9 +37,13 @@ def owner_of(labels: Mapping[str, str]) -> Owner:
     )
 
 
-def class_of(live: Mapping[str, Any]) -> str:
-    """Return the GatewayClass that a fleet's object is owned by, "" where its owner is the Gateway itself."""
-    for one in live["metadata"].get("ownerReferences") or ():
-        if one.get("kind") == "GatewayClass":
-            return str(one.get("name", ""))
+def class_of(objects: Iterable[Mapping[str, Any]]) -> str:
+    """Return the GatewayClass that a fleet's objects are owned by, "" where their owner is the Gateway itself.
+
+    Not each of them says so: a client certificate's Secret is owned by the fleet's ServiceAccount.
+    """
+    for live in objects:
+        for one in live["metadata"].get("ownerReferences") or ():
+            if one.get("kind") == "GatewayClass":
+                return str(one.get("name", ""))
     return ""

@@ -182,6 +182,9 @@ def test_what_is_answered_for_has_no_explanation() -> None:
 
 def test_the_class_is_read_from_owner_references() -> None:
     owned = {"metadata": {"ownerReferences": [{"kind": "GatewayClass", "name": "edge"}]}}
-    assert class_of(owned) == "edge"
-    assert class_of({"metadata": {"ownerReferences": [{"kind": "Gateway", "name": "gw"}]}}) == ""
-    assert class_of({"metadata": {}}) == ""
+    certificate = {"metadata": {"ownerReferences": [{"kind": "ServiceAccount", "name": "edge"}]}}
+    of_gateway = {"metadata": {"ownerReferences": [{"kind": "Gateway", "name": "gw"}]}}
+    assert class_of([owned, certificate]) == "edge"
+    assert class_of([certificate, owned]) == "edge", "watches show a fleet's objects in any order"
+    assert class_of([certificate, of_gateway, {"metadata": {}}]) == ""
+    assert class_of([]) == ""
