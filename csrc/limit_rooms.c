@@ -48,6 +48,10 @@ int ef_rooms_check(const void *mem, size_t len) {
     return ef_limit_check(values_of(s), ef_limit_size(s->values));
 }
 
+int ef_rooms_holds(const ef_rooms *s, uint32_t names, uint32_t values) {
+    return s->names == names && s->values == values;
+}
+
 uint64_t ef_rooms_now(const ef_rooms *s, uint64_t boot_ms) { return ef_limit_now(names_of(s), boot_ms); }
 
 void ef_rooms_set_limits(ef_rooms *s, uint32_t limits) {

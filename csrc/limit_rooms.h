@@ -19,7 +19,8 @@
  * A value without room is refused one (EF_ROOMS_SHARE); who has begun goes on to the end of the window.
  *
  * A store goes on from one release to the next: whatever changes its layout, or what its bytes mean, here or in limit.h, needs
- * another EF_ROOMS_MAGIC, by which the next process knows that it cannot use it.
+ * another EF_ROOMS_MAGIC, by which the next process knows that it cannot use it. One with other room than the release would
+ * make is not used either (ef_rooms_holds): it would go on with that room from process to process, for ever.
  *
  * Death anywhere: what limit.h says; a value that was counted against the share and never began is one less in this window.
  */
@@ -39,7 +40,8 @@ size_t ef_rooms_size(uint32_t names, uint32_t values);
 /* Make a store in zeroed memory, aligned to 64 bytes. epoch_ms: ef_limit_set_epoch. 0, or -1: too short, or too large. */
 int ef_rooms_init(void *mem, size_t len, uint32_t names, uint32_t values, const uint8_t seed[EF_LIMIT_SEED],
                   uint64_t epoch_ms);
-int ef_rooms_check(const void *mem, size_t len); /* 0 when it is a store, else -1 */
+int ef_rooms_check(const void *mem, size_t len);                        /* 0 when it is a store, else -1 */
+int ef_rooms_holds(const ef_rooms *s, uint32_t names, uint32_t values); /* 1 when it was made with so many buckets */
 uint64_t ef_rooms_now(const ef_rooms *s, uint64_t boot_ms);
 /* Say how many limits have values, whenever that changes. Windows that have begun go on by what was said before. */
 void ef_rooms_set_limits(ef_rooms *s, uint32_t limits);

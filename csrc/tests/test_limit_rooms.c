@@ -21,6 +21,9 @@ static ef_rooms *make(uint32_t limits) {
     CHECK_EQUAL(ef_rooms_init(s, size, 2, VALUES, seed, 5), 0);
     CHECK_EQUAL(ef_rooms_check(s, size), 0);
     CHECK_EQUAL(ef_rooms_check(s, size - 1), -1);
+    CHECK_EQUAL(ef_rooms_holds(s, 2, VALUES), 1);
+    CHECK_EQUAL(ef_rooms_holds(s, 3, VALUES - 1), 0);
+    CHECK_EQUAL(ef_rooms_holds(s, 2, VALUES + 1), 0);
     CHECK_EQUAL(ef_rooms_now(s, 7), 12);
     ef_rooms_set_limits(s, limits);
     return s;

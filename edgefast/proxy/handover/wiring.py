@@ -26,8 +26,12 @@ def wire_handover(
     """Wire them; the parts are the servers, and the ear for a successor."""
     predecessor = AgentPredecessor(agent, servers, takeover.close)
 
+    if not takeover.completed.is_set():
+        agent.limits.renounce()  # until they that serve with it have let go
+
     async def on_serving() -> None:
         await takeover.complete(agent.bound())
+        agent.limits.take_charge()
         agent.listeners.take_all()
         if takeover.handover_socket is not None:
             agent.outlive(takeover.handover_socket.sock.fileno())

@@ -3,7 +3,7 @@
 In: how many limits have distinct values, which its room is shared by; the store of the process before, if it gave one and
 its layout is this release's. Out: a descriptor of a store (csrc/limit_rooms.h), and what is counted in it now. It outlives
 workers, so that counts go on when one is replaced, and agents that hand it over. Must never be written to by the agent
-afterwards, but for the number of limits.
+afterwards, but for the number of limits, and that by one process: the one before, until it has let go.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ class LimitMemory:
         *,
         inherited: int | None = None,
     ) -> None:
-        """`inherited`: a descriptor of a store, owned from here on. Raises ValueError for what is no store of this layout."""
+        """`inherited`: a descriptor of a store, owned from here on. Raises ValueError for what is no store of this layout and size."""
         self._shares = True
+        self._limits: int | None = None  # that share the room, as far as this process knows
         if inherited is not None:
             try:
-                _check(inherited)
+                _check(inherited, values, names)
             except (ValueError, OSError) as error:
                 os.close(inherited)
                 raise ValueError(str(error)) from None
@@ -75,11 +76,18 @@ class LimitMemory:
         return found
 
     def renounce(self) -> None:
-        """Leave the number of limits to whoever has taken the store over."""
+        """Leave the number of limits to another process: who serves with this store, or who has taken it over."""
         self._shares = False
+
+    def take_charge(self) -> None:
+        """Nobody else serves with this store any more: the number of limits is this process's."""
+        self._shares = True
+        if self._limits is not None:
+            self.share_among(self._limits)
 
     def share_among(self, limits: int) -> None:
         """Say how many limits with distinct values there are: each gets its part of the room."""
+        self._limits = limits
         if not self._shares:
             return
         with self._mapped() as store:
@@ -113,16 +121,19 @@ class LimitMemory:
         os.close(self.fd)
 
 
-def _check(fd: int) -> None:
-    """Raise ValueError or OSError when this is no store that this release could have made."""
+def _check(fd: int, values: int, names: int) -> None:
+    """Raise ValueError or OSError when this is no store that this release would make with so much room."""
     if fcntl.fcntl(fd, fcntl.F_GET_SEALS) & _SEALS != _SEALS:
         raise ValueError("its size could change")
     with mmap.mmap(fd, 0) as memory:
         view = ffi.from_buffer(memory)
         layout = lib.ef_rooms_check(view, len(view))
+        same = layout == 0 and lib.ef_rooms_holds(ffi.cast("ef_rooms *", view), names, values)
         ffi.release(view)
     if layout != 0:
         raise ValueError("its layout is not this release's")
+    if not same:
+        raise ValueError("its room is not this release's")
 
 
 def _milliseconds(clock: int) -> int:

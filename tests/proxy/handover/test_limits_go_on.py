@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
 import socket
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
 
 from edgefast._csrc import lib
+from edgefast.proxy.handover.wiring import wire_handover
 from edgefast.proxy.limits.memory import LimitMemory
 from proxy.command import Start, gateway, gateway_class, route, save, start
 from proxy.handover.test_handover import ended
@@ -21,6 +26,9 @@ from wire.harness.ports import free_port
 __all__ = ["start"]
 
 BEGIN_ANEW = "rate limits begin anew"
+EVERY = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+ROOM = (int(lib.EF_ROOMS_VALUES), int(lib.EF_ROOMS_NAMES))
+FEW = int(lib.EF_ROOMS_FEW)
 
 _FILTER = """
 apiVersion: gateway.edge.io/v1alpha1
@@ -84,28 +92,86 @@ def test_a_limit_stays_used_up_when_an_agent_is_killed(start: Start, tmp_path: P
         assert status(port) == 429
 
 
-@pytest.mark.pure
-def test_what_is_no_store_of_this_layout_is_not_used(caplog: pytest.LogCaptureFixture) -> None:
-    def memory(seals: int, write: bytes = b"") -> int:
-        with closing(LimitMemory(1, 4)) as good:
-            whole = os.pread(good.fd, os.fstat(good.fd).st_size, 0)
-        fd = os.memfd_create("other", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.write(fd, write + whole[len(write) :])
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
-        return fd
+def made(values: int, names: int) -> int:
+    """The memory of another process, for so many buckets."""
+    with closing(LimitMemory(values, names)) as memory:
+        return os.dup(memory.fd)
 
-    every = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-    magic = int(lib.EF_ROOMS_MAGIC)
-    later = (magic + 0x01000000).to_bytes(4, "little")
-    cases = {
-        "its size could change": memory(fcntl.F_SEAL_GROW),
-        "its layout is not this release's": memory(every, later),
-    }
-    for why, fd in cases.items():
-        with closing(LimitMemory.go_on(fd)) as made:
-            assert made.fd != fd or os.fstat(made.fd).st_size > 1 << 20
+
+def altered(*, write: bytes = b"", seals: int = EVERY) -> int:
+    """Memory that begins with something else, or has other seals."""
+    with closing(LimitMemory(1, 4)) as good:
+        whole = os.pread(good.fd, os.fstat(good.fd).st_size, 0)
+    fd = os.memfd_create("other", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.write(fd, write + whole[len(write) :])
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    return fd
+
+
+@pytest.mark.pure
+def test_what_is_no_store_of_this_layout_and_room_is_not_used(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    later = (int(lib.EF_ROOMS_MAGIC) + 0x01000000).to_bytes(4, "little")
+    values, names = ROOM
+    cases = [
+        ("its size could change", altered(seals=fcntl.F_SEAL_GROW)),
+        ("its layout is not this release's", altered(write=later)),
+        ("its room is not this release's", made(values // 2, names)),
+        ("its room is not this release's", made(values + 1, names - 1)),  # as large, cut elsewhere
+    ]
+    for why, fd in cases:
+        caplog.clear()
+        with closing(LimitMemory.go_on(fd)) as memory:
+            assert memory.share(sliding=False) == values * lib.EF_LIMIT_SLOTS // 2 // FEW
         assert BEGIN_ANEW in caplog.text and why in caplog.text
     caplog.clear()
-    with closing(LimitMemory.go_on(memory(every))) as made:
-        assert os.fstat(made.fd).st_size == lib.ef_rooms_size(4, 1)
+    fd = made(values, names)
+    with closing(LimitMemory.go_on(fd)) as memory:
+        assert memory.fd == fd
     assert BEGIN_ANEW not in caplog.text
+
+
+class _Predecessor:
+    """What `wire_handover` knows of a take-over."""
+
+    handover_socket = None
+    close = staticmethod(lambda: None)
+
+    def __init__(self, *, serves: bool) -> None:
+        self.completed = asyncio.Event()
+        if not serves:
+            self.completed.set()
+        self.on_complete: Callable[[], None] = lambda: None
+
+    async def complete(self, places: object) -> None:
+        self.on_complete()
+        self.completed.set()
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("serves", [True, False])
+def test_the_number_of_limits_is_that_of_one_process_at_a_time(serves: bool) -> None:
+    """Whoever serves says how many share the room; one that starts beside it, and may fail, does not."""
+    with closing(LimitMemory()) as before, closing(LimitMemory.go_on(os.dup(before.fd))) as memory:
+        before.share_among(10)
+        ten = before.share(sliding=False)
+        agent: Any = SimpleNamespace(
+            limits=memory,
+            bound=tuple,
+            listeners=SimpleNamespace(take_all=lambda: None),
+            settings=SimpleNamespace(workers=1),
+        )
+        takeover: Any = _Predecessor(serves=serves)
+        wire_handover(agent, {}, takeover)
+        memory.share_among(2)
+        assert (before.share(sliding=False) == ten) == serves
+
+        def complete() -> None:
+            assert (before.share(sliding=False) == ten) == serves, "it has not let go yet"
+
+        takeover.on_complete = complete
+        asyncio.run(agent.on_serving())
+        assert before.share(sliding=False) == ten * 5
+        memory.share_among(1)
+        assert before.share(sliding=False) == ten * 10
