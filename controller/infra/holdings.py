@@ -19,6 +19,7 @@ from controller.infra.ownership import is_ours
 from controller.infra.placement import Placement
 from controller.kube.apis import APIS, Api
 from controller.kube.client import Kube
+from controller.kube.depth import decode_json
 from controller.kube.pace import Pace
 from controller.kube.reflector import Item, Key, Reflector, Target
 
@@ -113,7 +114,7 @@ class Holdings:
             ref = ObjectRef(api.kind, item.namespace, item.name)
             # The items of a list do not say their kind.
             named = {"apiVersion": api.api_version, "kind": api.kind}
-            live = {**named, **msgspec.json.decode(item.raw)}
+            live = {**named, **decode_json(item.raw)}
             self._objects[ref.fleet][ref] = hold(live, self._identity)
             for call in self.on_object:
                 call(ref, True)
@@ -143,7 +144,7 @@ class Holdings:
                 call()
 
     def _on_slice(self, item: Item) -> None:
-        live = msgspec.json.decode(item.raw)
+        live = decode_json(item.raw)
         labels = live["metadata"].get("labels") or {}
         fleet = f"{item.namespace}/{labels.get(_SERVICE_NAME, '')}"
         self._slices[fleet][item.name] = {"endpoints": live.get("endpoints") or ()}
@@ -163,7 +164,7 @@ class Holdings:
             call(fleet)
 
     def _on_node(self, item: Item) -> None:
-        node = msgspec.json.decode(item.raw)
+        node = decode_json(item.raw)
         addresses = (node.get("status") or {}).get("addresses")
         before = self.nodes.get(item.name)
         self.nodes[item.name] = {"addresses": addresses}

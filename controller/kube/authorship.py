@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from controller.kube.depth import decode_json
+
 __all__ = ["AUTHOR", "Word", "author_of", "find_word"]
 
 #: Whose word a status is.
@@ -52,9 +54,9 @@ def find_word(raw: bytes | msgspec.Raw, kind: str, author: str) -> Word:
     # Most objects are not ours, or of kinds that are not asked for: looking for a word costs next to nothing.
     if telling is None or _MARK not in bytes(raw):
         return ""
-    for entry in msgspec.json.decode(raw, type=_Object).metadata.managed_fields:
+    for entry in decode_json(raw, _Object).metadata.managed_fields:
         if entry.subresource == "status" and entry.manager in (author, AUTHOR):
-            fields: dict[str, Any] = msgspec.json.decode(entry.fields_v1)
+            fields: dict[str, Any] = decode_json(entry.fields_v1)
             conditions = (fields.get("f:status") or {}).get("f:conditions") or {}
             if "f:message" in (conditions.get(f'k:{{"type":"{telling}"}}') or {}):
                 return "ours" if entry.manager == author else "unsigned"

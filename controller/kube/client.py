@@ -17,6 +17,7 @@ import msgspec
 from controller.kube.access import Access, open_access
 from controller.kube.apis import APIS, Api, group_path, split_api_version
 from controller.kube.connection import CALL_DEADLINE, JSON, Connection, Request
+from controller.kube.depth import decode_json
 from controller.kube.errors import UNREACHABLE, ApiError
 
 __all__ = ["CALL_DEADLINE", "Kube", "Page", "PatchType", "TokenReview"]
@@ -364,14 +365,14 @@ class Kube:
 def _decode(data: bytes | msgspec.Raw) -> Any:
     """Decode JSON of the server; what is none came from something in between."""
     try:
-        return msgspec.json.decode(data)
+        return decode_json(data)
     except msgspec.MsgspecError as error:
         raise _not_an_api(error) from None
 
 
 def _decode_page(data: bytes) -> Page:
     try:
-        return msgspec.json.decode(data, type=Page)
+        return decode_json(data, Page)
     except msgspec.MsgspecError as error:
         raise _not_an_api(error) from None
 

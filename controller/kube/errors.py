@@ -11,6 +11,8 @@ import math
 
 import msgspec
 
+from controller.kube.depth import decode_json
+
 #: `reason` where there was no answer (status 0).
 UNREACHABLE = "Unreachable"
 TIMEOUT = "Timeout"
@@ -76,7 +78,7 @@ class _Status(msgspec.Struct):
 def error_from(status: int, body: bytes | msgspec.Raw, retry_after: str = "") -> ApiError:
     """Make the error of an answer's status and body; `retry_after` is the header, "" for none."""
     try:
-        said = msgspec.json.decode(body, type=_Status)
+        said = decode_json(body, _Status)
     except msgspec.MsgspecError:
         said = _Status(message=bytes(body)[:200].decode("utf-8", "replace"))
     code = status or said.code

@@ -18,6 +18,7 @@ import msgspec
 
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
+from controller.kube.depth import decode_json
 from controller.kube.errors import ApiError
 from controller.kube.pace import Backoff, Pace
 from controller.kube.reflector import Item
@@ -188,7 +189,7 @@ class Fetch:
             data = await self._kube.read(
                 APIS["v1", kind].path(namespace, name), deadline=self._pace.fetch_deadline
             )
-            version = msgspec.json.decode(data, type=_Head).metadata.resource_version
+            version = decode_json(data, _Head).metadata.resource_version
         except (ApiError, msgspec.MsgspecError) as error:
             if self._wanted.get(reference) is wanted and reference in self._there:
                 self._fail(reference, wanted, error)

@@ -22,6 +22,7 @@ import msgspec
 
 from controller.kube.apis import Api
 from controller.kube.client import Kube
+from controller.kube.depth import decode_json
 from controller.kube.errors import SILENT, ApiError, error_from
 from controller.kube.pace import Backoff, Pace
 
@@ -193,7 +194,7 @@ class Reflector:
 
     def _take_event(self, line: bytes) -> None:
         try:
-            event = msgspec.json.decode(line, type=_Event)
+            event = decode_json(line, _Event)
         except msgspec.MsgspecError as error:
             self._position = ""  # whatever it was, it is in the list
             raise ApiError(0, "Malformed", f"an event that is none: {error}") from None
@@ -219,7 +220,7 @@ class Reflector:
 
     def _meta(self, raw: msgspec.Raw) -> _Meta | None:
         try:
-            return msgspec.json.decode(raw, type=_Head).metadata
+            return decode_json(raw, _Head).metadata
         except msgspec.MsgspecError as error:
             self.restarts["malformed"] += 1
             log.warning("%s: an object without sound metadata: %s", self.target, error)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection
 import msgspec
 
 from controller.kube.authorship import AUTHOR, Word, find_word
+from controller.kube.depth import DEPTH, MARK, decode_json
 from controller.kube.reflector import Item
 from controller.kube.sharing import Sharing
 from edgefast.problem import ObjectRef
@@ -23,6 +24,7 @@ from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo, Object
 from edgefast.resources.kubernetes.namespace import Namespace, label_namespace
 from edgefast.resources.model.closed import is_closed
 from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.rules.rule import Violation
 from edgefast.resources.snapshot import Snapshot
 
 __all__ = ["Present", "Source", "Store"]
@@ -31,6 +33,7 @@ log = logging.getLogger(__name__)
 
 _INFO: dict[str, KindInfo] = {info.kind: info for info in KINDS.values()}
 #: `kubectl apply` keeps a copy of the whole object here; nobody reads it.
+_TOO_DEEP = Violation((), "TooLong", f"nested deeper than {DEPTH} levels")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 _Name = tuple[str, str, str]  # kind, namespace, name
@@ -83,6 +86,8 @@ class Store:
         """Take in an object."""
         name = (kind, item.namespace, item.name)
         try:
+            if MARK in bytes(item.raw):
+                raise DecodeError(kind, [_TOO_DEEP])
             obj = _strip(decode_api_object(item.raw, kind))
         except Exception as error:
             # Whatever it is, one object must not stop the others; a fault of ours shows its traceback.
@@ -161,7 +166,7 @@ class Store:
             source.pending[name] = obj
 
     def _note_status(self, name: _Name, obj: Object, item: Item) -> None:
-        status = msgspec.json.decode(item.raw, type=_WithStatus).status
+        status = decode_json(item.raw, _WithStatus).status
         meta = obj.metadata
         word = find_word(item.raw, name[0], self._author)
         now = Present(item.resource_version, meta.generation, meta.uid, bytes(status), word)

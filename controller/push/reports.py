@@ -72,7 +72,7 @@ async def receive_reports(call: Call, admission: Admission, fleets: Fleets) -> N
                 try:
                     report = _decode(data)
                     lines = tuple(map(_decode_line, report.lines))
-                except msgspec.MsgspecError:
+                except (msgspec.MsgspecError, RecursionError):
                     raise Refused("message", "INVALID_ARGUMENT", "not a report") from None
                 if not report.via or len(report.via) > _IDENTITY_LIMIT:
                     raise Refused("protocol", "INVALID_ARGUMENT", "a report says whose it is")

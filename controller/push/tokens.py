@@ -145,7 +145,7 @@ class Tokens:
             claims = msgspec.json.decode(
                 base64.b64decode(padded.encode("ascii"), b"-_", validate=True), type=_Claims
             )
-        except (ValueError, binascii.Error, msgspec.MsgspecError):
+        except (ValueError, binascii.Error, msgspec.MsgspecError, RecursionError):
             raise _refuse("token", "not a token") from None
         audiences = [claims.aud] if isinstance(claims.aud, str) else claims.aud
         if self._audience not in audiences:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from controller.kube import store as store_module
+from controller.kube.depth import MARK
 from controller.kube.reflector import Item
 from controller.kube.store import Source, Store
 from edgefast.problem import ObjectRef
@@ -130,6 +131,15 @@ def test_a_secret_that_cannot_be_read_shows_nothing(caplog: pytest.LogCaptureFix
     assert len(told.store.problems) == 2
     shown = caplog.text + "".join(told.store.problems.values())
     assert "hunter2" not in shown and "31337" not in shown
+
+
+def test_what_is_nested_too_deep_is_no_value() -> None:
+    """Its word stands where any value may stand: it is refused, not taken for one."""
+    told = Told()
+    text = json.dumps(route(spec={"parentRefs": [{"name": "g"}], "newer": "DEEP"}))
+    told.put("HTTPRoute", text.encode().replace(b'"DEEP"', MARK))
+    assert told.store.snapshot().http_routes["ns", "r"].closed is not None
+    assert told.store.problems["HTTPRoute", "ns", "r"] == "HTTPRoute:  TooLong"
 
 
 def test_the_place_of_a_route_that_cannot_be_read_is_closed() -> None:

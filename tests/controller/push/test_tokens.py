@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -41,6 +42,17 @@ def run(body: Callable[[World], Awaitable[None]]) -> None:
 
 def test_audience() -> None:
     assert audience_of("edge-gateway", "edge-gateway-system", "cluster.local") == AUDIENCE
+
+
+def test_claims_that_are_nested_without_end_are_no_token() -> None:
+    """Whoever reaches the port may send them."""
+    payload = base64.urlsafe_b64encode(b'{"x":' + b"[" * 9_000).rstrip(b"=").decode()
+
+    async def body(world: World) -> None:
+        assert await world.refused(f"a.{payload}.c") == "token"
+        assert not world.reviewer.asked
+
+    run(body)
 
 
 def test_the_word_of_the_api_server_is_remembered_for_a_minute() -> None:
