@@ -68,5 +68,7 @@ def test_a_moved_endpoint_leaves_all_but_a_few_chunks_shared() -> None:
         assert sum(len(old) >= 400 for old in olds) >= 2
         for old, new in zip(olds, news, strict=True):
             assert isinstance(old, SortedMap) and isinstance(new, SortedMap)
+            # Some are ordered by addresses of objects: the old and the new entry may be in two chunks, and a neighbour
+            # may join either that is short.
             kept = {*map(id, old._chunks)} & {*map(id, new._chunks)}
-            assert len(old._chunks) - len(kept) <= 4
+            assert len(old._chunks) - len(kept) <= 8
