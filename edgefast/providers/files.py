@@ -29,6 +29,7 @@ from edgefast.providers.watch import Watch
 from edgefast.reasons.word import Word
 from edgefast.resources.decode.decode import DecodeCache, decode_documents
 from edgefast.resources.decode.document import DEFAULT_NAMESPACE
+from edgefast.resources.decode.duplicate import close_duplicate, policy_of_duplicate
 from edgefast.resources.decode.text import DocumentMarks
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.limits import MAX_FILE_BYTES
@@ -280,6 +281,15 @@ class FileSource:
         for file in files:
             for key, item in file.closed:
                 index.setdefault(key, item)
+        # So does that of an object whose name another one has; policies of such keep their Services from plain text.
+        doubled: list[ForeignPolicy] = []
+        for file in files:
+            for key, item in file.sound:
+                if (first := index[key]) is not item:
+                    if closed := close_duplicate(item, first):
+                        index.setdefault(_key(closed), closed)
+                    if policy := policy_of_duplicate(item):
+                        doubled.append(policy)
         before = self._index
         changed = [item for key, item in index.items() if before.get(key) is not item]
         removed = [item.ref for key, item in before.items() if key not in index]
@@ -287,7 +297,7 @@ class FileSource:
             self._snapshot.replace(changed, removed),
             refused=self._refused(),
             unread=not all(file.read for file in files),
-            foreign_policies=tuple(one for file in files for one in file.policies),
+            foreign_policies=(*(one for file in files for one in file.policies), *doubled),
         )
         self._index = index
 

@@ -61,11 +61,11 @@ _PATHS = {
 
 
 def _paths(ground: Ground) -> Iterator[Case]:
-    """A path that no request has when it is matched (RFC 3986 6.2.2): nothing can be told of, 404."""
+    """A path that no request has when it is matched (RFC 3986 6.2.2): what can be told of it is closed, 500."""
     for kind in ("Exact", "PathPrefix"):
         for what, value in _PATHS.items():
             matches = [{"path": {"type": kind, "value": value}}]
-            yield _route(ground, f"path-{kind.lower()}-{what}", answers=404, matches=matches)
+            yield _route(ground, f"path-{kind.lower()}-{what}", answers=500, matches=matches)
     deep = "/a" * 64
     yield _route(ground, "path-deep", answers=0, matches=[{"path": {"value": deep}}])
 

@@ -22,7 +22,7 @@ def warn_closed(obj: Gateway | ListenerSet, report: Report) -> None:
         spec.gateway_class_name if isinstance(spec, GatewaySpec) else spec.parent_ref.name
     )
     places = dict.fromkeys(f"{one.hostname}:{one.port}" for one in spec.listeners if one.hostname)
-    fate = f"while no good version of the {kind} is in use, none of its listeners is served"
+    fate = f"{obj.closed.since.format(kind)}, none of its listeners is served"
     if places and not nobody:
         named = ", ".join([*places][:_TOLD])
         more = f" and {len(places) - _TOLD} more" if len(places) > _TOLD else ""

@@ -45,7 +45,7 @@ def close_rules(
     mistake = f"the route has a mistake: {said}"
     report.follow(report.refuse("", "Invalid", mistake, condition="UnsupportedValue"))
     fate = _tell_fate(route, outcomes) if placed else _tell_lost(route)
-    report.warn(closed.path, "Invalid", f"while no good version of the route is in use, {fate}")
+    report.warn(closed.path, "Invalid", f"{closed.since.format('route')}, {fate}")
     return outcomes
 
 

@@ -1,0 +1,117 @@
+"""Duplicates: of two objects of one name in files the first is served; the place of the other one stays closed.
+
+In: a sound object whose name another one has, and that one. Out: what keeps its place closed, under a name of its own
+("name?file:line"); None where it has no place, or none that the first one has not as well.
+Must never: take anything from the object that is served.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast.resources.decode.nearly import NAMELESS
+from edgefast.resources.foreign.foreignpolicy import ForeignPolicy, Target
+from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
+from edgefast.resources.gatewayapi.gateway import Gateway, GatewaySpec
+from edgefast.resources.gatewayapi.httproute import (
+    HTTPRoute,
+    HTTPRouteMatch,
+    HTTPRouteRule,
+    HTTPRouteSpec,
+)
+from edgefast.resources.gatewayapi.listener import AllowedRoutes, Listener, RouteNamespaces
+from edgefast.resources.gatewayapi.listenerset import ListenerSet, ListenerSetSpec
+from edgefast.resources.loaded import Loaded
+from edgefast.resources.model.closed import Closed
+
+__all__ = ["close_duplicate", "policy_of_duplicate"]
+
+_ANY_ROUTES = AllowedRoutes(namespaces=RouteNamespaces(from_="All"))
+
+
+def close_duplicate(item: Loaded, first: Loaded) -> Loaded | None:
+    """Return what keeps the place of `item` closed while `first` is served."""
+    obj, winner = item.obj, first.obj
+    made: HTTPRoute | Gateway | ListenerSet | None = None
+    if isinstance(obj, HTTPRoute) and isinstance(winner, HTTPRoute):
+        made = _close_route(obj, winner)
+    elif isinstance(obj, Gateway) and isinstance(winner, Gateway):
+        if listeners := _left(obj.spec.listeners, winner.spec.listeners):
+            spec = GatewaySpec(gateway_class_name=obj.spec.gateway_class_name, listeners=listeners)
+            made = Gateway(metadata=obj.metadata, spec=spec)
+    elif isinstance(obj, ListenerSet) and isinstance(winner, ListenerSet):
+        same = obj.spec.parent_ref == winner.spec.parent_ref
+        if listeners := _left(obj.spec.listeners, winner.spec.listeners if same else ()):
+            sets = ListenerSetSpec(parent_ref=obj.spec.parent_ref, listeners=listeners)
+            made = ListenerSet(metadata=obj.metadata, spec=sets)
+    if made is None:
+        return None
+    said = f'Duplicate "{obj.metadata.name}" (first defined at {first.source})'
+    # The youngest of all: of equal ones whatever is served comes first.
+    meta = msgspec.structs.replace(obj.metadata, name=_name(item), creation_timestamp="")
+    closed = Closed("metadata.name", said, duplicate=True)
+    return Loaded(
+        msgspec.structs.replace(made, metadata=meta, closed=closed), item.file, item.marks
+    )
+
+
+def policy_of_duplicate(item: Loaded) -> ForeignPolicy | None:
+    """Return what keeps Services from being spoken to in plain text that a second BackendTLSPolicy of a name is for."""
+    obj = item.obj
+    if not isinstance(obj, BackendTLSPolicy):
+        return None
+    namespace = obj.metadata.namespace
+    targets = tuple(
+        (
+            Target(
+                path=("spec", "targetRefs", at),
+                group=one.group,
+                kind=one.kind,
+                namespace=namespace,
+                name=one.name,
+                section=one.section_name or "",
+            ),
+            item.source_at(f"spec.targetRefs[{at}]"),
+        )
+        for at, one in enumerate(obj.spec.target_refs)
+    )
+    return ForeignPolicy(msgspec.structs.replace(item.ref, name=_name(item)), targets)
+
+
+def _name(item: Loaded) -> str:
+    return f"{item.obj.metadata.name}{NAMELESS}{item.source}"
+
+
+def _close_route(route: HTTPRoute, winner: HTTPRoute) -> HTTPRoute | None:
+    spec, other = route.spec, winner.spec
+    beside = (spec.parent_refs, spec.hostnames) == (other.parent_refs, other.hostnames)
+    there = {one for rule in other.rules for one in _matches(rule)} if beside else set()
+    rules = tuple(
+        HTTPRouteRule(matches=left)
+        for rule in spec.rules
+        for left in (tuple(one for one in _matches(rule) if one not in there),)
+        if left
+    )
+    if not rules:
+        return None
+    made = HTTPRouteSpec(parent_refs=spec.parent_refs, hostnames=spec.hostnames, rules=rules)
+    return HTTPRoute(metadata=route.metadata, spec=made)
+
+
+def _matches(rule: HTTPRouteRule) -> tuple[HTTPRouteMatch, ...]:
+    return rule.matches or (HTTPRouteMatch(),)
+
+
+def _left(listeners: tuple[Listener, ...], others: tuple[Listener, ...]) -> tuple[Listener, ...]:
+    there = {(one.port, one.hostname) for one in others}
+    return tuple(
+        Listener(
+            name=one.name,
+            port=one.port,
+            protocol=one.protocol,
+            hostname=one.hostname,
+            allowed_routes=_ANY_ROUTES,
+        )
+        for one in listeners
+        if (one.port, one.hostname) not in there
+    )
