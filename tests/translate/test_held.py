@@ -301,3 +301,66 @@ def test_a_closed_gateway_of_a_fleet_of_its_own_keeps_the_fleet(tmp_path: Path) 
     assert {one.gateways for one in served.infra} == {("default/edge",), ("default/other",)}
     (fleet,) = [one for one in served.ir.fleets if "other" in one.name]
     assert fleet.listeners == ()
+
+
+# --- what others stand on ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adopt", [False, True])
+def test_gateways_of_a_class_that_cannot_be_read_hold_their_places(
+    tmp_path: Path, adopt: bool
+) -> None:
+    spec = {**CLASS["spec"], "parametrsRef": {}}
+    objects = [
+        WIDE,
+        _object("GatewayClass", "strict", spec),
+        _with(GATEWAY, gatewayClassName="strict"),
+    ]
+    reading = _read(tmp_path, objects)
+    assert [one.severity for one in reading.problems] == ["error"]
+    served = translate(reading.snapshot, Settings(standalone=True, adopt=adopt))
+    table = Served(served.ir.fleets[0], origin=Origin(served, reading.problems))
+    assert (_ask(table, "https", "a.test"), _ask(table, "http", "a.test")) == ("", "404")
+    assert _ask(table, "http", "b.test") == "wide"
+    assert not [one for one in served.problems if one.severity == "error"]
+
+
+def test_no_selector_chooses_a_namespace_that_cannot_be_read(tmp_path: Path) -> None:
+    """The label that keeps it out may be in the part that is not known."""
+    choice = {"matchExpressions": [{"key": "hostile", "operator": "DoesNotExist"}]}
+    allowed = {"namespaces": {"from": "Selector", "selector": choice}}
+    gateway = _gateway(
+        "edge", _listener("plain", port=80, allowedRoutes=allowed), allowedListeners=allowed
+    )
+    route = _route("their", "edge")
+    route["metadata"]["namespace"] = "their"
+    route["spec"]["parentRefs"][0]["namespace"] = "default"
+    more = _set(
+        "more", _listener("near", "a.test", 80, allowedRoutes={"namespaces": {"from": "All"}})
+    )
+    more["metadata"]["namespace"] = "their"
+    more["spec"]["parentRef"]["namespace"] = "default"
+
+    def look(*namespace: Object) -> Reading:
+        return _read(tmp_path, [gateway, route, more, *namespace])
+
+    def accepted(served: Translation) -> list[str]:
+        """The verdict on the route, the reason, and the number of listeners with those of the set."""
+        (parent,) = served.statuses.http_routes["their", "their"].parents
+        verdict = parent.conditions[0]
+        return [verdict.status, verdict.reason, str(len(served.ir.fleets[0].listeners))]
+
+    def named(labels: Object) -> Object:
+        return {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "their", "labels": labels},
+        }
+
+    before, _ = _serve(look())
+    assert accepted(before) == ["True", "Accepted", "2"]
+    broken = look(named({"hostile": True}))
+    assert accepted(_serve(broken)[0]) == ["False", "NotAllowedByListeners", "1"]
+    after = translate(broken.snapshot, Settings(standalone=True), before)
+    assert accepted(after) == ["False", "NotAllowedByListeners", "1"]
+    assert accepted(_serve(look(named({"a": "b"})))[0]) == ["True", "Accepted", "2"]

@@ -279,10 +279,16 @@ def decode_api_object(raw: Mapping[str, Any] | bytes | msgspec.Raw, kind: str) -
         return built
 
 
+#: Of objects of an API server these are closed. Without its class a fleet stays as it is.
+_PLACES = ("HTTPRoute", "Gateway", "ListenerSet")
+
+
 def close_api_object(raw: bytes | msgspec.Raw, ref: ObjectRef, error: DecodeError) -> Object | None:
     """Return what keeps the place of an object closed that cannot be built, None when it has none."""
     value = msgspec.json.decode(raw)
-    return close_object(value, ref, error.violations[0]) if isinstance(value, dict) else None
+    if ref.kind not in _PLACES or not isinstance(value, dict):
+        return None
+    return close_object(value, ref, error.violations[0])
 
 
 def _check_outline(raw: Mapping[str, Any] | bytes | msgspec.Raw) -> None:

@@ -17,15 +17,18 @@ from edgefast.problem import ObjectRef, Severity, did_you_mean
 from edgefast.reasons.word import Word
 from edgefast.resources.decode.closed import close_route
 from edgefast.resources.decode.closedgateway import close_gateway, close_listener_set
+from edgefast.resources.decode.closedscope import close_gateway_class, close_namespace
 from edgefast.resources.decode.walk import Walk
 from edgefast.resources.decode.yaml_text import ParsedDocument
 from edgefast.resources.foreign.foreign import api_version_of, judge_foreign
 from edgefast.resources.foreign.foreignpolicy import Target, read_targets
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.kinds import KINDS, KindInfo, Object
+from edgefast.resources.kubernetes.namespace import Namespace
 from edgefast.resources.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
 from edgefast.resources.loaded import Path
 from edgefast.resources.model.fields import Element
@@ -38,12 +41,14 @@ from edgefast.resources.rules.rules import obeys
 DEFAULT_NAMESPACE = "default"
 
 #: An object that only keeps the place of one with a mistake.
-Closing = HTTPRoute | Gateway | ListenerSet
-#: Kinds that have a place.
+Closing = HTTPRoute | Gateway | ListenerSet | GatewayClass | Namespace
+#: Kinds that have a place, or decide about those of others.
 _CLOSES: dict[str, Callable[..., Closing]] = {
     "HTTPRoute": close_route,
     "Gateway": close_gateway,
     "ListenerSet": close_listener_set,
+    "GatewayClass": close_gateway_class,
+    "Namespace": close_namespace,
 }
 #: Hints of kinds that were perhaps meant to be one of them.
 _MEANT = {did_you_mean(kind, (kind,)): kind for kind in _CLOSES}

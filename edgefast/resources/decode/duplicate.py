@@ -49,7 +49,7 @@ def close_duplicate(item: Loaded, first: Loaded) -> Loaded | None:
     said = f'Duplicate "{obj.metadata.name}" (first defined at {first.source})'
     # The youngest of all: of equal ones whatever is served comes first.
     meta = msgspec.structs.replace(obj.metadata, name=_name(item), creation_timestamp="")
-    closed = Closed("metadata.name", said, duplicate=True)
+    closed = Closed("metadata.name", said, cause="while another object has its name")
     return Loaded(
         msgspec.structs.replace(made, metadata=meta, closed=closed), item.file, item.marks
     )

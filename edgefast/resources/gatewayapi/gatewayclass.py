@@ -11,6 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.fields import Element, GatewayController, Resource
 from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.model.reference import ParametersReference
@@ -29,3 +30,5 @@ class GatewayClass(Resource, frozen=True, kw_only=True):
 
     metadata: ObjectMeta
     spec: GatewayClassSpec
+    #: Written by the decoder and never by a document: it only stands for one with a mistake.
+    closed: Closed | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import field
 
+from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.fields import FreeObject, Resource
 from edgefast.resources.model.meta import ObjectMeta
 
@@ -21,6 +22,8 @@ class Namespace(Resource, frozen=True, kw_only=True):
 
     metadata: ObjectMeta
     spec: FreeObject = field(default_factory=dict)
+    #: Written by the decoder and never by a document: it only stands for one with a mistake.
+    closed: Closed | None = None
 
 
 def implicit_namespace(name: str) -> Namespace:

@@ -20,14 +20,12 @@ class Closed(msgspec.Struct, frozen=True, gc=False):
     #: Of matches: places in spec.rules and in their matches that take more than was written.
     widened: frozenset[tuple[int, int]] = frozenset()
     lost: bool = False  # a part of its place cannot be told
-    duplicate: bool = False  # nothing is wrong with it but that another object has its name
+    cause: str = ""  # how long it stands so, in words; "": while no good version is in use
 
     @property
     def since(self) -> str:
-        """How long this is so, in words; {} is the kind."""
-        if self.duplicate:
-            return "while another object has its name"
-        return "while no good version of the {} is in use"
+        """How long it stands so, in words; {} is the kind."""
+        return self.cause or "while no good version of the {} is in use"
 
     @property
     def said(self) -> str:

@@ -134,11 +134,13 @@ class Reader:
         self.reads.add(("ListenerSet", namespace, name))
         return self._world.snapshot.listener_sets.get((namespace, name))
 
-    def labels(self, namespace: str) -> dict[str, str]:
-        """Return a namespace's labels."""
+    def labels(self, namespace: str) -> dict[str, str] | None:
+        """Return a namespace's labels, None when a mistake keeps them from being known."""
         self.reads.add(("Namespace", "", namespace))
         found = self._world.snapshot.namespaces.get(("", namespace))
-        return found.metadata.labels if found else {NAME_LABEL: namespace}
+        if found is None:
+            return {NAME_LABEL: namespace}
+        return found.metadata.labels if found.closed is None else None
 
     def policies(self, namespace: str, service: str) -> tuple[PolicyView, ...]:
         """Return the BackendTLSPolicies in force for a Service."""

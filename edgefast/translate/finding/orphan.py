@@ -102,7 +102,7 @@ def _foreign_classes(world: World) -> Iterator[Problem]:
     ours = world.settings.controller_name
     for found in world.snapshot.gateway_classes.values():
         name = found.spec.controller_name
-        if name != ours:
+        if name != ours and (found.closed is None or name):
             report = Report(ref_of(found))
             said = f'"{name}" is served by another controller (this one is {ours})'
             hint = did_you_mean(name, [ours], alike=_SLIP) or "try it all the same with --adopt"

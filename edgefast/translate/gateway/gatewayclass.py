@@ -53,6 +53,9 @@ def translate_gateway_classes(world: World) -> dict[str, GatewayClassOutcome]:
 def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome:
     report, proxy = Report(ref_of(gateway_class)), None
     checked: tuple[Problem, ...] = ()
+    if gateway_class.closed is not None:
+        said = f"the GatewayClass has a mistake: {gateway_class.closed.said}"
+        report.follow(report.refuse("", "Invalid", said, condition="InvalidParameters"))
     ref = gateway_class.spec.parameters_ref
     if is_left_aside(ref, world.settings):
         ref = None

@@ -74,8 +74,10 @@ def check_allowed(gateway: Gateway, draft: ListenerSetDraft, world: World) -> No
     own, namespace = gateway.metadata.namespace, draft.key[0]
     if from_ == "All" or (from_ == "Same" and namespace == own):
         return
-    if from_ == "Selector" and selector and selector.matches(_labels(world, namespace)):
-        return
+    unread = (found := world.snapshot.namespaces.get(("", namespace))) and found.closed
+    if from_ == "Selector" and selector and not unread:
+        if selector.matches(_labels(world, namespace)):
+            return
     said = (
         f"Gateway {own}/{gateway.metadata.name} allows no ListenerSet of namespace {namespace} "
         f"(spec.allowedListeners: from {from_})"

@@ -121,9 +121,9 @@ def _translate_path(match: HTTPPathMatch, wrong: _Wrong, path: str) -> _Target:
 
 
 def _sound_beginning(path: str) -> str:
-    """Return as many whole segments of a path as are sound, "/" when none is, or when it leads up again."""
+    """Return as many whole segments of a path as are sound, "/" when none is, or when it leads somewhere else."""
     path = normalize_path(path if path.startswith("/") else f"/{path}")
-    if ".." in path.split("/"):
+    if not {".", ".."}.isdisjoint(path.split("/")):
         return "/"
     while len(path) > 1 and (check_path(path) or check_segments(path)):
         path = path[: path.rindex("/")] or "/"

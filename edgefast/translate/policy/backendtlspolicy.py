@@ -40,6 +40,9 @@ class PolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fals
     policy: BackendTLSPolicy
     reads: frozenset[Fact]
     targets: tuple[tuple[Target, str], ...]  # that exist, with the field path of each
+    lost: tuple[
+        tuple[Key, str], ...
+    ]  # Services without the port that is named, and why nothing is sent to others
     refused: tuple[Problem, ...]
     broken: str  # why connections must fail; a target that is missing breaks no other
     unresolved: tuple[Problem, ...]
@@ -93,8 +96,13 @@ def translate_policies(
     by_age = sorted(outcomes.values(), key=lambda one: age_order(one.policy.metadata))
     winners: dict[Target, PolicyOutcome] = {}
     in_force: dict[Key, tuple[PolicyView, ...]] = {}
+    in_doubt: dict[Key, PolicyView] = {}  # for ports that no policy names
     conflicts: dict[Key, tuple[Problem, ...]] = {}
     for outcome in by_age:
+        for service, why in outcome.lost:
+            in_doubt.setdefault(
+                service, PolicyView(policy=_name_of(outcome), section="", broken=why)
+            )
         meta = outcome.policy.metadata
         key = (meta.namespace, meta.name)
         for target, path in outcome.targets:
@@ -107,6 +115,10 @@ def translate_policies(
             said = f"BackendTLSPolicy {first.namespace}/{first.name} has this target already"
             problem = Problem(ref_of(outcome.policy), path, "Conflicted", said)
             conflicts[key] = (*conflicts.get(key, ()), problem)
+    for service, view in in_doubt.items():
+        views = in_force.get(service, ())
+        if all(one.section for one in views):
+            in_force[service] = (*views, view)
     return Policies(
         objects=objects,
         reads=frozenset().union(*(one.reads for one in outcomes.values())),
@@ -141,7 +153,7 @@ def close_refused(
 
 def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> PolicyOutcome:
     report = Report(ref_of(policy))
-    targets = _resolve_targets(policy, reader, report)
+    targets, lost = _resolve_targets(policy, reader, report)
     missing = len(report.refused)
     authority = _resolve_authorities(policy, reader, keyring, report)
     named = check_own_hostname(policy.spec.validation)
@@ -161,6 +173,7 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
         policy=policy,
         reads=frozenset(reader.reads),
         targets=targets,
+        lost=lost,
         refused=tuple(report.refused),
         broken=broken[0].text() if broken else "",
         unresolved=tuple(report.unresolved),
@@ -174,10 +187,17 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
     )
 
 
+def _name_of(outcome: PolicyOutcome) -> str:
+    meta = outcome.policy.metadata
+    return f"{meta.namespace}/{meta.name}"
+
+
 def _resolve_targets(
     policy: BackendTLSPolicy, reader: Reader, report: Report
-) -> tuple[tuple[Target, str], ...]:
-    targets = []
+) -> tuple[tuple[tuple[Target, str], ...], tuple[tuple[Key, str], ...]]:
+    """Return the targets, and the Services of which a port is meant that they do not have, with what is said to their users."""
+    targets: list[tuple[Target, str]] = []
+    lost: list[tuple[Key, str]] = []
     for at, ref in enumerate(policy.spec.target_refs):
         path, namespace = f"spec.targetRefs[{at}]", policy.metadata.namespace
         if (ref.group, ref.kind) != ("", "Service"):
@@ -194,9 +214,11 @@ def _resolve_targets(
         if section and section not in names:
             said = f'"{section}" (Service {namespace}/{ref.name} has {", ".join(names) or "none"})'
             report.refuse(f"{path}.sectionName", "TargetNotFound", said)
+            fate = f"{ref_of(policy)} is for port {said}; it may be any, so nothing is sent to ports without a policy"
+            lost.append(((namespace, ref.name), fate))
             continue
         targets.append(((namespace, ref.name, section), path))
-    return tuple(targets)
+    return tuple(targets), tuple(lost)
 
 
 def _resolve_authorities(

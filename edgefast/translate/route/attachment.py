@@ -14,7 +14,7 @@ import msgspec
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.model.reference import GATEWAY_GROUP, ParentReference
-from edgefast.resources.rules.hostname import check_hostnames
+from edgefast.resources.rules.hostname import check_hostname, check_hostnames
 from edgefast.translate.facts.facts import GatewayView, ListenerView, Reader
 from edgefast.translate.gateway.listenerset import parent_of
 from edgefast.translate.match.hostname import matching_hostnames
@@ -30,6 +30,9 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parent: ParentReference
     gateway: GatewayView
     listeners: tuple[tuple[ListenerView, tuple[str, ...]], ...] = ()  # with hostnames
+    refused: bool = (
+        False  # hostnames of the route are none: it only keeps the place of the others closed
+    )
 
 
 def attach_route(
@@ -66,15 +69,19 @@ def attach_route(
         )
         report.refuse(path, "NotAllowedByListeners", said)
         return attached
+    names = route.spec.hostnames
     if refuse_violations(check_hostnames(route.spec), report, "spec"):
-        return attached
+        names = tuple(one for one in names if not check_hostname(one))
+        attached = msgspec.structs.replace(attached, refused=True)
+        if not names:
+            return attached
     listeners = tuple(
         (one, hosts)
         for one in allowed
-        for hosts in (matching_hostnames(one.hostname, route.spec.hostnames),)
+        for hosts in (matching_hostnames(one.hostname, names),)
         if hosts
     )
-    if not listeners:
+    if not listeners and not attached.refused:
         hosts = ", ".join(dict.fromkeys(one.hostname for one in allowed))
         said = f"{', '.join(route.spec.hostnames)} (the listeners have {hosts})"
         report.refuse("spec.hostnames", "NoMatchingListenerHostname", said)
@@ -157,7 +164,8 @@ def _allows(listener: ListenerView, own: str, namespace: str, reader: Reader) ->
     if listener.from_namespaces == "Selector":
         if listener.selector is None:
             return False
-        return listener.selector.matches(reader.labels(namespace))
+        labels = reader.labels(namespace)
+        return labels is not None and listener.selector.matches(labels)
     # Whatever else it says, perhaps to a newer API server, it did not say All.
     return listener.from_namespaces == "All"
 

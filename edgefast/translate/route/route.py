@@ -15,6 +15,7 @@ from edgefast import ir
 from edgefast.problem import Problem
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.kinds import ref_of
+from edgefast.resources.model.closed import Closed
 from edgefast.resources.snapshot import Key
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Fact, Reader
@@ -26,6 +27,12 @@ from edgefast.translate.route.rule import RuleOutcome, translate_rule
 from edgefast.translate.status.condition import Condition, fails, holds, judge, render_problems
 from edgefast.translate.status.status import HTTPRouteStatus, RouteParentStatus
 
+#: Of a route with addresses among its hostnames, which an API server may let through.
+_ADDRESSES = Closed(
+    "spec.hostnames",
+    "Invalid IP addresses are not allowed",
+    cause="while one of its hostnames is none",
+)
 #: Order of the match, rule, place in spec.rules[].matches, match.
 Candidate = tuple[MatchOrder, int, int, ir.Match]
 
@@ -69,7 +76,10 @@ def translate_route(
         reports.append(report)
         if attached is not None:
             attachments.append((attached, report))
-    own = Report(ref)
+    own, closed = Report(ref), route.closed
+    for attached, _ in attachments:
+        if attached.refused:
+            closed = _ADDRESSES
     if route.closed is None:
         _check_unsupported(route, own, standalone=reader.settings.standalone)
     if not attachments and not reader.settings.standalone:
@@ -80,10 +90,10 @@ def translate_route(
             translate_rule(route, index, certificate, source, reader, report)
             for index in range(len(route.spec.rules))
         ]
-        if route.closed is None
+        if closed is None
         else close_rules(
             route,
-            route.closed,
+            closed,
             source,
             report,
             placed=any(one.listeners for one, _ in attachments),

@@ -281,7 +281,12 @@ REASONS: dict[str, tuple[Reason, ...]] = {
         Reason(
             "Accepted", "False", "Conflicted", "An older policy has the Service and port already."
         ),
-        Reason("Accepted", "False", "TargetNotFound", "There is no such Service or port."),
+        Reason(
+            "Accepted",
+            "False",
+            "TargetNotFound",
+            "There is no such Service or port. Of a Service without the port nothing is sent to ports without a policy: it may be any of them.",
+        ),
         Reason("Accepted", "False", "Invalid", "A field has a value that is not supported."),
         Reason(
             "Accepted",
