@@ -15,6 +15,7 @@ import msgspec
 from controller.cli.standin import make_stand_in
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
+from controller.kube.depth import decode_json
 from controller.kube.discovery import Discovery, Served
 from controller.kube.errors import ApiError
 from controller.kube.fetch import Reference
@@ -134,7 +135,7 @@ class Reader:
                     return
 
     def _put(self, kind: str, raw: msgspec.Raw) -> None:
-        head = msgspec.json.decode(raw, type=_Head)
+        head = decode_json(raw, _Head)
         meta = head.metadata
         if kind == "Gateway" and head.status is not None:
             said = head.status.addresses or ()

@@ -1,7 +1,7 @@
 """Depth: JSON of the API server that is nested deeper than a decoder goes.
 
-In: bytes of an answer or an event. Out: its value. An API server takes 10,000 levels (in a field whose schema is open, such as a
-patch of an EdgeProxy), decoders some hundred: whoever may write one such object must not keep all others of its page from being read. So
+In: bytes of an answer or an event. Out: its value. An API server takes 10,000 levels (in a field whose schema is open, such as an
+EdgeProxy's affinity), decoders some hundred: whoever may write one such object must not keep all others of its page from being read. So
 what is nested too deep becomes one word, MARK, by which the object is refused (store.py).
 Must never: cost anything where nothing is nested so deep.
 """

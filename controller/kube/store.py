@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 import msgspec
 
 from controller.kube.authorship import AUTHOR, Word, find_word
-from controller.kube.depth import DEPTH, MARK, decode_json
+from controller.kube.depth import DEPTH, MARK, cut_deep, decode_json
 from controller.kube.reflector import Item
 from controller.kube.sharing import Sharing
 from edgefast.problem import ObjectRef
@@ -86,7 +86,7 @@ class Store:
         """Take in an object."""
         name = (kind, item.namespace, item.name)
         try:
-            if MARK in bytes(item.raw):
+            if _is_too_deep(kind, bytes(item.raw)):
                 raise DecodeError(kind, [_TOO_DEEP])
             obj = _strip(decode_api_object(item.raw, kind))
         except Exception as error:
@@ -200,6 +200,14 @@ class Store:
             self.problems[name] = text
             trace = error if not sound and name[0] != "Secret" else None
             log.warning("%s %s/%s: cannot be read: %s", *name, text, exc_info=trace)
+
+
+def _is_too_deep(kind: str, raw: bytes) -> bool:
+    """Tell whether something is nested too deep for us: a decoder goes deeper than whoever renders and compares a value.
+
+    Only kinds of ours have fields of any shape (an EdgeProxy's affinity), and the API server drops what no schema has.
+    """
+    return MARK in raw or (_INFO[kind].group == EDGE_GROUP and MARK in cut_deep(raw))
 
 
 def _ref(kind: str, namespace: str, name: str) -> ObjectRef:

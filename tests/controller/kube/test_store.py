@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from controller.kube import store as store_module
-from controller.kube.depth import MARK
+from controller.kube.depth import DEPTH, MARK
 from controller.kube.reflector import Item
 from controller.kube.store import Source, Store
 from edgefast.problem import ObjectRef
@@ -140,6 +140,18 @@ def test_what_is_nested_too_deep_is_no_value() -> None:
     told.put("HTTPRoute", text.encode().replace(b'"DEEP"', MARK))
     assert told.store.snapshot().http_routes["ns", "r"].closed is not None
     assert told.store.problems["HTTPRoute", "ns", "r"] == "HTTPRoute:  TooLong"
+
+
+def test_what_a_decoder_takes_and_nobody_can_render_is_refused() -> None:
+    told = Told()
+    for number, levels in enumerate((DEPTH // 2, DEPTH)):
+        affinity = {"nodeAffinity": "DEEP"}
+        meta = {"name": f"p{number}", "namespace": "ns", "resourceVersion": "1", "uid": "u"}
+        plain = {"metadata": meta, "spec": {"deployment": {"affinity": affinity}}}
+        deep = b'{"a":' * levels + b"1" + b"}" * levels
+        told.put("EdgeProxy", json.dumps(plain).encode().replace(b'"DEEP"', deep))
+    assert [one.metadata.name for one in told.store.snapshot().edge_proxies.values()] == ["p0"]
+    assert told.store.problems == {("EdgeProxy", "ns", "p1"): "EdgeProxy:  TooLong"}
 
 
 def test_the_place_of_a_route_that_cannot_be_read_is_closed() -> None:
