@@ -83,6 +83,7 @@ class WorkerSlot:
         self._work = asyncio.Event()
         self._exit_ordered = False
         self._has_served = False  # the worker of this life, or of the last one between two lives
+        self._unstarted = ""  # what kept the last try from starting one
         self._forget_worker()
 
     def _forget_worker(self) -> None:
@@ -139,11 +140,17 @@ class WorkerSlot:
         try:
             process, ours = RESERVE.spare(self._start)
         except OSError as error:  # out of descriptors, or no Python to run: the next try waits
-            log.error(
-                "worker %d cannot be started: %s", self.number, explain_failure(error) or error
-            )
+            said = str(explain_failure(error) or error)
+            if said != self._unstarted:  # once for as long as it lasts
+                log.error(
+                    "worker %d cannot be started: %s (tried again and again)", self.number, said
+                )
+            self._unstarted = said
             self._shared.on_progress()
             return
+        if self._unstarted:
+            self._unstarted = ""
+            log.info("worker %d is started again", self.number)
         channel: _AgentChannel = Channel(ours, msgspec.msgpack.Decoder(messages.WorkerMessage))
         why = ""
         grace = 0.0

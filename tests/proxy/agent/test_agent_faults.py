@@ -7,6 +7,7 @@ import errno
 import os
 import signal
 import time
+from typing import Any
 
 import msgspec
 import pytest
@@ -231,6 +232,36 @@ def test_a_worker_that_never_starts_is_held_back() -> None:
 
     asyncio.run(asyncio.wait_for(main(), 30))
     assert children() == set()
+
+
+def test_what_keeps_workers_from_starting_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is tried several times a second while it lasts; its end is told, and other words are."""
+    port = free_port()
+    start = workerslot.WorkerSlot._start
+    tries: list[int] = []
+
+    def refuse(slot: workerslot.WorkerSlot) -> Any:
+        tries.append(errno.EACCES if len(tries) < 3 else errno.ENOENT)
+        raise OSError(tries[-1], os.strerror(tries[-1]), "python")
+
+    async def talk(agent: Agent) -> None:
+        await agent.publish(make_fleet(port))
+        monkeypatch.setattr(workerslot.WorkerSlot, "_start", refuse)
+        os.kill(agent.slots[0].pid, signal.SIGKILL)
+        await until(lambda: len(tries) >= 6, "tries")
+        monkeypatch.setattr(workerslot.WorkerSlot, "_start", start)
+        await until(lambda: agent.ready, "recovery")
+
+    with caplog.at_level("INFO"):
+        with_agent(talk, workers=1, log_level="info")
+    said = [one.getMessage() for one in caplog.records if "be started" in one.getMessage()]
+    assert [text.split(": ", 1)[1] for text in said] == [
+        "python: Permission denied (tried again and again)",
+        "python: No such file or directory (tried again and again)",
+    ]
+    assert "worker 0 is started again" in caplog.text
 
 
 def test_a_first_table_is_not_waited_for_when_no_worker_lives() -> None:
