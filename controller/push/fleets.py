@@ -14,7 +14,7 @@ from typing import Protocol
 
 from controller.push.ack import Ack, Acks, merge
 from controller.push.history import History
-from controller.push.limits import LOG_ENTRIES
+from controller.push.limits import ITEMS_AT_ONCE, ITEMS_SECONDS, LOG_ENTRIES
 from controller.push.refusal import Refused
 from edgefast.table.shards import Shards
 from edgefast.xds.refusals import COMMIT, TABLE
@@ -23,11 +23,6 @@ from edgefast.xds.troubles import Trouble
 
 __all__ = ["Ack", "Fleet", "Fleets", "Follower", "Refusal", "Report"]
 
-
-#: Resources of a change, whose wire bytes are forgotten as soon as all streams have sent them; those of a whole table, and of a
-#: change that some send later, are kept until no proxy has come for so many seconds.
-_FEW = 64
-_CROWD = 15.0
 #: What another replica said: fleet -> answers.
 Report = dict[str, Acks]
 
@@ -176,7 +171,7 @@ class Fleets:
             self._busy.discard(fleet.name)
             if not self._busy:
                 self._quiet.set()
-        if together and fleet.history.items <= _FEW:
+        if together and fleet.history.items <= ITEMS_AT_ONCE:
             fleet.history.forget_items()
         elif fleet.history.items and fleet.forgetting is None:
             # A whole table, or a change that late streams send one after the other as their answers come.
@@ -185,7 +180,7 @@ class Fleets:
 
     def _forget(self, fleet: Fleet) -> None:
         loop = asyncio.get_running_loop()
-        left = fleet.came + _CROWD - loop.time()
+        left = fleet.came + ITEMS_SECONDS - loop.time()
         if left > 0 or fleet.busy:
             fleet.forgetting = loop.call_later(max(left, 1.0), self._forget, fleet)
         else:

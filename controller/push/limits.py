@@ -14,6 +14,8 @@ __all__ = [
     "CALLS",
     "CALLS_PER_CONNECTION",
     "GONE_NODES",
+    "ITEMS_AT_ONCE",
+    "ITEMS_SECONDS",
     "KEYS_EVERY",
     "LOG_ENTRIES",
     "METADATA_LIMIT",
@@ -60,6 +62,10 @@ AGE_GRACE = 120.0
 
 #: Changed names that a fleet remembers: a stream further behind opens again and says what it has.
 LOG_ENTRIES = 200_000
+#: Resources of a change whose wire bytes are forgotten as soon as all streams have sent them; those of a larger change, and of one
+#: that some send later, are kept until no proxy has come for so many seconds: proxies of a restart come one after the other.
+ITEMS_AT_ONCE = 64
+ITEMS_SECONDS = 15.0
 
 #: Bytes of a call's metadata: a token has at most TOKEN_LIMIT.
 METADATA_LIMIT = 24 * 1024
