@@ -16,7 +16,7 @@ import msgspec
 from edgefast.inetaddr import read_address
 
 _URL = re.compile(r"(?:(https?)://)?([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.I | re.S)
-_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:@\[\]]+)(?::([0-9]{1,5}))?")
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@\[\]]+)(?::([0-9]{1,5}))?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from edgefast.resources.model.regex import compile_regex
 from edgefast.table.match import Call, order_hostnames
-from edgefast.why import Served, explain, read_ask
+from edgefast.why import AskError, Served, explain, read_ask
 from edgefast.why.head import Head, scan_head
 from edgefast.why.sample import sample_pattern
 from edgefast.why.trial import try_match
@@ -100,3 +100,10 @@ def test_urls() -> None:
     )  # fmt: skip
     assert read_ask("GET", "https://[::1]/").sni == ""
     assert read_ask("OPTIONS", "http://a*").target == "/"
+
+
+@pytest.mark.parametrize("url", ["", "GET /x", "http://a b/", "http://a\tb", "http://[::/x", "a@b"])
+def test_what_is_no_url(url: str) -> None:
+    """A method and a path in one word are no host of that name."""
+    with pytest.raises(AskError, match="is no URL such as"):
+        read_ask("GET", url)
