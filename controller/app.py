@@ -195,7 +195,11 @@ class App:
             self._start(tasks, "servers", servers)
             self._start(tasks, "lease", self.lease.run())
             self._start(tasks, "config", self.file.run())
-            self._start(tasks, "config-events", self.tidings.follow(self.file))
+            self._start(
+                tasks,
+                "config-events",
+                self.tidings.follow(self.file, lambda: self.pipeline.outcome),
+            )
             self._start(tasks, "events", self.events.run())
             self._start(tasks, "cache", self.cache.run())
             self._start(tasks, "holdings", self.holdings.run())

@@ -1,0 +1,74 @@
+"""Tidings: warnings about fields, which no condition tells, are Events beside their objects; so many and no more."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from controller.events import About, Events
+from controller.kube.cache import Cache
+from controller.pipeline import Outcome
+from controller.tidings import _WARNINGS, Tidings
+from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.kinds import Object
+from edgefast.resources.snapshot import Snapshot
+from edgefast.translate.pipeline import translate
+from edgefast.translate.settings import Settings
+from tests.translate import world
+
+pytestmark = pytest.mark.pure
+
+
+class Told(Events):
+    """What would be written."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda manifest: asyncio.sleep(0), lambda: True, "me")
+        self.told: list[tuple[About, str, str]] = []
+
+    def warn(self, about: About, reason: str, text: str) -> None:
+        self.told.append((about, reason, text))
+
+
+def tell(*objects: Object) -> list[tuple[About, str, str]]:
+    events = Told()
+    cache = cast(Cache, SimpleNamespace(present=lambda ref: SimpleNamespace(uid=f"uid-{ref.name}")))
+    translation = translate(Snapshot.of(objects), Settings(standalone=False))
+    outcome = Outcome(revision=1, translation=translation, shards={}, changed=frozenset())
+    Tidings(events, cache, ("edge", "config")).on_outcome(outcome)
+    return events.told
+
+
+def default_gateway(name: str = "gw", **fields: Any) -> Object:
+    made = world.gateway(name)
+    assert isinstance(made, Gateway)
+    return msgspec.structs.replace(
+        made, spec=msgspec.structs.replace(made.spec, default_scope="All", **fields)
+    )
+
+
+def test_a_field_that_is_not_available_is_told_beside_its_object() -> None:
+    ((about, reason, text),) = tell(world.gateway_class(), default_gateway())
+    assert about == About(world.GATEWAY, "Gateway", "default", "gw", "uid-gw")
+    assert reason == "NotSupported"
+    assert text.startswith("Gateway default/gw spec.defaultScope: NotSupported default Gateways")
+
+
+def test_what_a_condition_tells_is_not_told_twice() -> None:
+    """A backend without endpoints is a warning, too; statuses and their Events have it."""
+    route = world.route(0)
+    translation = translate(
+        Snapshot.of([world.gateway_class(), world.gateway(), route, world.service("web")]),
+        Settings(standalone=False),
+    )
+    assert "EndpointsNotFound" in {one.reason for one in translation.problems}
+    assert tell(world.gateway_class(), world.gateway(), route, world.service("web")) == []
+
+
+def test_many_warnings_leave_room_for_what_is_bad() -> None:
+    gateways = [default_gateway(f"gw{number:02}") for number in range(_WARNINGS * 2)]
+    assert len(tell(world.gateway_class(), *gateways)) == _WARNINGS
