@@ -24,12 +24,12 @@ import msgspec
 
 from edgefast.problem import Problem, Source
 from edgefast.providers.folders import SUFFIXES, find_folders, walk_files
+from edgefast.providers.names import index_files, key_of
 from edgefast.providers.stale import Kept, Key, keep_stale
 from edgefast.providers.watch import Watch
 from edgefast.reasons.word import Word
 from edgefast.resources.decode.decode import DecodeCache, decode_documents
 from edgefast.resources.decode.document import DEFAULT_NAMESPACE
-from edgefast.resources.decode.duplicate import close_duplicate, policy_of_duplicate
 from edgefast.resources.decode.text import DocumentMarks
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.limits import MAX_FILE_BYTES
@@ -87,7 +87,7 @@ class _File(NamedTuple):
     @property
     def closed(self) -> tuple[tuple[Key, Loaded], ...]:
         """What keeps places of objects with mistakes closed; nothing of a kind while one may be a kept object under another name."""
-        found = tuple((_key(one.closed), one.closed) for one in self.refused if one.closed)
+        found = tuple((key_of(one.closed), one.closed) for one in self.refused if one.closed)
         named = {key for key, _ in found}
         hidden = {key[0] for key, _ in self.kept.objects if key not in named}
         return tuple((key, one) for key, one in found if key[0] not in hidden)
@@ -267,29 +267,8 @@ class FileSource:
     # --- all files ------------------------------------------------------------------------------
 
     def _reindex(self) -> None:
-        index: dict[Key, Loaded] = {}
         files = self._files.values()
-        for file in files:
-            for key, item in file.sound:
-                index.setdefault(key, item)
-        # What is only kept yields to a sound object of its name in any other file.
-        for file in files:
-            for key, item in file.kept.objects:
-                index.setdefault(key, item)
-        self._count = len(index)
-        # Of a route, Gateway or ListenerSet with a mistake and without a good version the place stays closed.
-        for file in files:
-            for key, item in file.closed:
-                index.setdefault(key, item)
-        # So does that of an object whose name another one has; policies of such keep their Services from plain text.
-        doubled: list[ForeignPolicy] = []
-        for file in files:
-            for key, item in file.sound:
-                if (first := index[key]) is not item:
-                    if closed := close_duplicate(item, first):
-                        index.setdefault(_key(closed), closed)
-                    if policy := policy_of_duplicate(item):
-                        doubled.append(policy)
+        index, self._count, policies = index_files(files)
         before = self._index
         changed = [item for key, item in index.items() if before.get(key) is not item]
         removed = [item.ref for key, item in before.items() if key not in index]
@@ -297,7 +276,7 @@ class FileSource:
             self._snapshot.replace(changed, removed),
             refused=self._refused(),
             unread=not all(file.read for file in files),
-            foreign_policies=(*(one for file in files for one in file.policies), *doubled),
+            foreign_policies=policies,
         )
         self._index = index
 
@@ -364,7 +343,7 @@ def _read(name: str, *, once: bool) -> tuple[bytes, _Stamp | None]:
 
 def _settle(one: Loaded, before: dict[Key, Loaded]) -> tuple[Key, Loaded]:
     """Return the key, and the item of the last time when object and lines are the same."""
-    key = _key(one)
+    key = key_of(one)
     old = before.get(key)
     if old is None or old.obj is not one.obj:
         return key, one
@@ -375,11 +354,6 @@ def _settle(one: Loaded, before: dict[Key, Loaded]) -> tuple[Key, Loaded]:
         a.base == b.base and a.lines is b.lines and (a.document, a.prefix) == (b.document, b.prefix)
     )
     return key, old if same else one
-
-
-def _key(one: Loaded) -> Key:
-    meta = one.obj.metadata
-    return (type(one.obj).__name__, meta.namespace, meta.name)
 
 
 def _breaks_file(problem: Problem) -> bool:

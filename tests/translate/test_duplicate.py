@@ -69,6 +69,22 @@ def test_the_matches_of_a_second_route_of_a_name_are_closed(tmp_path: Path) -> N
     assert served.statuses.http_routes[key] == alone.statuses.http_routes[key]
 
 
+@pytest.mark.parametrize("first", ["sound", "mistyped"])
+def test_a_second_route_of_a_name_that_cannot_be_read_is_closed_too(
+    tmp_path: Path, first: str
+) -> None:
+    """Whatever the first one is; a last good version of its own would go on instead."""
+    sound, broken = _matches("twice", "/a"), _matches("twice", "/admin", parents=1)
+    other = sound if first == "sound" else {**sound, "spec": {**sound["spec"], "parents": 1}}
+    served, table = _serve(_read(tmp_path, [WIDE, other, broken]))
+    assert _paths(table, "/a", "/admin", "/") == [
+        "twice" if first == "sound" else "500",
+        "500",
+        "wide",
+    ]
+    assert ("default", "twice?2") in served.statuses.http_routes
+
+
 def test_a_copy_is_an_error_and_changes_nothing(tmp_path: Path) -> None:
     route, gateway = _matches("twice", "/a"), _gateway("two", _listener("near", "a.test", 80))
     alone, _ = _serve(_read(tmp_path, [WIDE, route, gateway]))
@@ -87,6 +103,8 @@ def test_hostnames_of_a_second_gateway_or_set_of_a_name_are_held(tmp_path: Path,
     _, table = _serve(reading)
     assert _ask(table, "http", "a.test") == "404"
     assert _ask(table, "http", "c.test") == "wide"
+    (held,) = [one.name for one in table.fleet.listeners if one.hostname == "a.test"]
+    assert "world.yaml" in table.origin.listener(held).source
 
 
 def test_what_comes_later_is_closed_and_opened_again(tmp_path: Path) -> None:
@@ -108,7 +126,12 @@ def test_what_comes_later_is_closed_and_opened_again(tmp_path: Path) -> None:
     assert translate(third.snapshot, Settings(standalone=True), again).ir == first.ir
 
 
-def test_a_second_policy_of_a_name_keeps_its_services_from_plain_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mistake", [{}, {"option": 1}])
+def test_a_second_policy_of_a_name_keeps_its_services_from_plain_text(
+    tmp_path: Path, mistake: Object
+) -> None:
+    """Also one that cannot be read."""
+
     def policy(service: str) -> Object:
         return {
             "apiVersion": "gateway.networking.k8s.io/v1",
@@ -133,7 +156,9 @@ def test_a_second_policy_of_a_name_keeps_its_services_from_plain_text(tmp_path: 
         {"matches": [{"path": {"value": f"/{name}"}}], "backendRefs": [{"name": name, "port": 80}]}
         for name in ("one", "two")
     ]
-    objects = [WIDE, to, service("one"), service("two"), policy("one"), policy("two")]
+    broken = policy("two")
+    broken["spec"] |= mistake
+    objects = [WIDE, to, service("one"), service("two"), policy("one"), broken]
     _, table = _serve(_read(tmp_path, objects))
     assert [(one.name, one.tls is not None) for one in table.fleet.clusters] == [
         ("service/default/one/80", True)

@@ -32,6 +32,8 @@ def build(origin: int, authority: Authority) -> list[make.Object]:
         make.route("front", [make.rule("origin", matches=[make.path("/"), make.path("/shop")])]),
         make.route("safe", [make.rule("origin")], parent="safe"),
         make.route("expression", [make.rule("origin", matches=[{**refused, "method": "POST"}])]),
+        make.route("twice", [make.rule("origin", matches=[make.path("/one")])]),
+        make.route("twice", [make.rule("origin", matches=[make.path("/one"), make.path("/two")])]),
         make.tls_secret("pair", pair.certificate, pair.key),
         *make.service("origin", [("127.0.0.1", origin)]),
     ]
@@ -61,6 +63,12 @@ def test_what_a_refused_expression_may_have_been_for_answers_500() -> None:
     """Also below longer prefixes of other rules; its method still has to fit."""
     assert status("POST", "/shop/cart") == status("POST", "/admin") == 500
     assert status("GET", "/shop/cart") == 200
+
+
+def test_what_only_the_second_route_of_a_name_was_for_answers_500() -> None:
+    """The first one is served."""
+    assert status("GET", "/one") == 200
+    assert status("GET", "/two/deep") == 500
 
 
 def test_the_hostname_of_a_gateway_that_cannot_be_read_answers_404() -> None:

@@ -25,7 +25,7 @@ from edgefast.resources.decode.document import (
     repeated_fields,
 )
 from edgefast.resources.decode.json_text import read_json
-from edgefast.resources.decode.nearly import NAMELESS
+from edgefast.resources.decode.nearly import NAMELESS, name_stand_in
 from edgefast.resources.decode.text import (
     DocumentMarks,
     Piece,
@@ -163,7 +163,7 @@ def _place_closed(closed: Closing, file: str, marks: DocumentMarks) -> Loaded:
     loaded = Loaded(closed, file, marks)
     if closed.metadata.name != NAMELESS:
         return loaded
-    named = msgspec.structs.replace(closed.metadata, name=f"{NAMELESS}{loaded.source}")
+    named = msgspec.structs.replace(closed.metadata, name=name_stand_in(loaded.source))
     return Loaded(msgspec.structs.replace(closed, metadata=named), file, marks)
 
 

@@ -1,7 +1,7 @@
 """Duplicates: of two objects of one name in files the first is served; the place of the other one stays closed.
 
 In: a sound object whose name another one has, and that one. Out: what keeps its place closed, under a name of its own
-("name?file:line"); None where it has no place, or none that the first one has not as well.
+("name?2"); None where it has no place, or none that the first one has not as well.
 Must never: take anything from the object that is served.
 """
 
@@ -23,14 +23,15 @@ from edgefast.resources.gatewayapi.listener import AllowedRoutes, Listener, Rout
 from edgefast.resources.gatewayapi.listenerset import ListenerSet, ListenerSetSpec
 from edgefast.resources.loaded import Loaded
 from edgefast.resources.model.closed import Closed
+from edgefast.resources.model.reference import GATEWAY_GROUP
 
-__all__ = ["close_duplicate", "policy_of_duplicate"]
+__all__ = ["close_duplicate", "policy_of_duplicate", "rename_duplicate", "rename_policy"]
 
 _ANY_ROUTES = AllowedRoutes(namespaces=RouteNamespaces(from_="All"))
 
 
-def close_duplicate(item: Loaded, first: Loaded) -> Loaded | None:
-    """Return what keeps the place of `item` closed while `first` is served."""
+def close_duplicate(item: Loaded, first: Loaded, number: int) -> Loaded | None:
+    """Return what keeps the place of `item` closed, the `number`th of its name, while `first` is served."""
     obj, winner = item.obj, first.obj
     made: HTTPRoute | Gateway | ListenerSet | None = None
     if isinstance(obj, HTTPRoute) and isinstance(winner, HTTPRoute):
@@ -48,14 +49,20 @@ def close_duplicate(item: Loaded, first: Loaded) -> Loaded | None:
         return None
     said = f'Duplicate "{obj.metadata.name}" (first defined at {first.source})'
     # The youngest of all: of equal ones whatever is served comes first.
-    meta = msgspec.structs.replace(obj.metadata, name=_name(item), creation_timestamp="")
+    meta = msgspec.structs.replace(obj.metadata, name=_name(item, number), creation_timestamp="")
     closed = Closed("metadata.name", said, cause="while another object has its name")
     return Loaded(
         msgspec.structs.replace(made, metadata=meta, closed=closed), item.file, item.marks
     )
 
 
-def policy_of_duplicate(item: Loaded) -> ForeignPolicy | None:
+def rename_duplicate(item: Loaded, number: int) -> Loaded:
+    """Return an object under the name of the `number`th that has its own."""
+    meta = msgspec.structs.replace(item.obj.metadata, name=_name(item, number))
+    return Loaded(msgspec.structs.replace(item.obj, metadata=meta), item.file, item.marks)
+
+
+def policy_of_duplicate(item: Loaded, number: int) -> ForeignPolicy | None:
     """Return what keeps Services from being spoken to in plain text that a second BackendTLSPolicy of a name is for."""
     obj = item.obj
     if not isinstance(obj, BackendTLSPolicy):
@@ -75,11 +82,19 @@ def policy_of_duplicate(item: Loaded) -> ForeignPolicy | None:
         )
         for at, one in enumerate(obj.spec.target_refs)
     )
-    return ForeignPolicy(msgspec.structs.replace(item.ref, name=_name(item)), targets)
+    return ForeignPolicy(msgspec.structs.replace(item.ref, name=_name(item, number)), targets)
 
 
-def _name(item: Loaded) -> str:
-    return f"{item.obj.metadata.name}{NAMELESS}{item.source}"
+def rename_policy(policy: ForeignPolicy, number: int) -> ForeignPolicy:
+    """Return a BackendTLSPolicy with a mistake under the name of the `number`th that has its own; others are as they are."""
+    if (policy.ref.group, policy.ref.kind) != (GATEWAY_GROUP, BackendTLSPolicy.__name__):
+        return policy
+    ref = msgspec.structs.replace(policy.ref, name=f"{policy.ref.name}{NAMELESS}{number}")
+    return msgspec.structs.replace(policy, ref=ref)
+
+
+def _name(item: Loaded, number: int) -> str:
+    return f"{item.obj.metadata.name}{NAMELESS}{number}"
 
 
 def _close_route(route: HTTPRoute, winner: HTTPRoute) -> HTTPRoute | None:

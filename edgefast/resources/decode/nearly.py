@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from edgefast.problem import ObjectRef, did_you_mean
+from edgefast.problem import ObjectRef, Source, did_you_mean
 from edgefast.resources.decode.walk import Walk
 from edgefast.resources.limits import MAX_CLOSED_PARTS
 from edgefast.resources.model.fields import Element, Hostname
@@ -46,6 +46,11 @@ def read_meta(raw: object, ref: ObjectRef) -> ObjectMeta:
         generation=generation if isinstance(generation, int) else 0,
         creation_timestamp=created if isinstance(created, str) and aged else "",
     )
+
+
+def name_stand_in(source: Source) -> str:
+    """Return the name of an object of a file whose own cannot be read: no other one has it, and names of listeners can be cut at slashes."""
+    return f"{NAMELESS}{source}".replace("/", "|")
 
 
 def read_hostnames(raw: object) -> tuple[tuple[str, ...], bool]:
