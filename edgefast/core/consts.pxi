@@ -29,7 +29,7 @@ cdef enum:
     EJECT_AFTER = 5  # consecutive failures
     EJECT_MS = 30000  # times the number of ejections so far
     EJECT_MAX_MS = 300000  # longest ejection
-    RETRY_BUDGET_PERCENT = 20  # of active requests
+    RETRY_BUDGET_PERCENT = 20  # of a cluster's active requests
     RETRY_BUDGET_MIN = 3  # retries that are always allowed
     RETRY_MAX_ATTEMPTS = 16  # ceiling of retry.attempts
     LOG_BATCH = 65536  # bytes of access log gathered before it is handed over at once

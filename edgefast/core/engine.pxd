@@ -106,7 +106,6 @@ cdef class Engine:
         set mirrors
         set tasks
         readonly int64_t active         # requests in flight
-        int64_t retrying
         Gathered gathered
         bint draining
         bint closing

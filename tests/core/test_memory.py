@@ -253,3 +253,32 @@ async def test_a_request_that_has_ended_holds_no_body(world: World) -> None:
     call.reply()
     assert (await busy.response()).status == 200
     slow.close()
+
+
+@apart()
+async def test_a_copy_that_has_ended_holds_no_body(world: World) -> None:
+    """The same of copies for mirrors, which nobody waits for."""
+    main, shadow = await world.backend(say("x")), await world.backend()
+    rule = make_rule("main", mirrors=(ir.Mirror(cluster="shadow"),))
+    copies = make_cluster(shadow.port, name="shadow", max_connections=64)
+    port = await world.serve(make_fleet(rule, make_cluster(main.port, name="main"), copies))
+    busy = await world.client(port)
+    for _ in range(64):
+        assert (await busy.get()).status == 200
+    await shadow.calls(64)
+    data = HEAD % 100_000 + b"x" * 60_000
+    warm = await post(world, port, data)
+    before = allocated()
+    left = [await post(world, port, data) for _ in range(40)]
+    assert world.cluster("shadow")["pending"] == 41
+    for client in left:
+        client.reset()
+    await world.until(lambda: world.engine.active == 1)
+    await world.until(lambda: sum(link.lost for link in main.links) == len(left))
+    main.links.clear()  # they have what they read
+    gc.collect()
+    assert world.cluster("shadow")["pending"] == 41
+    assert allocated() - before < 1_000_000
+    for link in shadow.links:
+        link.abort()
+    warm.close()

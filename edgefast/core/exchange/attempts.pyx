@@ -199,19 +199,21 @@ cdef class Attempts(UpstreamUser):
     # --- tries -----------------------------------------------------------------------------------------------------
 
     cdef bint in_budget(self) except -1:
+        """Repeats are a part of what is asked of this cluster: one whose requests all fail leaves others theirs."""
+        cdef Cluster cluster = self.backend.cluster
         cdef int64_t limit
         if self.rule.has_retry and self.rule.attempts == 0:
             return False  # "an explicit zero value MUST disable retries" (HTTPRouteRetry.attempts)
         if self.retrying:
             return True
-        limit = self.engine.active * RETRY_BUDGET_PERCENT // 100
+        limit = cluster.active * RETRY_BUDGET_PERCENT // 100
         if limit < RETRY_BUDGET_MIN:
             limit = RETRY_BUDGET_MIN
-        if self.engine.retrying >= limit:
+        if cluster.retrying >= limit:
             self.engine.count(G_RETRIES_OVER_BUDGET)
             return False
         self.retrying = True
-        self.engine.retrying += 1
+        cluster.retrying += 1
         return True
 
     cdef bint may_retry(self, bint by_route) except -1:

@@ -49,7 +49,8 @@ cdef class Attempts(UpstreamUser):
         bint tunnel             # the backend has agreed
         bint started_response
         bint finished
-        bint retrying           # counts in the retry budget
+        bint retrying           # counts in its cluster's retry budget
+        bint forwarded          # counts in what the cluster's budget is a part of
         bint gathering          # nobody is asked before more of the body is here
 
     cdef int flush(self) except -1

@@ -220,7 +220,8 @@ cdef class Exchange(RequestBody):
         """Write the backend's request head; its bytes are gone when the limits' answer comes."""
         cdef int64_t now = self.engine.wheel.now
         write_request_head(self, base, head, path, path_len, query, query_len, prefix_len)
-        self.keeps_body = True
+        self.backend.cluster.active += 1
+        self.forwarded = self.keeps_body = True
         self.idle_deadline = now + self.settings.stream_idle_timeout
         if self.rule.request_timeout > 0:
             self.route_deadline = now + self.rule.request_timeout
@@ -293,8 +294,10 @@ cdef class Exchange(RequestBody):
         self.engine.count_down(G_REQUESTS_ACTIVE)
         if self.tunnel:
             self.engine.count_down(G_TUNNELS_ACTIVE)
+        if self.forwarded:
+            self.backend.cluster.active -= 1
         if self.retrying:
-            self.engine.retrying -= 1
+            self.backend.cluster.retrying -= 1
         if self.mirrors is not None and not self.body_done:
             for mirror in self.mirrors:
                 mirror.stop()

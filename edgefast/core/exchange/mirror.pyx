@@ -98,6 +98,9 @@ cdef class Mirror(UpstreamUser):
         if self.over:
             return 0
         self.over = True
+        free(self.body.data)  # whoever still knows this copy (a connection that is being made, a queue) holds no body
+        self.body.data = NULL
+        self.body.size = self.body.cap = 0
         self.waiting = False
         self.ticket += 1
         self.up = None

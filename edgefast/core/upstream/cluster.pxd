@@ -9,6 +9,7 @@ cdef class Cluster(Pool):
         object ssl          # SSLContext or None
         str sni
         bytes log           # name as a JSON string
+        int64_t active, retrying    # requests that are for it, and of these, those that had to be repeated
         size_t gathered     # bytes of its bodies that are gathered whole (exchange/gathered.pyx)
         object __weakref__
 

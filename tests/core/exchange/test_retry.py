@@ -9,7 +9,15 @@ import pytest
 from core.apart import apart, shift
 from core.backend import Call, make_response, say
 from core.client import Gone, make_request
-from core.fleets import CLUSTER, ROW, make_cluster, make_fleet, make_listener, make_rule
+from core.fleets import (
+    CLUSTER,
+    ROW,
+    make_cluster,
+    make_fleet,
+    make_host,
+    make_listener,
+    make_rule,
+)
 from core.world import World
 from edgefast import ir
 
@@ -226,3 +234,31 @@ async def test_retries_use_the_cluster_of_the_first_try(world: World) -> None:
     assert (await (await world.client(port)).get()).body == b"2"
     assert world.cluster("one")["connections"] == 1
     assert CLUSTER not in [one["name"] for one in world.engine.dump()["clusters"]]
+
+
+async def test_a_cluster_whose_requests_fail_leaves_others_their_budget(world: World) -> None:
+    """Repeats that hang at one backend are counted against it alone."""
+    broken, sound = await world.backend(), await world.backend()
+    retry = ir.Retry(codes=(503,), attempts=1, backoff=1)
+    fleet = make_fleet(
+        make_host(("/broken", make_rule("broken", retry=retry)), make_rule("sound", retry=retry)),
+        make_cluster(broken.port, name="broken"),
+        make_cluster(sound.port, name="sound"),
+    )
+    port = await world.serve(fleet)
+    lost = [await world.client(port) for _ in range(4)]
+    for client in lost:
+        await client.send(make_request("/broken"))
+    for call in await broken.calls(4):
+        call.reply(status=503)
+    hanging = await broken.calls(3)
+    await world.until(lambda: world.counters["retries_over_budget"] == 1)
+    client = await world.client(port)
+    await client.send(make_request())
+    (await sound.call()).reply(status=503)
+    (await sound.call()).reply(b"second")
+    assert (await client.response()).body == b"second"
+    assert world.counters["retries_over_budget"] == 1
+    for call in hanging:
+        call.reply()
+    assert sorted([(await client.response()).status for client in lost]) == [200] * 3 + [503]
