@@ -6,7 +6,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from edgefast.core.csrc cimport *
 
+include "net/kernel.pxi"
+
 cdef class Engine
+cdef class Reactor
 cdef class Connection
 cdef class Attempts
 cdef class Tables
@@ -50,9 +53,20 @@ include "head/out.pxd"
 include "head/headerops.pxd"
 include "net/readbuffer.pxd"
 include "net/inetaddr.pxd"
+include "net/address.pxd"
+include "net/bytequeue.pxd"
+include "net/end.pxd"
+include "net/wire.pxd"
+include "net/reactor.pxd"
 include "net/peer.pxd"
 include "net/session.pxd"
+include "net/opener.pxd"
+include "net/outgoing.pxd"
 include "net/connection.pxd"
+include "net/dial.pxd"
+include "net/transportconnection.pxd"
+include "net/acceptor.pxd"
+include "h1/portacceptor.pxd"
 include "h1/witness.pxd"
 include "h1/gather.pxd"
 include "exchange/inbound.pxd"
@@ -63,6 +77,7 @@ include "upstream/bodyshare.pxd"
 include "upstream/pool.pxd"
 include "upstream/cluster.pxd"
 include "h1/client.pxd"
+include "upstream/pooldial.pxd"
 include "route/rule.pxd"
 include "telemetry/logprogram.pxd"
 include "route/router.pxd"
@@ -83,10 +98,10 @@ cdef class Engine:
     cdef:
         readonly object loop
         Wheel wheel
+        Reactor reactor
         # memory that all connections share: valid during one callback only
         ReadBuffer read_buffer
         object read_view        # the same memory for TLS, which wants to slice it
-        uint8_t *read_data
         uint8_t *path           # normalised path of the request being routed
         uint8_t *scratch        # joined headers, decoded values, unescaped paths
         size_t scratch_size

@@ -8,7 +8,7 @@ cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_ITEM
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdio cimport snprintf
@@ -40,6 +40,7 @@ from edgefast.core.upstream.resolver import Resolver
 from edgefast.credential import is_credential
 
 include "consts.pxi"
+include "net/consts.pxi"
 include "cells.pxi"
 
 cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")  # nobody outside can aim at a hash
@@ -59,9 +60,19 @@ include "loop/clock.pyx"
 include "net/readbuffer.pyx"
 include "net/inetaddr.pyx"
 include "net/preamble.pyx"
+include "net/address.pyx"
+include "net/bytequeue.pyx"
+include "net/end.pyx"
+include "net/wire.pyx"
+include "net/reactor.pyx"
 include "net/peer.pyx"
 include "net/session.pyx"
+include "net/opener.pyx"
+include "net/outgoing.pyx"
 include "net/connection.pyx"
+include "net/transportconnection.pyx"
+include "net/acceptor.pyx"
+include "net/dial.pyx"
 # a client's bytes
 include "exchange/inbound.pyx"
 include "h1/witness.pyx"
@@ -69,6 +80,7 @@ include "h1/gather.pyx"
 include "h1/switching.pyx"
 include "h1/responder.pyx"
 include "h1/server.pyx"
+include "h1/portacceptor.pyx"
 # a rule for its request
 include "route/router.pyx"
 include "route/rule.pyx"
@@ -94,6 +106,7 @@ include "head/responsehead.pyx"
 include "upstream/upstreamuser.pyx"
 include "upstream/endpoint.pyx"
 include "upstream/bodyshare.pyx"
+include "upstream/pooldial.pyx"
 include "upstream/pool.pyx"
 include "upstream/cluster.pyx"
 include "exchange/outbound.pyx"
@@ -123,7 +136,7 @@ cdef class Engine:
         self.upstream_ssl = upstream_ssl
         self.wheel = Wheel(loop)
         self.read_buffer = ReadBuffer(READ_BUFFER)
-        self.read_data = self.read_buffer.data
+        self.reactor = Reactor(loop, self.wheel, self.read_buffer)
         self.scratch_size = 262144 + 16  # the largest head there can be, and a little
         self.path = <uint8_t *>malloc(self.scratch_size)
         self.scratch = <uint8_t *>malloc(self.scratch_size)
@@ -180,9 +193,18 @@ cdef class Engine:
     # --- connections -----------------------------------------------------------------------------------------------
 
     def factory(self, int port, bint tls):
-        """Protocol factory for loop.create_server; `port` is the listener's port, not the bound one."""
+        """Protocol factory for transports of the loop; `port` is the listener's port, not the bound one."""
         cdef PortTable table = self.tables.port(port)
-        return lambda: Connection(self, H1Server(self, table, tls), tls, G_DOWNSTREAM_BYTES_RECEIVED)
+        return lambda: TransportConnection(self, H1Server(self, table, tls))
+
+    def listen(self, int fd, int port):
+        """Accept plain connections on a listening, non-blocking descriptor, which stays the caller's: a PortAcceptor. `port` is the
+        listener's port, not the bound one."""
+        cdef PortAcceptor acceptor = PortAcceptor.__new__(PortAcceptor)
+        acceptor.engine = self
+        acceptor.port = self.tables.port(port)
+        acceptor.listen(self.reactor, fd)
+        return acceptor
 
     def spawn(self, coroutine):
         task = self.loop.create_task(coroutine)
@@ -240,6 +262,7 @@ cdef class Engine:
         for task in list(self.tasks):
             task.cancel()
         self.resolver.close()
+        self.reactor.close()
         self.log.flush()
         self.spans.flush()
 

@@ -1,137 +1,145 @@
-"""Connections without sockets: the engine's codecs are fed bytes as a test cuts them, and what they write is read.
+"""Connections whose bytes come as a test cuts them: each piece is read before the next one is sent, and what the codecs write is read.
 
 In: a world, bytes and how many of them come at once. Out: a `Pipe` for each connection, the client's and those that the engine makes to
-backends. Must never touch a socket.
+backends. They are unix sockets: what is sent is there at once, and the kernel says when it has been read.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import fcntl
+import socket
+import struct
+import termios
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from core.fleets import PORT
+from core.fleets import CLUSTER, PORT
 from core.world import World
+from edgefast import ir
 
 
-class Pipe(asyncio.Transport):
-    """The transport of one connection of the engine. `sent` is what the engine wrote, `ended` how it ended it: "", eof, close, abort."""
+class Pipe:
+    """The other end of one connection of the engine."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, protocol: Any) -> None:
-        super().__init__()
-        self.sent = bytearray()
-        self.ended = ""
-        self.reading = True
-        self._loop = loop
-        self._protocol = protocol
-        protocol.connection_made(self)
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._sock = sock
+        self._sent = bytearray()
+        self._ended = False
 
-    def feed(self, data: bytes, size: int = 0) -> None:
-        """Give the engine these bytes, `size` at a time; 0: at once."""
+    async def feed(self, data: bytes, size: int = 0) -> None:
+        """Give the engine these bytes, `size` at a time; 0: at once. It has read them all afterwards, or closed."""
         size = size or len(data)
         for start in range(0, len(data), size):
-            if self.ended in ("close", "abort"):
+            try:
+                self._sock.send(data[start : start + size])
+            except ConnectionError:
                 return
-            piece = data[start : start + size]
-            memoryview(self._protocol.get_buffer(-1))[: len(piece)] = piece
-            self._protocol.buffer_updated(len(piece))
+            while True:
+                if not self._unread():
+                    break
+                await asyncio.sleep(0)
 
-    def end(self) -> None:
+    def _unread(self) -> bool:
+        answer = fcntl.ioctl(self._sock, termios.TIOCOUTQ, bytes(4))
+        return bool(struct.unpack("i", answer)[0])
+
+    def finish(self) -> None:
+        """No more bytes follow."""
+        self._sock.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
         """The peer is gone."""
-        if self.ended not in ("close", "abort"):
-            self._lose("abort")
+        self._sock.close()
+
+    def _read(self) -> None:
+        try:
+            while part := self._sock.recv(65536):
+                self._sent += part
+            self._ended = True
+        except BlockingIOError:
+            pass
+        except ConnectionError:
+            self._ended = True
+
+    @property
+    def sent(self) -> bytes:
+        """What the engine wrote and nobody has taken."""
+        self._read()
+        return bytes(self._sent)
+
+    @property
+    def ended(self) -> bool:
+        """The engine has ended what it sends, or the connection."""
+        self._read()
+        return self._ended
 
     def take(self) -> bytes:
         """Read what was written since the last time."""
-        data = bytes(self.sent)
-        self.sent.clear()
+        data = self.sent
+        self._sent.clear()
         return data
-
-    # --- what a protocol calls --------------------------------------------------------------------
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        ends = {"peername": ("192.0.2.7", 4711), "sockname": ("192.0.2.1", 80)}
-        return ends.get(name, default)
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        assert not self.ended
-        self.sent += data
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        pass
-
-    def can_write_eof(self) -> bool:
-        return True
-
-    def write_eof(self) -> None:
-        self.ended = "eof"
-
-    def pause_reading(self) -> None:
-        self.reading = False
-
-    def resume_reading(self) -> None:
-        self.reading = True
-
-    def close(self) -> None:
-        self._lose("close")
-
-    def abort(self) -> None:
-        self._lose("abort")
-
-    def _lose(self, how: str) -> None:
-        if self.ended not in ("close", "abort"):
-            self.ended = how
-            self._loop.call_soon(self._protocol.connection_lost, None)
-
-
-class PipeLoop:
-    """A loop whose connections are pipes."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self.dialled: list[Pipe] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loop, name)
-
-    async def create_connection(
-        self, factory: Any, host: str, port: int, **settings: Any
-    ) -> tuple[Pipe, Any]:
-        """As the loop's: the other end is a test."""
-        protocol = factory()
-        pipe = Pipe(self._loop, protocol)
-        self.dialled.append(pipe)
-        return pipe, protocol
 
 
 class PipeWorld(World):
-    """A world without sockets."""
+    """A world of pipes."""
 
     def __init__(self) -> None:
         self.pipes: list[Pipe] = []
-        super().__init__(engine_loop=PipeLoop)
+        self.dialled: list[Pipe] = []  # connections that the engine has made to the backend
+        self._folder = TemporaryDirectory()
+        self._front, self._back = self._listener("front"), self._listener("back")
+        self._listens = False
+        super().__init__()
+
+    def _listener(self, name: str) -> socket.socket:
+        sock = socket.socket(socket.AF_UNIX)
+        sock.bind(str(Path(self._folder.name) / name))
+        sock.listen(64)
+        sock.setblocking(False)
+        return sock
 
     @property
-    def dialled(self) -> list[Pipe]:
-        """The connections that the engine has made to backends, first one first."""
-        loop: PipeLoop = self.engine.loop
-        return loop.dialled
+    def cluster_of_pipes(self) -> ir.Cluster:
+        """The backend."""
+        return ir.Cluster(
+            name=CLUSTER, endpoints=(ir.Endpoint(address=self._back.getsockname(), port=0),)
+        )
 
-    def connect(self) -> Pipe:
+    async def connect(self) -> Pipe:
         """Connect a client."""
-        pipe = Pipe(self.loop, self.engine.factory(PORT, False)())
-        self.pipes.append(pipe)
-        return pipe
+        if not self._listens:
+            self._listens = True
+            self._accepting.append(self.engine.listen(self._front.fileno(), PORT))
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(self._front.getsockname())
+        self.pipes.append(Pipe(sock))
+        return self.pipes[-1]
 
     async def dial(self, count: int = 1) -> Pipe:
-        """Wait for the connection to a backend of this number."""
-        await self.until(lambda: len(self.dialled) >= count and self.dialled[count - 1].sent)
+        """Wait for the connection to the backend of this number, and for what is sent on it."""
+        await self.until(lambda: self._accept() >= count and self.dialled[count - 1].sent)
         return self.dialled[count - 1]
+
+    def _accept(self) -> int:
+        try:
+            while True:
+                self.dialled.append(Pipe(self._back.accept()[0]))
+        except BlockingIOError:
+            return len(self.dialled)
 
     async def finish(self) -> None:
         """Clients leave; nothing may be left behind."""
         for pipe in self.pipes:
-            pipe.end()
+            pipe.close()
         await super().finish()
+
+    def close(self) -> None:
+        """Let go of sockets, too."""
+        super().close()
+        for pipe in [*self.pipes, *self.dialled]:
+            pipe.close()
+        self._front.close()
+        self._back.close()
+        self._folder.cleanup()

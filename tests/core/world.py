@@ -69,7 +69,6 @@ class World:
         *,
         rows: int = 64,
         upstream_ssl: Callable[[ir.UpstreamTls], ssl.SSLContext] = refuse_tls,
-        engine_loop: Callable[[asyncio.AbstractEventLoop], Any] = lambda loop: loop,
     ) -> None:
         self.loop = uvloop.new_event_loop()
         self.arena = mmap.mmap(-1, ARENA)
@@ -79,7 +78,7 @@ class World:
         self.spans: list[bytes] = []
         self.takes_spans = True
         self.engine: Any = Engine(
-            engine_loop(self.loop),
+            self.loop,
             memoryview(self.arena).toreadonly(),
             self.counters.memory,
             worker=0,
@@ -98,6 +97,7 @@ class World:
         self._clients: list[Client] = []
         self._backends: list[Backend] = []
         self._servers: list[asyncio.AbstractServer] = []
+        self._accepting: list[Any] = []
         self._holds: list[socket.socket] = []
 
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -171,8 +171,13 @@ class World:
     ) -> int:
         """Accept connections of a listener's port on a free one, which is returned."""
         sock = sock or socket.create_server(("127.0.0.1", 0), backlog=4096)
-        factory = self.engine.factory(port, context is not None)
-        self._servers.append(await self.loop.create_server(factory, sock=sock, ssl=context))
+        if context is not None:
+            factory = self.engine.factory(port, True)
+            self._servers.append(await self.loop.create_server(factory, sock=sock, ssl=context))
+        else:
+            sock.setblocking(False)
+            self._holds.append(sock)
+            self._accepting.append(self.engine.listen(sock.fileno(), port))
         return int(sock.getsockname()[1])
 
     async def serve(self, fleet: ir.Fleet) -> int:
@@ -191,6 +196,10 @@ class World:
     def keep(self, backend: Backend) -> None:
         """Close a backend at the end."""
         self._backends.append(backend)
+
+    def hold(self, sock: socket.socket) -> None:
+        """Close a socket at the end."""
+        self._holds.append(sock)
 
     def refusing_port(self) -> int:
         """A port that nobody listens on, and nobody else can take."""
@@ -277,6 +286,8 @@ class World:
         """Close everything; check that nothing is left behind."""
         for server in self._servers:
             server.close()
+        for accepting in self._accepting:
+            accepting.stop()
         for client in self._clients:
             client.close()
         await self.until(lambda: self.engine.open_connections == 0, "clients are gone")
@@ -301,6 +312,8 @@ class World:
         logging.getLogger("edgefast.engine").removeHandler(self._faults)
         for server in self._servers:
             server.close()
+        for accepting in self._accepting:
+            accepting.stop()
         for client in self._clients:
             client.close()
         for backend in self._backends:

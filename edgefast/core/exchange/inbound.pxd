@@ -2,6 +2,7 @@
 
 cdef class Inbound(Session):
     cdef:
+        Engine engine
         Peer peer
         bytes protocol          # as logs call it
         bint write_paused       # the client takes no more for now: what comes from the backend has to wait

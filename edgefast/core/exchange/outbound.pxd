@@ -9,6 +9,7 @@ cdef enum UpLost:
 
 cdef class Outbound(Session):
     cdef:
+        Engine engine
         Endpoint endpoint
         UpstreamUser user
         bytes protocol          # as logs call it

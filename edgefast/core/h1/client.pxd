@@ -25,6 +25,7 @@ cdef class H1Client(Outbound):
         str sni
         bytes local             # "10.0.0.1:40000", our end; None: no log line has asked for it
         int64_t idle_ms         # how long it may wait in the pool
+        bint opened             # its connection has been there
         bint keep_alive
         bint request_done       # the whole request was written
 

@@ -18,6 +18,8 @@ cdef class H1Client(Outbound):
         free(self.partial)
 
     cdef int on_open(self) except -1:
+        self.opened = True
+        self.connection.counted = &self.engine.stat.globals[G_UPSTREAM_BYTES_RECEIVED]
         self.engine.count(G_UPSTREAM_CONNECTIONS_ACTIVE)
         return 0
 
@@ -26,13 +28,13 @@ cdef class H1Client(Outbound):
         self.method = method
         self.unsized = unsized
         self.asked = asked
-        self.wire.buffer_bytes = user.settings.buffer_bytes
+        self.connection.buffer_bytes = user.settings.buffer_bytes
         self.idle_ms = user.settings.upstream_idle
         self.parked = False
         self.state = U_HEAD
         self.informational = 0
         self.got_bytes = self.request_done = False
-        self.wire.disarm()
+        self.connection.disarm()
         return 0
 
     # --- the request ---------------------------------------------------------------------------------------------------
@@ -92,7 +94,7 @@ cdef class H1Client(Outbound):
         if k == 0:
             return 0
         self.engine.count_n(G_UPSTREAM_BYTES_SENT, sum)
-        self.wire.sendv(all, k, sum)
+        self.connection.sendv(all, k, sum)
         if head != NULL:
             head.size = whole  # as it was: another try may go over another kind of connection
         return 0
@@ -106,56 +108,51 @@ cdef class H1Client(Outbound):
         self.state = U_IDLE
         self.idle_since = self.engine.wheel.now
         self.parked = True
-        self.wire.arm(self.idle_ms)
-        self.wire.resume()
+        self.connection.arm(self.idle_ms)
+        self.connection.resume()
         return self.cluster.release(self)
 
     cdef bint is_current(self) noexcept:
         return self.ssl is self.cluster.ssl and (self.ssl is None or self.sni == self.cluster.sni)
 
     cdef bint is_open(self) noexcept:
-        return self.wire is not None and not self.wire.closed
+        return self.connection is not None and not self.connection.closed
 
     cdef bint is_quiet(self) noexcept:
-        cdef uint8_t byte
-        cdef ssize_t n
-        if self.wire.fd < 0:
-            return True
-        n = recv(self.wire.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT)
-        return n < 0 and (errno == EAGAIN or errno == EINTR)
+        return self.connection.is_quiet()
 
     cdef int stop(self, bint abort) except -1:
         if not abort and self.user is not None:
             return 0
-        return self.wire.shut(abort)
+        return self.connection.shut(abort)
 
     cdef int drop(self) except -1:
         if self.user is not None:
             self.user = None
             self.cluster.done(self.endpoint)
-        self.wire.disarm()
-        return self.wire.shut(True)
+        self.connection.disarm()
+        return self.connection.shut(True)
 
     cdef int hang_up(self) except -1:
         self.user = None
         self.cluster.done(self.endpoint)
-        return self.wire.shut(False)
+        return self.connection.shut(False)
 
     cdef int on_deadline(self, int64_t now) except -1:
         if self.parked:
-            return self.wire.shut(False)
+            return self.connection.shut(False)
         return 0
 
     # --- flow ----------------------------------------------------------------------------------------------------------
 
     cdef int pause(self) except -1:
-        return self.wire.pause()
+        return self.connection.pause()
 
     cdef int resume(self) except -1:
-        return self.wire.resume()
+        return self.connection.resume()
 
     cdef bint has_room(self) noexcept:
-        return self.wire.has_room()
+        return self.connection.has_room()
 
     cdef bint takes_bulk(self) noexcept:
         return self.user is not None and self.user.takes_bulk()
@@ -167,7 +164,7 @@ cdef class H1Client(Outbound):
 
     cdef bytes local_address(self):
         if self.local is None:
-            self.local = address_of(self.wire, True)
+            self.local = address_of(self.connection, True)
         return self.local
 
     # --- the response --------------------------------------------------------------------------------------------------
@@ -179,12 +176,12 @@ cdef class H1Client(Outbound):
         cdef const uint8_t *span
         cdef int result, verdict
         cdef UpstreamUser user = self.user
-        cdef Connection wire = self.wire
+        cdef Connection connection = self.connection
         if user is None:
-            wire.shut(True)  # bytes that nobody asked for: this connection is poisoned
+            connection.shut(True)  # bytes that nobody asked for: this connection is poisoned
             return n
         self.got_bytes = True
-        while self.user is user and not wire.closed:
+        while self.user is user and not connection.closed:
             if self.state == U_HEAD:
                 if at == n:
                     break
@@ -237,7 +234,7 @@ cdef class H1Client(Outbound):
                     user.on_response_body(data + at, n - at)
                     at = n
                 break
-        if self.user is user and not wire.closed:
+        if self.user is user and not connection.closed:
             user.on_response_flush()
             return at
         return n
@@ -321,7 +318,7 @@ cdef class H1Client(Outbound):
         """The response is complete. `extra` bytes follow it, which never happens with an honest backend."""
         cdef UpstreamUser user = self.user
         cdef bint reusable = (
-            self.keep_alive and extra == 0 and self.request_done and not self.wire.broken and not self.engine.closing
+            self.keep_alive and extra == 0 and self.request_done and not self.connection.broken and not self.engine.closing
         )
         if self.witness is not None:
             if not self.witness.complete:
@@ -339,10 +336,10 @@ cdef class H1Client(Outbound):
         self.user = None
         self.cluster.done(self.endpoint)
         user.on_response_end()
-        if reusable and not self.wire.closed and self.is_current():
+        if reusable and not self.connection.closed and self.is_current():
             self.park()
         else:
-            self.wire.shut(self.wire.spilled or not self.request_done)  # what is still to be sent serves nobody
+            self.connection.shut(self.connection.unsent() > 0 or not self.request_done)  # what is still to be sent serves nobody
         return 0
 
     cdef int fail(self, int why) except -1:
@@ -351,7 +348,7 @@ cdef class H1Client(Outbound):
         self.user = None
         drop_witness(self.witness)
         self.witness = None
-        self.wire.shut(True)
+        self.connection.shut(True)
         if user is not None:
             self.cluster.done(self.endpoint)
             user.on_up_lost(why)
@@ -360,16 +357,15 @@ cdef class H1Client(Outbound):
     cdef int on_eof(self) except -1:
         cdef UpstreamUser user = self.user
         if user is None:
-            return self.wire.shut(True)  # at once, so that nobody is given a connection that has ended
-        if not self.wire.closed:
-            if self.state == U_EOF:
-                self.keep_alive = False
-                return self.finish(0)
-            if self.state == U_TUNNEL:
-                self.user = None
-                self.cluster.done(self.endpoint)
-                return user.on_response_end()
-        return 0
+            return self.connection.shut(True)  # at once, so that nobody is given a connection that has ended
+        if self.state == U_EOF:
+            self.keep_alive = False
+            self.finish(0)
+        elif self.state == U_TUNNEL:
+            self.user = None
+            self.cluster.done(self.endpoint)
+            user.on_response_end()
+        return self.connection.shut(False)
 
     cdef int on_lost(self) except -1:
         cdef UpstreamUser user = self.user

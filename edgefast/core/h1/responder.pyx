@@ -46,14 +46,14 @@ cdef class H1Responder(Inbound):
         if ex is not None and self.port.log_wants_answer:
             keep_answer(ex, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
         self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, PyBytes_GET_SIZE(text))
-        return self.wire.send(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
+        return self.connection.send(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
 
     cdef int send_continue(self) except -1:
         if not self.wants_continue or self.state == D_WAIT:
             return 0
         self.wants_continue = False
         self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, 25)
-        return self.wire.send(<const char *>b"HTTP/1.1 100 Continue\r\n\r\n", 25)
+        return self.connection.send(<const char *>b"HTTP/1.1 100 Continue\r\n\r\n", 25)
 
     cdef int response_info(self, const uint8_t *base, ef_head *head) except -1:
         cdef Out *out = &self.engine.out
@@ -67,7 +67,7 @@ cdef class H1Responder(Inbound):
         )
         out_raw(out, <const char *>b"\r\n", 2)
         self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, out.size)
-        return self.wire.send(out.data, out.size)
+        return self.connection.send(out.data, out.size)
 
     cdef int response_head(self, const uint8_t *base, ef_head *head) except -1:
         cdef Engine engine = self.engine
@@ -97,42 +97,42 @@ cdef class H1Responder(Inbound):
         if self.port.log_wants_answer:
             keep_answer(ex, out.data, out.size)
         engine.gather.reset()
-        engine.gather.add(self.wire, out.data, out.size)
+        engine.gather.add(self.connection, out.data, out.size)
         if head.response_status == 101:
             self.state = D_TUNNEL
             self.closing = True
-            self.wire.disarm()
-            if self.wire.pending_len:
-                self.wire.schedule()
+            self.connection.disarm()
+            if self.connection.pending.len:
+                self.connection.go_on()
             else:
-                self.wire.resume()
+                self.connection.resume()
         return 0
 
     cdef int response_body(self, const uint8_t *data, size_t n) except -1:
         if self.chunked_response:
-            return self.engine.gather.add_chunked(self.wire, data, n)
-        return self.engine.gather.add(self.wire, data, n)
+            return self.engine.gather.add_chunked(self.connection, data, n)
+        return self.engine.gather.add(self.connection, data, n)
 
     cdef int response_flush(self) except -1:
-        return self.engine.gather.flush(self.wire)
+        return self.engine.gather.flush(self.connection)
 
     cdef int response_end(self) except -1:
         if self.chunked_response:
             self.engine.gather.add_last_chunk()
             self.chunked_response = False
-        return self.engine.gather.flush(self.wire)
+        return self.engine.gather.flush(self.connection)
 
     cdef bint has_room(self) noexcept:
-        return self.wire.has_room()
+        return self.connection.has_room()
 
     cdef int pause(self) except -1:
-        return self.wire.pause()
+        return self.connection.pause()
 
     cdef int resume(self) except -1:
-        return self.wire.resume()
+        return self.connection.resume()
 
     cdef bint paused(self) noexcept:
-        return self.wire.read_paused
+        return self.connection.read_paused
 
     cdef int refuse_more(self) except -1:
         self.closing = True
@@ -142,22 +142,22 @@ cdef class H1Responder(Inbound):
         """A reset: a proper end would lie."""
         self.engine.gather.reset()
         self.closing = True
-        return self.wire.shut(True)
+        return self.connection.shut(True)
 
     cdef int learn_ends(self) except -1:
-        self.peer.local = address_of(self.wire, True)
-        self.peer.remote = address_of(self.wire, False)
+        self.peer.local = address_of(self.connection, True)
+        self.peer.remote = address_of(self.connection, False)
         return 0
 
     cdef int linger(self) except -1:
         """No more answers: tell the client, read and drop what it still sends for a moment, then close. A close while bytes
         still come in would reset the connection and could take the answer with it (RFC 9112 9.6)."""
-        cdef Connection wire = self.wire
-        if wire.closed:
+        cdef Connection connection = self.connection
+        if connection.closed:
             return 0
         self.state = D_DISCARD
         self.discarded = 0
-        wire.resume()
-        wire.end_writes()
-        wire.disarm()
-        return wire.arm(LINGER_MS)
+        connection.resume()
+        connection.end_writes()
+        connection.disarm()
+        return connection.arm(LINGER_MS)

@@ -20,23 +20,24 @@ cdef class H1Server(H1Responder):
     cdef int on_open(self) except -1:
         cdef Engine engine = self.engine
         cdef PortTable port = self.port
-        cdef uint8_t address[INET_SIZE]
+        cdef NetAddress client
+        self.connection.counted = &engine.stat.globals[G_DOWNSTREAM_BYTES_RECEIVED]
         engine.count(G_CONNECTIONS_TOTAL)
         engine.count(G_CONNECTIONS_ACTIVE)
         engine.connections.add(self)
         if port.settings is not None:
-            self.wire.buffer_bytes = port.settings.buffer_bytes
+            self.connection.buffer_bytes = port.settings.buffer_bytes
         if port.settings is None or len(engine.connections) > port.settings.max_connections:
             engine.count(G_CONNECTIONS_REFUSED)
-            return self.wire.shut(True)
-        engine.wheel.refresh()
+            return self.connection.shut(True)
         if self.peer.tls:
             engine.count(G_CONNECTIONS_TLS_TOTAL)
-            self.peer.sni = sni_of(self.wire)
+            self.peer.sni = self.connection.sni()
+        self.connection.learn_end(False, &client)
         # a unix socket's peer is here
-        self.peer.take_address(inet_text(address) if inet_of(self.wire, False, address) >= 0 else b"127.0.0.1")
+        self.peer.take_address(inet_text(client.host) if client.kind == ADDRESS_INET else b"127.0.0.1")
         self.state = D_PROXY if port.proxy_protocol else D_HEAD
-        return self.wire.arm(port.settings.head_timeout)
+        return self.connection.arm(port.settings.head_timeout)
 
     # --- bytes from the client -------------------------------------------------------------------------------------
 
@@ -51,10 +52,10 @@ cdef class H1Server(H1Responder):
         cdef size_t at = 0, length
         cdef ssize_t used
         cdef iovec iov
-        cdef Connection wire = self.wire
+        cdef Connection connection = self.connection
         cdef Exchange ex
         self.handing = True
-        while not wire.closed:
+        while not connection.closed:
             if self.state == D_HEAD:
                 if at == n or self.write_paused:  # who does not read answers gets no further ones
                     break
@@ -96,7 +97,7 @@ cdef class H1Server(H1Responder):
             elif self.state == D_DISCARD:
                 self.discarded += n - at
                 if self.discarded > LINGER_BYTES:
-                    wire.shut(True)
+                    connection.shut(True)
                 at = n
                 break
             else:
@@ -105,7 +106,7 @@ cdef class H1Server(H1Responder):
                     break
                 at += used
         self.handing = False
-        if wire.closed:
+        if connection.closed:
             return n
         ex = self.exchange
         if ex is not None:
@@ -137,7 +138,7 @@ cdef class H1Server(H1Responder):
                 if self.partial == NULL:
                     raise MemoryError
                 memcpy(self.partial, head, sizeof(ef_head))
-                self.wire.arm(self.port.settings.head_timeout)
+                self.connection.arm(self.port.settings.head_timeout)
             return 0
         if length < 0:
             engine.count(G_HEAD_REFUSED + head.error - 1)
@@ -183,7 +184,7 @@ cdef class H1Server(H1Responder):
         if not head.keep_alive or self.requests >= self.port.settings.max_requests or engine.draining:
             self.closing = True
             self.asked_to_close = not head.keep_alive
-        self.wire.disarm()
+        self.connection.disarm()
         self.wants_continue = head.expect_continue
         ex = self.exchange = Exchange.__new__(Exchange, self)
         ex.begin(data, head)
@@ -262,7 +263,7 @@ cdef class H1Server(H1Responder):
             return 0
         if length == PREAMBLE_BAD or (length == PREAMBLE_ABSENT and self.port.settings.proxy_protocol == 2):
             self.engine.count(G_PROXY_PROTOCOL_REFUSED)
-            self.wire.shut(True)
+            self.connection.shut(True)
             return 0
         if address is not None:
             self.peer.take_address(address)
@@ -272,11 +273,14 @@ cdef class H1Server(H1Responder):
 
     cdef int on_eof(self) except -1:
         cdef Exchange ex = self.exchange
-        if ex is None or self.wire.closed or self.state == D_DISCARD:
-            return 0
-        if self.state == D_TUNNEL:
-            return ex.tunnel_closed()
-        return ex.client_gone()  # nobody waits any more; that it only stopped sending cannot be told apart (as nginx and Envoy)
+        if ex is not None and self.state == D_TUNNEL:
+            ex.tunnel_closed()
+        elif ex is not None and self.state != D_DISCARD:
+            ex.client_gone()  # nobody waits any more; that it only stopped sending cannot be told apart (as nginx and Envoy)
+        return self.connection.shut(False)
+
+    cdef int on_hangup(self) except -1:
+        return self.connection.shut(True)  # a backend that takes no more is not worth waiting for: nobody would read its answer
 
     cdef int on_lost(self) except -1:
         cdef Exchange ex = self.exchange
@@ -293,17 +297,17 @@ cdef class H1Server(H1Responder):
 
     cdef int on_deadline(self, int64_t now) except -1:
         if self.state == D_DISCARD:
-            if self.wire.flushing():  # the second begins when the answer is out
-                return self.wire.arm(LINGER_MS)
-            return self.wire.shut(True)
+            if self.connection.flushing():  # the second begins when the answer is out
+                return self.connection.arm(LINGER_MS)
+            return self.connection.shut(True)
         if self.state == D_HEAD and not self.write_paused and (
-            self.wire.pending_len or (self.requests == 0 and not self.engine.draining)
+            self.connection.pending.len or (self.requests == 0 and not self.engine.draining)
         ):
             self.engine.count(G_HEAD_TIMEOUTS)
             if self.partial == NULL:
                 ef_head_reset(&self.engine.request_head)  # not a byte has come: no method
             return self.refuse(408, "the request head came too slowly")
-        return self.wire.shut(False)
+        return self.connection.shut(False)
 
     cdef int on_writable(self, bint writable) except -1:
         cdef Exchange ex = self.exchange
@@ -312,21 +316,21 @@ cdef class H1Server(H1Responder):
             return 0
         if ex is not None:
             return ex.on_down_writable()
-        if self.wire.pending_len:
-            return self.wire.schedule()
-        return self.wire.resume()
+        if self.connection.pending.len:
+            return self.connection.go_on()
+        return self.connection.resume()
 
-    cdef int retire(self, PortTable port) except -1:
+    cdef int retire(self, object port) except -1:
         if port is not None and self.port is not port:
             return 0
-        if self.exchange is None and self.state == D_HEAD and not self.wire.pending_len and not self.wire.closed:
-            self.wire.disarm()
-            self.wire.arm(IDLE_GRACE_MS)
+        if self.exchange is None and self.state == D_HEAD and not self.connection.pending.len and not self.connection.closed:
+            self.connection.disarm()
+            self.connection.arm(IDLE_GRACE_MS)
         return 0
 
     cdef int stop(self, bint abort) except -1:
         if abort or self.exchange is None:
-            return self.wire.shut(abort)
+            return self.connection.shut(abort)
         return 0
 
     # --- answers ---------------------------------------------------------------------------------------------------
@@ -351,27 +355,27 @@ cdef class H1Server(H1Responder):
 
     cdef int done(self, Exchange ex) except -1:
         """What comes next on this connection?"""
-        cdef Connection wire = self.wire
+        cdef Connection connection = self.connection
         if self.exchange is not ex:  # it was let go of already
             return 0
         self.exchange = None
-        if wire.closed:
+        if connection.closed:
             return 0
         if self.state == D_LENGTH or self.state == D_CHUNKED:  # the client is still sending
             if self.closing or self.state == D_CHUNKED or self.left > DISCARD_LIMIT:
                 self.closing = True
                 return self.linger()
-            wire.arm(self.port.settings.head_timeout)
-            return wire.resume()
+            connection.arm(self.port.settings.head_timeout)
+            return connection.resume()
         if self.state == D_DISCARD:
             return 0
         if self.closing or self.engine.draining:
-            if self.peer.tls and self.asked_to_close and not wire.pending_len:
-                return wire.shut(False)
+            if self.peer.tls and self.asked_to_close and not connection.pending.len:
+                return connection.shut(False)
             return self.linger()
         self.state = D_HEAD
-        if wire.pending_len and not self.handing:
-            wire.schedule()
+        if connection.pending.len and not self.handing:
+            connection.go_on()
         else:
-            wire.resume()
-        return wire.arm(self.port.settings.idle_timeout)
+            connection.resume()
+        return connection.arm(self.port.settings.idle_timeout)

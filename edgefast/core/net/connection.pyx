@@ -1,278 +1,353 @@
-# One connection: bytes out with as few kernel calls and copies as the kernel allows, bytes kept when they are not complete.
+# One connection: bytes between a descriptor and a session, with a bound on either side, until its one end.
 #
-# Plain connections are written with send(2)/sendmsg(2) straight from where the bytes lie; only what the socket does not take is
-# copied and handed to the transport, which then owns the order until its buffer is empty again. TLS always goes through the
-# transport. A failed write is only noted: the read side brings the reason (an early answer before a reset must not be lost).
+# In: events of the reactor. Out: calls on the session, of which on_lost is the last, after everything else of the turn. What the socket
+# does not take at once is copied into the out-queue and sent as it takes it; above `buffer_bytes` the session is asked to wait. Input that
+# the session does not consume comes again, in front of what follows. Errors are codes. A failed write is only noted: the read side brings
+# the reason, so that an early answer before a reset is not lost. Reading that is paused costs a system call only if something comes.
 
-cdef class Connection(Timer):
-    def __cinit__(self, Engine engine, Session session, bint tls, int received_cell):
-        self.engine = engine
-        self.session = session
-        self.tls = tls
-        self.received_cell = received_cell
-        self.buffer_bytes = 32768
-        self.fd = -1
-
+cdef class Connection(Outgoing):
     def __dealloc__(self):
         self.release_memory()
 
-    # --- what the loop tells -----------------------------------------------------------------------------------------
+    # --- life ------------------------------------------------------------------------------------------------------
 
-    def connection_made(self, transport):
-        cdef Session session = self.session
-        self.transport = transport
-        sock = transport.get_extra_info("socket") if not self.tls else None
-        if sock is not None:
-            self.fd = sock.fileno()
-        session.wire = self
-        session.on_open()
-
-    def get_buffer(self, hint):
-        if self.tls:
-            return self.engine.read_view
-        self.engine.read_buffer.size = READ_BUFFER if self.bulk else READ_SMALL
-        return self.engine.read_buffer
-
-    def buffer_updated(self, Py_ssize_t n):
-        cdef Engine engine = self.engine
-        cdef const uint8_t *data = engine.read_data
-        cdef ssize_t used
-        cdef Session session = self.session
-        engine.wheel.refresh()
-        engine.count_n(self.received_cell, n)
-        if self.closed:
-            return
-        self.bulk = n >= READ_SMALL and not self.read_paused and session.takes_bulk()
-        if self.pending_len:
-            self.keep(data, n)
-            used = session.received(self.pending, self.pending_len)
-            self.consume(used)
-        else:
-            used = session.received(data, n)
-            if used < n:
-                self.keep(data + used, n - used)
-        if self.pending_len >= PIPELINE_LIMIT and session.holds_back():
-            self.pause()
-
-    cdef int schedule(self) except -1:
-        """Give the session what is kept once more, soon."""
-        if not self.scheduled:
-            self.scheduled = True
-            self.engine.loop.call_soon(self._go_on)
-        return 0
-
-    def _go_on(self):
-        cdef ssize_t used
-        cdef Session session = self.session
-        self.scheduled = False
-        if self.closed or not self.pending_len or self.write_paused:
-            return
-        used = session.received(self.pending, self.pending_len)
-        self.consume(used)
-        if self.pending_len >= PIPELINE_LIMIT and session.holds_back():
-            self.pause()
-        else:
-            self.resume()
-
-    def eof_received(self):
-        cdef Session session = self.session
-        if session is not None:
-            session.on_eof()
-        return False
-
-    def connection_lost(self, exc):
-        cdef Session session = self.session
-        self.closed = True
-        self.engine.wheel.disarm(self)
-        self.session = None  # the two hold each other
-        session.on_lost()
-        self.transport = None
-        self.release_memory()
-
-    def pause_writing(self):
-        self.write_paused = True
-        if self.session is not None:
-            self.session.on_writable(False)
-
-    def resume_writing(self):
-        self.write_paused = False
-        if self.session is not None:
-            self.session.on_writable(True)
-
-    cdef int on_deadline(self, int64_t now) except -1:
-        cdef Session session = self.session
-        if self.closed:
-            return self.watch_flush()
-        return session.on_deadline(now)
-
-    # --- bytes out ---------------------------------------------------------------------------------------------------
-
-    cdef int sendv(self, iovec *iov, int n, size_t total) except -1:
-        cdef ssize_t sent = 0
-        cdef msghdr message
-        cdef size_t skip, length
-        cdef uint8_t *to
-        cdef uint8_t small[SMALL_WRITE]
-        cdef int i
-        if self.closed or self.broken or total == 0:
-            return 0
-        if self.spilled and self.transport.get_write_buffer_size() == 0:
-            self.spilled = False
-        if self.fd >= 0 and not self.spilled:
-            if n == 1:
-                sent = send(self.fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
-            elif total <= sizeof(small):  # copying a little is cheaper than sendmsg
-                to = small
-                for i in range(n):
-                    memcpy(to, iov[i].iov_base, iov[i].iov_len)
-                    to += iov[i].iov_len
-                sent = send(self.fd, small, total, MSG_NOSIGNAL | MSG_DONTWAIT)
+    cdef int start(self, Reactor reactor, int fd, Session session, Watched before) except -1:
+        """Serve an open descriptor, which is ours from here on, whatever happens. before: who has watched it so far, or None."""
+        self.reactor = reactor
+        self.session = session
+        session.connection = self
+        self.fd = fd
+        self.state = WIRE_OPEN if self.wire is None else WIRE_OPENING
+        try:
+            if before is None:
+                reactor.watch(self, EPOLLIN)
             else:
-                memset(&message, 0, sizeof(message))
-                message.msg_iov = iov
-                message.msg_iovlen = n
-                sent = sendmsg(self.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT)
-            if sent == <ssize_t>total:
-                return 0
-            if sent < 0:
-                if errno != EAGAIN and errno != EINTR:
-                    self.broken = True
-                    return 0
-                sent = 0
-        rest = PyBytes_FromStringAndSize(NULL, total - sent)
-        to = <uint8_t *>PyBytes_AS_STRING(rest)
-        skip = sent
-        for i in range(n):
-            length = iov[i].iov_len
-            if skip >= length:
-                skip -= length
-                continue
-            memcpy(to, <uint8_t *>iov[i].iov_base + skip, length - skip)
-            to += length - skip
-            skip = 0
-        if not self.spilled:
-            self.spilled = True
-            if not self.write_paused:
-                self.transport.set_write_buffer_limits(self.buffer_bytes)
-        self.transport.write(rest)
+                reactor.pass_on(before, self)
+            if self.state == WIRE_OPENING:
+                if self.open_by:
+                    reactor.wheel.arm(self, self.open_by)
+                return self.on_opening()
+            return self.on_opened()
+        except BaseException:
+            reactor.fail(self, "a new connection could not be taken")
         return 0
 
-    cdef int send(self, const void *data, size_t n) except -1:
-        cdef iovec iov
-        iov.iov_base = <void *>data
-        iov.iov_len = n
-        return self.sendv(&iov, 1, n)
+    cdef int on_opening(self) except -1:
+        cdef int result = self.wire.open(self.fd)
+        if result == WIRE_LOST:
+            return self.cut(end_of(self.wire.error) if self.wire.error else END_WIRE, self.wire.error)
+        if result == 1:
+            self.state = WIRE_OPEN
+            self.reactor.wheel.disarm(self)
+            self.more = True  # what came behind the handshake may be in the wire already
+            self.reactor.mark(self)
+            return self.on_opened()
+        return self.update()
 
-    cdef int end_writes(self) except -1:
-        """No more bytes from us, once those before are sent; the other direction stays open. What is unsent is watched from now on."""
-        if self.fd >= 0 and not self.spilled:
-            shutdown(self.fd, SHUT_WR)
-        elif self.transport.can_write_eof():
-            self.transport.write_eof()
-        self.unsent = <size_t>-1
-        self.stalls = 0
-        return 0
+    cdef int on_opened(self) except -1:
+        cdef Opener opener = self.opener
+        self.opened = True
+        self.session.on_open()
+        if opener is not None and self.state == WIRE_OPEN:
+            self.opener = None
+            opener.on_opened(self)
+        return self.update()
 
-    cdef int pause(self) except -1:
-        if not self.read_paused and not self.closed:
-            self.read_paused = True
-            self.transport.pause_reading()
-        return 0
-
-    cdef int resume(self) except -1:
-        if self.read_paused and not self.closed:
-            self.read_paused = False
-            self.transport.resume_reading()
-        return 0
+    cdef int cut(self, End why, int error) except -1:
+        """The one end: the descriptor goes now, the session hears of it at the end of the turn."""
+        if self.state == WIRE_OVER:
+            return 0
+        self.state = WIRE_OVER
+        self.closed = True
+        self.why = why
+        self.error = error
+        self.reactor.wheel.disarm(self)
+        if self.fd >= 0:
+            self.reactor.unwatch(self, True)
+            close(self.fd)
+            self.fd = -1
+        return self.reactor.mark(self)  # memory, too, goes then: the session may be reading it
 
     cdef int shut(self, bint abort) except -1:
-        """Close after what is queued has been sent, or at once with a reset."""
-        if self.closed:
+        """Close after what is queued has been sent, as long as the peer takes some of it now and then; or at once, with a reset if
+        something came that nobody has read."""
+        if self.state == WIRE_OVER or (self.state == WIRE_CLOSING and not abort):
             return 0
+        if abort or self.state == WIRE_OPENING:
+            return self.cut(END_ABORTED, 0)
+        self.state = WIRE_CLOSING
         self.closed = True
-        if abort:
-            self.transport.abort()
-            return 0
-        if self.spilled:
-            self.unsent = <size_t>-1
+        self.reactor.wheel.disarm(self)
+        if self.broken or self.unsent() == 0:
+            self.part()
+        if self.state == WIRE_CLOSING:
+            self.unsent_before = <size_t>-1
             self.stalls = 0
-            self.engine.wheel.disarm(self)
             self.watch_flush()
-        self.transport.close()
+        return self.update()
+
+    cdef int part(self) except -1:
+        """Everything is sent: the last word of the wire, and the end, when that is sent, too."""
+        if self.wire is not None and not self.fin_sent and not self.broken and self.wire.end(self.fd) == WIRE_AGAIN:
+            return 0
+        return self.cut(END_CLOSED, 0)
+
+    cdef int let_go(self, bint fault) except -1:
+        return self.cut(END_FAULT if fault else END_ABORTED, 0)
+
+    cdef int on_turn_end(self) except -1:
+        cdef Session session = self.session
+        cdef Opener opener = self.opener
+        if self.state != WIRE_OVER:
+            if self.more and not self.read_paused and self.state == WIRE_OPEN:
+                self.on_readable()
+            if self.again:
+                self.again = False
+                self.consume_pending()
+            if self.calls_session:
+                self.calls_session = False
+                if self.state == WIRE_OPEN:
+                    session.on_turn_end()
+            return self.update()
+        self.release_memory()
+        self.release()
+        if session is None:
+            return 0
+        self.session = None  # the two hold each other
+        self.wire = None
+        self.opener = None
+        try:
+            if self.opened:
+                session.on_lost()
+        finally:
+            self.disarm()
+            if opener is not None:
+                opener.on_not_opened(self)
         return 0
 
-    cdef bint flushing(self) except -1:
-        """There are bytes left to send and the peer takes some now and then. When it has not for FLUSH_STALLS looks, it is cut off."""
-        cdef size_t left
-        if self.transport is None or not self.spilled:
-            return False
-        left = self.transport.get_write_buffer_size()
-        if left == 0:
-            return False
-        self.stalls = 0 if left < self.unsent else self.stalls + 1
-        self.unsent = left
-        if self.stalls >= FLUSH_STALLS:
-            self.closed = True
-            self.transport.abort()
-        return True
-
-    cdef int watch_flush(self) except -1:
-        """A graceful close waits until everything is sent: only as long as the peer takes something."""
-        if self.flushing():
-            self.engine.wheel.arm(self, self.engine.wheel.now + LINGER_MS)
-        return 0
-
-    cdef bint has_room(self) noexcept:
-        """The socket will take a large read at once. Half of SO_SNDBUF is bookkeeping (socket(7))."""
-        cdef int capacity = 0, queued = 0
-        cdef socklen_t size = sizeof(capacity)
-        if self.fd < 0 or self.spilled:
-            return False
-        getsockopt(self.fd, SOL_SOCKET, SO_SNDBUF, &capacity, &size)
-        ioctl(self.fd, SIOCOUTQ, &queued)
-        return capacity // 2 - queued >= READ_BUFFER
+    # --- time ------------------------------------------------------------------------------------------------------
 
     cdef int arm(self, int64_t ms) except -1:
         """The session's deadline is `ms` from now."""
-        return self.engine.wheel.arm(self, self.engine.wheel.now + ms)
+        return 0 if self.closed else self.reactor.wheel.arm(self, self.reactor.wheel.now + ms)
 
     cdef void disarm(self) noexcept:
-        self.engine.wheel.disarm(self)
+        """The session has no deadline."""
+        if self.state != WIRE_CLOSING:
+            self.reactor.wheel.disarm(self)
 
-    # --- bytes that are kept -----------------------------------------------------------------------------------------
+    cdef int on_deadline(self, int64_t now) except -1:
+        cdef Session session = self.session
+        if self.state == WIRE_OPEN:
+            return session.on_deadline(now)
+        if self.state == WIRE_CLOSING:
+            return self.watch_flush()
+        return self.cut(END_TIMED_OUT, ETIMEDOUT) if self.state == WIRE_OPENING else 0
 
-    cdef int keep(self, const uint8_t *data, size_t n) except -1:
-        cdef size_t need = self.pending_len + n
-        cdef size_t cap
-        cdef void *grown
+    cdef int call_at_turn_end(self) except -1:
+        self.calls_session = True
+        return self.reactor.mark(self)
+
+    # --- events ----------------------------------------------------------------------------------------------------
+
+    cdef int on_events(self, uint32_t events) except -1:
+        if self.state == WIRE_OPENING:
+            return self.on_opening()
+        if self.wire is not None:  # either direction may wait for either event
+            if self.unsent() and events & (self.wire.writing | EPOLLERR | EPOLLHUP):
+                self.on_writable()
+            if self.state == WIRE_OPEN and not self.ended and not self.read_paused and events & (self.wire.reading | EPOLLERR | EPOLLHUP):
+                self.on_readable()
+        else:
+            if events & EPOLLOUT and self.out.len:
+                self.on_writable()
+            if events & (EPOLLIN | EPOLLERR | EPOLLHUP) and self.state == WIRE_OPEN and not self.ended and not self.read_paused:
+                self.on_readable()
+        if events & (EPOLLERR | EPOLLHUP) and (self.state == WIRE_CLOSING or self.ended or self.read_paused):
+            return self.on_hung_up()
+        return self.update()
+
+    cdef int on_readable(self) except -1:
+        """One read. More may be there: the next turn has it."""
+        cdef uint8_t *data = self.reactor.buffer.data
+        cdef size_t room = READ_BUFFER if self.bulk else READ_SMALL
+        cdef ssize_t n
+        if self.wire is None:
+            n = plain_read(self.fd, data, room)
+        else:
+            n = self.wire.read(self.fd, data, room)
+            self.more = self.wire.more
+            if self.more:
+                self.reactor.mark(self)
+        if n > 0:
+            return self.hand_on(data, n)
         if n == 0:
+            self.ended = True
+            if self.broken:  # the failed write has taken the error: whether the peer said its last word, nobody knows
+                return self.cut(END_RESET, self.error)
+            return self.session.on_eof()
+        if n == WIRE_AGAIN:
             return 0
-        if need > self.pending_cap:
-            cap = self.pending_cap * 2 if self.pending_cap else 1024
-            while cap < need:
-                cap *= 2
-            grown = realloc(self.pending, cap)
-            if grown == NULL:
-                raise MemoryError
-            self.pending = <uint8_t *>grown
-            self.pending_cap = cap
-        memcpy(self.pending + self.pending_len, data, n)
-        self.pending_len = need
+        if self.wire is None:
+            return self.cut(end_of(errno), errno)
+        return self.cut(end_of(self.wire.error) if self.wire.error else END_WIRE, self.wire.error)
+
+    cdef int on_writable(self) except -1:
+        cdef iovec iov
+        cdef ssize_t sent
+        iov.iov_base = self.out.data + self.out.at
+        iov.iov_len = self.out.len
+        sent = self.put(&iov, 1 if self.out.len else 0, self.out.len)
+        if sent < 0:
+            return 0
+        queue_take(&self.out, sent)
+        if self.unsent() == 0:
+            if self.fin:
+                self.finish_write()
+            if self.state == WIRE_CLOSING:
+                return self.part()
+        if self.write_paused and self.out.len <= self.buffer_bytes // 4:
+            self.write_paused = False
+            if self.state == WIRE_OPEN:
+                return self.session.on_writable(True)
         return 0
 
-    cdef void consume(self, size_t n) noexcept:
-        """Drop the first n pending bytes; memory goes back when nothing is left."""
-        if n == 0:
-            return
-        self.pending_len -= n
-        if self.pending_len == 0:
-            free(self.pending)
-            self.pending = NULL
-            self.pending_cap = 0
+    cdef int on_hung_up(self) except -1:
+        """Both directions are over while nobody reads: nothing can be sent any more, but there may still be something to read."""
+        cdef int error = 0
+        cdef socklen_t size = sizeof(error)
+        if self.state == WIRE_CLOSING:
+            return self.cut(END_RESET, 0)
+        if self.state != WIRE_OPEN:
+            return 0
+        if self.ended:
+            getsockopt(self.fd, SOL_SOCKET, SO_ERROR, &error, &size)
+            if error or self.unsent():
+                return self.cut(end_of(error) if error else END_RESET, error)
+            self.reactor.unwatch(self, False)  # both sides have said their last; the session closes
+            return 0
+        self.reactor.unwatch(self, False)  # or it would be reported again and again; `resume` watches again
+        return self.session.on_hangup()
+
+    cdef int update(self) except -1:
+        """Ask the kernel for what is wanted now."""
+        cdef uint32_t wanted = 0
+        if self.state == WIRE_OVER:
+            return 0
+        if self.state == WIRE_OPENING:
+            wanted = self.wire.reading
         else:
-            memmove(self.pending, self.pending + n, self.pending_len)
+            if not self.ended and self.state == WIRE_OPEN:
+                if not self.read_paused:
+                    wanted = EPOLLIN if self.wire is None else self.wire.reading
+            if not self.broken and self.unsent():
+                wanted |= EPOLLOUT if self.wire is None else self.wire.writing
+        if wanted == self.events and self.watched:
+            return 0
+        if not self.watched and not wanted:
+            return 0
+        return self.reactor.change(self, wanted)
+
+    # --- bytes in --------------------------------------------------------------------------------------------------
+
+    cdef int hand_on(self, const uint8_t *data, size_t n) except -1:
+        """What has come is for the session, behind what is kept."""
+        cdef ssize_t used
+        cdef Session session = self.session
+        if self.counted != NULL:
+            ef_stat_add(self.counted, n)
+        self.bulk = n >= READ_SMALL and not self.read_paused and session.takes_bulk()
+        if self.pending.len:
+            self.keep(data, n)
+            if self.state != WIRE_OPEN:
+                return 0
+            used = session.received(self.pending.data + self.pending.at, self.pending.len)
+            if self.state == WIRE_OPEN:
+                queue_take(&self.pending, used)
+        else:
+            used = session.received(data, n)
+            if used < <ssize_t>n and self.state == WIRE_OPEN:
+                self.keep(data + used, n - used)
+        if self.pending.len >= PIPELINE_LIMIT and self.state == WIRE_OPEN and session.holds_back():
+            return self.pause()
+        return 0
+
+    cdef int go_on(self) except -1:
+        """Give the session what is kept once more, at the end of the turn."""
+        self.again = True
+        return self.reactor.mark(self)
+
+    cdef int consume_pending(self) except -1:
+        cdef ssize_t used
+        cdef Session session = self.session
+        if self.pending.len == 0 or self.state != WIRE_OPEN or self.write_paused:
+            return 0
+        self.read_paused = False  # unless somebody asks for it again
+        used = session.received(self.pending.data + self.pending.at, self.pending.len)
+        if self.state != WIRE_OPEN:
+            return 0
+        queue_take(&self.pending, used)
+        if self.pending.len >= PIPELINE_LIMIT and session.holds_back():
+            return self.pause()
+        if self.more and not self.read_paused:
+            self.reactor.mark(self)
+        return self.update()
+
+    cdef int pause(self) except -1:
+        """Read no more. What comes meanwhile stays with the kernel, which slows the peer down."""
+        self.read_paused = True
+        return 0
+
+    cdef int resume(self) except -1:
+        if not self.read_paused or self.state != WIRE_OPEN:
+            return 0
+        self.read_paused = False
+        if self.more:
+            self.reactor.mark(self)
+        return self.update()
+
+    cdef int keep(self, const uint8_t *data, size_t n) except -1:
+        """Bytes for later, behind what is kept already."""
+        cdef iovec iov
+        if n == 0:
+            return 0
+        if self.pending.len + n > PENDING_MOST:
+            return self.cut(END_OVERFLOW, 0)
+        iov.iov_base = <void *>data
+        iov.iov_len = n
+        return queue_append(&self.pending, &iov, 1, 0, n, PENDING_BLOCK)
+
+    cdef bint is_quiet(self) noexcept:
+        """Nothing has come that nobody has read, not even its end."""
+        cdef uint8_t byte
+        cdef ssize_t n
+        if self.wire is not None:
+            return not self.more
+        n = recv(self.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT)
+        return n < 0 and (errno == EAGAIN or errno == EINTR)
 
     cdef void release_memory(self) noexcept:
-        free(self.pending)
-        self.pending = NULL
-        self.pending_len = self.pending_cap = 0
+        queue_free(&self.pending)
+        queue_free(&self.out)
+
+    # --- what is known of it ---------------------------------------------------------------------------------------
+
+    cdef int learn_end(self, bint local, NetAddress *out) except -1:
+        """The address of our end, or of the other one."""
+        cdef sockaddr_storage name
+        cdef socklen_t length = sizeof(name)
+        if not local and self.peer.kind != ADDRESS_NONE:
+            out[0] = self.peer
+            return 0
+        memset(out, 0, sizeof(NetAddress))
+        if self.fd < 0:
+            return 0
+        if local and getsockname(self.fd, <sockaddr *>&name, &length) == 0:
+            address_read(&name, out)
+        elif not local and getpeername(self.fd, <sockaddr *>&name, &length) == 0:
+            address_read(&name, out)
+        return 0
+
+    cdef bytes sni(self):
+        """The name of the wire's handshake in lower case; None: it had none."""
+        return self.wire.sni() if self.wire is not None else None

@@ -110,30 +110,6 @@ cdef bint inet_in(const InetRange *range_, const uint8_t *address) noexcept:
     return rest == 0 or (range_.address[whole] ^ address[whole]) >> (8 - rest) == 0
 
 
-cdef int inet_of(Connection connection, bint local, uint8_t *out) except -2:
-    """Address of a connection's end, ours or the other; returns its port, -1 when it has none (a unix socket, a peer that is gone)."""
-    cdef sockaddr_storage address
-    cdef socklen_t length = sizeof(address)
-    cdef int result
-    if connection.fd < 0:  # the transport hides its socket, or has none
-        name = connection.transport.get_extra_info("sockname" if local else "peername")
-        if isinstance(name, tuple) and inet_read_bytes(name[0].partition("%")[0].encode(), out):
-            return name[1]
-        return -1
-    if local:
-        result = getsockname(connection.fd, <sockaddr *>&address, &length)
-    else:
-        result = getpeername(connection.fd, <sockaddr *>&address, &length)
-    if result == 0 and address.ss_family == AF_INET:
-        inet_map(out)
-        memcpy(out + 12, &(<sockaddr_in *>&address).sin_addr, 4)
-        return ntohs((<sockaddr_in *>&address).sin_port)
-    if result == 0 and address.ss_family == AF_INET6:
-        memcpy(out, &(<sockaddr_in6 *>&address).sin6_addr, INET_SIZE)
-        return ntohs((<sockaddr_in6 *>&address).sin6_port)
-    return -1
-
-
 cdef bytes inet_with_port(const uint8_t *address, bytes port):
     """"10.0.0.1:80" or "[::1]:80"."""
     return (b"%b:%b" if inet_is_v4(address) else b"[%b]:%b") % (inet_text(address), port)
@@ -141,15 +117,9 @@ cdef bytes inet_with_port(const uint8_t *address, bytes port):
 
 cdef bytes address_of(Connection connection, bint local):
     """"10.0.0.1:80" or "[::1]:80" of a connection that is open: ours, or the other side's; b"" of a unix socket."""
-    cdef uint8_t address[INET_SIZE]
-    cdef int port = inet_of(connection, local, address)
-    return inet_with_port(address, b"%d" % port) if port >= 0 else b""
-
-
-cdef bytes sni_of(Connection connection):
-    """The name of a TLS handshake in lower case; None: it had none."""
-    name = getattr(connection.transport.get_extra_info("ssl_object"), "sni", "")
-    return name.lower().encode() if name else None
+    cdef NetAddress end
+    connection.learn_end(local, &end)
+    return inet_with_port(end.host, b"%d" % end.port) if end.kind == ADDRESS_INET else b""
 
 
 def canonical_address(bytes text):

@@ -2,8 +2,7 @@
 
 cdef class Session:
     cdef:
-        Engine engine
-        Connection wire         # None until the connection is made; it stays when that is lost
+        Connection connection   # None until it is made; it stays when it is lost
 
     cdef int on_open(self) except -1
     cdef ssize_t received(self, const uint8_t *data, size_t n) except -1
@@ -11,7 +10,9 @@ cdef class Session:
     cdef bint takes_bulk(self) noexcept
     cdef int on_writable(self, bint writable) except -1
     cdef int on_eof(self) except -1
+    cdef int on_hangup(self) except -1
+    cdef int on_turn_end(self) except -1
     cdef int on_lost(self) except -1
     cdef int on_deadline(self, int64_t now) except -1
-    cdef int retire(self, PortTable port) except -1
+    cdef int retire(self, object port) except -1
     cdef int stop(self, bint abort) except -1

@@ -1,19 +1,20 @@
 # What a connection tells whoever speaks a protocol on it. Bytes in, bytes out: a session writes with the connection's `send` and `sendv`.
 #
 # A session that carries one stream at a time (HTTP/1) is its own stream, so the contracts of streams (exchange/inbound.pyx,
-# exchange/outbound.pyx) stand on this one. None of these is called after on_lost.
+# exchange/outbound.pyx) stand on this one. Each of these methods may close the connection. After on_open, on_lost is the
+# last call and always comes, after everything else of the turn; connection.why says how it ended. One that raises loses its connection, and nobody else's.
 
 cdef class Session:
     cdef int on_open(self) except -1:
-        """The connection is there: `wire` is set."""
-        raise NotImplementedError
+        """The connection is there: bytes may be sent."""
+        return 0
 
     cdef ssize_t received(self, const uint8_t *data, size_t n) except -1:
         """Bytes, valid during the call. Returns how many were consumed: the rest is kept, and comes again with what follows it."""
         raise NotImplementedError
 
     cdef bint holds_back(self) noexcept:
-        """What is kept is not waited for: more need not be read now. Then wire.schedule() makes it go on."""
+        """What is kept is not waited for: more need not be read now. Then connection.go_on() makes it go on."""
         return False
 
     cdef bint takes_bulk(self) noexcept:
@@ -22,24 +23,32 @@ cdef class Session:
 
     cdef int on_writable(self, bint writable) except -1:
         """The peer takes no more for now, or does again."""
-        raise NotImplementedError
+        return 0
 
     cdef int on_eof(self) except -1:
-        """No more bytes will come; the connection closes."""
-        raise NotImplementedError
+        """The peer has sent its last byte; it may still read."""
+        return self.connection.shut(False)
+
+    cdef int on_hangup(self) except -1:
+        """The peer is gone while reading is paused: what it sent before can still be read after `resume`."""
+        return 0
+
+    cdef int on_turn_end(self) except -1:
+        """Asked for with connection.call_at_turn_end."""
+        return 0
 
     cdef int on_lost(self) except -1:
         """The connection is gone."""
-        raise NotImplementedError
+        return 0
 
     cdef int on_deadline(self, int64_t now) except -1:
-        """The deadline that was armed for `wire` has passed, and it is open."""
-        raise NotImplementedError
+        """The deadline that was armed for the connection has passed, and it is open."""
+        return 0
 
-    cdef int retire(self, PortTable port) except -1:
+    cdef int retire(self, object port) except -1:
         """End after a short while if nothing is in flight and nothing comes; with a port, only if it is that one's."""
         return 0
 
     cdef int stop(self, bint abort) except -1:
         """End at once: with a reset, or only if nothing is in flight."""
-        raise NotImplementedError
+        return self.connection.shut(abort)

@@ -15,6 +15,8 @@ cdef class Pool:
     cdef bint resolving(self)
     cdef int acquire(self, UpstreamUser user, uint64_t tried) except -1
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1
+    cdef int on_dialed(self, UpstreamUser user, uint32_t ticket, Outbound up) except -1
+    cdef int on_dial_failed(self, UpstreamUser user, uint32_t ticket, Endpoint endpoint, UpFailure why) except -1
     cdef Outbound checkout(self, Endpoint endpoint)
     cdef Outbound any_idle(self)
     cdef int release(self, Outbound up) except -1

@@ -89,32 +89,44 @@ cdef class Pool:
         return None
 
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1:
+        cdef H1Client up
+        cdef PoolDial dial
         user.waiting = True
         user.endpoint = endpoint
         user.chosen = True
         self.load[endpoint.index].active += 1
         self.connections += 1
-        self.engine.spawn(self._dial(user, user.ticket, endpoint, user.settings.connect_timeout))
-        return 0
+        self.engine.count(G_UPSTREAM_CONNECTS)
+        up = H1Client.__new__(H1Client, self.engine, endpoint)
+        if up.ssl is not None:
+            self.engine.spawn(self._dial(user, user.ticket, up, user.settings.connect_timeout))
+            return 0
+        dial = PoolDial.__new__(PoolDial)
+        dial.pool = self
+        dial.endpoint = endpoint
+        dial.user = user
+        dial.ticket = user.ticket
+        dial.up = up
+        return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, up, user.settings.connect_timeout)
 
-    async def _dial(self, UpstreamUser user, uint32_t ticket, Endpoint endpoint, int64_t timeout):
-        cdef H1Client up = H1Client(self.engine, endpoint)
-        cdef Connection wire = Connection(self.engine, up, up.ssl is not None, G_UPSTREAM_BYTES_RECEIVED)
+    async def _dial(self, UpstreamUser user, uint32_t ticket, H1Client up, int64_t timeout):
+        """Connect with TLS."""
+        cdef TransportConnection connection = TransportConnection(self.engine, up)
+        cdef Endpoint endpoint = up.endpoint
         cdef UpFailure why = UP_CONNECT
         loop = self.engine.loop
-        counted = False
-        self.engine.count(G_UPSTREAM_CONNECTS)
+        made = False
         try:
             async with asyncio_timeout(timeout / 1000.0):
                 if endpoint.port == 0:
                     await loop.create_unix_connection(
-                        lambda: wire, endpoint.host, ssl=up.ssl, server_hostname=up.sni
+                        lambda: connection, endpoint.host, ssl=up.ssl, server_hostname=up.sni
                     )
                 else:
                     await loop.create_connection(
-                        lambda: wire, endpoint.host, endpoint.port, ssl=up.ssl, server_hostname=up.sni
+                        lambda: connection, endpoint.host, endpoint.port, ssl=up.ssl, server_hostname=up.sni
                     )
-            counted = True  # from here on connection_lost takes it back
+            made = True  # from here on on_lost takes it back
         except CancelledError:
             self.done(endpoint)
             raise
@@ -128,32 +140,39 @@ cdef class Pool:
             _log.exception("a connection to %s could not be made", endpoint.text.decode())
             why = UP_CONNECT
         finally:
-            if not counted and up.wire is None:
+            if not made and not up.opened:
                 self.connections -= 1
-        if up.is_open() and counted and not up.is_current():
-            up.stop(True)
-            self.done(endpoint)
-            if user.waiting and user.ticket == ticket:
-                user.waiting = False
-                self.acquire(user, 0)
-            return
-        if up.is_open() and counted:
-            if user.waiting and user.ticket == ticket:
-                user.waiting = False
-                user.on_up_ready(up)
-            else:
-                self.done(endpoint)
-                up.park()
+        if made and up.is_open():
+            self.on_dialed(user, ticket, up)
             return
         if up.is_open():
             up.stop(True)
+        self.on_dial_failed(user, ticket, endpoint, why)
+
+    cdef int on_dialed(self, UpstreamUser user, uint32_t ticket, Outbound up) except -1:
+        """A new connection: for whom it was made, else for the pool."""
+        cdef bint wanted = user.waiting and user.ticket == ticket
+        if not up.is_current():
+            up.stop(True)
+            self.done(up.endpoint)
+            if wanted:
+                user.waiting = False
+                return self.acquire(user, 0)
+            return 0
+        if wanted:
+            user.waiting = False
+            return user.on_up_ready(up)
+        self.done(up.endpoint)
+        return up.park()
+
+    cdef int on_dial_failed(self, UpstreamUser user, uint32_t ticket, Endpoint endpoint, UpFailure why) except -1:
         self.engine.count(G_UPSTREAM_CONNECT_FAILURES)
         endpoint.failed()
         self.done(endpoint)
         if user.waiting and user.ticket == ticket:
             user.waiting = False
             user.on_up_failed(why)
-        self.serve_pending()
+        return self.serve_pending()
 
     cdef int release(self, Outbound up) except -1:
         """A connection is free again: the longest waiting user gets it, else the pool."""

@@ -105,7 +105,7 @@ class Worker:
             lambda: self._engine.open_connections,
             lambda name, count: add_global(stats, name, count),
         )
-        self._acceptors = Acceptors(self._engine.factory, self._handshakes)
+        self._acceptors = Acceptors(self._engine.listen, self._handshakes)
         self._parts: list[messages.Change] = []
         self._sign_due = 0.0
         self._frozen = False
@@ -217,7 +217,7 @@ class Worker:
             await self._say(messages.Taking())
 
     async def _serve_starved(self) -> None:
-        """Try again what could not be served for want of descriptors."""
+        """Try again what could not be served for want of memory."""
         while True:
             await self._acceptors.starved.wait()
             await asyncio.sleep(_STARVED)

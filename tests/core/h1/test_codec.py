@@ -1,4 +1,4 @@
-"""The HTTP/1.1 codecs, byte by byte and without a socket: what they make of a message depends on its bytes, not on how these arrive."""
+"""The HTTP/1.1 codecs, byte by byte: what they make of a message depends on its bytes, not on how these arrive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import h11
 import pytest
 
 from core.conftest import check
-from core.fleets import CLUSTER, make_cluster, make_fleet, make_rule
+from core.fleets import CLUSTER, make_fleet, make_rule
 from core.pipes import Pipe, PipeWorld
 from edgefast import ir
 
@@ -64,9 +64,9 @@ def _body(reader: h11.Connection) -> tuple[bytes, bool]:
 
 async def ask(pipes: PipeWorld, data: bytes, size: int, *rules: ir.Rule) -> tuple[Pipe, Pipe]:
     """A client that sends this, and the connection that its request goes on."""
-    pipes.apply(make_fleet(make_cluster(81), *rules))
-    client = pipes.connect()
-    client.feed(data, size)
+    pipes.apply(make_fleet(pipes.cluster_of_pipes, *rules))
+    client = await pipes.connect()
+    await client.feed(data, size)
     return client, await pipes.dial()
 
 
@@ -87,11 +87,11 @@ async def test_request_bodies(
 ) -> None:
     message = b"POST /a?b HTTP/1.1\r\n" + HOST + head + b"\r\n" + framed
     client, backend = await ask(pipes, message, size)
-    await pipes.until(lambda: Request(bytes(backend.sent)).ended)
+    await pipes.until(lambda: Request(backend.sent).ended)
     got = Request(backend.take())
     assert (got.method, got.target, got.body, got.rest) == (b"POST", b"/a?b", b"hello world", b"")
     assert kind in got.headers and b"connection" not in got.headers
-    backend.feed(b"HTTP/1.1 204 No Content\r\n\r\n", size)
+    await backend.feed(b"HTTP/1.1 204 No Content\r\n\r\n", size)
     assert Response(client.take()).status == 204
     assert not client.ended
 
@@ -107,15 +107,18 @@ async def test_request_bodies(
 )
 async def test_responses(size: int, answer: bytes, ends: bool, pipes: PipeWorld) -> None:
     client, backend = await ask(pipes, b"GET / HTTP/1.1\r\n" + HOST + b"\r\n", size)
-    backend.feed(b"HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\nHTTP/1.1 200 OK\r\n" + answer, size)
+    await backend.feed(
+        b"HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\nHTTP/1.1 200 OK\r\n" + answer, size
+    )
     if ends:
-        assert not Response(Response(bytes(client.sent)).rest).ended
-        backend._protocol.eof_received()
+        assert not Response(Response(client.sent).rest).ended
+        backend.finish()
+        await pipes.until(lambda: backend.ended)
     first = Response(client.take())
     assert (first.status, first.headers) == (103, {b"link": b"<a>"})
     got = Response(first.rest)
     assert (got.status, got.body, got.ended, got.rest) == (200, b"hello", True, b"")
-    assert bool(backend.ended) is ends  # one that ended with its body is of no use any more
+    assert backend.ended is ends  # one that ended with its body is of no use any more
     assert not client.ended
 
 
@@ -126,7 +129,7 @@ async def test_pipelined_requests_are_answered_in_order(size: int, pipes: PipeWo
     for i in range(2):
         await pipes.until(lambda: backend.sent)
         assert Request(backend.take()).target == b"/%d" % i
-        backend.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n%d" % i, size)
+        await backend.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n%d" % i, size)
         assert Response(client.take()).body == b"%d" % i
     assert len(pipes.dialled) == 1
 
@@ -136,10 +139,10 @@ async def test_the_last_answer_says_so(size: int, pipes: PipeWorld) -> None:
     message = b"GET / HTTP/1.1\r\nconnection: close\r\n" + HOST + b"\r\n"
     client, backend = await ask(pipes, message, size)
     assert b"connection" not in Request(backend.take()).headers
-    backend.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", size)
+    await backend.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", size)
     assert Response(client.take()).headers[b"connection"] == b"close"
-    assert client.ended == "eof" and not backend.ended
-    client.feed(b"GET / HTTP/1.1\r\n" + HOST + b"\r\n", size)
+    assert client.ended and not backend.ended
+    await client.feed(b"GET / HTTP/1.1\r\n" + HOST + b"\r\n", size)
     assert not client.sent and not backend.sent
 
 
@@ -150,14 +153,14 @@ async def test_a_switch_makes_a_tunnel(size: int, pipes: PipeWorld) -> None:
     asked = Request(backend.take())
     assert (asked.headers[b"connection"], asked.headers[b"upgrade"]) == (b"upgrade", b"echo")
     switch = b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n"
-    backend.feed(switch + b"not HTTP\r\n\r\n", size)
+    await backend.feed(switch + b"not HTTP\r\n\r\n", size)
     got = Response(client.take())
     assert (got.status, got.headers[b"connection"]) == (101, b"upgrade")
     assert got.rest == b"not HTTP\r\n\r\n"
-    client.feed(b"5\r\nneither", size)
+    await client.feed(b"5\r\nneither", size)
     assert backend.take() == b"5\r\nneither"
-    client._protocol.eof_received()
-    assert backend.ended == "close"
+    client.finish()
+    await pipes.until(lambda: backend.ended)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -172,12 +175,12 @@ async def test_a_switch_makes_a_tunnel(size: int, pipes: PipeWorld) -> None:
 async def test_a_fault_of_the_client_is_answered_once(
     size: int, message: bytes, status: int, pipes: PipeWorld
 ) -> None:
-    pipes.apply(make_fleet(make_cluster(81)))
-    client = pipes.connect()
-    client.feed(message + b"GET / HTTP/1.1\r\n" + HOST + b"\r\n", size)
+    pipes.apply(make_fleet(pipes.cluster_of_pipes))
+    client = await pipes.connect()
+    await client.feed(message + b"GET / HTTP/1.1\r\n" + HOST + b"\r\n", size)
     got = Response(client.take())
     assert (got.status, got.headers[b"connection"], got.rest) == (status, b"close", b"")
-    assert client.ended == "eof"
+    assert client.ended
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -193,9 +196,9 @@ async def test_a_fault_of_the_backend_ends_its_connection(
     size: int, answer: bytes, pipes: PipeWorld
 ) -> None:
     client, backend = await ask(pipes, b"GET / HTTP/1.1\r\n" + HOST + b"\r\n", size)
-    backend.feed(answer, size)
+    await backend.feed(answer, size)
     got = Response(client.take())
-    assert (got.status, backend.ended, client.ended) == (502, "abort", "")
+    assert (got.status, backend.ended, client.ended) == (502, True, False)
     assert b"connection" not in got.headers
 
 
@@ -205,13 +208,13 @@ async def test_another_try_is_framed_anew(pipes: PipeWorld) -> None:
         b"PUT / HTTP/1.1\r\n" + HOST + b"transfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
     )
     client, backend = await ask(pipes, message, 0, make_rule(CLUSTER, retry=retry))
-    await pipes.until(lambda: Request(bytes(backend.sent)).ended)
+    await pipes.until(lambda: Request(backend.sent).ended)
     first = backend.take()
-    backend.feed(b"HTTP/1.1 503 Later\r\ncontent-length: 0\r\n\r\n")
+    await backend.feed(b"HTTP/1.1 503 Later\r\ncontent-length: 0\r\n\r\n")
     second = await pipes.dial(2)
-    await pipes.until(lambda: Request(bytes(second.sent)).ended)
+    await pipes.until(lambda: Request(second.sent).ended)
     again = second.take()
     assert first.partition(b"\r\n\r\n")[0] == again.partition(b"\r\n\r\n")[0]
     assert Request(first).body == Request(again).body == b"ok"
-    second.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+    await second.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
     assert Response(client.take()).status == 200

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from core.apart import apart, shift
@@ -311,4 +313,25 @@ async def test_a_client_that_never_reads_is_let_go_of(world: World) -> None:
         await world.turns()
         if world.engine.open_connections == 0:
             break
+    assert world.engine.open_connections == 0
+
+
+async def test_a_reset_is_seen_while_the_client_is_not_read(world: World) -> None:
+    """The backend takes no more of the body, so nobody reads what the client sends; that it has gone must still end its request."""
+    deaf = socket.create_server(("127.0.0.1", 0))
+    world.hold(deaf)
+    port = await world.serve(make_fleet(make_cluster(deaf.getsockname()[1])))
+    client = await world.client(port)
+    await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 1000000000\r\n\r\n")
+    blocked = 0
+    while blocked < 50:  # until everything between here and there is full
+        try:
+            client.sock.send(bytes(65536))
+            blocked = 0
+        except BlockingIOError:
+            blocked += 1
+            await world.turns(2)
+    assert world.engine.active == 1
+    client.reset()
+    await world.until(lambda: world.engine.active == 0, "its request ends")
     assert world.engine.open_connections == 0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
 from collections.abc import Awaitable, Callable
 from typing import cast
 
 import uvloop
 
-from edgefast.proxy.process.reserve import RESERVE
 from edgefast.proxy.sockets.listeners import Seat
 from edgefast.proxy.worker.acceptors import Acceptors, PortUse
 from edgefast.proxy.worker.handshakes import Handshakes
@@ -18,7 +19,7 @@ from proxy.living import until
 
 
 class Hello(asyncio.Protocol):
-    """Says which port it was made for, and closes."""
+    """What TLS connections become: says which port it was made for, and closes."""
 
     def __init__(self, port: int, made: list[int]) -> None:
         self._port = port
@@ -29,11 +30,41 @@ class Hello(asyncio.Protocol):
         transport.close()
 
 
+class Greeter:
+    """Accepts as the engine does, says which port it was made for, and closes."""
+
+    def __init__(self, fd: int, port: int, made: list[int]) -> None:
+        assert not os.get_blocking(fd)
+        self._sock = socket.socket(fileno=fd)
+        self._sock.setblocking(False)
+        self._port = port
+        self._made = made
+        asyncio.get_running_loop().add_reader(fd, self.take, 32)
+
+    def take(self, most: int) -> int:
+        """See acceptors.Accepting."""
+        for taken in range(most):
+            try:
+                connection, _ = self._sock.accept()
+            except BlockingIOError:
+                return taken
+            with connection:
+                self._made.append(self._port)
+                connection.send(b"%d" % self._port)
+        return most
+
+    def stop(self) -> int:
+        """See acceptors.Accepting."""
+        asyncio.get_running_loop().remove_reader(self._sock.detach())
+        return 0
+
+
 Talk = Callable[[Acceptors, Seat, list[int]], Awaitable[None]]
 
 
-def accepting(talk: Talk) -> None:
+def accepting(talk: Talk, *shortage: OSError) -> None:
     """Run a conversation with acceptors that have one socket, not served yet."""
+    shortages = list(shortage)
 
     async def main() -> None:
         made: list[int] = []
@@ -41,7 +72,12 @@ def accepting(talk: Talk) -> None:
         def factory(port: int, _: bool) -> Callable[[], Hello]:
             return lambda: Hello(port, made)
 
-        acceptors = Acceptors(factory, Handshakes(factory, lambda: 0, lambda *_: None))
+        def listen(fd: int, port: int) -> Greeter:
+            if shortages:
+                raise shortages.pop()
+            return Greeter(fd, port, made)
+
+        acceptors = Acceptors(listen, Handshakes(factory, lambda: 0, lambda *_: None))
         sock = socket.create_server(("127.0.0.1", 0), reuse_port=True, backlog=200)
         place = (*sock.getsockname(), 0)
         acceptors.add(place, sock.detach())
@@ -121,31 +157,26 @@ def test_a_place_that_comes_back_while_it_closes() -> None:
     accepting(talk)
 
 
-def test_a_port_without_descriptors_is_served_later() -> None:
+def test_a_port_without_memory_is_served_later() -> None:
     async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
         uses = {place[1]: PortUse(80, None)}
-        with exhausted():
-            await acceptors.reconcile(uses)
-            assert acceptors.starved.is_set()
+        await acceptors.reconcile(uses)
+        assert acceptors.starved.is_set()
         await acceptors.reconcile(uses)
         assert not acceptors.starved.is_set()
         assert await hear(place) == b"80"
 
-    accepting(talk)
+    accepting(talk, OSError(errno.ENOMEM, "no memory to watch it"))
 
 
-def test_a_full_process_opens_a_port_with_its_reserve() -> None:
+def test_a_port_needs_no_descriptor_of_a_full_process() -> None:
     async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
         with exhausted():
             await acceptors.reconcile({place[1]: PortUse(80, None)})
             assert not acceptors.starved.is_set()
         assert await hear(place) == b"80"
 
-    RESERVE.hold(4)
-    try:
-        accepting(talk)
-    finally:
-        RESERVE.hold(0)
+    accepting(talk)
 
 
 def test_a_socket_that_replaces_another_is_served() -> None:

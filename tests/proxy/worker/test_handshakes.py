@@ -22,7 +22,7 @@ from edgefast.proxy.worker.handshakes import Handshakes, PortUse
 from proxy.full import exhausted
 from proxy.living import until
 from proxy.pki import Authority
-from proxy.worker.test_acceptors import Hello
+from proxy.worker.test_acceptors import Greeter, Hello
 
 CA = Authority()
 PAIR = CA.issue("a.test")
@@ -39,7 +39,7 @@ class Bench:
             ir.Secret(name="a", certificate=PAIR.certificate, private_key=PAIR.key)
         )
         self.handshakes = Handshakes(self._factory, lambda: self.open, self._count)
-        self.acceptors = Acceptors(self._factory, self.handshakes)
+        self.acceptors = Acceptors(lambda fd, port: Greeter(fd, port, self.made), self.handshakes)
         sock = socket.create_server(("127.0.0.1", 0), reuse_port=True, backlog=200)
         self.place: Seat = (*sock.getsockname(), 0)
         self.acceptors.add(self.place, sock.detach())
@@ -138,11 +138,8 @@ def test_other_rules_need_no_new_server() -> None:
     serving(talk)
 
 
-def test_a_port_turns_from_https_to_http_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_turns_from_https_to_http_and_back() -> None:
     async def talk(bench: Bench, stack: ExitStack) -> None:
-        monkeypatch.setattr(
-            bench.acceptors, "_factory", lambda port, tls: lambda: Hello(port, bench.made)
-        )
         await bench.serve(PortUse(80, None))
         reader, writer = await asyncio.open_connection(*bench.place[:2])
         assert await asyncio.wait_for(reader.read(), 20) == b"80"

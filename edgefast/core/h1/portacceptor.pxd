@@ -1,0 +1,6 @@
+# Plain clients of a listener's port.
+
+cdef class PortAcceptor(Acceptor):
+    cdef:
+        Engine engine
+        PortTable port

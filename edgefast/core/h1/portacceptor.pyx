@@ -1,0 +1,9 @@
+# Plain connections of a port: from its queue to the codec that speaks with clients.
+
+cdef class PortAcceptor(Acceptor):
+    cdef Session admit(self, const NetAddress *peer):
+        return H1Server.__new__(H1Server, self.engine, self.port, False)
+
+    cdef void on_turned_away(self) noexcept:
+        self.engine.count(G_CONNECTIONS_TOTAL)
+        self.engine.count(G_CONNECTIONS_REFUSED)

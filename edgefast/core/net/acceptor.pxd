@@ -1,0 +1,19 @@
+# A listening socket.
+
+cdef class Acceptor(Opener):
+    cdef:
+        bint inet               # TCP; else a unix socket
+        bint paused             # on_deadline goes on
+        int64_t handshake_ms    # that a wire may take to open
+        readonly uint64_t accepted
+        readonly uint64_t turned_away   # for want of descriptors
+
+    cdef int listen(self, Reactor reactor, int fd) except -1
+    cpdef int stop(self) except -1
+    cpdef int take(self, int most) except -1
+    cdef int take_one(self) except -1
+    cdef bint turn_away(self) noexcept
+    cdef void on_turned_away(self) noexcept
+    cdef int pause(self) except -1
+    cdef Session admit(self, const NetAddress *peer)
+    cdef Wire wire(self)

@@ -1,0 +1,13 @@
+# Tunables of the socket layer, with unit and reason.
+
+cdef enum:
+    TURN_EVENTS = 256  # events handled before the worker's loop looks at everybody else; the next turn takes the rest
+    FLUSH_ROUNDS = 8  # times that what was marked while the marked were handled is handled in the same turn
+    ACCEPT_BURST = 32  # connections taken from one queue in a turn
+    ACCEPT_PAUSE_MS = 100  # without accepting, when not even turning away is possible
+    DIAL_RETRY_MS = 20  # until a unix socket whose queue is full is tried again: the kernel tells nobody when it has room
+    OUT_BLOCK = 4096  # bytes of the smallest out-queue
+    OUT_MOST = 4194304  # bytes that a writer may add after it was told to wait; then its connection is cut
+    PENDING_BLOCK = 1024  # bytes of the smallest store of input
+    PENDING_MOST = 1048576  # bytes of input that a session may leave for later; four times the largest head
+    SLOTS = 256  # descriptors there is room for at first

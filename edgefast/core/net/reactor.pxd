@@ -1,0 +1,58 @@
+# The descriptors of a worker and what happens on them.
+
+cdef class Watched(Timer):
+    """A descriptor that the reactor watches for somebody."""
+    cdef:
+        Reactor reactor
+        int fd                  # -1: none (any more)
+        uint32_t events         # what the kernel was asked to report; hang-ups it always does
+        bint watched            # the kernel knows this descriptor
+        bint held               # lives by a reference of its own: the wheel and the reactor only borrow
+        bint marked             # on_turn_end follows
+        void *next_marked       # owned by the reactor's list
+
+    cdef void hold(self) noexcept
+    cdef void release(self) noexcept
+    cdef int on_events(self, uint32_t events) except -1
+    cdef int on_turn_end(self) except -1
+    cdef int let_go(self, bint fault) except -1
+
+
+cdef struct Slot:
+    void *watched               # borrowed, NULL: nobody
+    uint32_t generation         # of the descriptor's number: which opening of it this is
+
+
+cdef class Reactor:
+    cdef:
+        readonly object loop
+        Wheel wheel
+        int epoll
+        int spare               # kept back, so that somebody can be turned away when there are no descriptors; -1: lost
+        Slot *slots             # by descriptor
+        size_t room
+        epoll_event ready[256]  # TURN_EVENTS
+        void *first_marked
+        void *last_marked
+        object on_turn          # bound methods, made once
+        object on_flush
+        bint in_turn
+        bint closing
+        bint flush_due          # on_flush is queued in the loop
+        ReadBuffer buffer       # every read goes here; valid during one callback
+        bint attached           # to the loop
+        readonly size_t watching
+        # since the last `statistics`
+        uint64_t turns, handled, stale, faults
+        int64_t busy_ns, longest_ns, since_ns
+
+    cdef int watch(self, Watched item, uint32_t events) except -1
+    cdef void unwatch(self, Watched item, bint closing) noexcept
+    cdef int pass_on(self, Watched before, Watched after) except -1
+    cdef int change(self, Watched item, uint32_t events) except -1
+    cdef int grow(self, int fd) except -1
+    cdef int mark(self, Watched item) except -1
+    cdef void dispatch(self, epoll_event *event) noexcept
+    cdef int flush(self) except -1
+    cdef void fail(self, Watched item, str what) noexcept
+    cdef bint restore_spare(self) noexcept

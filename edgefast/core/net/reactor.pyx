@@ -1,0 +1,290 @@
+# The reactor: one epoll descriptor of the engine's own, nested in the worker's loop, which tells it when there is something to do.
+#
+# In: descriptors to watch. Out: on_events() of whom they belong to, and once per turn on_turn_end() of everybody who asked for it with
+# `mark`. Level-triggered: what is not read now is reported again, so a turn may end after a bounded number of events. A descriptor's
+# number may come back within one batch of events; the generation in epoll_data tells the openings apart. Each event has a guard of its
+# own: a fault costs the descriptor it happened on. Must never block, and never call anybody from within `watch`, `mark` or `unwatch`.
+
+cdef inline int64_t monotonic_ns() noexcept:
+    cdef timespec ts
+    clock_gettime(CLOCK_MONOTONIC, &ts)
+    return <int64_t>ts.tv_sec * 1000000000 + ts.tv_nsec
+
+
+cdef class Watched(Timer):
+    def __cinit__(self):
+        self.fd = -1
+
+    cdef void hold(self) noexcept:
+        """Live until `release`, whoever else lets go."""
+        if not self.held:
+            self.held = True
+            Py_INCREF(self)
+
+    cdef void release(self) noexcept:
+        if self.held:
+            self.held = False
+            Py_DECREF(self)
+
+    cdef int on_events(self, uint32_t events) except -1:
+        raise NotImplementedError
+
+    cdef int on_turn_end(self) except -1:
+        """What was put off until everybody's events are handled. Nobody holds the engine's shared buffers now."""
+        return 0
+
+    cdef int let_go(self, bint fault) except -1:
+        """End what depends on this descriptor: a callback of it has raised, or the reactor closes."""
+        raise NotImplementedError
+
+
+cdef class Reactor:
+    """The descriptors of one worker.
+
+    loop: a uvloop loop. wheel: its clock is set at the start of each turn. buffer: of READ_BUFFER bytes.
+    """
+
+    def __cinit__(self, loop, Wheel wheel, ReadBuffer buffer):
+        self.epoll = self.spare = -1
+        self.loop = loop
+        self.wheel = wheel
+        self.room = SLOTS
+        self.slots = <Slot *>calloc(self.room, sizeof(Slot))
+        self.buffer = buffer
+        if self.slots == NULL:
+            raise MemoryError
+        self.epoll = epoll_create1(EPOLL_CLOEXEC)
+        if self.epoll < 0:
+            raise OSError(errno, "epoll_create1")
+        self.restore_spare()
+        self.since_ns = monotonic_ns()
+        self.on_turn = self._turn
+        self.on_flush = self._flush_later
+
+    def __dealloc__(self):
+        if self.epoll >= 0:
+            close(self.epoll)
+        if self.spare >= 0:
+            close(self.spare)
+        free(self.slots)
+
+    def close(self):
+        """Let go of all descriptors and of the loop; what was marked is handled first."""
+        cdef size_t i
+        cdef Watched item
+        if self.epoll < 0:
+            return
+        self.closing = True
+        self.flush()
+        if self.attached:
+            self.loop.remove_reader(self.epoll)
+        for i in range(self.room):
+            if self.slots[i].watched != NULL:
+                item = <Watched>self.slots[i].watched
+                self.fail(item, None)
+        self.flush()
+        close(self.epoll)
+        if self.spare >= 0:
+            close(self.spare)
+        self.epoll = self.spare = -1
+
+    def statistics(self):
+        """What happened since the last look.
+
+        turns, events, stale events, faults (counts), busy and longest (seconds in turns, and in the longest of them), elapsed (seconds).
+        """
+        cdef int64_t now = monotonic_ns()
+        found = {
+            "turns": self.turns,
+            "events": self.handled,
+            "stale": self.stale,
+            "faults": self.faults,
+            "busy": self.busy_ns / 1e9,
+            "longest": self.longest_ns / 1e9,
+            "elapsed": (now - self.since_ns) / 1e9,
+        }
+        self.turns = self.handled = self.stale = self.faults = 0
+        self.busy_ns = self.longest_ns = 0
+        self.since_ns = now
+        return found
+
+    # --- descriptors -----------------------------------------------------------------------------------------------
+
+    cdef int watch(self, Watched item, uint32_t events) except -1:
+        """Begin to watch item.fd, and hold the item. OSError when the kernel will not (its limit of watches, memory)."""
+        cdef epoll_event event
+        cdef Slot *slot
+        if not self.attached:
+            self.loop.add_reader(self.epoll, self.on_turn)
+            self.attached = True
+        if <size_t>item.fd >= self.room:
+            self.grow(item.fd)
+        slot = &self.slots[item.fd]
+        event.events = events
+        event.data.u64 = <uint64_t>slot.generation << 32 | <uint32_t>item.fd
+        if epoll_ctl(self.epoll, EPOLL_CTL_ADD, item.fd, &event) < 0:
+            raise OSError(errno, "epoll_ctl")
+        slot.watched = <void *>item
+        item.hold()
+        item.events = events
+        item.watched = True
+        self.watching += 1
+        return 0
+
+    cdef void unwatch(self, Watched item, bint closing) noexcept:
+        """Watch item.fd no more, though the item is held; events of it that were already fetched are stale. closing: close(2) follows, which tells the kernel."""
+        cdef Slot *slot
+        cdef epoll_event event
+        if not item.watched:
+            return
+        slot = &self.slots[item.fd]
+        slot.generation += 1
+        slot.watched = NULL
+        item.watched = False
+        self.watching -= 1
+        if not closing:
+            epoll_ctl(self.epoll, EPOLL_CTL_DEL, item.fd, &event)
+
+    cdef int pass_on(self, Watched before, Watched after) except -1:
+        """after.fd, which is before's, has another owner from now on. What is asked of the kernel stays."""
+        cdef Slot *slot = &self.slots[before.fd]
+        after.hold()
+        slot.watched = <void *>after
+        after.events = before.events
+        after.watched = True
+        before.watched = False
+        before.fd = -1
+        before.release()
+        return 0
+
+    cdef int change(self, Watched item, uint32_t events) except -1:
+        """What to report of a descriptor from now on."""
+        cdef epoll_event event
+        if not item.watched:
+            return self.watch(item, events)
+        if item.events == events:
+            return 0
+        event.events = events
+        event.data.u64 = <uint64_t>self.slots[item.fd].generation << 32 | <uint32_t>item.fd
+        if epoll_ctl(self.epoll, EPOLL_CTL_MOD, item.fd, &event) < 0:
+            raise OSError(errno, "epoll_ctl")
+        item.events = events
+        return 0
+
+    cdef int grow(self, int fd) except -1:
+        cdef size_t room = self.room
+        cdef Slot *slots
+        while room <= <size_t>fd:
+            room *= 2
+        slots = <Slot *>realloc(self.slots, room * sizeof(Slot))
+        if slots == NULL:
+            raise MemoryError
+        memset(slots + self.room, 0, (room - self.room) * sizeof(Slot))
+        self.slots = slots
+        self.room = room
+        return 0
+
+    cdef bint restore_spare(self) noexcept:
+        if self.spare < 0:
+            self.spare = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        return self.spare >= 0
+
+    # --- turns -----------------------------------------------------------------------------------------------------
+
+    def _turn(self):
+        cdef int64_t began = monotonic_ns(), took
+        cdef int i, n
+        self.wheel.now = began // 1000000
+        n = epoll_wait(self.epoll, self.ready, TURN_EVENTS, 0)
+        self.in_turn = True
+        for i in range(n):
+            self.dispatch(&self.ready[i])
+        try:
+            self.flush()
+        finally:
+            self.in_turn = False
+        took = monotonic_ns() - began
+        self.turns += 1
+        if n > 0:
+            self.handled += n
+        self.busy_ns += took
+        if took > self.longest_ns:
+            self.longest_ns = took
+
+    cdef void dispatch(self, epoll_event *event) noexcept:
+        cdef Slot *slot = &self.slots[<uint32_t>event.data.u64]
+        cdef Watched item
+        if slot.watched == NULL or slot.generation != <uint32_t>(event.data.u64 >> 32):
+            self.stale += 1
+            return
+        item = <Watched>slot.watched
+        try:
+            item.on_events(event.events)
+        except BaseException:  # whatever it is, it is this descriptor's
+            self.fail(item, "an event could not be handled")
+
+    cdef void fail(self, Watched item, str what) noexcept:
+        """The end of a guard: the fault is told and its descriptor let go. what: None for no fault."""
+        if what is not None:
+            self.faults += 1
+            _log.exception(what)
+        try:
+            item.let_go(what is not None)
+        except BaseException:
+            _log.exception("the end of a descriptor could not be handled")
+            if item.fd >= 0:
+                self.unwatch(item, True)
+                close(item.fd)
+                item.fd = -1
+            item.release()
+
+    cdef int mark(self, Watched item) except -1:
+        """on_turn_end() of this item at the end of the turn; outside of one, when the loop goes round."""
+        if item.marked:
+            return 0
+        item.marked = True
+        item.next_marked = NULL
+        Py_INCREF(item)
+        if self.last_marked == NULL:
+            self.first_marked = <void *>item
+        else:
+            (<Watched>self.last_marked).next_marked = <void *>item
+        self.last_marked = <void *>item
+        if not self.in_turn and not self.flush_due:
+            self.flush_due = True
+            self.loop.call_soon(self.on_flush)
+        return 0
+
+    def _flush_later(self):
+        self.flush_due = False
+        self.wheel.refresh()
+        self.in_turn = True
+        try:
+            self.flush()
+        finally:
+            self.in_turn = False
+
+    cdef int flush(self) except -1:
+        """on_turn_end() of everybody who is marked, and of those who are by that, as far as it goes on."""
+        cdef int rounds
+        cdef void *node
+        cdef Watched item
+        for rounds in range(FLUSH_ROUNDS):
+            node = self.first_marked
+            if node == NULL:
+                return 0
+            self.first_marked = self.last_marked = NULL
+            while node != NULL:
+                item = <Watched>node
+                node = item.next_marked
+                item.next_marked = NULL
+                item.marked = False
+                try:
+                    item.on_turn_end()
+                except BaseException:
+                    self.fail(item, "the end of a turn could not be handled")
+                Py_DECREF(item)
+        if self.first_marked != NULL and not self.flush_due:
+            self.flush_due = True
+            self.loop.call_soon(self.on_flush)
+        return 0

@@ -1,0 +1,21 @@
+# What lies between a socket and the bytes of its session. None: nothing does.
+
+# What a wire could not do, instead of a number of bytes.
+cdef enum WireFailure:
+    WIRE_AGAIN = -1     # not now: `reading` or `writing` says which event to wait for
+    WIRE_LOST = -2      # never again: `error` says why
+
+
+cdef class Wire:
+    cdef:
+        uint32_t reading        # EPOLLIN or EPOLLOUT: what the last read, or `open`, waits for
+        uint32_t writing        # the same of the last write
+        int error               # errno of WIRE_LOST; 0: what the peer sent is not this protocol
+        bint more               # the next read gives bytes or the end without any event
+        size_t held             # bytes it has taken from the session and not been able to send
+
+    cdef int open(self, int fd) noexcept
+    cdef ssize_t read(self, int fd, uint8_t *to, size_t room) noexcept
+    cdef ssize_t write(self, int fd, const iovec *iov, int n, size_t total) noexcept
+    cdef int end(self, int fd) noexcept
+    cdef bytes sni(self)

@@ -1,0 +1,63 @@
+# The wire: reads and gathered writes on a descriptor. TLS is one; a plain socket has none, and its bytes take the inline way.
+#
+# In: a non-blocking descriptor. Out: numbers of bytes, 0 for the end of what the peer sends, or a WireFailure. Nothing here raises, calls
+# back, or knows who reads. A wire may have bytes, or the end, that no epoll event announces: `more` says so after each read, and the
+# socket reads again in the next round.
+
+cdef class Wire:
+    def __cinit__(self):
+        self.reading = EPOLLIN
+        self.writing = EPOLLOUT
+
+    cdef int open(self, int fd) noexcept:
+        """Before the first byte of the session: a handshake, step by step. 1: open. Else a WireFailure."""
+        return 1
+
+    cdef ssize_t read(self, int fd, uint8_t *to, size_t room) noexcept:
+        """Bytes for the session; 0: the peer has ended what it sends, and said so where the protocol has words for that."""
+        self.error = 0
+        return WIRE_LOST
+
+    cdef ssize_t write(self, int fd, const iovec *iov, int n, size_t total) noexcept:
+        """Take bytes of the session, from the front, after what is held has been sent. None (n is 0): only send what is held."""
+        self.error = 0
+        return WIRE_LOST
+
+    cdef int end(self, int fd) noexcept:
+        """No more bytes follow: say so, once. 1: it is said and sent. WIRE_AGAIN: it is among what is held; asked again when writable."""
+        return 1
+
+    cdef bytes sni(self):
+        """The name that the peer asked for, lower case; None: it has not."""
+        return None
+
+
+cdef inline ssize_t plain_read(int fd, uint8_t *to, size_t room) noexcept:
+    """The same on a socket; errno says why WIRE_LOST."""
+    cdef ssize_t n = recv(fd, to, room, 0)
+    if n >= 0:
+        return n
+    return WIRE_AGAIN if errno == EAGAIN or errno == EINTR else WIRE_LOST
+
+
+cdef ssize_t plain_write(int fd, const iovec *iov, int n, size_t total) noexcept:
+    cdef ssize_t sent
+    cdef msghdr message
+    cdef uint8_t small[SMALL_WRITE]
+    cdef uint8_t *to = small
+    cdef int i
+    if n == 1:
+        sent = send(fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL)
+    elif total <= sizeof(small):  # copying a little is cheaper than sendmsg
+        for i in range(n):
+            memcpy(to, iov[i].iov_base, iov[i].iov_len)
+            to += iov[i].iov_len
+        sent = send(fd, small, total, MSG_NOSIGNAL)
+    else:
+        memset(&message, 0, sizeof(message))
+        message.msg_iov = <iovec *>iov
+        message.msg_iovlen = n
+        sent = sendmsg(fd, &message, MSG_NOSIGNAL)
+    if sent >= 0:
+        return sent
+    return WIRE_AGAIN if errno == EAGAIN or errno == EINTR else WIRE_LOST
