@@ -45,6 +45,9 @@ cdef enum:
     G_SPANS_DROPPED = 70
     G_BODIES_GAVE_WAY = 71
     G_BODIES_NOT_GATHERED = 73
+    G_TURNS = 74
+    G_TURNS_US = 75
+    G_TURN_LONGEST_US = 76
 
 cdef enum:
     C_ABORTED = 5

@@ -70,6 +70,9 @@ GLOBALS: tuple[str, ...] = (
     "bodies_gave_way",
     "limit_stores_down_active",
     "bodies_not_gathered",
+    "turns",
+    "turns_us",
+    "turn_longest_us",
 )
 
 ROW: tuple[str, ...] = (

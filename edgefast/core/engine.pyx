@@ -158,8 +158,11 @@ cdef class Engine:
             raise ValueError("stats is not a counter segment")
         ef_stat_adopt(self.stat)
         Py_INCREF(self.stat_view)  # mapped as long as the process lives: a rule may outlive its engine, and lets go of its row
-        for name in ("connections_active", "requests_active", "upstream_connections_active", "tunnels_active"):
+        for name in ("connections_active", "requests_active", "upstream_connections_active", "tunnels_active", "turn_longest_us"):
             self.stat.globals[GLOBALS.index(name)] = 0  # gauges of a worker that died
+        self.reactor.tell(
+            &self.stat.globals[G_TURNS], &self.stat.globals[G_TURNS_US], &self.stat.globals[G_TURN_LONGEST_US]
+        )
         self.limiter = Limiter(self, limits)
         self.unmatched = ef_stat_hold(self.stat, <const uint8_t *>b"-\t-", 3)
         self.connections = set()
@@ -316,6 +319,7 @@ def _check_cells():
         G_LIMIT_BATCHES: "limit_batches",
         G_LIMIT_STORE_FULL: "limit_store_full",
         G_SPANS_DROPPED: "spans_dropped",
+        G_TURN_LONGEST_US: "turn_longest_us",
     }
     rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0"}
     names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))

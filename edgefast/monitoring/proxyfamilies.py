@@ -205,6 +205,15 @@ _CELLS = (
         "Request bodies that were not gathered whole because all memory for that was in use.",
         "bodies_not_gathered",
     ),
+    _count("worker_turns", "Turns of workers in which connections had something to do.", "turns"),
+    _count("worker_busy_seconds", "Time that workers spent in these.", "turns_us", "seconds"),
+    Family(
+        f"{PREFIX}worker_longest_turn_seconds",
+        "gauge",
+        "The longest of these in the last 15 to 30 seconds: all other connections of that worker waited for its end.",
+        unit="seconds",
+        cell="turn_longest_us",
+    ),
     _count("applies", "Changes of the table that workers took in.", "applies"),
     _count(
         "resources_refused", "Resources that workers refused, by all workers.", "resources_refused"

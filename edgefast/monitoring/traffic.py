@@ -147,6 +147,22 @@ TRAFFIC = (
                 ),
             ),
             Panel(
+                "Workers",
+                (
+                    (
+                        _sum("edgefast_worker_busy_seconds_total")
+                        + " / sum(edgefast_workers_alive{$$})",
+                        "busy",
+                    ),
+                ),
+                "percentunit",
+            ),
+            Panel(
+                "Longest turn of a worker",
+                (("max(edgefast_worker_longest_turn_seconds{$$})", "longest"),),
+                "s",
+            ),
+            Panel(
                 "New connections of clients",
                 (
                     (_sum("edgefast_connections_total"), "accepted"),

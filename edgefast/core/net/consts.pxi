@@ -2,6 +2,7 @@
 
 cdef enum:
     TURN_EVENTS = 256  # events handled before the worker's loop looks at everybody else; the next turn takes the rest
+    LONGEST_WINDOW_MS = 15000  # the longest turn that is told is one of this window or of the one before it
     FLUSH_ROUNDS = 8  # times that what was marked while the marked were handled is handled in the same turn
     ACCEPT_BURST = 32  # connections taken from one queue in a turn
     ACCEPT_PAUSE_MS = 100  # without accepting, when not even turning away is possible

@@ -42,10 +42,19 @@ cdef class Reactor:
         ReadBuffer buffer       # every read goes here; valid during one callback
         bint attached           # to the loop
         readonly size_t watching
+        # what others are told of turns; NULL: nobody is
+        uint64_t *turns_told
+        uint64_t *busy_told         # us
+        uint64_t *longest_told      # us
+        int64_t owed_ns             # busy time that is less than a unit of `busy_told`
+        int64_t window_ns           # when the window of `longest_now` began
+        int64_t longest_now, longest_before     # ns, of this window and of the one before it
         # since the last `statistics`
         uint64_t turns, handled, stale, faults
         int64_t busy_ns, longest_ns, since_ns
 
+    cdef void tell(self, uint64_t *turns, uint64_t *busy, uint64_t *longest) noexcept
+    cdef void tell_turn(self, int64_t began, int64_t took) noexcept
     cdef int watch(self, Watched item, uint32_t events) except -1
     cdef void unwatch(self, Watched item, bint closing) noexcept
     cdef int pass_on(self, Watched before, Watched after) except -1

@@ -210,6 +210,32 @@ cdef class Reactor:
         self.busy_ns += took
         if took > self.longest_ns:
             self.longest_ns = took
+        if self.turns_told != NULL:
+            self.tell_turn(began, took)
+
+    cdef void tell(self, uint64_t *turns, uint64_t *busy, uint64_t *longest) noexcept:
+        """Count turns and the us they take in these cells from now on, and keep the longest one's in the third."""
+        self.turns_told = turns
+        self.busy_told = busy
+        self.longest_told = longest
+
+    cdef void tell_turn(self, int64_t began, int64_t took) noexcept:
+        cdef int64_t us
+        ef_stat_add(self.turns_told, 1)
+        self.owed_ns += took
+        us = self.owed_ns // 1000
+        self.owed_ns -= us * 1000
+        ef_stat_add(self.busy_told, us)
+        if began - self.window_ns >= LONGEST_WINDOW_MS * <int64_t>1000000:
+            self.window_ns = began
+            self.longest_before = self.longest_now
+            self.longest_now = 0
+        elif took <= self.longest_now:
+            return
+        if took > self.longest_now:
+            self.longest_now = took
+        us = (self.longest_now if self.longest_now > self.longest_before else self.longest_before) // 1000
+        ef_stat_add(self.longest_told, <uint64_t>us - self.longest_told[0])
 
     cdef void dispatch(self, epoll_event *event) noexcept:
         cdef Slot *slot = &self.slots[<uint32_t>event.data.u64]

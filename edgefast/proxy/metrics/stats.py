@@ -18,6 +18,7 @@ from edgefast.core.cells import GLOBALS, LIMIT, ROW
 
 __all__ = [
     "GAUGES",
+    "MAXIMA",
     "Segment",
     "add_global",
     "map_segment",
@@ -41,6 +42,9 @@ _LIMIT_LABEL = b"limit\t"  # what labels of rate limits begin with; no route is 
 
 #: Cells that say how many there are now: a new worker starts them from zero.
 GAUGES = frozenset(name for name in GLOBALS if name.endswith("_active"))
+
+#: Cells whose value for all workers is the largest of theirs.
+MAXIMA = frozenset({"turn_longest_us"})
 
 
 def segment_size(max_rows: int) -> int:
@@ -124,11 +128,12 @@ def reset_global(segment: memoryview, name: str) -> None:
 
 
 def sum_globals(segments: Iterable[Segment]) -> dict[str, int]:
-    """Add the global cells of all workers."""
-    totals = [0] * len(GLOBALS)
+    """Add the global cells of all workers; of `MAXIMA` take the largest."""
+    totals = dict.fromkeys(GLOBALS, 0)
     for segment in segments:
-        totals = [a + b for a, b in zip(totals, segment.globals(), strict=True)]
-    return dict(zip(GLOBALS, totals, strict=True))
+        for name, value in zip(GLOBALS, segment.globals(), strict=True):
+            totals[name] = max(totals[name], value) if name in MAXIMA else totals[name] + value
+    return totals
 
 
 def sum_rows(segments: Iterable[Segment]) -> dict[bytes, list[int]]:

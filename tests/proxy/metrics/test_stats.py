@@ -139,10 +139,12 @@ def test_workers_are_added_up(stat: ctypes.CDLL) -> None:
     for number, segment in enumerate(segments, 1):
         Writer(stat, segment).add(b"a/b\t0", "bytes_sent", number)
         add_global(map_segment(segment.fd), "access_log_dropped", number * 10)
+        add_global(map_segment(segment.fd), "turn_longest_us", 7 * number)
     assert sum_rows(segments)[b"a/b\t0"][ROW.index("bytes_sent")] == 3
     totals = sum_globals(segments)
     assert totals["access_log_dropped"] == 30
-    assert sum(totals.values()) == 30
+    assert totals["turn_longest_us"] == 14  # of the slower one
+    assert sum(totals.values()) == 30 + 14
     assert list(totals) == list(GLOBALS)
     for segment in segments:
         segment.close()
