@@ -94,9 +94,8 @@ def _answers(netlink: socket.socket) -> Iterator[tuple[int, Connection]]:
             state = data[at + 17]
             local, remote = struct.unpack_from("!HH", data, at + 20)
             (inode,) = struct.unpack_from("=I", data, at + 16 + 68)
-            if (
-                state in _STATES
-            ):  # one that has just ended is told all the same: the kernel looks twice
+            # One that has just ended is told all the same: the kernel looks twice.
+            if state in _STATES:
                 yield inode, Connection(local, remote, _STATES[state])
             at += (length + 3) & ~3
 
