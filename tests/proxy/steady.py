@@ -30,7 +30,7 @@ class Steady:
         self._request = f"GET {path} HTTP/1.1\r\nHost: x.test\r\n".encode()
         self._pace = pace
         self._stop = threading.Event()
-        self._writers: WeakSet[asyncio.StreamWriter] = WeakSet()
+        self._transports: WeakSet[asyncio.WriteTransport] = WeakSet()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._main()))
         self.served = 0
         self.marks: Counter[str] = Counter()
@@ -62,9 +62,10 @@ class Steady:
             clients = (self._client(number % 2 == 0) for number in range(self._clients))
             await asyncio.gather(*clients)
         finally:
-            for writer in self._writers:
-                writer.close()
-            await asyncio.sleep(0)  # their transports end
+            # One of TLS that was closed waits for the other side's last word: longer than this loop lives.
+            for transport in self._transports:
+                transport.abort()
+            await asyncio.sleep(0)  # they end
 
     async def _client(self, keeps: bool) -> None:
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -76,7 +77,7 @@ class Steady:
                         streams = await asyncio.open_connection(
                             "127.0.0.1", self._port, ssl=self._tls
                         )
-                        self._writers.add(streams[1])
+                        self._transports.add(streams[1].transport)
                     head = await self._ask(*streams, keeps=keeps)
             except (OSError, EOFError, TimeoutError) as error:
                 self.failures.append(f"{type(error).__name__} {error} (keeps={keeps})")

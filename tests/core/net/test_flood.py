@@ -79,8 +79,9 @@ def flood(stage: Stage, count: int) -> int:
 
 
 def test_ten_thousand_connections_again_and_again(stage: Stage) -> None:
+    # Less, even nothing, where tests before have left memory to take.
     each = flood(stage, MANY) / MANY
-    assert 0 < each <= IDLE, f"{each:.0f} bytes"
+    assert each <= IDLE, f"{each:.0f} bytes"
     flood(stage, MANY)
     base = resident()
     for _ in range(ROUNDS):
