@@ -62,6 +62,11 @@ class Events:
         self._told: OrderedDict[tuple[About, str, bytes], float] = OrderedDict()
         self._tokens, self._filled = float(_BURST), time.monotonic()
 
+    @property
+    def written(self) -> bool:
+        """Whether what is told now is written: this replica leads."""
+        return self._leading()
+
     def warn(self, about: About, reason: str, text: str) -> None:
         """Tell something, if it has not been told of late; returns at once."""
         if not self._leading():

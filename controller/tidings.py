@@ -9,10 +9,13 @@ object, the Gateways of a fleet, the ConfigMap of the configuration. Must never:
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable
+from itertools import chain, islice, zip_longest
 
 from controller.config import ConfigFile
-from controller.events import About, Events
+from controller.events import AGAIN, About, Events
 from controller.infra.claim import Claim
 from controller.kube.cache import Cache
 from controller.pipeline import Outcome
@@ -24,16 +27,15 @@ from edgefast.resources.kinds import KINDS
 
 __all__ = ["Tidings"]
 
+log = logging.getLogger(__name__)
+
 _GATEWAY = "gateway.networking.k8s.io/v1"
 _LOOK = 2.0  # seconds between looks at the configuration, which has no callback for what it refuses
-_WARNINGS = (
-    10  # of objects, the first ones; the console has all, and Events are for what is bad, too
-)
+#: Of an outcome, by turns of the namespaces; the console has all, and Events are for what is bad, too.
+_WARNINGS = 10
 #: Warnings that statuses tell by conditions.
 _CONDITIONS = frozenset({"EndpointsNotFound", "RouteRulesOverlap", "Shadowed"})
-_MOST = (
-    10  # Gateways of a merged fleet that are told of it by an Event; the statuses of all have it
-)
+_MOST = 10  # Gateways of a merged fleet that are told by an Event; the statuses of all have it
 
 
 class Tidings:
@@ -70,12 +72,10 @@ class Tidings:
         for about in gateways or [self._config]:
             self._events.warn(about, "FleetKept", said)
 
-    def on_outcome(self, outcome: Outcome) -> None:
+    async def on_outcome(self, outcome: Outcome) -> None:
         """Tell of fields that are not served as written although their objects are."""
-        warnings = (one for one in outcome.translation.problems if _is_about_a_field(one))
-        for _, one in zip(range(_WARNINGS), warnings, strict=False):
-            assert one.object is not None
-            ref = one.object
+        # All problems are put together for this alone, of all objects: that takes its time.
+        for ref, one in await asyncio.to_thread(_choose, outcome):
             info = KINDS.get((ref.group, ref.kind))
             if info is not None:
                 version = info.api_versions[0]
@@ -89,10 +89,21 @@ class Tidings:
     async def follow(self, file: ConfigFile, outcome: Callable[[], Outcome | None]) -> None:
         """Tell of a configuration that was refused, and of warnings of the last outcome, until cancelled."""
         seen = file.refusals
+        looked_at: Outcome | None = None
+        again = 0.0
         while True:
             await asyncio.sleep(_LOOK)
-            if (last := outcome()) is not None:
-                self.on_outcome(last)
+            last, now = outcome(), time.monotonic()
+            if (
+                last is not None
+                and self._events.written
+                and (last is not looked_at or now >= again)
+            ):
+                looked_at, again = last, now + AGAIN
+                try:
+                    await self.on_outcome(last)
+                except Exception:
+                    log.exception("warnings about fields could not be told; the console has them")
             if file.refusals != seen:
                 seen = file.refusals
                 said = "; ".join(one.line() for one in file.problems)
@@ -100,10 +111,13 @@ class Tidings:
                 self._events.warn(self._config, "ConfigurationRefused", told)
 
 
-def _is_about_a_field(problem: Problem) -> bool:
-    return (
-        problem.severity == "warning"
-        and problem.object is not None
-        and bool(problem.path)
-        and problem.reason not in _CONDITIONS
-    )
+def _choose(outcome: Outcome) -> list[tuple[ObjectRef, Problem]]:
+    """Return the warnings that are told: each namespace's first one, then the second ones, so that none keeps another's out."""
+    by_namespace: dict[str, list[tuple[ObjectRef, Problem]]] = {}
+    for one in outcome.translation.problems:
+        ref = one.object
+        if ref is None or not one.path or one.severity != "warning" or one.reason in _CONDITIONS:
+            continue
+        by_namespace.setdefault(ref.namespace, []).append((ref, one))
+    turns = chain.from_iterable(zip_longest(*by_namespace.values()))
+    return list(islice(filter(None, turns), _WARNINGS))

@@ -207,7 +207,11 @@ def _is_too_deep(kind: str, raw: bytes) -> bool:
 
     Only kinds of ours have fields of any shape (an EdgeProxy's affinity), and the API server drops what no schema has.
     """
-    return MARK in raw or (_INFO[kind].group == EDGE_GROUP and MARK in cut_deep(raw))
+    if MARK in raw:
+        return True
+    if _INFO[kind].group != EDGE_GROUP or raw.count(b"{") + raw.count(b"[") <= DEPTH:
+        return False
+    return MARK in cut_deep(raw)
 
 
 def _ref(kind: str, namespace: str, name: str) -> ObjectRef:

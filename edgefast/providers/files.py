@@ -312,6 +312,7 @@ def _differ(before: dict[str, _File], after: dict[str, _File]) -> bool:
         before[name].objects is not file.objects
         or before[name].problems != file.problems
         or before[name].policies != file.policies
+        or before[name].refused is not file.refused  # what keeps its place closed
         for name, file in after.items()
     )
 

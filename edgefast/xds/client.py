@@ -204,6 +204,8 @@ class XdsClient:
             taken = ""  # the version that was taken in while its commit was under way
             while (response := await self._read(call, batch)).type != COMMIT:
                 self.facts.received += batch.add(response)
+                if batch.version != taken:
+                    taken = ""  # what follows leads elsewhere
                 if batch.version == response.version != taken:
                     # All of it is here; the commit can only say so, and requests wait.
                     taken = response.version

@@ -60,6 +60,26 @@ def test_files_and_folders(tmp_path: Path) -> None:
     assert not source.read().changed
 
 
+def test_another_place_of_a_mistyped_object_is_a_change(tmp_path: Path) -> None:
+    """Also of a file in which nothing else is, and whose mistake and its line stay."""
+
+    def mistyped(hostname: str) -> str:
+        return route("a").replace("spec:", f"spec:\n  hostnames: [{hostname}]\n  what: 1")
+
+    write(tmp_path / "a.yaml", mistyped("a.test"))
+    source = FileSource([tmp_path])
+
+    def hostnames(reading: Reading) -> list[str]:
+        return list(reading.snapshot.http_routes["default", "a"].spec.hostnames)
+
+    first = source.read()
+    assert hostnames(first) == ["a.test"]
+    write(tmp_path / "a.yaml", mistyped("b.test"))
+    second = source.read()
+    assert second.problems == first.problems
+    assert second.changed and hostnames(second) == ["b.test"]
+
+
 def test_only_what_changed_is_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         write(tmp_path / f"{number}.yaml", route(f"r{number}"))

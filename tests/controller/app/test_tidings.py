@@ -9,6 +9,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from controller import tidings
+from controller.config import ConfigFile
 from controller.events import About, Events
 from controller.kube.cache import Cache
 from controller.pipeline import Outcome
@@ -27,7 +29,8 @@ class Told(Events):
     """What would be written."""
 
     def __init__(self) -> None:
-        super().__init__(lambda manifest: asyncio.sleep(0), lambda: True, "me")
+        super().__init__(lambda manifest: asyncio.sleep(0), lambda: self.leads, "me")
+        self.leads = True
         self.told: list[tuple[About, str, str]] = []
 
     def warn(self, about: About, reason: str, text: str) -> None:
@@ -39,7 +42,7 @@ def tell(*objects: Object) -> list[tuple[About, str, str]]:
     cache = cast(Cache, SimpleNamespace(present=lambda ref: SimpleNamespace(uid=f"uid-{ref.name}")))
     translation = translate(Snapshot.of(objects), Settings(standalone=False))
     outcome = Outcome(revision=1, translation=translation, shards={}, changed=frozenset())
-    Tidings(events, cache, ("edge", "config")).on_outcome(outcome)
+    asyncio.run(Tidings(events, cache, ("edge", "config")).on_outcome(outcome))
     return events.told
 
 
@@ -72,3 +75,56 @@ def test_what_a_condition_tells_is_not_told_twice() -> None:
 def test_many_warnings_leave_room_for_what_is_bad() -> None:
     gateways = [default_gateway(f"gw{number:02}") for number in range(_WARNINGS * 2)]
     assert len(tell(world.gateway_class(), *gateways)) == _WARNINGS
+
+
+def test_a_namespace_with_many_warnings_keeps_no_other_ones_out() -> None:
+    many = [default_gateway(f"gw{number:02}") for number in range(_WARNINGS * 2)]
+    made = default_gateway("late")
+    other = msgspec.structs.replace(
+        made, metadata=msgspec.structs.replace(made.metadata, namespace="zoo")
+    )
+    told = [about for about, *_ in tell(world.gateway_class(), *many, other)]
+    assert len(told) == _WARNINGS and "zoo" in {about.namespace for about in told}
+
+
+def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tidings, "_LOOK", 0.001)
+    looked: list[object] = []
+    events = Told()
+    events.leads = False
+
+    class Noting(Tidings):
+        async def on_outcome(self, outcome: Outcome) -> None:
+            looked.append(outcome)
+            raise ValueError("a fault of ours")
+
+    async def talk() -> None:
+        first, second = (cast(Outcome, object()) for _ in range(2))
+        now = [first]
+        asked = asyncio.Semaphore(0)
+
+        def outcome() -> Outcome:
+            asked.release()
+            return now[0]
+
+        async def looks(count: int) -> None:
+            for _ in range(count):
+                await asked.acquire()
+
+        file = cast(ConfigFile, SimpleNamespace(refusals=0, problems=()))
+        told = Noting(events, cast(Cache, None), ("edge", "config"))
+        task = asyncio.create_task(told.follow(file, outcome))
+        await looks(3)
+        assert looked == []
+        events.leads = True
+        await looks(4)
+        assert looked == [first]
+        now[0] = second
+        await looks(4)
+        assert looked == [first, second]
+        assert not task.done()
+        task.cancel()
+
+    asyncio.run(asyncio.wait_for(talk(), 30))
