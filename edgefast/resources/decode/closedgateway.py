@@ -17,6 +17,7 @@ import msgspec
 
 from edgefast.problem import ObjectRef
 from edgefast.resources.decode.nearly import (
+    NAMELESS,
     build,
     field_of,
     is_strange,
@@ -31,6 +32,7 @@ from edgefast.resources.gatewayapi.gateway import (
     GatewayInfrastructure,
     GatewaySpec,
     GatewaySpecAddress,
+    ListenerNamespaces,
 )
 from edgefast.resources.gatewayapi.listener import (
     AllowedRoutes,
@@ -59,13 +61,14 @@ def close_gateway(
     name = field_of(spec, "gatewayClassName", GatewaySpec)
     listeners, lost = _read_listeners(spec, GatewaySpec, repeated)
     addresses = (build(GatewaySpecAddress, one) for one in items_of(spec.get("addresses")))
-    allowed = spec.get("allowedListeners")
+    allowed, doubtful = _read_allowed(spec.get("allowedListeners"))
+    lost = lost or doubtful
     made = GatewaySpec(
         gateway_class_name=name if isinstance(name, str) else "",
         listeners=listeners,
         addresses=tuple(one for one in addresses if one is not None),
         infrastructure=build(GatewayInfrastructure, spec.get("infrastructure") or {}),
-        allowed_listeners=build(AllowedListeners, allowed) if allowed is not None else None,
+        allowed_listeners=allowed,
     )
     closed = _closed(first, lost=lost or not made.gateway_class_name)
     return Gateway(metadata=read_meta(raw.get("metadata"), ref), spec=made, closed=closed)
@@ -88,6 +91,21 @@ def close_listener_set(
     return ListenerSet(metadata=read_meta(raw.get("metadata"), ref), spec=made, closed=closed)
 
 
+def _read_allowed(raw: Any) -> tuple[AllowedListeners | None, bool]:
+    """Return which sets may attach, and whether that cannot be told: then those beside it may, which are not served either."""
+    if raw is None:
+        return None, False
+    made = build(AllowedListeners, raw)
+    if made is not None:
+        return made, False
+    given = field_of(raw, "namespaces", AllowedListeners) if isinstance(raw, dict) else None
+    given = field_of(given, "from", ListenerNamespaces) if isinstance(given, dict) else given
+    word = word_of(given, ("All", "Selector", "Same", "None"))
+    if word in ("All", "Same", "None"):
+        return AllowedListeners(namespaces=build(ListenerNamespaces, {"from": word})), False
+    return AllowedListeners(namespaces=ListenerNamespaces(from_="Same")), True
+
+
 def _spec_of(raw: dict[str, Any]) -> dict[str, Any]:
     spec = raw.get("spec")
     return spec if isinstance(spec, dict) else {}
@@ -106,12 +124,21 @@ def _read_listeners(
     twice = any(path[:2] in (("spec",), ("spec", "listeners")) for path in repeated)
     lost = twice or not items or len(items) > MAX_CLOSED_PARTS
     found: list[Listener] = []
+    names: set[str] = set()
     for at, one in enumerate(items[:MAX_CLOSED_PARTS]):
         if len(found) > MAX_CLOSED_PARTS:
             break
         made = list(_read_listener(one, at)) if isinstance(one, dict) else []
         lost = lost or not made
-        found += made
+        for listener in made:
+            # Each place is kept under a name of its own, also where names are the mistake.
+            name = (
+                listener.name
+                if listener.name not in names
+                else f"{listener.name}{NAMELESS}{len(found)}"
+            )
+            names.add(name)
+            found.append(msgspec.structs.replace(listener, name=name))
     return tuple(found[:MAX_CLOSED_PARTS]), lost or len(found) > MAX_CLOSED_PARTS
 
 
@@ -128,6 +155,7 @@ def _read_listener(raw: dict[str, Any], at: int) -> Iterator[Listener]:
         return
     name, protocol = field_of(raw, "name", Listener), field_of(raw, "protocol", Listener)
     word = word_of(protocol.upper(), _PROTOCOLS) if isinstance(protocol, str) else None
+    word = protocol if protocol in ("TCP", "UDP") else word  # in which a hostname says nothing
     named = name if isinstance(name, str) and _is_name(name) else f"{at}"
     plain = Listener(
         name=named,

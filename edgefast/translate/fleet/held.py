@@ -12,11 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from edgefast.resources.rules.hostname import check_hostname
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.hostname import ANY
 
 __all__ = ["hold_places"]
+
+#: Protocols in which nobody says a host's name: the API ignores a hostname there.
+_NAMELESS = frozenset({"TCP", "UDP"})
 
 
 def hold_places(members: Iterable[GatewayDraft]) -> None:
@@ -29,10 +33,15 @@ def hold_places(members: Iterable[GatewayDraft]) -> None:
             if draft.accepted and one.placed:
                 first.setdefault(one.port, one)
                 taken.add((one.port, one.hostname))
-            elif one.hostname != ANY:
+            elif one.hostname != ANY and _could_be_served(one):
                 left.append(one)
     for one in left:
         neighbour = first.get(one.port)
         if neighbour is not None and (one.port, one.hostname) not in taken:
             one.held_by = neighbour
             taken.add((one.port, one.hostname))
+
+
+def _could_be_served(one: ListenerDraft) -> bool:
+    """Tell whether a sound listener might have this name: a mistake takes nothing from others that nothing sound could."""
+    return one.spec.protocol not in _NAMELESS and not check_hostname(one.hostname)

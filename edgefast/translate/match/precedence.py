@@ -10,12 +10,15 @@ Must never: look at hostnames; a virtual host holds one hostname only.
 from __future__ import annotations
 
 from edgefast import ir
+from edgefast.resources.decode.nearly import NAMELESS
 from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.model.timestamp import parse_timestamp
 
 _KINDS = {"exact": 0, "regex": 1, "prefix": 2}
 #: Sorts after every timestamp: objects from files have none and count as the youngest.
 _NO_AGE = 2**63 - 1
+#: What only keeps a place closed and has no name of its own is younger still.
+_LAST = _NO_AGE + 1
 
 MatchOrder = tuple[int, int, int, int, int, int]
 Age = tuple[int, str]  # nanoseconds since 1970, namespace/name
@@ -39,5 +42,7 @@ def match_order(match: ir.Match, widened: int | None = None) -> MatchOrder:
 
 def age_order(meta: ObjectMeta) -> Age:
     """Return the order of objects: oldest first, then by namespace/name."""
+    if NAMELESS in meta.name:
+        return (_LAST, f"{meta.namespace}/{meta.name}")
     created = parse_timestamp(meta.creation_timestamp) if meta.creation_timestamp else None
     return (_NO_AGE if created is None else created, f"{meta.namespace}/{meta.name}")
