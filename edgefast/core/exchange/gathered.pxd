@@ -11,6 +11,6 @@ cdef class Gathered:
     cdef bint lend(self, RequestBody body, size_t more) except -1
     cdef bint has_room(self, Cluster cluster, size_t more) noexcept
     cdef bint make_room(self, RequestBody body) except -1
-    cdef RequestBody find(self, Cluster cluster, int64_t until)
+    cdef RequestBody find(self, Cluster cluster, int64_t until, RequestBody asker)
     cdef int look(self) except -1
     cdef int give_back(self, RequestBody body) except -1

@@ -44,26 +44,26 @@ cdef class Gathered:
             self.look()
         for cluster in list(self.late):
             if cluster.gathered > own.gathered:
-                last = self.find(cluster, until)
+                last = self.find(cluster, until, body)
                 if last is not None:
                     break
         else:
-            last = self.find(own, until)
+            last = self.find(own, until, body)
         if last is None:
             return False
         self.engine.count(G_BODIES_GAVE_WAY)
         last.give_way()
         return True
 
-    cdef RequestBody find(self, Cluster cluster, int64_t until):
-        """The one of the cluster that is furthest behind, if its bytes paid for no time after `until`."""
+    cdef RequestBody find(self, Cluster cluster, int64_t until, RequestBody asker):
+        """The one of the cluster that is furthest behind, if its bytes paid for no time after `until`; never the one that asks."""
         cdef RequestBody body
         cdef object late = self.late.get(cluster)
         while late:
             body = late[0]
-            if body.borrowed and body.gathering and not body.comes():
+            if body is not asker and body.borrowed and body.gathering and not body.finished and not body.comes():
                 return late.popleft() if body.progress_until <= until else None
-            late.popleft()  # it has ended, or comes again
+            late.popleft()  # it has ended, comes again, or has just brought what it asks room for
         self.late.pop(cluster, None)
         return None
 
@@ -76,7 +76,7 @@ cdef class Gathered:
         self.look_at = now + TICK_MS
         self.late = {}
         for body in self.borrowers:
-            if body.gathering and not body.comes():
+            if body.gathering and not body.finished and not body.comes():
                 (self.late if body.progress_until <= now else rests).setdefault(body.backend.cluster, deque()).append(body)
         for cluster, others in rests.items():
             self.late.setdefault(cluster, deque()).extend(others)

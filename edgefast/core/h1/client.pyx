@@ -318,7 +318,8 @@ cdef class H1Client(Outbound):
         """The response is complete. `extra` bytes follow it, which never happens with an honest backend."""
         cdef UpstreamUser user = self.user
         cdef bint reusable = (
-            self.keep_alive and extra == 0 and self.request_done and not self.connection.broken and not self.engine.closing
+            self.keep_alive and extra == 0 and self.request_done and not self.connection.broken
+            and self.connection.unsent() == 0 and not self.engine.closing
         )
         if self.witness is not None:
             if not self.witness.complete:
@@ -365,6 +366,8 @@ cdef class H1Client(Outbound):
             self.user = None
             self.cluster.done(self.endpoint)
             user.on_response_end()
+        else:
+            return self.connection.shut(True)  # no answer can come any more: what is still to be sent serves nobody
         return self.connection.shut(False)
 
     cdef int on_lost(self) except -1:

@@ -129,6 +129,8 @@ cdef class H1Responder(Inbound):
         return self.connection.pause()
 
     cdef int resume(self) except -1:
+        if self.connection.pending.len >= PIPELINE_LIMIT and self.holds_back():
+            return 0  # what is kept is for requests to come: `done` goes on with it
         return self.connection.resume()
 
     cdef bint paused(self) noexcept:

@@ -315,6 +315,8 @@ cdef class H1Server(H1Responder):
         if not writable:
             return 0
         if ex is not None:
+            if self.state == D_TUNNEL and self.connection.pending.len and not self.connection.read_paused:
+                self.connection.go_on()  # the first bytes of a tunnel, which came while nothing could be sent
             return ex.on_down_writable()
         if self.connection.pending.len:
             return self.connection.go_on()

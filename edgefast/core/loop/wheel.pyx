@@ -91,7 +91,7 @@ cdef class Wheel:
                     self._unlink(timer)
                     try:
                         timer.on_deadline(now)
-                    except Exception:  # one fault must not stop the clock of all others
+                    except BaseException:  # one fault must not stop the clock of all others
                         _log.exception("a deadline could not be handled")
                 elif timer.deadline // TICK_MS + 1 < self._tick + WHEEL_SLOTS:
                     self._unlink(timer)

@@ -1,9 +1,16 @@
 # A listening socket.
 
+cdef enum Taken:
+    TAKEN_ONE = 1       # one of those who waited is gone, however
+    TAKEN_NONE = 0      # the queue is empty
+    TAKEN_REST = -2     # it cannot be read now
+
+
 cdef class Acceptor(Opener):
     cdef:
         bint inet               # TCP; else a unix socket
-        bint paused             # on_deadline goes on
+        bint told               # what is wrong with the queue, since it was read last
+        bint paused             # on_due goes on
         int64_t handshake_ms    # that a wire may take to open
         readonly uint64_t accepted
         readonly uint64_t turned_away   # for want of descriptors
@@ -12,7 +19,7 @@ cdef class Acceptor(Opener):
     cpdef int stop(self) except -1
     cpdef int take(self, int most) except -1
     cdef int take_one(self) except -1
-    cdef bint turn_away(self) noexcept
+    cdef Taken turn_away(self) noexcept
     cdef void on_turned_away(self) noexcept
     cdef int pause(self) except -1
     cdef Session admit(self, const NetAddress *peer)

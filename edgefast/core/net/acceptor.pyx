@@ -5,12 +5,6 @@
 # one: a client that knows at once is better off than one that waits; when not even that is possible, the queue rests for a moment. Must
 # never spin, and never lose the queue: whoever stops an acceptor may pass its socket on.
 
-cdef enum Taken:
-    TAKEN_ONE = 1
-    TAKEN_NONE = 0      # the queue is empty
-    TAKEN_REST = -2     # it cannot be read now
-
-
 cdef class Acceptor(Opener):
     cdef Session admit(self, const NetAddress *peer):
         """Who serves a connection that was accepted; None: it is closed at once."""
@@ -73,20 +67,25 @@ cdef class Acceptor(Opener):
         cdef Session session
         cdef Connection made
         cdef int fd, error
-        while True:
-            length = sizeof(name)
-            fd = accept4(self.fd, <sockaddr *>&name, &length, SOCK_NONBLOCK | SOCK_CLOEXEC)
-            if fd >= 0:
-                break
+        length = sizeof(name)
+        fd = accept4(self.fd, <sockaddr *>&name, &length, SOCK_NONBLOCK | SOCK_CLOEXEC)
+        if fd < 0:
             error = errno
             if error == EAGAIN:
                 return TAKEN_NONE
             if error == EMFILE or error == ENFILE or error == ENOMEM or error == ENOBUFS:
-                return TAKEN_ONE if self.turn_away() else TAKEN_REST
-            if error == EBADF or error == ENOTSOCK or error == EINVAL:
-                _log.error("a listening socket is none any more: error %d", error)
-                return TAKEN_REST
-            # Anything else is the end of the connection that waited (accept(2)); the next one has its turn.
+                return self.turn_away()
+            if (
+                error == ECONNABORTED or error == EINTR or error == EPROTO or error == ENOPROTOOPT or error == ENETDOWN
+                or error == ENETUNREACH or error == EHOSTDOWN or error == EHOSTUNREACH or error == ENONET
+            ):
+                return TAKEN_ONE  # the end of the connection that waited (accept(2)); the next one has its turn
+            # No socket any more, or a policy of the system forbids it: asked again at once it would say the same.
+            if not self.told:
+                self.told = True
+                _log.error("connections cannot be accepted: %s", strerror(error).decode())
+            return TAKEN_REST
+        self.told = False
         self.accepted += 1
         try:
             address_read(&name, &peer)
@@ -108,11 +107,12 @@ cdef class Acceptor(Opener):
         made.start(self.reactor, fd, session, None)
         return TAKEN_ONE
 
-    cdef bint turn_away(self) noexcept:
+    cdef Taken turn_away(self) noexcept:
         """Close one who waits, at the price of the spare descriptor for a moment."""
+        cdef Taken taken = TAKEN_ONE
         cdef int fd
         if not self.reactor.restore_spare():
-            return False
+            return TAKEN_REST
         close(self.reactor.spare)
         self.reactor.spare = -1
         fd = accept4(self.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)
@@ -120,8 +120,10 @@ cdef class Acceptor(Opener):
             close(fd)
             self.turned_away += 1
             self.on_turned_away()
+        else:  # the kernel takes the descriptor before it looks at the queue
+            taken = TAKEN_NONE if errno == EAGAIN else TAKEN_REST
         self.reactor.restore_spare()
-        return fd >= 0
+        return taken
 
     cdef int pause(self) except -1:
         """Leave the queue alone for a moment."""
@@ -131,10 +133,13 @@ cdef class Acceptor(Opener):
         self.reactor.unwatch(self, False)
         return self.reactor.wheel.arm(self, self.reactor.wheel.now + ACCEPT_PAUSE_MS)
 
-    cdef int on_deadline(self, int64_t now) except -1:
-        if self.paused and self.fd >= 0:
+    cdef int on_due(self, int64_t now) except -1:
+        if self.paused and self.fd >= 0 and not self.reactor.closing:
+            try:
+                self.reactor.watch(self, EPOLLIN)
+            except OSError:  # what was short before may still be
+                return self.pause()
             self.paused = False
-            self.reactor.watch(self, EPOLLIN)
         return 0
 
     cdef int let_go(self, bint fault) except -1:

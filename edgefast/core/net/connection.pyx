@@ -28,6 +28,8 @@ cdef class Connection(Outgoing):
                     reactor.wheel.arm(self, self.open_by)
                 return self.on_opening()
             return self.on_opened()
+        except OSError as error:  # the kernel watches no more of them
+            return self.cut(end_of(error.errno), error.errno)
         except BaseException:
             reactor.fail(self, "a new connection could not be taken")
         return 0
@@ -136,7 +138,7 @@ cdef class Connection(Outgoing):
         if self.state != WIRE_CLOSING:
             self.reactor.wheel.disarm(self)
 
-    cdef int on_deadline(self, int64_t now) except -1:
+    cdef int on_due(self, int64_t now) except -1:
         cdef Session session = self.session
         if self.state == WIRE_OPEN:
             return session.on_deadline(now)

@@ -24,6 +24,8 @@ cdef class Dial(Opener):
             return self.connect_now(host, port)
         except ValueError:
             return self.end(END_OTHER, EINVAL)
+        except OSError as error:
+            return self.end(end_of(error.errno), error.errno)
         except BaseException:
             reactor.fail(self, "a connect could not be begun")
         return 0
@@ -77,7 +79,7 @@ cdef class Dial(Opener):
     cdef int on_not_opened(self, Connection connection) except -1:
         return self.on_failed(connection.why, connection.error)
 
-    cdef int on_deadline(self, int64_t now) except -1:
+    cdef int on_due(self, int64_t now) except -1:
         if self.fd < 0:
             return 0
         if now < self.give_up and not self.watched:

@@ -11,7 +11,7 @@ cdef End end_of(int error) noexcept:
         return END_UNREACHABLE
     if (
         error == EMFILE or error == ENFILE or error == ENOMEM or error == ENOBUFS or error == EADDRNOTAVAIL
-        or error == EADDRINUSE
+        or error == EADDRINUSE or error == ENOSPC  # of epoll_ctl: the user's watches
     ):
         return END_SHORTAGE
     return END_OTHER

@@ -23,17 +23,23 @@ cdef extern from *:
         ECONNABORTED
         ECONNREFUSED
         ECONNRESET
+        EHOSTDOWN
         EHOSTUNREACH
         EINPROGRESS
         EINVAL
         EMFILE
+        ENETDOWN
         ENETUNREACH
         ENFILE
         ENOBUFS
         ENOENT
         ENOMEM
+        ENONET
+        ENOPROTOOPT
+        ENOSPC
         ENOTSOCK
         EPIPE
+        EPROTO
         ETIMEDOUT
 
     enum:
@@ -78,3 +84,4 @@ cdef extern from *:
     int open(const char *path, int flags) nogil
     int setsockopt(int fd, int level, int name, const void *value, socklen_t length) nogil
     int socket(int family, int kind, int protocol) nogil
+    char *strerror(int error) nogil

@@ -14,6 +14,7 @@ cdef class Watched(Timer):
     cdef void hold(self) noexcept
     cdef void release(self) noexcept
     cdef int on_events(self, uint32_t events) except -1
+    cdef int on_due(self, int64_t now) except -1
     cdef int on_turn_end(self) except -1
     cdef int let_go(self, bint fault) except -1
 

@@ -29,6 +29,17 @@ cdef class Watched(Timer):
     cdef int on_events(self, uint32_t events) except -1:
         raise NotImplementedError
 
+    cdef int on_deadline(self, int64_t now) except -1:
+        try:
+            return self.on_due(now)
+        except BaseException:  # without a deadline and an event it would stay for ever
+            self.reactor.fail(self, "a deadline could not be handled")
+        return 0
+
+    cdef int on_due(self, int64_t now) except -1:
+        """The deadline has passed."""
+        raise NotImplementedError
+
     cdef int on_turn_end(self) except -1:
         """What was put off until everybody's events are handled. Nobody holds the engine's shared buffers now."""
         return 0
@@ -227,8 +238,9 @@ cdef class Reactor:
         self.owed_ns -= us * 1000
         ef_stat_add(self.busy_told, us)
         if began - self.window_ns >= LONGEST_WINDOW_MS * <int64_t>1000000:
+            # The window before this one is what comes just before it: after a silence there was none.
+            self.longest_before = self.longest_now if began - self.window_ns < 2 * LONGEST_WINDOW_MS * <int64_t>1000000 else 0
             self.window_ns = began
-            self.longest_before = self.longest_now
             self.longest_now = 0
         elif took <= self.longest_now:
             return

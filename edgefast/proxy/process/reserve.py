@@ -18,7 +18,8 @@ __all__ = ["RESERVE", "Reserve", "is_shortage"]
 
 T = TypeVar("T")
 
-_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+#: ENOSPC: epoll_ctl(2), when a user's watches are used up.
+_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ENOSPC})
 
 
 def is_shortage(error: BaseException) -> bool:

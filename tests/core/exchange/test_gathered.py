@@ -193,3 +193,17 @@ async def test_many_that_stopped_are_ended_in_pieces(world: World) -> None:
     push.cancel()
     for client in tiny:
         client.close()
+
+
+@apart(clock=True)
+async def test_who_asks_for_room_is_not_who_gives_way_for_it(world: World) -> None:
+    """It would borrow for a request that has ended, and nobody would give that back."""
+    site = await Site.open(world, "a")
+    only = await site.post("a", BUFFER, LIMIT // 2 + START)
+    assert site.gathered == LIMIT // 2, "all that one cluster gets"
+    shift(6)
+    await only.send(b"x")  # at the rate that is asked for it pays for no time
+    await world.until(lambda: world.cluster("a")["bodies_waiting"] == 1, "it does not fit")
+    assert (site.gave_way, site.not_gathered) == (0, 1)
+    only.reset()
+    await world.until(lambda: site.gathered == 0, "all of it is given back")

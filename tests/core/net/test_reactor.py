@@ -54,7 +54,9 @@ def test_an_event_of_a_descriptor_that_was_opened_again_is_stale(stage: Stage) -
     assert silent.why == "aborted"
 
 
-@pytest.mark.parametrize("event", ["open", "bytes", "end", "room", "hangup", "turn end", "lost"])
+@pytest.mark.parametrize(
+    "event", ["open", "bytes", "end", "room", "hangup", "deadline", "turn end", "lost"]
+)
 def test_a_fault_costs_one_connection(stage: Stage, event: str) -> None:
     def fault(probe: Any) -> None:
         raise RuntimeError("a mistake")
@@ -83,6 +85,8 @@ def test_a_fault_costs_one_connection(stage: Stage, event: str) -> None:
     elif event == "hangup":
         probes[0].pause()
         reset(bad)
+    elif event == "deadline":
+        probes[0].arm(1)
     elif event == "turn end":
         probes[0].call_at_turn_end()
     elif event == "lost":
