@@ -149,12 +149,11 @@ def test_what_a_proxy_does_now(start: Start, tmp_path: Path) -> None:
 
 
 def active(told: dict[str, Any]) -> int:
-    """Requests under way at the only endpoint; -1 when its worker was too busy to say, which is told."""
+    """Requests under way at the only endpoint, which says nothing of none; -1 when its worker was too busy to say, which is told."""
     (endpoint,) = told["backends"][0]["endpoints"]
-    if "active" not in endpoint:
-        assert any("no worker answered" in one for one in told["notes"]), told
+    if any("no worker answered" in one for one in told.get("notes", ())):
         return -1
-    return int(endpoint["active"])
+    return int(endpoint.get("active", 0))
 
 
 def send(port: int, name: str) -> socket.socket:
