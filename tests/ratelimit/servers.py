@@ -18,6 +18,7 @@ from typing import Any
 
 import redis
 
+from frozen import wait_frozen
 from wire.harness.ports import free_port
 
 
@@ -113,6 +114,8 @@ class RedisServer:
     def pause(self) -> None:
         """Stop it in its tracks: its kernel side still takes connections, it never answers."""
         self._signal(signal.SIGSTOP)
+        assert self._process is not None
+        wait_frozen(self._process.pid)
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)

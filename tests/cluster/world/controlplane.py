@@ -18,6 +18,7 @@ from cluster.tools.missing import debian, kubernetes
 from cluster.world.api import Api, ApiError, Server
 from cluster.world.kubeconfig import write_kubeconfig
 from cluster.world.process import Program
+from frozen import wait_frozen
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 SERVICE_RANGE = "10.96.0.0/16"
@@ -116,6 +117,7 @@ class ControlPlane:
         """Freeze the API server: connections stay open and nothing answers."""
         if self.apiserver is not None:
             self.apiserver.send(signal.SIGSTOP)
+            wait_frozen(self.apiserver.pid)
 
     def resume(self) -> None:
         """Let a frozen API server go on."""
