@@ -12,14 +12,20 @@
 ARG BASE=python:3.13-slim-bookworm
 
 FROM ${BASE} AS build
-# Images named python have venv and headers; Debian's own Python has them in packages.
+# Images named python have venv and headers; Debian's own Python has them in packages. Debian 12's own cargo is older than
+# the registry's index; cargo-web there is newer.
 RUN apt-get update \
- && apt-get install -y --no-install-recommends gcc libc6-dev \
+ && if apt-cache show cargo-web >/dev/null 2>&1; then cargo=cargo-web; else cargo=cargo; fi \
+ && apt-get install -y --no-install-recommends ca-certificates gcc g++ libc6-dev libnghttp2-dev cmake make $cargo \
  && { python3 -c 'import ensurepip, sysconfig; open(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null \
       || apt-get install -y --no-install-recommends python3-venv python3-dev; } \
  && rm -rf /var/lib/apt/lists/*
 RUN python3 -m venv /opt/edgefast
 WORKDIR /src
+# The TLS library is AWS-LC, inside of the engine. A layer of its own: it changes with its version alone.
+ENV EDGEFAST_TLS=aws-lc
+COPY csrc/aws-lc csrc/aws-lc
+RUN python3 csrc/aws-lc/build.py
 COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE ./
 COPY csrc csrc
 COPY edgefast edgefast
@@ -40,6 +46,10 @@ RUN wheel=$(ls /wheels/*.whl) \
 FROM ${BASE} AS runtime
 # No command takes code from the folder that it is started in, nor one that somebody starts by hand in a container.
 ENV PATH=/opt/edgefast/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PYTHONSAFEPATH=1
+# HTTP/2's frames: the distribution's library, so that its fixes come with the base image's.
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends libnghttp2-14 \
+ && rm -rf /var/lib/apt/lists/*
 RUN mkdir -p /var/lib/edgefast && chown 65532:65532 /var/lib/edgefast
 WORKDIR /
 USER 65532:65532

@@ -13,13 +13,17 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(BIN)/python -m pip install --quiet
 JOBS ?= 2
+# What the engine is linked with: the system's OpenSSL, or EDGEFAST_TLS=aws-lc (csrc/aws-lc/build.py).
+TLS := $(or $(EDGEFAST_TLS),system)
+TLS_PACKAGES := $(if $(filter aws-lc,$(TLS)),cargo cmake g++ make,libssl-dev)
+HTTP2_PACKAGES := libnghttp2-dev
 
 FILE ?= examples/quickstart.yaml
 ARGS ?=
 SECONDS_PER_TARGET ?= 60
 
 C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch] tests/cluster/world/native/*.[ch])
-NATIVE := setup.py $(wildcard csrc/*.c csrc/*.h csrc/internal/*.h $(foreach kind,pyx pxd pxi,edgefast/core/*.$(kind) edgefast/core/*/*.$(kind))) \
+NATIVE := setup.py $(wildcard csrc/aws-lc/* csrc/tls/* csrc/*.c csrc/*.h csrc/internal/*.h $(foreach kind,pyx pxd pxi,edgefast/core/*.$(kind) edgefast/core/*/*.$(kind))) \
           edgefast/table/csrc_build.py
 TEST_PACKAGES := chromium clang clang-format curl faketime haproxy libclang-rt-dev nginx-light openssl prometheus redis-server
 BENCH_PACKAGES := haproxy nginx-light nghttp2-client redis-server wrk
@@ -28,7 +32,7 @@ CLUSTER_PACKAGES := curl etcd-server gcc iproute2 libc6-dev nftables redis-serve
 # Network namespaces are made by root alone.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
 
-.PHONY: help setup run test test-cluster test-conformance lint heavy debug bench bench-cluster fuzz wheel image clean
+.PHONY: help setup run test test-cluster test-conformance test-aws-lc lint heavy debug bench bench-cluster fuzz wheel image clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -49,7 +53,7 @@ lint: $(VENV)/.dev ## formatting, types, import contracts, C warnings
 	@$(BIN)/lint-imports --no-logo
 	@.ci/packages clang-format
 	@clang-format --dry-run -Werror $(C_FILES)
-	@$(CC) -fsyntax-only -std=c11 -Wall -Wextra -Wconversion -Wshadow -Werror $(wildcard csrc/*.c)
+	@$(CC) -fsyntax-only -std=c11 -Wall -Wextra -Wconversion -Wshadow -Werror $(wildcard csrc/*.c csrc/tls/*.c)
 
 test-cluster: $(VENV)/.dev build/.native build/.cluster-packages ## the tests on a real Kubernetes control plane (root; Go 1.26 the first time)
 	@PYTHONPATH=tests $(BIN)/python -m cluster.tools
@@ -58,6 +62,10 @@ test-cluster: $(VENV)/.dev build/.native build/.cluster-packages ## the tests on
 test-conformance: $(VENV)/.dev build/.native build/.cluster-packages ## the Gateway API's own suite on that control plane, in both modes (root)
 	@PYTHONPATH=tests $(BIN)/python -m cluster.tools
 	@$(AS_ROOT) env PYTHONPATH=tests $(BIN)/python -m cluster.conformance $(ARGS)
+
+test-aws-lc: $(VENV)/.dev build/.test-packages ## the TLS tests on an engine with AWS-LC, built beside the checkout
+	@.ci/packages cargo cmake g++ make
+	@.ci/aws-lc $(JOBS)
 
 heavy: $(VENV)/.dev build/.native build/.test-packages ## the tests that take minutes
 	@$(BIN)/pytest -n $(JOBS) -m "heavy and not cluster" $(ARGS) </dev/null
@@ -88,12 +96,12 @@ clean: ## what the build made; not the virtual environment
 # --- set-up ---------------------------------------------------------------------------------------------------------
 
 $(VENV)/.python:
-	@.ci/packages gcc libc6-dev
+	@.ci/packages gcc libc6-dev libssl-dev
 	@python=$$(.ci/python) && echo "python: virtual environment $(VENV) from $$python" && "$$python" -m venv $(VENV)
 	@touch $@
 
 # The package is built against the environment it runs in, so that one Cython and one cffi serve every later build.
-$(VENV)/.run: pyproject.toml | $(VENV)/.python
+$(VENV)/.run: pyproject.toml | $(VENV)/.python build/.tls-$(TLS)
 	@$(BIN)/python .ci/requires.py build | .ci/progress "1 of 2: installing what edgefast is built with" 15 xargs -d '\n' $(PIP)
 	@.ci/progress "2 of 2: building edgefast, installing what it runs on" 60 $(PIP) --no-build-isolation --editable .
 	@touch $@
@@ -106,7 +114,12 @@ $(VENV)/.bench: $(VENV)/.dev
 	@$(BIN)/python .ci/requires.py bench | xargs -d '\n' $(PIP)
 	@touch $@
 
-build/.native: $(NATIVE) | $(VENV)/.run
+# Another library is another build.
+build/.tls-$(TLS):
+	@.ci/packages $(TLS_PACKAGES) $(HTTP2_PACKAGES)
+	@mkdir -p build && rm -f build/.tls-* && touch $@
+
+build/.native: $(NATIVE) build/.tls-$(TLS) | $(VENV)/.run
 	@$(BIN)/python setup.py --quiet build_ext --inplace
 	@mkdir -p build && touch $@
 

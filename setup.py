@@ -3,12 +3,15 @@
 In: *.pyx|pxd|pxi below edgefast/core, csrc/*.c|h, edgefast/table/csrc_build.py. Out: extension modules; everything else about
 the package is in pyproject.toml. Objects are compiled in parallel and only when they or a header they read have changed.
 Environment: EDGEFAST_DEBUG=1 builds with bounds checks, C asserts and no optimisation; EDGEFAST_SANITIZE=1 adds
-AddressSanitizer and UndefinedBehaviorSanitizer. Must never read the network, nor write outside build/ and the modules.
+AddressSanitizer and UndefinedBehaviorSanitizer; EDGEFAST_TLS=aws-lc links the engine with AWS-LC in place of the system's OpenSSL
+(csrc/aws-lc/build.py fetches and builds it, once per version). Must never read the network otherwise, nor write outside build/
+and the modules.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,13 +24,19 @@ from setuptools.command.build_ext import build_ext
 
 DEBUG = os.environ.get("EDGEFAST_DEBUG") == "1"
 SANITIZE = os.environ.get("EDGEFAST_SANITIZE") == "1"
-VARIANT = ("debug" if DEBUG else "release") + ("-sanitize" if SANITIZE else "")
+TLS = os.environ.get("EDGEFAST_TLS") or "system"
+if TLS not in ("system", "aws-lc"):
+    sys.exit(f"EDGEFAST_TLS is {TLS!r}; there are: system, aws-lc")
+AWS_LC = TLS == "aws-lc"
+VARIANT = ("debug" if DEBUG else "release") + "-sanitize" * SANITIZE + "-aws-lc" * AWS_LC
 JOBS = len(os.sched_getaffinity(0))
 
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZE else []
 OPTIMISE = ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG or SANITIZE else ["-O3", "-g1"]
 # -idirafter, not -I: csrc/limits.h must not stand in for <limits.h>.
-COMPILE = ["-std=c11", "-idirafter", "csrc", "-fvisibility=hidden", *OPTIMISE, *SANITIZERS]
+# A function that one TLS library lacks is found by the build, not when the module is loaded.
+MISSING = "-Werror=implicit-function-declaration"
+COMPILE = ["-std=c11", MISSING, "-idirafter", "csrc", "-fvisibility=hidden", *OPTIMISE, *SANITIZERS]
 
 # The one place for Cython directives. Release code checks bounds where the C does: at load and in the head scan.
 DIRECTIVES = {
@@ -50,14 +59,41 @@ def c_sources() -> list[str]:
     return sorted(map(str, Path("csrc").glob("*.c")))
 
 
+def tls_library() -> dict[str, Any]:
+    """How the engine is linked with libssl and libcrypto.
+
+    AWS-LC is inside of the module and shows none of its names, because Python's own ssl brings another libssl into the process.
+    """
+    if not AWS_LC:
+        return {"libraries": ["ssl", "crypto"]}
+    done = subprocess.run(
+        [sys.executable, "csrc/aws-lc/build.py"], stdout=subprocess.PIPE, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(done.returncode)
+    folder = Path(done.stdout.strip())
+    return {
+        "include_dirs": [str(folder / "include")],
+        "extra_objects": [str(folder / "libssl.a"), str(folder / "libcrypto.a")],
+    }
+
+
+def tls_sources() -> list[str]:
+    """What speaks to the TLS library: of the engine alone."""
+    return sorted(map(str, Path("csrc/tls").glob("*.c")))
+
+
 def engine() -> list[Extension]:
     room = Path("edgefast/core")
     parts = [path for kind in ("pyx", "pxd", "pxi") for path in room.rglob(f"*.{kind}")]
     extension = Extension(
         "edgefast.core.engine",
-        [str(room / "engine.pyx"), *c_sources()],
+        [str(room / "engine.pyx"), *c_sources(), *tls_sources()],
         depends=sorted(map(str, parts)),
+        **tls_library(),
     )
+    # The distribution's, whatever TLS is linked with: its fixes come with the system's.
+    extension.libraries.append("nghttp2")
     translate: Any = cython.cythonize
     modules: list[Extension] = translate(
         [extension],
@@ -94,10 +130,15 @@ class BuildExt(build_ext):
             extension.depends += map(str, Path("csrc").rglob("*.h"))
             extension.include_dirs = [d for d in extension.include_dirs if d != "csrc"]
             extension.extra_compile_args = COMPILE
-            extension.extra_link_args = SANITIZERS
+            # What static libraries bring along must not be seen, or take the place of, anybody else's.
+            extension.extra_link_args = [*SANITIZERS, "-Wl,--exclude-libs,ALL"]
             if DEBUG:
                 extension.define_macros.append(("EF_DEBUG", "1"))
                 extension.undef_macros.append("NDEBUG")
+        # Modules in the tree that another variant left are newer than their sources, but not these.
+        mark = Path("build/inplace-variant")
+        if self.inplace and (not mark.exists() or mark.read_text() != VARIANT):
+            self.force = True
         compiler: Any = self.compiler
 
         def compile_all(sources: list[str], output_dir: str | None = None, **settings: Any) -> Any:
@@ -121,6 +162,9 @@ class BuildExt(build_ext):
 
         compiler.compile = compile_all
         super().build_extensions()
+        if self.inplace:
+            mark.parent.mkdir(exist_ok=True)
+            mark.write_text(VARIANT)
 
 
 def is_fresh(obj: Path) -> bool:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from bench.certificate import make_certificate
@@ -33,6 +33,7 @@ from bench.report import render_report, write_report
 from bench.rows import ROWS
 
 ORIGIN_START_SECONDS = 5.0
+NEIGHBOUR_MEGABYTES = 256  # several times the caches of a server's socket
 
 
 def read_options(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -44,6 +45,12 @@ def read_options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="samples per proxy (default 5)")
     parser.add_argument(
         "--quick", action="store_true", help="1 second, 2 rounds, smaller counts: a smoke run"
+    )
+    parser.add_argument(
+        "--machine",
+        choices=("quiet", "noisy", "both"),
+        default="quiet",
+        help="noisy: beside a neighbour that empties caches; both: every row twice",
     )
     parser.add_argument("--out", type=Path, help="file to write instead of bench/results/...")
     options = parser.parse_args(argv)
@@ -74,6 +81,19 @@ def run_origin(folder: Path) -> Iterator[int]:
         yield int(wait_line(folder / "origin.out", process, ORIGIN_START_SECONDS))
     finally:
         stop_process(process)
+
+
+@contextmanager
+def run_neighbour(folder: Path) -> Iterator[None]:
+    """Somebody else on the load CPU, whose memory goes through the caches that both CPUs share."""
+    argv = [str(find_tool("neighbour")), str(NEIGHBOUR_MEGABYTES)]
+    process = start_pinned(argv, LOAD_CPU, folder, "neighbour", stdin=subprocess.PIPE)
+    try:
+        wait_line(folder / "neighbour.out", process, ORIGIN_START_SECONDS)
+        yield
+    finally:
+        stop_process(process)
+        (folder / "neighbour.out").unlink()
 
 
 def say(text: str) -> None:
@@ -114,20 +134,27 @@ def main(argv: Sequence[str] | None = None) -> int:
             certificate=make_certificate(folder),
             say=say,
         )
+        machines = {"quiet": [False], "noisy": [True], "both": [False, True]}[options.machine]
         for row in options.rows:
-            say(f"{row}:")
-            tables.append(ROWS[row](bench))
-            print(tables[-1].to_markdown(), flush=True)
+            for noisy in machines:
+                say(f"{row}{', beside a neighbour' * noisy}:")
+                with run_neighbour(folder) if noisy else nullcontext():
+                    tables.append(ROWS[row](bench))
+                tables[-1].noisy = noisy
+                print(tables[-1].to_markdown(), flush=True)
     method = (
         f"{options.rounds} alternating rounds of {options.seconds:g} s, medians (lowest-highest); "
         f"proxy alone on CPU {PROXY_CPU}, generator and origin on CPU {LOAD_CPU}; bench/README.md."
     )
+    if options.machine != "quiet":
+        method += f" The neighbour has {NEIGHBOUR_MEGABYTES} MiB and half of CPU {LOAD_CPU}."
     text = render_report(tables, machine, method)
     if options.out:
         options.out.write_text(text)
-    path = options.out or write_report(
-        text, options.rows, options.rows == list(ROWS), options.quick
-    )
+    suffix = (
+        "" if options.machine == "quiet" else f"-{options.machine}"
+    ) + "-quick" * options.quick
+    path = options.out or write_report(text, options.rows, options.rows == list(ROWS), suffix)
     print(f"Machine: {machine}\n\nWritten to {path}")
     return 0 if all(table.values for table in tables) else 1
 

@@ -1,8 +1,8 @@
-"""Runs one bounded load on the load CPU: bench/native/load.c, or wrk where TLS is spoken.
+"""Runs one bounded load on the load CPU: bench/native/load.c, or where TLS is spoken handshakes.c and wrk.
 
-In: a `Load` and the target. Out: a `LoadResult` in the same shape from both. load.c serves every
-row it can, so that rows compare; wrk is used for TLS alone (README.md has the measurement that
-chose load.c). Must never run without an end: seconds and a deadline are always given.
+In: a `Load` and the target. Out: a `LoadResult` in the same shape from all. load.c serves every
+row it can, so that rows compare; new TLS connections are made by handshakes.c, which alone can resume, kept ones
+by wrk (README.md has the measurement that chose load.c). Must never run without an end: seconds and a deadline are always given.
 """
 
 import json
@@ -51,6 +51,7 @@ class Load:
     rate: int | None = None
     users: int = 0  # X-User-Id: one of so many values
     refusals: bool = False  # 429 is an answer
+    resume: bool = False  # a new TLS connection resumes the session of one before
 
 
 @dataclass(frozen=True)
@@ -102,10 +103,19 @@ def make_wrk_command(load: Load, port: int, seconds: float, scheme: str) -> list
     return ["taskset", "-c", str(LOAD_CPU), *argv, f"{scheme}://localhost:{port}/get"]
 
 
+def make_handshakes_command(load: Load, port: int, seconds: float) -> list[str]:
+    """Command line of handshakes.c."""
+    argv = [str(find_tool("handshakes")), "--port", str(port), "--seconds", str(seconds)]
+    argv += ["--connections", str(load.connections)] + ["--resume"] * load.resume
+    return ["taskset", "-c", str(LOAD_CPU), *argv]
+
+
 def run_load(load: Load, scenario: Scenario, port: int, seconds: float, folder: Path) -> LoadResult:
     """Generate for `seconds`; folder takes wrk's OpenSSL settings."""
     environment = dict(os.environ)
-    if scenario.tls:
+    if scenario.tls and load.close:
+        argv = make_handshakes_command(load, port, seconds)
+    elif scenario.tls:
         settings = folder / "openssl.cnf"
         settings.write_text(OPENSSL_CONF)
         environment["OPENSSL_CONF"] = str(settings)

@@ -99,7 +99,7 @@ def measure_load(
                 table.add_missing(label, field.missing[label])
                 continue
             taken = samples[label]
-            values = {"cpu_us": _median_cpu(taken)}
+            values = {"cpu_us": _median_cpu(taken), **peer.read_facts()}
             for other in PEERS_COMPARED:
                 # The floor has one variant only; a proxy is compared with it in each of its own.
                 of = variants[0] if other == "floor" else variant

@@ -21,10 +21,11 @@ WARM_SECONDS = 0.5
 OPEN_SECONDS = 60.0
 
 
-def measure_idle(bench: Bench, name: str, title: str, count: int) -> Table:
-    """Open `count` connections, one answer on each, and read memory while they wait."""
+def measure_idle(bench: Bench, name: str, title: str, wanted: Scenario) -> Table:
+    """Open as many connections as the scenario asks for, one answer on each, and read memory while they wait."""
     table = Table(name, title, ["proxy", "per connection", "before", "after", "open", "still open"])
-    with open_field(bench, [Variant("", Scenario(connections=count))]) as field:
+    count = wanted.connections
+    with open_field(bench, [Variant("", wanted)]) as field:
         for entrant in field.entrants:
             running = entrant.running
             scenario, port = entrant.variant.scenario, running.setup.port
@@ -46,7 +47,8 @@ def measure_idle(bench: Bench, name: str, title: str, count: int) -> Table:
 
 def _hold_connections(running: Running, count: int) -> tuple[int, int, int]:
     """(opened, PSS while they are open, still open at the end)."""
-    argv = ["taskset", "-c", str(LOAD_CPU), str(find_tool("idle"))]
+    tool = "idle-tls" if running.setup.scenario.tls else "idle"
+    argv = ["taskset", "-c", str(LOAD_CPU), str(find_tool(tool))]
     argv += [str(running.setup.port), str(count)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin and process.stdout

@@ -1,4 +1,4 @@
-"""Builds the C tools of the bench (origin, floor, load, idle) with gcc into bench/build/.
+"""Builds the C tools of the bench with gcc into bench/build/.
 
 In: bench/native/*.c. Out: paths of up-to-date programs. Must never be part of the wheel: the
 tools are rebuilt from source wherever the bench runs.
@@ -10,7 +10,18 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parent / "native"
 BUILD = Path(__file__).parent / "build"
-TOOLS = ("origin", "floor", "load", "idle")
+#: Name of a tool: its source, and what it is linked with.
+TLS = ("-DBENCH_TLS", "-lssl", "-lcrypto")
+TOOLS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "origin": ("origin.c", ()),
+    "floor": ("floor.c", ()),
+    "floor-tls": ("floor.c", TLS),
+    "load": ("load.c", ()),
+    "handshakes": ("handshakes.c", TLS),
+    "idle": ("idle.c", ()),
+    "idle-tls": ("idle.c", TLS),
+    "neighbour": ("neighbour.c", ()),
+}
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
 
 
@@ -23,10 +34,10 @@ def build_tools() -> None:
     """Compile what is missing or older than its source; CalledProcessError carries gcc's words."""
     BUILD.mkdir(exist_ok=True)
     headers = max(path.stat().st_mtime for path in SOURCES.glob("*.h"))
-    for name in TOOLS:
-        source, target = SOURCES / f"{name}.c", find_tool(name)
+    for name, (file, libraries) in TOOLS.items():
+        source, target = SOURCES / file, find_tool(name)
         newest = max(headers, source.stat().st_mtime)
         if not target.exists() or target.stat().st_mtime < newest:
             beside = BUILD / f"{name}.{os.getpid()}"  # somebody else may be building or running it
-            subprocess.run(["gcc", *FLAGS, str(source), "-o", str(beside)], check=True)
+            subprocess.run(["gcc", *FLAGS, str(source), "-o", str(beside), *libraries], check=True)
             beside.replace(target)

@@ -24,11 +24,11 @@ def render_report(tables: Sequence[Table], machine: str, method: str) -> str:
     return "\n".join(parts)
 
 
-def write_report(text: str, rows: Sequence[str], all_rows: bool, quick: bool) -> Path:
+def write_report(text: str, rows: Sequence[str], all_rows: bool, suffix: str) -> Path:
     """Write to bench/results/<date>-<row set>.md; a second run of the day gets -2, -3, ..."""
     RESULTS.mkdir(exist_ok=True)
     row_set = "all" if all_rows else "-".join(rows)[:MAX_NAME]
-    stem = datetime.now(UTC).strftime("%Y-%m-%d-") + row_set + ("-quick" if quick else "")
+    stem = datetime.now(UTC).strftime("%Y-%m-%d-") + row_set + suffix
     path, number = RESULTS / f"{stem}.md", 2
     while path.exists():
         path, number = RESULTS / f"{stem}-{number}.md", number + 1

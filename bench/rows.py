@@ -33,8 +33,9 @@ def _measure_routes(bench: Bench, name: str, title: str, spread: Spread) -> Tabl
     return measure_load(bench, name, title, Load(), variants)
 
 
-def _measure_idle(bench: Bench, name: str, title: str) -> Table:
-    return measure_idle(bench, name, title, 2_000 if bench.quick else 10_000)
+def _measure_idle(bench: Bench, name: str, title: str, tls: bool) -> Table:
+    scenario = Scenario(connections=2_000 if bench.quick else 10_000, tls=tls)
+    return measure_idle(bench, name, title, scenario)
 
 
 def _measure_memory(bench: Bench, name: str, title: str) -> Table:
@@ -62,11 +63,14 @@ def _list_rows() -> dict[str, Row]:
     add_load("post", "keep-alive POST of 10 KiB", post)
     add_load("download", "10 MiB download, 8 connections", long)
     add_load("tls", "keep-alive GET over TLS 1.3 (ECDSA P-256, AES-128-GCM)", Load(), tls)
-    add_load("handshake", "a new TLS 1.3 connection for each request", Load(close=True), tls)
+    new, again = Load(close=True), Load(close=True, resume=True)
+    add_load("handshake", "a new TLS 1.3 connection for each request", new, tls)
+    add_load("handshake-resumed", "the same, each resumes the session of one before", again, tls)
     add("latency", "open loop at a fixed rate", measure_latency)
     add("limits", "rate limits, with Redis and with shared memory", measure_limits)
     add("syscalls", "system calls per keep-alive GET", measure_syscalls)
-    add("idle", "memory of an idle keep-alive connection", _measure_idle)
+    add("idle", "memory of an idle keep-alive connection", partial(_measure_idle, tls=False))
+    add("idle-tls", "memory of an idle connection with TLS", partial(_measure_idle, tls=True))
     add("memory", "memory of a route and its backend", _measure_memory)
     add("start", "start with 1,000 routes, reload of one more", _measure_start)
     add(

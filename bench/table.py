@@ -18,6 +18,7 @@ class Table:
     lines: list[list[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     values: dict[str, dict[str, float]] = field(default_factory=dict)
+    noisy: bool = False  # measured beside a neighbour that empties caches
 
     def add_missing(self, label: str, reason: str) -> None:
         """A proxy that took no part: its line says why."""
@@ -26,7 +27,8 @@ class Table:
 
     def to_markdown(self) -> str:
         """Heading, table, notes."""
-        parts = [f"## {self.name}: {self.title}", ""]
+        where = ", beside a neighbour" if self.noisy else ""
+        parts = [f"## {self.name}: {self.title}{where}", ""]
         parts.append("| " + " | ".join(self.header) + " |")
         parts.append("|" + "---|" * len(self.header))
         parts += ["| " + " | ".join(line) + " |" for line in self.lines]

@@ -148,6 +148,7 @@ def plain_fleet(fleet: ir.Fleet) -> dict[str, Any]:
             "certificate": bool(one.certificate),
             "privateKey": bool(one.private_key),
             "ca": bool(one.ca),
+            "staple": bool(one.staple),
         }
         for one in fleet.secrets
     ]

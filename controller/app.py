@@ -17,6 +17,7 @@ import msgspec
 
 from controller.certs.certgen import CertgenError
 from controller.certs.rotate import Rotation
+from controller.certs.ticketkeeper import TicketKeeper
 from controller.config import ConfigFile, level_of, structure_of
 from controller.events import Events
 from controller.handover import Handover
@@ -107,6 +108,8 @@ class App:
             domain=options.cluster_domain,
             leading=lambda: self.lease.leading,
         )
+        self.tickets = TicketKeeper(kube, namespace, name=name, leading=lambda: self.lease.leading)
+        self.tickets.on_trouble = self.tidings.on_tickets
         everywhere = None if not scope.namespaces else scope.namespaces
         self.holdings = Holdings(kube, place, everywhere if tokens else (namespace,))
         self.holdings.is_absent = self.cache.is_absent
@@ -115,6 +118,8 @@ class App:
 
         # ... and tables, fleets and statuses go out.
         self.fleets = Fleets(options.identity)
+        self.fleets.tickets = self.tickets.given
+        self.tickets.on_change = self.fleets.renew_tickets
         self.server = PushServer(
             self.fleets,
             options.certs,
@@ -222,6 +227,7 @@ class App:
         """Start what needs what others have read first."""
         await self._load_authority()
         self._start(tasks, "certs", self.rotation.run())
+        self._start(tasks, "tickets", self.tickets.run())
         self._start(tasks, "pipeline", self.pipeline.run())
         await self.handover.first.wait()
         self.writer.mark_all()
@@ -310,6 +316,7 @@ class App:
             self.handover.tell_again()
         if self.lease.leading:
             self.rotation.look()
+            self.tickets.look()
         self.relay.look()
 
     async def _follow_lease(self) -> None:

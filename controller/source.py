@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from operator import is_
 
 from controller.infra.holdings import Holdings
 from controller.kube.cache import Cache
-from controller.kube.references import referenced
+from controller.kube.fetch import Reference
+from controller.kube.references import READ, referenced
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.settings import Settings
 
@@ -27,6 +29,7 @@ class ClusterSource:
         self._holdings = holdings
         self._settings = settings
         self._news = asyncio.Event()
+        self._referenced: tuple[tuple[object, ...], Settings, frozenset[Reference]] | None = None
         holdings.on_synced.append(self._news.set)
 
     def mark(self) -> None:
@@ -40,9 +43,19 @@ class ClusterSource:
             self._news.clear()
             if self._holdings.synced:
                 snapshot = self._cache.snapshot()
-                if self._cache.want(referenced(snapshot, self._settings())):
+                if self._cache.want(self._find_referenced(snapshot)):
                     return
             await self._news.wait()
+
+    def _find_referenced(self, snapshot: Snapshot) -> frozenset[Reference]:
+        """Return what `referenced` does; most changes touch none of the tables that it reads."""
+        tables = tuple(getattr(snapshot, name) for name in READ)
+        settings = self._settings().core()
+        known = self._referenced
+        if known is None or known[1] != settings or not all(map(is_, known[0], tables)):
+            known = (tables, settings, referenced(snapshot, settings))
+            self._referenced = known
+        return known[2]
 
     def snapshot(self) -> Snapshot:
         """Return the objects as they are now."""

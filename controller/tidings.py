@@ -72,6 +72,10 @@ class Tidings:
         for about in gateways or [self._config]:
             self._events.warn(about, "FleetKept", said)
 
+    def on_tickets(self, text: str) -> None:
+        """There are no keys of session tickets that all replicas have, or they cannot be rotated."""
+        self._events.warn(self._config, "TicketKeysNotKept", text)
+
     async def on_outcome(self, outcome: Outcome) -> None:
         """Tell of fields that are not served as written although their objects are."""
         # All problems are put together for this alone, of all objects: that takes its time.

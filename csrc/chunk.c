@@ -1,6 +1,6 @@
-/* chunk.c - decoder of a chunked body as a state machine over single bytes; only chunk data is taken in spans.
+/* chunk.c - decoder of a chunked body as a state machine over single bytes; chunk data and trailer lines are taken in spans.
  *
- * In: any piece of the body. Out: spans of data, the exact end of the message. Must never let through what another parser could
+ * In: any piece of the body. Out: spans of data and of trailer lines, the exact end of the message. Must never let through what another parser could
  * frame differently: sizes that wrap, bare LF, white space, junk after the data, extensions and trailers without end.
  */
 #include "chunk.h"
@@ -152,11 +152,19 @@ static int step(ef_chunk *chunk, uint8_t byte) {
 int ef_chunk_feed(ef_chunk *chunk, const uint8_t *buf, size_t len, size_t *used, const uint8_t **data,
                   size_t *data_len) {
     size_t at = 0;
+    size_t lines = len; /* where trailer lines begin in this input */
     *used = 0;
     *data = NULL;
     *data_len = 0;
     if (chunk->error != EF_CE_NONE) return EF_BAD;
     for (; at < len && chunk->state != DONE; at++) {
+        if (chunk->state >= TRAILER_START && chunk->state <= TRAILER_LF) {
+            if (chunk->state == TRAILER_START && buf[at] == '\r') {
+                if (lines < at) break; /* the lines are handed over before their end is */
+            } else if (lines == len) {
+                lines = at;
+            }
+        }
         if (chunk->state == DATA) {
             const size_t rest = len - at;
             const size_t n = chunk->left < rest ? (size_t)chunk->left : rest;
@@ -174,6 +182,11 @@ int ef_chunk_feed(ef_chunk *chunk, const uint8_t *buf, size_t len, size_t *used,
         }
     }
     *used = at;
+    if (lines < at) {
+        *data = buf + lines;
+        *data_len = at - lines;
+        return EF_CHUNK_TRAILER;
+    }
     return chunk->state == DONE ? EF_CHUNK_DONE : EF_NEED_MORE;
 }
 

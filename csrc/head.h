@@ -218,7 +218,8 @@ typedef struct ef_head {
     uint8_t has_connection_tokens; /* Connection names other headers: at least one span carries EF_SPAN_NOMINATED */
     uint8_t absolute_scheme;   /* requests: 0 no absolute-form, 1 "http://", 2 "https://": does it fit the listener? */
     uint8_t target_empty_path; /* "http://a" or "http://a?x": target is "" or "?x", path_len 0; put "/" before it */
-    uint8_t reserved_[3];
+    uint8_t nominates;         /* Connection names a field other than TE, which may also be one behind the body */
+    uint8_t reserved_[2];
     ef_span spans[EF_MAX_HEADERS];
 } ef_head;
 

@@ -141,6 +141,7 @@ static int mark_nominated(ef_head *head, const uint8_t *buf) {
             if (n == 0 || equals(option, n, "close") || equals(option, n, "keep-alive") || equals(option, n, "upgrade"))
                 continue;
             if (++names > EF_MAX_CONNECTION_NAMES) return ef_head_refuse(head, EF_E_TOO_MANY_HEADERS);
+            if (!equals(option, n, "te")) head->nominates = 1;
             nominate(head, buf, option, n);
         }
     }

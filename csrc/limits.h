@@ -18,10 +18,29 @@
 #define EF_MAX_HOST              255u          /* RFC 1035 2.3.4 */
 #define EF_MAX_CHUNK_DIGITS      16u           /* 64-bit chunk sizes */
 #define EF_MAX_CHUNK_EXT         (16u * 1024u) /* bytes of chunk extensions per body */
-#define EF_MAX_TRAILER_BYTES     (8u * 1024u)  /* trailers are read and dropped */
+#define EF_MAX_TRAILER_BYTES     (8u * 1024u)  /* kept until the message ends: a connection may hold so much more */
 #define EF_MAX_TRAILERS          50u
 #define EF_MAX_SEGMENTS          64u /* prefix probes per request path; deeper prefixes are refused by the compiler */
 #define EF_MAX_BLOB              (1024u * 1024u * 1024u)
-#define EF_MAX_FRAGMENTS         4096u /* fragments of one virtual host, a power of two */
+#define EF_MAX_HELLO \
+    (32u * 1024u) /* bytes of a ClientHello: a ticket that carries a chain of certificates, and key shares */
+#define EF_MAX_HELLO_RECORDS 64u   /* records that a ClientHello may come in; senders use one to three */
+#define EF_MAX_FRAGMENTS     4096u /* fragments of one virtual host, a power of two */
+
+/* HTTP/2: see docs/http2.md for what each protects from. */
+#define EF_H2_FIELD_COST 32u /* bytes that a field counts for besides its own (RFC 9113 6.5.2) */
+#define EF_H2_FLOOD      4u  /* heads of so many times the limit are not even read to their end */
+#define EF_H2_FRAME \
+    16384u /* the largest frame that we take: SETTINGS_MAX_FRAME_SIZE's initial value (RFC 9113 6.5.2) */
+#define EF_H2_CONTINUATIONS 3u    /* CONTINUATION frames of a block beyond those that a head of the limit needs */
+#define EF_H2_RESETS        1000u /* streams reset, by the client or because of it, before they are counted in time */
+#define EF_H2_RESETS_RATE   33u   /* ... and each second after that */
+#define EF_H2_REFUSED       100u  /* streams of a connection that we refused, as it had too many */
+#define EF_H2_ACKS          100u  /* answers to SETTINGS and PING that wait to be sent */
+#define EF_H2_SETTINGS      32u   /* entries of a SETTINGS frame; RFC 9113 names six */
+#define EF_H2_OVERHEAD      8u    /* bytes received are at most so many times those of heads and bodies ... */
+#define EF_H2_OVERHEAD_FREE (1024u * 1024u) /* ... counted as so many more */
+#define EF_H2_UPDATES       10u             /* WINDOW_UPDATE frames per DATA frame that we sent ... */
+#define EF_H2_UPDATES_FREE  200u            /* ... with so many more, and two for each stream */
 
 #endif

@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from edgefast.irhttp import ClientAddress as ClientAddress
+from edgefast.irhttp import Http2Settings as Http2Settings
+from edgefast.irhttp import HttpSettings as HttpSettings
 from edgefast.irtelemetry import AccessLog as AccessLog
 from edgefast.irtelemetry import LogMember as LogMember
 from edgefast.irtelemetry import LogPiece as LogPiece
@@ -182,46 +185,6 @@ class VirtualHost(Struct, frozen=True, gc=False):
 # --- listeners ----------------------------------------------------------------------------------------------------
 
 
-class ClientAddress(Struct, frozen=True, gc=False):
-    """What x-forwarded-for, x-edge-*, sourceCIDR and logs believe of the client's address."""
-
-    trusted_hops: int = 0
-    trusted_cidrs: tuple[str, ...] = ()
-    proxy_protocol: Literal["off", "optional", "required"] = "off"
-
-
-class HttpSettings(Struct, frozen=True, gc=False):
-    """Limits and timeouts of a port (EdgeProxy spec.http and spec.clientAddress). One set per port."""
-
-    request_head: int = 32 * 1024
-    request_line: int = 8 * 1024
-    header_count: int = 100
-    response_head: int = 64 * 1024
-    body_size: int = 0  # 0: no limit
-    buffer_bytes: int = 32 * 1024
-    body_start: int = 16 * 1024  # 0: a backend is asked at once
-    body_start_timeout: int = 500
-    body_buffer: int = 1024 * 1024  # 0: no body is gathered past body_start
-    body_share: int = 75  # percent of a cluster's connections
-    body_rate: int = 1024  # bytes a second; 0: no body gives way
-    head_timeout: int = 10_000
-    idle_timeout: int = 60_000
-    stream_idle_timeout: int = 300_000
-    route_timeout: int = 15_000
-    connect_timeout: int = 2_000
-    upstream_idle: int = 20_000
-    max_connections: int = 10_000  # per worker
-    max_requests_per_connection: int = 10_000
-    escaped_slashes: Literal["UnescapeAndRedirect", "KeepUnchanged", "Reject"] = (
-        "UnescapeAndRedirect"
-    )
-    underscores: Literal["Reject", "Allow", "Drop"] = "Reject"
-    via: str = ""  # "" sends no Via header
-    client_address: ClientAddress = ClientAddress()
-    rate_limit_headers: bool = False
-    retry_after: bool = False
-
-
 class ListenerTls(Struct, frozen=True, gc=False):
     """TLS termination of one listener. Versions and client verification belong to the port: equal on all its listeners."""
 
@@ -285,6 +248,8 @@ class Secret(Struct, frozen=True, gc=False):
     certificate: bytes = b""  # PEM chain
     private_key: bytes = b""  # PEM
     ca: bytes = b""  # PEM bundle
+    staple: bytes = b""  # DER of an OCSP response for the certificate
+    staple_until: int = 0  # seconds since 1970 from which on it is not stapled
 
     def __repr__(self) -> str:
         return f"Secret(name={self.name!r}, <redacted>)"

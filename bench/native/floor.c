@@ -1,13 +1,14 @@
 /* floor: the least that a proxy must do; every bench row is printed as a ratio to it.
  *
  *   floor PORT ORIGIN_PORT      PORT 0: the kernel chooses; prints "PORT\n" and serves until killed
+ *   floor-tls PORT ORIGIN_PORT CERTIFICATE KEY      the same source compiled with TLS towards clients
  *
  * One thread, epoll, keep-alive on both sides. Per request: read the client, write the origin,
  * read the origin, write the client. It finds the end of a head, reads method, Host, Connection
  * and Content-Length, adds the same headers as the measured proxies, and relays bodies with
  * backpressure. Idle connections own no buffer.
  *
- * Not a proxy to use: no routing, no TLS, no timeouts, no logs, no chunked messages (answered by
+ * Not a proxy to use: no routing, no timeouts, no logs, no chunked messages (answered by
  * closing, which the generator counts as an error), no check of what it relays.
  */
 #define _GNU_SOURCE
@@ -15,7 +16,7 @@
 #include <stdbool.h>
 #include <sys/epoll.h>
 
-#include "wire.h"
+#include "channel.h"
 
 #define SCRATCH_BYTES      (512u << 10) /* one read of a long body: 128 KiB cost half as much again */
 #define MAX_HEAD           (32u << 10)
@@ -26,6 +27,7 @@ enum phase { HEAD, BODY };
 
 struct side {
     int fd;
+    struct channel channel;
     uint32_t events;
     bool is_client, close_after;
     enum phase phase;
@@ -45,6 +47,12 @@ static unsigned idle_count, origin_port;
 static char scratch[SCRATCH_BYTES + MAX_HEAD], out[SCRATCH_BYTES + MAX_HEAD + MAX_ADDED];
 static uint64_t random_state;
 static int epfd;
+static SSL_CTX *context; /* of clients' side; NULL: no TLS */
+#ifdef BENCH_TLS
+#define SCHEME "https"
+#else
+#define SCHEME "http"
+#endif
 
 static void serve_client(struct side *c, const char *data, size_t len);
 
@@ -53,6 +61,7 @@ static struct side *add_side(int fd, bool is_client) {
     struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
     if (!s) wire_die("calloc");
     s->fd = fd;
+    s->channel = channel_open(fd, is_client ? context : NULL, true);
     s->is_client = is_client;
     s->events = EPOLLIN;
     sides[fd] = s;
@@ -68,7 +77,7 @@ static void close_side(struct side *s) {
         }
     }
     sides[s->fd] = NULL;
-    close(s->fd);
+    channel_close(&s->channel);
     free(s->kept);
     free(s->pending);
     free(s);
@@ -95,7 +104,7 @@ static void keep(struct side *s, const char *data, size_t len) {
 
 /* Writes to s; what does not fit is kept and `from` is not read until it has left. */
 static bool send_to(struct side *s, struct side *from, const char *data, size_t len) {
-    ssize_t n = write(s->fd, data, len);
+    ssize_t n = channel_write(&s->channel, data, len);
     if (n < 0 && errno != EAGAIN) return false;
     size_t done = n < 0 ? 0 : (size_t)n;
     if (done == len) return true;
@@ -160,7 +169,7 @@ static void forward_request(struct side *c, const char *head, const char *end, s
     }
     to = APPEND_TEXT(to, "x-forwarded-for: ");
     to = append(to, c->address, strlen(c->address));
-    to = APPEND_TEXT(to, "\r\nx-forwarded-proto: http\r\nx-request-id: ");
+    to = APPEND_TEXT(to, "\r\nx-forwarded-proto: " SCHEME "\r\nx-request-id: ");
     to = append_uuid(to);
     to = APPEND_TEXT(to, "\r\nx-edge-internal: true\r\nx-edge-expected-rq-timeout-ms: 15000\r\n\r\n");
     uint64_t size = length ? wire_number(length) : 0;
@@ -263,7 +272,7 @@ static void serve_upstream(struct side *u, const char *data, size_t len) {
 }
 
 static void on_writable(struct side *s) {
-    ssize_t n = write(s->fd, s->pending, s->pending_len);
+    ssize_t n = channel_write(&s->channel, s->pending, s->pending_len);
     if (n < 0) {
         if (errno != EAGAIN) close_side(s);
         return;
@@ -289,7 +298,7 @@ static void on_readable(struct side *s, uint32_t events) {
     size_t kept = s->kept_len;
     if (kept) memcpy(scratch, s->kept, kept);
     size_t room = sizeof scratch - kept;
-    ssize_t n = read(s->fd, scratch + kept, room < SCRATCH_BYTES ? room : SCRATCH_BYTES);
+    ssize_t n = channel_read(&s->channel, scratch + kept, room < SCRATCH_BYTES ? room : SCRATCH_BYTES);
     if (n <= 0) {
         if (n == 0 || errno != EAGAIN) close_side(s);
         return;
@@ -318,8 +327,11 @@ static void accept_all(int listener) {
 
 int main(int argc, char **argv) {
     struct epoll_event events[256];
-    if (argc != 3) {
-        fprintf(stderr, "usage: floor PORT ORIGIN_PORT\n");
+#ifdef BENCH_TLS
+    if (argc == 5) context = channel_servers(argv[3], argv[4]);
+#endif
+    if (argc != 3 && !context) {
+        fprintf(stderr, "usage: floor PORT ORIGIN_PORT [CERTIFICATE KEY]\n");
         return 2;
     }
     unsigned port = (unsigned)strtoul(argv[1], NULL, 10);

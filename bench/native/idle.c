@@ -1,6 +1,7 @@
 /* idle: holds many keep-alive connections open and silent, so that their memory can be read.
  *
  *   idle PORT COUNT
+ *   idle-tls PORT COUNT      the same source compiled with TLS; it checks no certificate
  *
  * Opens COUNT connections to 127.0.0.1:PORT, 64 at a time, gets one 200 answer on each, prints
  * {"open": N, "failed": M} and keeps them idle until standard input ends; then prints
@@ -10,8 +11,9 @@
 #define _GNU_SOURCE
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 
-#include "wire.h"
+#include "channel.h"
 
 #define BATCH     64
 #define ANSWER_MS 5000
@@ -21,13 +23,13 @@ static const char request[] =
     "Accept: */*\r\nAccept-Encoding: gzip\r\nAccept-Language: en\r\nCookie: a=b\r\n\r\n";
 
 /* Reads one answer (head and Content-Length body); 0 when it was a whole 200. */
-static int read_answer(int fd) {
+static int read_answer(struct channel *c) {
     char answer[8192];
     size_t have = 0;
     while (have < sizeof answer) {
-        struct pollfd wait = {.fd = fd, .events = POLLIN};
-        if (poll(&wait, 1, ANSWER_MS) != 1) return -1;
-        ssize_t n = read(fd, answer + have, sizeof answer - have);
+        struct pollfd wait = {.fd = c->fd, .events = POLLIN};
+        ssize_t n = channel_read(c, answer + have, sizeof answer - have);
+        if (n < 0 && errno == EAGAIN && poll(&wait, 1, ANSWER_MS) == 1) continue;
         if (n <= 0) return -1;
         have += (size_t)n;
         const char *end = wire_head_end(answer, have);
@@ -39,15 +41,22 @@ static int read_answer(int fd) {
     return -1;
 }
 
-static int open_one(unsigned port) {
+/* Sends the request; with TLS, after the handshake. */
+static bool open_one(unsigned port, SSL_CTX *context, struct channel *c) {
     int fd = wire_connect(port);
     struct pollfd wait = {.fd = fd, .events = POLLOUT};
-    if (fd < 0) return -1;
-    if (poll(&wait, 1, ANSWER_MS) == 1 && write(fd, request, sizeof request - 1) == (ssize_t)sizeof request - 1) {
-        return fd;
+    if (fd < 0) return false;
+    *c = channel_open(fd, context, false);
+    if (poll(&wait, 1, ANSWER_MS) == 1) {
+        wait.events = POLLIN;
+        do {
+            ssize_t n = channel_write(c, request, sizeof request - 1);
+            if (n == (ssize_t)sizeof request - 1) return true;
+            if (n >= 0 || errno != EAGAIN) break;
+        } while (poll(&wait, 1, ANSWER_MS) == 1);
     }
-    close(fd);
-    return -1;
+    channel_close(c);
+    return false;
 }
 
 int main(int argc, char **argv) {
@@ -57,22 +66,32 @@ int main(int argc, char **argv) {
     }
     unsigned port = (unsigned)strtoul(argv[1], NULL, 10), total = (unsigned)strtoul(argv[2], NULL, 10);
     unsigned open_now = 0, failed = 0, alive = 0;
-    int *fds = calloc(total + BATCH, sizeof *fds);
-    if (!fds) wire_die("calloc");
+    struct channel *channels = calloc(total + BATCH, sizeof *channels);
+    SSL_CTX *context = NULL;
+    if (!channels) wire_die("calloc");
+#ifdef BENCH_TLS
+    context = channel_clients();
+#endif
     signal(SIGPIPE, SIG_IGN);
     while (open_now + failed < total) {
-        int batch[BATCH];
-        unsigned n = 0;
-        for (; n < BATCH && open_now + failed + n < total; n++)
-            batch[n] = open_one(port);
+        struct channel *batch = channels + open_now;
+        unsigned n = 0, kept = 0;
+        for (unsigned asked = 0; asked < BATCH && open_now + failed + n < total; asked++) {
+            if (open_one(port, context, &batch[n]))
+                n++;
+            else
+                failed++;
+        }
         for (unsigned i = 0; i < n; i++) {
-            if (batch[i] >= 0 && read_answer(batch[i]) == 0) {
-                fds[open_now++] = batch[i];
+            struct channel c = batch[i];
+            if (read_answer(&c) == 0) {
+                batch[kept++] = c;
             } else {
-                if (batch[i] >= 0) close(batch[i]);
+                channel_close(&c);
                 failed++;
             }
         }
+        open_now += kept;
     }
     printf("{\"open\": %u, \"failed\": %u}\n", open_now, failed);
     fflush(stdout);
@@ -80,7 +99,7 @@ int main(int argc, char **argv) {
     while (read(0, &byte, 1) > 0)
         continue;
     for (unsigned i = 0; i < open_now; i++) {
-        alive += recv(fds[i], &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
+        alive += recv(channels[i].fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
     }
     printf("{\"alive\": %u}\n", alive);
     return 0;

@@ -29,6 +29,12 @@ class Edgefast(Peer):
         """As `edgefast version` says."""
         return read_first_line([str(self.find_program()), "version"])
 
+    def read_facts(self) -> dict[str, float]:
+        """aws_lc: 1 when the engine is linked with it, 0 with the system's OpenSSL."""
+        from edgefast.core import engine
+
+        return {"aws_lc": float(engine.tls_library().startswith("AWS-LC"))}
+
     def render(self, setup: Setup) -> list[str]:
         """Write the objects as JSON lists."""
         scenario, folder = setup.scenario, setup.folder / "objects"

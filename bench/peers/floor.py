@@ -2,7 +2,7 @@
 
 In: a `Setup`. Out: a command line; it has no configuration. Must never be read as a competitor:
 it routes nothing and checks nothing, so it is measured only where there is one route, without
-TLS and without logs.
+logs. With TLS it is the same source on the system's OpenSSL.
 """
 
 from pathlib import Path
@@ -31,10 +31,12 @@ class Floor(Peer):
         """Only the plain scenario."""
         if scenario.routes > 1:
             return "has no routing"
-        if scenario.tls:
-            return "has no TLS"
         return "has no access log" if scenario.logs else None
 
     def render(self, setup: Setup) -> list[str]:
         """Nothing to write."""
-        return [str(find_tool("floor")), str(setup.port), str(setup.origin_port)]
+        argv = [str(setup.port), str(setup.origin_port)]
+        if setup.scenario.tls:
+            pair = setup.certificate
+            return [str(find_tool("floor-tls")), *argv, str(pair.cert), str(pair.key)]
+        return [str(find_tool("floor")), *argv]

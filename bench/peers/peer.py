@@ -80,6 +80,10 @@ class Peer(ABC):
         """Why this proxy cannot do the scenario, or None."""
         return None
 
+    def read_facts(self) -> dict[str, float]:
+        """What goals must know of it beside what is measured."""
+        return {}
+
     def find_log(self, setup: Setup) -> Path:
         """The file that takes the access log: what the proxy prints, unless it names a file."""
         named = setup.folder / "access.log"

@@ -70,11 +70,15 @@ class Rotation:
         self._ring: Ring | None = None
         self._clients: dict[tuple[str, str], _Client] = {}
         self._wake = asyncio.Event()
+        self._written: tuple[Ring, str] | None = None
 
     @property
     def bundle(self) -> str:
         """All authorities to trust, PEM: the `ca.crt` of every fleet."""
-        return self._loaded.bundle
+        ring = self._loaded
+        if self._written is None or self._written[0] is not ring:
+            self._written = (ring, ring.bundle)  # asked for at every change of any object
+        return self._written[1]
 
     @property
     def _loaded(self) -> Ring:

@@ -16,12 +16,13 @@ import msgspec
 from controller.kube.apis import api_of
 from controller.kube.errors import ApiError
 
-__all__ = ["SecretApi", "Secrets", "Stored", "secret_manifest"]
+__all__ = ["MANAGED_BY", "SecretApi", "Secrets", "Stored", "secret_manifest"]
 
 _API = api_of("v1", "Secret")
+MANAGED_BY = "edge-gateway"
 _LABELS = {
     "app.kubernetes.io/component": "controller",
-    "app.kubernetes.io/managed-by": "edge-gateway",
+    "app.kubernetes.io/managed-by": MANAGED_BY,
     "app.kubernetes.io/name": "edge",
 }
 
@@ -86,9 +87,11 @@ class Secrets:
                 return None
             raise
 
-    async def create(self, name: str, data: Mapping[str, str]) -> Stored:
-        """Make a Secret; ApiError.exists when somebody was faster."""
+    async def create(self, name: str, data: Mapping[str, str], *, opaque: bool = False) -> Stored:
+        """Make a Secret (`opaque`: not one of type kubernetes.io/tls); ApiError.exists when somebody was faster."""
         manifest = secret_manifest(self.namespace, name, data, _LABELS)
+        if opaque:
+            manifest["type"] = "Opaque"
         return _stored(await self._kube.create(manifest))
 
     async def replace(self, old: Stored, data: Mapping[str, str]) -> Stored:

@@ -24,7 +24,7 @@ from controller.manifests.naming import CONFIG_KEY, Release
 from edgefast.resources.decode.decode import decode_config
 from edgefast.translate.fleet.fleet import label_value
 
-__all__ = ["Leftovers", "find_leftovers", "remove_fleets"]
+__all__ = ["Leftovers", "find_leftovers", "owners_of", "remove_fleets"]
 
 _GATEWAY = "gateway.networking.k8s.io/v1"
 
@@ -34,6 +34,7 @@ class Leftovers(msgspec.Struct, frozen=True):
 
     unanswered: Mapping[str, Mapping[ObjectRef, str]]
     serving: Mapping[str, Mapping[ObjectRef, str]]
+    owners: Mapping[str, Owner] = {}  # of all of them
 
 
 async def find_leftovers(kube: Kube, release: Release) -> Leftovers:
@@ -59,6 +60,7 @@ async def find_leftovers(kube: Kube, release: Release) -> Leftovers:
     return Leftovers(
         {fleet: refs for fleet, refs in fleets.items() if owners[fleet] not in served},
         {fleet: refs for fleet, refs in fleets.items() if owners[fleet] in served},
+        owners,
     )
 
 
@@ -73,13 +75,20 @@ def find_served(
     }
     served: set[Owner] = set()
     for one in gateways:
-        name = one["spec"]["gatewayClassName"]
-        if name not in ours:
-            continue
-        namespace, gateway_class = one["metadata"]["namespace"], label_value(name)
-        served.add(Owner(namespace, label_value(one["metadata"]["name"])))
-        served |= {Owner("", "", gateway_class), Owner(namespace, "", gateway_class)}
+        if one["spec"]["gatewayClassName"] in ours:
+            served |= owners_of(one)
     return served
+
+
+def owners_of(gateway: Mapping[str, Any]) -> set[Owner]:
+    """Return what fleets that serve a Gateway may say of whose they are: its own, or one of its class."""
+    namespace = gateway["metadata"]["namespace"]
+    gateway_class = label_value(gateway["spec"]["gatewayClassName"])
+    return {
+        Owner(namespace, label_value(gateway["metadata"]["name"])),
+        Owner("", "", gateway_class),
+        Owner(namespace, "", gateway_class),
+    }
 
 
 async def remove_fleets(kube: Kube, fleets: Mapping[str, Mapping[ObjectRef, str]]) -> int:

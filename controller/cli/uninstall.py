@@ -2,7 +2,7 @@
 
 In: a release, a kubeconfig. Out: a line or two. CRDs stay, because objects of users would go with them; certificates stay unless
 `--purge` says so, because proxies that still run trust them; so does the namespace. Fleets of the controller that nobody
-answers for go with it, fleets that serve Gateways stay and are named.
+answers for go with it, fleets that serve Gateways stay and are named. No status goes on saying what is not known any more.
 Must never: remove what is not labelled as the release's.
 """
 
@@ -54,17 +54,23 @@ def uninstall(
 async def _uninstall(
     release: Release, kubeconfig: Path | None, context: str | None, purge: bool
 ) -> tuple[int, list[str]]:
+    from controller.cli.lastword import say_last_words
     from controller.cli.leftovers import find_leftovers, remove_fleets
     from controller.cli.rollout import check_helm, opened, remove
+    from controller.infra.placement import Placement
     from controller.kube.apis import api_of
+    from controller.kube.authorship import author_of
+    from controller.status.clock import SystemClock
 
     async with opened(kubeconfig, context) as kube:
         await check_helm(kube, release)
         fleets = await find_leftovers(kube, release)
         gone = await remove(kube, release)
         gone += await remove_fleets(kube, fleets.unanswered)
+        place = Placement(image="", ca="", namespace=release.namespace, name=release.base)
+        await say_last_words(kube, author_of(place.identity), fleets, SystemClock().stamp())
         if purge:
             secret = api_of("v1", "Secret")
-            for name in (release.base, release.authority):
+            for name in (release.base, release.authority, release.tickets):
                 gone += await kube.delete(secret.path(release.namespace, name))
         return gone, sorted(fleets.serving)

@@ -51,7 +51,13 @@ async def open_access(kubeconfig: Path | None = None, context: str | None = None
     if kubeconfig is None and context is None and (_ACCOUNT / "token").exists():
         return InCluster()
     file = str(kubeconfig or os.environ.get("KUBECONFIG") or Path.home() / ".kube" / "config")
+    if not await asyncio.to_thread(_is_there, file):
+        raise AccessError(f"there is no kubeconfig {file}")
     return await Kubeconfig.load(file, context)
+
+
+def _is_there(files: str) -> bool:
+    return any(Path(one).expanduser().exists() for one in files.split(os.pathsep) if one)
 
 
 class Plain:

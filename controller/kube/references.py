@@ -23,7 +23,18 @@ from edgefast.translate.facts.reference import AUTHORITY_KINDS, Grants, index_gr
 from edgefast.translate.gateway.listenerset import parent_of
 from edgefast.translate.settings import Settings
 
-__all__ = ["referenced"]
+__all__ = ["READ", "referenced"]
+
+#: Tables of a snapshot that are looked at.
+READ = (
+    "gateway_classes",
+    "gateways",
+    "listener_sets",
+    "reference_grants",
+    "backend_tls_policies",
+    "backends",
+    "namespaces",
+)
 
 
 def referenced(snapshot: Snapshot, settings: Settings) -> frozenset[Reference]:

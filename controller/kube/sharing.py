@@ -1,8 +1,8 @@
 """Sharing: parts of different objects that are equal become the same part, since most of a cluster's objects say the same things.
 
-In: an object that was just decoded, and that nobody else has. Out: the same object; its texts, tuples and Structs are those
+In: an object that was just decoded, and that nobody else has; statuses as JSON. Out: the same object; its texts, tuples and Structs are those
 of objects before it where they are equal. Ten thousand routes with one parent keep one list of parents.
-Must never: see an object that somebody else has already, or remember more than KEPT parts.
+Must never: see an object that somebody else has already, or remember more than KEPT parts and STATUSES statuses.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["KEPT", "Sharing"]
+__all__ = ["KEPT", "STATUSES", "Sharing"]
 
 #: Parts that are remembered; then all are forgotten: those that are common are soon there again.
 KEPT = 4096
+#: Texts of statuses that are remembered, likewise: routes that were judged in the same second say the same.
+STATUSES = 512
 #: Characters of a text that may be common; longer ones are somebody's own.
 _TEXT = 64
 
@@ -27,6 +29,14 @@ class Sharing:
 
     def __init__(self) -> None:
         self._parts: dict[Any, Any] = {}
+        self._statuses: dict[bytes, bytes] = {}
+
+    def share_bytes(self, status: bytes) -> bytes:
+        """Return bytes that are equal to a status, and the same as those of other objects."""
+        found = self._statuses.setdefault(status, status)
+        if len(self._statuses) > STATUSES:
+            self._statuses.clear()
+        return found
 
     def share(self, obj: msgspec.Struct) -> None:
         """Exchange the parts of an object for equal ones that were seen before."""

@@ -21,8 +21,11 @@ from controller.kube.sharing import Sharing
 from edgefast.problem import ObjectRef
 from edgefast.resources.decode.decode import DecodeError, close_api_object, decode_api_object
 from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo, Object
+from edgefast.resources.kubernetes.endpointslice import SERVICE_NAME_LABEL, EndpointSlice
 from edgefast.resources.kubernetes.namespace import Namespace, label_namespace
+from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.model.closed import is_closed
+from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.rules.rule import Violation
 from edgefast.resources.snapshot import Snapshot
@@ -169,7 +172,8 @@ class Store:
         status = decode_json(item.raw, _WithStatus).status
         meta = obj.metadata
         word = find_word(item.raw, name[0], self._author)
-        now = Present(item.resource_version, meta.generation, meta.uid, bytes(status), word)
+        told = self._sharing.share_bytes(bytes(status))
+        now = Present(item.resource_version, meta.generation, meta.uid, told, word)
         before = self._present.get(name)
         self._present[name] = now
         if before is None or before.status != now.status:
@@ -219,8 +223,16 @@ def _ref(kind: str, namespace: str, name: str) -> ObjectRef:
 
 
 def _strip(obj: Object) -> Object:
-    """Return the object without what differs although nothing that is read has changed."""
+    """Return the object without what differs although nothing that is read has changed, and without what nobody reads."""
     meta = obj.metadata
+    if isinstance(obj, Service | EndpointSlice):
+        # There are more of them than of all others together, and of these fields only others' are read.
+        labels = meta.labels
+        if isinstance(obj, EndpointSlice):
+            name = obj.service_name
+            labels = {SERVICE_NAME_LABEL: name} if name else {}
+        least = ObjectMeta(name=meta.name, namespace=meta.namespace, labels=labels)
+        return msgspec.structs.replace(obj, metadata=least)
     annotations = meta.annotations
     if _LAST_APPLIED in annotations:
         annotations = {key: text for key, text in annotations.items() if key != _LAST_APPLIED}

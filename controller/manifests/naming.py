@@ -69,6 +69,11 @@ class Release(Struct, frozen=True):
         """Secret of the certificate authority."""
         return f"{self.base}-ca"
 
+    @property
+    def tickets(self) -> str:
+        """Secret of the keys of session tickets."""
+        return f"{self.base}-tickets"
+
     def role(self, what: str) -> str:
         """ClusterRole, or Role in a watched namespace, and its binding: `gateway-chart-<what>`."""
         return f"{self.cluster_prefix}{CHART}-{what}"

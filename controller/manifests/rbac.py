@@ -197,14 +197,14 @@ OWN: Final = Group(
             ("",),
             ("secrets",),
             ("get", "update"),
-            "Renews the server certificate and the authority.",
-            own_names=("", "-ca"),
+            "Renews the server certificate and the authority, rotates the keys of session tickets.",
+            own_names=("", "-ca", "-tickets"),
         ),
         Grant(
             ("",),
             ("secrets",),
             ("create",),
-            "Makes the server certificate again when it was deleted; create cannot be limited by name.",
+            "Makes the server certificate again when it was deleted, and the keys of session tickets; create cannot be limited by name.",
         ),
     ),
 )

@@ -17,8 +17,10 @@ from controller.push.history import History
 from controller.push.limits import ITEMS_AT_ONCE, ITEMS_SECONDS, LOG_ENTRIES
 from controller.push.refusal import Refused
 from edgefast.table.shards import Shards
+from edgefast.xds.givensecrets import GivenSecrets
 from edgefast.xds.refusals import COMMIT, TABLE
 from edgefast.xds.refusals import Refused as Refusal
+from edgefast.xds.tickets import encode_given
 from edgefast.xds.troubles import Trouble
 
 __all__ = ["Ack", "Fleet", "Fleets", "Follower", "Refusal", "Report"]
@@ -50,6 +52,7 @@ class Fleet:
         self.own = Acks()
         self.came = 0.0  # when the last stream began, by the loop's clock
         self.forgetting: asyncio.TimerHandle | None = None
+        self.tickets = b""  # the message with its keys of session tickets; b"": there are none
 
 
 class Fleets:
@@ -64,6 +67,8 @@ class Fleets:
         )
         #: Fleets that stay although nobody wants them, some of them with a table that is not here.
         self.kept: Collection[str] = ()
+        #: What a fleet's proxies make session tickets with; see `renew_tickets`.
+        self.tickets: Callable[[str], GivenSecrets | None] = lambda fleet: None
         self._log_entries = log_entries
         self._fleets: dict[str, Fleet] = {}
         self._others: dict[str, Report] = {}  # via -> what it said
@@ -80,12 +85,25 @@ class Fleets:
         known = self._fleets.get(fleet)
         if known is None:
             known = self._fleets[fleet] = Fleet(fleet, self._log_entries)
+            self._renew_tickets(known)
         if not known.history.publish(shards):
             return False
         for follower in tuple(known.followers.values()):
             self._begin(known, follower)
             follower.wake()
         return True
+
+    def renew_tickets(self) -> None:
+        """Have all proxies told of the keys of session tickets, which are others now."""
+        for fleet in self._fleets.values():
+            self._renew_tickets(fleet)
+            for follower in tuple(fleet.followers.values()):
+                follower.wake()
+
+    def _renew_tickets(self, fleet: Fleet) -> None:
+        given = self.tickets(fleet.name)
+        if given is not None:
+            fleet.tickets = encode_given(given)
 
     async def sent(self, seconds: float) -> None:
         """Return when every stream has sent what it can of what was published, `seconds` from now at the latest."""

@@ -74,6 +74,7 @@ class Stream:
         self._refused: Refused | None = None  # why the stream has to end
         self._refusals: tuple[Refusal, ...] = ()  # in the last answer to a commit
         self._began = 0.0  # the batch that is under way
+        self._tickets = b""  # the last message with keys of session tickets
 
     # --- for the fleet and the server -----------------------------------------------------------
 
@@ -178,6 +179,11 @@ class Stream:
     async def _write(self, fleet: Fleet, session: Session) -> None:
         while True:
             self._woken.clear()
+            if self._wants_tickets(fleet, session):
+                await self._admission.check()
+                self._tickets = fleet.tickets
+                await self._say(self._tickets)
+                continue
             if session.due:
                 await self._admission.check()
             batch = session.take()
@@ -204,17 +210,26 @@ class Stream:
         counts = self._counts
         before = session.resources_sent
         for data in batch:
-            try:
-                async with asyncio.timeout(self._deadlines.write):
-                    await self._call.write(data)
-            except TimeoutError:
-                message = "the proxy does not read what it is sent"
-                raise Refused("slow", "DEADLINE_EXCEEDED", message) from None
-            counts.messages += 1
-            counts.bytes += len(data)
+            await self._say(data)
         self._began = monotonic()  # the answer's time begins when all is sent
         counts.batches += 1
         counts.resources += session.resources_sent - before
+
+    async def _say(self, data: bytes) -> None:
+        try:
+            async with asyncio.timeout(self._deadlines.write):
+                await self._call.write(data)
+        except TimeoutError:
+            message = "the proxy does not read what it is sent"
+            raise Refused("slow", "DEADLINE_EXCEEDED", message) from None
+        self._counts.messages += 1
+        self._counts.bytes += len(data)
+
+    def _wants_tickets(self, fleet: Fleet, session: Session) -> bool:
+        """Between two batches: the keys of session tickets are others than those that were sent."""
+        node = session.node
+        ready = session.phase in (Phase.IDLE, Phase.WAITING) and node is not None and node.tickets
+        return ready and fleet.tickets != self._tickets
 
 
 def _first(group: ExceptionGroup[Exception]) -> Exception:

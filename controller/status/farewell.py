@@ -9,7 +9,7 @@ Source: Gateway API, defaults of `status.conditions`. Must never: speak of an ob
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -21,7 +21,7 @@ from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.settings import Settings
 from edgefast.translate.status.status import Statuses
 
-__all__ = ["NONE", "Farewells", "Held", "find_farewells"]
+__all__ = ["NONE", "Farewells", "Held", "find_farewells", "say_unknown"]
 
 #: (kind, namespace, name)
 Ref = tuple[str, str, str]
@@ -129,9 +129,13 @@ def _of_gateway(why: str, generation: int, serving: list[Held]) -> Json:
     return _status(said, generation, addresses=addresses, listeners=[])
 
 
+def say_unknown(said: str, generation: int, types: Sequence[str], **fields: Any) -> Json:
+    """Return a status as the API server makes new ones, with what there is to say."""
+    return {"conditions": [_condition(type_, said, generation) for type_ in types], **fields}
+
+
 def _status(said: str, generation: int, **fields: Any) -> Json:
-    conditions = [_condition(type_, said, generation) for type_ in ("Accepted", "Programmed")]
-    return {"conditions": conditions, **fields}
+    return say_unknown(said, generation, ("Accepted", "Programmed"), **fields)
 
 
 def _condition(type_: str, said: str, generation: int) -> Json:

@@ -9,6 +9,8 @@ typedef struct outcome {
     size_t used;
     size_t data_len;
     uint64_t data_hash;
+    size_t lines_len;
+    uint64_t lines_hash;
 } outcome;
 
 static int feed(ef_chunk *chunk, outcome *out, const uint8_t *data, size_t len) {
@@ -20,13 +22,16 @@ static int feed(ef_chunk *chunk, outcome *out, const uint8_t *data, size_t len) 
         size_t body_len;
         out->rc = ef_chunk_feed(chunk, buf + at, len - at, &used, &body, &body_len);
         REQUIRE(used <= len - at);
-        REQUIRE(out->rc == EF_CHUNK_DATA ? body_len > 0 && body + body_len == buf + at + used : body_len == 0);
+        const int spans = out->rc == EF_CHUNK_DATA || out->rc == EF_CHUNK_TRAILER;
+        REQUIRE(spans ? body_len > 0 && body + body_len == buf + at + used : body_len == 0);
         REQUIRE((out->rc == EF_BAD) == (chunk->error != EF_CE_NONE));
+        uint64_t *hash = out->rc == EF_CHUNK_DATA ? &out->data_hash : &out->lines_hash;
         for (size_t i = 0; i < body_len; i++)
-            out->data_hash = (out->data_hash ^ body[i]) * 1099511628211u;
-        out->data_len += body_len;
+            *hash = (*hash ^ body[i]) * 1099511628211u;
+        *(out->rc == EF_CHUNK_DATA ? &out->data_len : &out->lines_len) += body_len;
         at += used;
-    } while (out->rc == EF_CHUNK_DATA);
+    } while (out->rc == EF_CHUNK_DATA || out->rc == EF_CHUNK_TRAILER);
+    if (out->rc == EF_BAD) out->lines_len = out->lines_hash = 0; /* nobody reads them any more */
     REQUIRE(out->rc != EF_NEED_MORE || at == len);
     free(buf);
     out->used += at;

@@ -12,7 +12,9 @@ typedef struct outcome {
     int error;
     size_t used;
     size_t body_len;
+    size_t lines_len;
     uint8_t body[ROOM];
+    uint8_t lines[EF_MAX_TRAILER_BYTES + 1];
 } outcome;
 
 /* Feeds [from, to) of the text; returns the last answer. */
@@ -27,6 +29,12 @@ static int feed(ef_chunk *chunk, outcome *out, const char *text, size_t from, si
         CHECK(used <= to - from - at);
         at += used;
         out->used += used;
+        if (rc == EF_CHUNK_TRAILER) {
+            CHECK(data_len > 0 && data + data_len == buf + at);
+            memcpy(out->lines + out->lines_len, data, data_len);
+            out->lines_len += data_len;
+            continue;
+        }
         if (rc != EF_CHUNK_DATA) {
             CHECK(data_len == 0);
             if (rc == EF_NEED_MORE) CHECK_EQUAL(at, to - from);
@@ -46,7 +54,10 @@ static void begin(ef_chunk *chunk, outcome *out) {
 }
 
 static int same(const outcome *a, const outcome *b) {
-    return memcmp(a, b, offsetof(outcome, body)) == 0 && memcmp(a->body, b->body, a->body_len) == 0;
+    if (a->rc != b->rc || a->error != b->error || a->used != b->used || a->body_len != b->body_len) return 0;
+    if (memcmp(a->body, b->body, a->body_len) != 0) return 0;
+    /* of a fault the lines that came before it are handed over or not, as they arrived: nobody reads them any more */
+    return a->rc == EF_BAD || (a->lines_len == b->lines_len && memcmp(a->lines, b->lines, a->lines_len) == 0);
 }
 
 static outcome whole;
@@ -167,7 +178,17 @@ static void test_extensions(void) {
     FAULT("5;a=\x80", EF_CE_EXTENSION);
 }
 
+static void expect_lines(const char *text, const char *lines) {
+    decode_all_ways(text, strlen(text));
+    int holds = CHECK_EQUAL(whole.rc, EF_CHUNK_DONE);
+    holds &= CHECK(whole.lines_len == strlen(lines) && memcmp(whole.lines, lines, whole.lines_len) == 0);
+    if (!holds) fprintf(stderr, "    %s\n", text);
+}
+
 static void test_trailers(void) {
+    expect_lines("0\r\n\r\n", "");
+    expect_lines("1\r\nx\r\n0\r\na: b\r\n\r\nc: d\r\n", "a: b\r\n");
+    expect_lines("0\r\na:\r\nB: \t\x80 c \r\na: b\r\n\r\n", "a:\r\nB: \t\x80 c \r\na: b\r\n");
     FAULT("0\r\nbadtrailer\r\n\r\n", EF_CE_TRAILER);
     FAULT("0\r\n: x\r\n\r\n", EF_CE_TRAILER);
     FAULT("0\r\na : x\r\n\r\n", EF_CE_TRAILER);

@@ -17,7 +17,7 @@ _ROW = re.compile(
     r"edgefast_(requests_total|requests_aborted_total|request_duration_seconds_bucket)"
     r'\{route="([^"\\]*)",rule="(?:[^"\\]|\\.)*"(?:,(?:code_class|le)="([^"]*)")?\} (\d+)',
 )
-_INFO = re.compile(r'edgefast_info\{version="([^"]*)",table="([^"]*)"\}')
+_INFO = re.compile(r'edgefast_info\{version="([^"]*)",table="([^"]*)"(?:,tls="[^"]*")?\}')
 _STORE = re.compile(
     r'edgefast_ratelimit_store_troubles\{store="([^"\\]{1,300})",trouble="([a-z-]{1,40})"\} (\d+)$'
 )

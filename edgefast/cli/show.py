@@ -36,7 +36,8 @@ def ir_value(translation: Translation) -> Any:
 
 
 def _redact(secret: ir.Secret) -> dict[str, str]:
-    parts = {"certificate": secret.certificate, "private_key": secret.private_key, "ca": secret.ca}
+    names = ("certificate", "private_key", "ca", "staple")
+    parts = {name: getattr(secret, name) for name in names}
     return {"name": secret.name, **{name: REDACTED for name, data in parts.items() if data}}
 
 

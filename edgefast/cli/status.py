@@ -113,11 +113,17 @@ def _open_source(
         if found:
             yield ProxySource(address)
             return
-    opened = open_cluster(msgspec.structs.replace(where, admin=address))
     try:
-        yield opened.watch(namespace, everywhere=everywhere)
-    finally:
-        opened.close()
+        opened = open_cluster(msgspec.structs.replace(where, admin=address))
+        try:
+            yield opened.watch(namespace, everywhere=everywhere)
+        finally:
+            opened.close()
+    except LiveError as error:
+        if cluster or not address:
+            raise
+        said = f"no proxy answers at {address} (`edgefast run` starts one, --admin names another)"
+        raise LiveError(f"{said}, and no cluster can be asked: {error.message}") from None
 
 
 def _parse(admin: str) -> str:

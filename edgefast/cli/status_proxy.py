@@ -123,6 +123,11 @@ def _objects(dump: Any, kind: str) -> list[dict[str, str]]:
     return found
 
 
+def _closed(dump: Any) -> set[str]:
+    """Return the listeners that are in the table to keep their place, and serve nothing."""
+    return {one["name"] for one in _objects(dump, "closed")}
+
+
 def _gateway_of(listener: str) -> str:
     """Return "namespace/gateway" of "namespace/gateway/listener", or of a ListenerSet's longer name."""
     namespace, name, *_ = listener.split("/")
@@ -140,7 +145,8 @@ def _gateways(dump: Any) -> Iterator[GatewayRow]:
     ports = _open_ports(dump)
     told = {one["name"]: one for one in _objects(dump, "gateways")}
     listeners: dict[str, list[int]] = {name: [] for name in told}
-    for one in dump["listeners"]:
+    closed = _closed(dump)
+    for one in (one for one in dump["listeners"] if one["name"] not in closed):
         listeners.setdefault(_gateway_of(one["name"]), []).append(one["bind_port"])
     for name, wanted in sorted(listeners.items()):
         addresses = dict.fromkeys(host for port in wanted for host in ports.get(port, ()))
@@ -157,7 +163,7 @@ def _gateways(dump: Any) -> Iterator[GatewayRow]:
 
 def _listeners(dump: Any) -> Iterator[ListenerRow]:
     ports = _open_ports(dump)
-    attached = _attached(dump)
+    attached, closed = _attached(dump), _closed(dump)
     for one in dump["listeners"]:
         gateway = _gateway_of(one["name"])
         yield ListenerRow(
@@ -167,7 +173,7 @@ def _listeners(dump: Any) -> Iterator[ListenerRow]:
             protocol=one["protocol"],
             hostname=one.get("hostname", "*"),
             routes=len({route for route, listener in attached if listener == one["name"]}),
-            programmed=str(one["bind_port"] in ports),
+            programmed=str(one["bind_port"] in ports and one["name"] not in closed),
         )
 
 

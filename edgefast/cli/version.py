@@ -1,6 +1,6 @@
 """`edgefast version`: the version of edgefast, of Python and of the libraries on the request path.
 
-Out: a line, or an object with -o yaml|json. It must not import what it names: it only asks for versions.
+Out: a line, or an object with -o yaml|json. It must not import what it names, but for the engine, which alone knows its TLS library.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from edgefast.cli.options import Format, output_option
 @output_option("table")
 def version(output: Format) -> None:
     """Show versions."""
+    from edgefast.core.engine import tls_library
+
     if output == "table":
-        click.echo(
-            f"edgefast {__version__} (Python {platform.python_version()}, {platform.machine()})"
-        )
+        python = f"Python {platform.python_version()}"
+        click.echo(f"edgefast {__version__} ({python}, {tls_library()}, {platform.machine()})")
         return
     from importlib.metadata import version as version_of
 
@@ -34,6 +35,7 @@ def version(output: Format) -> None:
             "edgefast": __version__,
             "python": platform.python_version(),
             "machine": platform.machine(),
+            "tls": tls_library(),
             "libraries": libraries,
         },
         output,

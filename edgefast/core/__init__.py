@@ -1,5 +1,5 @@
 """The compiled request path: one Engine per worker process."""
 
-from edgefast.core.engine import Engine
+from edgefast.core.engine import Engine, TlsContext, TlsError, use_tickets
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "TlsContext", "TlsError", "use_tickets"]

@@ -41,6 +41,8 @@ cdef enum:
     G_LIMIT_STORE_ERRORS = 64
     G_LIMIT_TIMEOUTS = 65
     G_LIMIT_STORE_FULL = 66
+    G_HANDSHAKES_ACTIVE = 67
+    G_HANDSHAKES_FAILED = 68
     G_SPANS_RECORDED = 69
     G_SPANS_DROPPED = 70
     G_BODIES_GAVE_WAY = 71
@@ -48,6 +50,16 @@ cdef enum:
     G_TURNS = 74
     G_TURNS_US = 75
     G_TURN_LONGEST_US = 76
+    G_TURN_EVENTS = 77
+    G_FAULTS = 78
+    G_ANSWERS_GAVE_WAY = 79
+    G_H2_CONNECTIONS = 80
+    G_H2_RESET = 81
+    G_H2_MALFORMED = 82
+    G_H2_REFUSED = 83
+    G_H2_BREACH = 84  # nine, enum ef_h2_breach from 1 on
+    G_HANDSHAKES_FAILED_BY = 93  # + enum ef_tls_failure; 0: its deadline
+    G_HANDSHAKES_DONE = 103  # + 2 of TLS 1.3, + 1 of a session that goes on
 
 cdef enum:
     C_ABORTED = 5

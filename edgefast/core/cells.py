@@ -6,7 +6,7 @@ cells, and by proxy/metrics, which reads them. Names are stable: new ones go at 
 
 from __future__ import annotations
 
-__all__ = ["BUCKET_BOUNDS_MS", "GLOBALS", "HEAD_ERRORS", "LIMIT", "ROW"]
+__all__ = ["BUCKET_BOUNDS_MS", "GLOBALS", "HEAD_ERRORS", "HTTP2_BREACHES", "LIMIT", "ROW"]
 
 # Upper bounds of the latency buckets in milliseconds (ef_stat_bucket); the last bucket is +Inf.
 BUCKET_BOUNDS_MS: tuple[float, ...] = (
@@ -21,6 +21,17 @@ HEAD_ERRORS: tuple[str, ...] = (
     "content_length", "many_content_lengths", "transfer_encoding", "coding_unknown", "both_lengths",
     "expect", "status",
 )  # fmt: skip
+
+# enum ef_h2_breach from 1 on, as ef_h2_breach_name() spells it; the engine checks the spelling at start.
+HTTP2_BREACHES: tuple[str, ...] = (
+    "resets", "continuations", "settings", "acks", "overhead", "updates", "refused", "head", "stall",
+)  # fmt: skip
+#: In the order of csrc/tls/tls.h enum ef_tls_failure, but for the first, which stands for a deadline.
+HANDSHAKE_FAILURES: tuple[str, ...] = (
+    "timeout", "protocol", "name", "version", "cipher", "certificate", "alert", "closed", "limit", "local",
+)  # fmt: skip
+#: Versions, and whether a session went on; as net/peer.pyx places them.
+HANDSHAKES_DONE: tuple[str, ...] = ("1.2_false", "1.2_true", "1.3_false", "1.3_true")
 
 GLOBALS: tuple[str, ...] = (
     "connections_total",
@@ -73,6 +84,16 @@ GLOBALS: tuple[str, ...] = (
     "turns",
     "turns_us",
     "turn_longest_us",
+    "turn_events",
+    "faults",
+    "answers_gave_way",
+    "http2_connections",
+    "http2_streams_reset",
+    "http2_streams_malformed",
+    "http2_streams_refused",
+    *("http2_breach_" + name for name in HTTP2_BREACHES),
+    *("handshakes_failed_" + name for name in HANDSHAKE_FAILURES),
+    *("handshakes_done_" + name for name in HANDSHAKES_DONE),
 )
 
 ROW: tuple[str, ...] = (

@@ -49,5 +49,14 @@ cdef enum:
     ANSWER_SIZE = 18  # bytes of window.lua's answer for a key
     LIMIT_SPENT = 65536  # counters remembered as spent
     LIMIT_LOOKS = 4  # limits looked at when one of these has to go
+    H2_ACK_MS = 10000  # until a client has to have acknowledged our SETTINGS
+    H2_NOTICE_MS = 1000  # between the two GOAWAY frames of a drain: what the client opened meanwhile is on its way
+    H2_PING_MS = 10000  # until a client has to have answered our PING
+    H2_PAIRS = 512  # fields of an answer: what a backend may send, and what rules add
+    H2_BLOCK = 4096  # bytes of the smallest queue of a stream's body
+    H2_HEAD = 1048576  # bytes of an answer's head, coded: four times EF_MAX_HEAD, for what rules add to the largest of a backend's
+    H2_SEND = 65536  # bytes of frames gathered before they are handed to the connection
+    H2_HELD = 50331648  # bytes of answers that a worker's clients have not taken; above, backends wait, and who holds more than its share is refused
+    H2_SHARE = 262144  # bytes of them that a connection may hold, however many hold some
     PROXY_LINE = 108  # PROXY protocol v1 line, from its specification 2.1
     PROXY_V2_MAX = 4096  # PROXY protocol v2 block with TLVs

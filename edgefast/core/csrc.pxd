@@ -8,6 +8,9 @@ cdef extern from "head.h" nogil:
         EF_BAD
         EF_NEED_MORE
         EF_MAX_HEADERS
+        EF_MAX_HEAD
+        EF_MAX_TRAILER_BYTES
+        EF_MAX_TRAILERS
         EF_H_OTHER
         EF_H_CONNECTION
         EF_H_CONTENT_LENGTH
@@ -88,6 +91,8 @@ cdef extern from "head.h" nogil:
         uint8_t has_server
         uint8_t absolute_scheme
         uint8_t target_empty_path
+        uint8_t te_trailers
+        uint8_t nominates
         ef_span spans[128]
 
     void ef_head_reset(ef_head *head)
@@ -105,6 +110,7 @@ cdef extern from "chunk.h" nogil:
     enum:
         EF_CHUNK_DATA
         EF_CHUNK_DONE
+        EF_CHUNK_TRAILER
         EF_CE_COUNT
 
     ctypedef struct ef_chunk:
@@ -116,6 +122,10 @@ cdef extern from "chunk.h" nogil:
                       size_t *data_len)
     int ef_chunk_in_trailers(const ef_chunk *chunk)
     const char *ef_chunk_error_text(int error)
+
+
+cdef extern from "trailer.h" nogil:
+    size_t ef_trailer_next(const uint8_t *lines, size_t len, size_t at, ef_span *span)
 
 
 cdef extern from "path.h" nogil:
@@ -315,6 +325,33 @@ cdef extern from "<sys/ioctl.h>" nogil:
 cdef extern from "<linux/sockios.h>" nogil:
     enum:
         SIOCOUTQ
+
+
+cdef extern from "ticket.h" nogil:
+    enum:
+        EF_TICKET_NAME
+        EF_TICKET_KEY
+        EF_TICKET_RULE
+        EF_TICKET_LIFETIME
+        EF_TICKET_UNKNOWN
+        EF_TICKET_USE
+        EF_TICKET_RENEW
+    ctypedef struct ef_ticket_ring:
+        pass
+    ctypedef struct ef_ticket_key:
+        uint8_t name[16]
+        uint8_t aes[32]
+        uint8_t hmac[32]
+    ctypedef struct ef_ticket_rule:
+        pass
+    ctypedef int (*ef_ticket_hmac)(const uint8_t *key, const uint8_t *data, size_t length, uint8_t *out) noexcept nogil
+    int ef_ticket_check(const void *mem, size_t length)
+    void ef_ticket_wipe(void *mem, size_t length)
+    void ef_ticket_rule_init(ef_ticket_rule *rule, const uint8_t *digest, ef_ticket_hmac hmac)
+    void ef_ticket_rule_wipe(ef_ticket_rule *rule)
+    int ef_ticket_encrypt_key(const ef_ticket_ring *ring, ef_ticket_rule *rule, uint64_t now, ef_ticket_key *out)
+    int ef_ticket_decrypt_key(const ef_ticket_ring *ring, ef_ticket_rule *rule, const uint8_t *name, uint64_t now,
+                              ef_ticket_key *out)
 
 
 cdef extern from "crc32.h" nogil:

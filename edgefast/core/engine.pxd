@@ -8,9 +8,13 @@ from edgefast.core.csrc cimport *
 
 include "net/kernel.pxi"
 
+from edgefast.core.csrch2 cimport *
+from edgefast.core.nghttp2 cimport *
+
 cdef class Engine
 cdef class Reactor
 cdef class Connection
+cdef class TlsWire
 cdef class Attempts
 cdef class Tables
 cdef class Gather
@@ -25,13 +29,17 @@ cdef class Peer
 cdef class Inbound
 cdef class Outbound
 cdef class H1Client
+cdef class H2Server
 cdef class Exchange
 cdef class Mirror
 cdef class Endpoint
 cdef class Pool
 cdef class Cluster
 cdef class UpstreamUser
+cdef class Line
 cdef class BodyShare
+cdef class BodyClient
+cdef class AnswerShare
 cdef class RequestBody
 cdef class Gathered
 cdef class Rule
@@ -64,16 +72,24 @@ include "net/opener.pxd"
 include "net/outgoing.pxd"
 include "net/connection.pxd"
 include "net/dial.pxd"
-include "net/transportconnection.pxd"
 include "net/acceptor.pxd"
 include "h1/portacceptor.pxd"
+include "tls/library.pxd"
+include "tls/context.pxd"
+include "tls/handshakes.pxd"
+include "tls/tlswire.pxd"
+include "tls/tlsacceptor.pxd"
 include "h1/witness.pxd"
 include "h1/gather.pxd"
+include "exchange/cut.pxd"
 include "exchange/inbound.pxd"
 include "exchange/outbound.pxd"
+include "upstream/line.pxd"
 include "upstream/upstreamuser.pxd"
 include "upstream/endpoint.pxd"
+include "upstream/bodyclient.pxd"
 include "upstream/bodyshare.pxd"
+include "upstream/answershare.pxd"
 include "upstream/pool.pxd"
 include "upstream/cluster.pxd"
 include "h1/client.pxd"
@@ -92,6 +108,7 @@ include "limit/limiter.pxd"
 include "exchange/exchange.pxd"
 include "exchange/gathered.pxd"
 include "h1/server.pxd"
+include "h2/server.pxd"
 
 
 cdef class Engine:
@@ -101,11 +118,16 @@ cdef class Engine:
         Reactor reactor
         # memory that all connections share: valid during one callback only
         ReadBuffer read_buffer
-        object read_view        # the same memory for TLS, which wants to slice it
         uint8_t *path           # normalised path of the request being routed
         uint8_t *scratch        # joined headers, decoded values, unescaped paths
         size_t scratch_size
         Out out                 # the head being written for a client
+        Out trailers            # fields behind a response, on their way to a client
+        Out h2_out              # frames on their way to a client
+        uint8_t *h2_text        # the head of an HTTP/2 request, as it is written; NULL: there was none yet
+        ef_h2_pair h2_pairs[512]
+        size_t h2_held          # bytes of memory for answers that HTTP/2's clients have not taken
+        size_t h2_holders       # connections that hold any of it
         Out counter_key         # the key being made for a rate limit
         ef_head request_head
         ef_head response_head
@@ -114,12 +136,12 @@ cdef class Engine:
         readonly Limiter limiter
         # life
         readonly int worker
-        object upstream_ssl
+        object upstream_tls
         readonly object resolver
+        Handshakes handshakes
         set connections         # Session of each client's connection
         set old                 # of them, those from before the drain
         set mirrors
-        set tasks
         readonly int64_t active         # requests in flight
         Gathered gathered
         bint draining

@@ -1,6 +1,6 @@
 # The engine of one worker: what its connections share, and the tables they are served from.
 #
-# In: applied resources (offsets into the arena), connections from the loop. Out: answers, counters in shared memory, batches of
+# In: applied resources (offsets into the arena), listening sockets. Out: answers, counters in shared memory, batches of
 # access log. It never reads a file, never blocks, and touches no Python object per header. The rest of the request path is included
 # below, room by room, in the order the data flows (ARCHITECTURE.md, "The way of a request").
 
@@ -13,7 +13,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memchr, memcmp, memcpy, memmove, memset
+from libc.string cimport memchr, memcmp, memcpy, memmove, memset, strcmp, strlen
 
 from posix.strings cimport strncasecmp
 
@@ -21,12 +21,11 @@ import logging
 import os
 import re
 import time
-from asyncio import CancelledError, timeout as asyncio_timeout
+from base64 import b64encode
 from collections import OrderedDict, deque
 from http import HTTPStatus
-from hashlib import blake2b
+from hashlib import blake2b, sha1
 from ipaddress import ip_network
-from ssl import SSLError
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -35,12 +34,13 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, Htt
 from orjson import dumps as json_encode
 
 from edgefast import ir
-from edgefast.core.cells import GLOBALS, HEAD_ERRORS, LIMIT, ROW
+from edgefast.core.cells import GLOBALS, HANDSHAKE_FAILURES, HEAD_ERRORS, HTTP2_BREACHES, LIMIT, ROW
 from edgefast.core.upstream.resolver import Resolver
 from edgefast.credential import is_credential
 
 include "consts.pxi"
 include "net/consts.pxi"
+include "tls/consts.pxi"
 include "cells.pxi"
 
 cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")  # nobody outside can aim at a hash
@@ -48,6 +48,7 @@ cdef uint32_t HASH_USER_AGENT = ef_name_hash(<const uint8_t *>b"user-agent", 10)
 cdef uint32_t HASH_REQUEST_ID = ef_name_hash(<const uint8_t *>b"x-request-id", 12)
 cdef uint32_t HASH_FORWARDED_FOR = ef_name_hash(<const uint8_t *>b"x-forwarded-for", 15)
 cdef uint32_t HASH_FORWARDED_PROTO = ef_name_hash(<const uint8_t *>b"x-forwarded-proto", 17)
+cdef uint32_t HASH_WEBSOCKET_ACCEPT = ef_name_hash(<const uint8_t *>b"sec-websocket-accept", 20)
 cdef uint32_t HASH_REQUEST_HEADERS = ef_name_hash(<const uint8_t *>b"access-control-request-headers", 30)
 
 
@@ -70,7 +71,6 @@ include "net/session.pyx"
 include "net/opener.pyx"
 include "net/outgoing.pyx"
 include "net/connection.pyx"
-include "net/transportconnection.pyx"
 include "net/acceptor.pyx"
 include "net/dial.pyx"
 # a client's bytes
@@ -81,6 +81,18 @@ include "h1/switching.pyx"
 include "h1/responder.pyx"
 include "h1/server.pyx"
 include "h1/portacceptor.pyx"
+include "h2/responder.pyx"
+include "h2/stream.pyx"
+include "h2/callbacks.pyx"
+include "h2/session.pyx"
+include "h2/stalls.pyx"
+include "h2/takeover.pyx"
+# what lies between their bytes and the descriptor
+include "tls/library.pyx"
+include "tls/context.pyx"
+include "tls/handshakes.pyx"
+include "tls/tlswire.pyx"
+include "tls/tlsacceptor.pyx"
 # a rule for its request
 include "route/router.pyx"
 include "route/rule.pyx"
@@ -100,16 +112,21 @@ include "exchange/exchange.pyx"
 include "exchange/mirror.pyx"
 # heads as they leave
 include "head/headerops.pyx"
+include "head/trailers.pyx"
 include "head/requesthead.pyx"
 include "head/responsehead.pyx"
 # a backend
+include "upstream/line.pyx"
 include "upstream/upstreamuser.pyx"
 include "upstream/endpoint.pyx"
+include "upstream/bodyclient.pyx"
 include "upstream/bodyshare.pyx"
+include "upstream/answershare.pyx"
 include "upstream/pooldial.pyx"
 include "upstream/pool.pyx"
 include "upstream/cluster.pyx"
 include "exchange/outbound.pyx"
+include "h1/requester.pyx"
 include "h1/client.pyx"
 # what is told of it
 include "telemetry/accesslog.pyx"
@@ -123,17 +140,18 @@ cdef class Engine:
     """The request path of one worker process.
 
     loop: a uvloop loop. arena: read-only view of the whole reserved mapping. stats: writable view of this worker's segment
-    (csrc/stat.h). upstream_ssl: ir.UpstreamTls -> SSLContext. access_log: takes batches of complete lines and must not block.
+    (csrc/stat.h). upstream_tls: ir.UpstreamTls -> TlsContext. access_log: takes batches of complete lines and must not block.
     limits: writable view of the counters that all workers share (csrc/limit.h). spans: takes batches of spans (span.pyx) and says whether
     it did; must not block.
     """
 
-    def __cinit__(self, loop, arena, stats, *, int worker, upstream_ssl, access_log, limits, spans=None):
+    def __cinit__(self, loop, arena, stats, *, int worker, upstream_tls, access_log, limits, spans=None):
         cdef Py_buffer view
         cdef size_t size
+        cdef ReactorCells cells
         self.loop = loop
         self.worker = worker
-        self.upstream_ssl = upstream_ssl
+        self.upstream_tls = upstream_tls
         self.wheel = Wheel(loop)
         self.read_buffer = ReadBuffer(READ_BUFFER)
         self.reactor = Reactor(loop, self.wheel, self.read_buffer)
@@ -142,7 +160,6 @@ cdef class Engine:
         self.scratch = <uint8_t *>malloc(self.scratch_size)
         if self.path == NULL or self.scratch == NULL:
             raise MemoryError
-        self.read_view = memoryview(self.read_buffer)[:READ_SMALL]
         self.tables = Tables(self, arena)
         self.gather = Gather(self)
         self.gathered = Gathered(self)
@@ -158,17 +175,21 @@ cdef class Engine:
             raise ValueError("stats is not a counter segment")
         ef_stat_adopt(self.stat)
         Py_INCREF(self.stat_view)  # mapped as long as the process lives: a rule may outlive its engine, and lets go of its row
-        for name in ("connections_active", "requests_active", "upstream_connections_active", "tunnels_active", "turn_longest_us"):
+        for name in ("connections_active", "handshakes_active", "requests_active", "upstream_connections_active", "tunnels_active", "turn_longest_us"):
             self.stat.globals[GLOBALS.index(name)] = 0  # gauges of a worker that died
-        self.reactor.tell(
-            &self.stat.globals[G_TURNS], &self.stat.globals[G_TURNS_US], &self.stat.globals[G_TURN_LONGEST_US]
-        )
+        cells = self.reactor.cells
+        cells.turns = &self.stat.globals[G_TURNS]
+        cells.events = &self.stat.globals[G_TURN_EVENTS]
+        cells.faults = &self.stat.globals[G_FAULTS]
+        cells.busy_us = &self.stat.globals[G_TURNS_US]
+        cells.longest_us = &self.stat.globals[G_TURN_LONGEST_US]
+        self.reactor.tell(&cells)
         self.limiter = Limiter(self, limits)
         self.unmatched = ef_stat_hold(self.stat, <const uint8_t *>b"-\t-", 3)
         self.connections = set()
         self.old = set()
         self.mirrors = set()
-        self.tasks = set()
+        self.handshakes = Handshakes(self)
         self.resolver = Resolver(loop)
         seed = os.urandom(16)
         self.random[0] = int.from_bytes(seed[:8], "little") | 1
@@ -179,6 +200,9 @@ cdef class Engine:
         free(self.path)
         free(self.scratch)
         free(self.out.data)
+        free(self.trailers.data)
+        free(self.h2_out.data)
+        free(self.h2_text)
         free(self.counter_key.data)
 
     def apply(self, changes, str version):
@@ -195,29 +219,19 @@ cdef class Engine:
 
     # --- connections -----------------------------------------------------------------------------------------------
 
-    def factory(self, int port, bint tls):
-        """Protocol factory for transports of the loop; `port` is the listener's port, not the bound one."""
-        cdef PortTable table = self.tables.port(port)
-        return lambda: TransportConnection(self, H1Server(self, table, tls))
-
-    def listen(self, int fd, int port):
-        """Accept plain connections on a listening, non-blocking descriptor, which stays the caller's: a PortAcceptor. `port` is the
-        listener's port, not the bound one."""
-        cdef PortAcceptor acceptor = PortAcceptor.__new__(PortAcceptor)
+    def listen(self, int fd, int port, choose=None):
+        """Accept on a listening, non-blocking descriptor, which stays the caller's: a PortAcceptor. `port` is the listener's port, not the
+        bound one. choose: TLS is spoken; which TlsContext answers a server name in lower case ("": none was sent), None for nobody's."""
+        cdef PortAcceptor acceptor
+        if choose is None:
+            acceptor = PortAcceptor.__new__(PortAcceptor)
+        else:
+            acceptor = TlsAcceptor.__new__(TlsAcceptor)
+            (<TlsAcceptor>acceptor).choose = choose
         acceptor.engine = self
         acceptor.port = self.tables.port(port)
         acceptor.listen(self.reactor, fd)
         return acceptor
-
-    def spawn(self, coroutine):
-        task = self.loop.create_task(coroutine)
-        self.tasks.add(task)
-        task.add_done_callback(self._on_task)
-
-    def _on_task(self, task):
-        self.tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            _log.error("a task of the engine failed", exc_info=task.exception())
 
     def drain(self):
         """From now on answers carry `connection: close`; connections that stay idle are closed after a grace."""
@@ -262,8 +276,6 @@ cdef class Engine:
             for endpoint in cluster.endpoints:
                 for up in list((<Endpoint>endpoint).idle):
                     (<Outbound>up).stop(False)
-        for task in list(self.tasks):
-            task.cancel()
         self.resolver.close()
         self.reactor.close()
         self.log.flush()
@@ -279,7 +291,8 @@ cdef class Engine:
 
     @property
     def open_connections(self):
-        return len(self.connections)
+        """Connections of clients, those in their handshake included."""
+        return len(self.connections) + self.handshakes.active()
 
     def log_flush(self):
         """Hand over what has been logged and traced so far."""
@@ -320,6 +333,11 @@ def _check_cells():
         G_LIMIT_STORE_FULL: "limit_store_full",
         G_SPANS_DROPPED: "spans_dropped",
         G_TURN_LONGEST_US: "turn_longest_us",
+        G_ANSWERS_GAVE_WAY: "answers_gave_way",
+        G_HANDSHAKES_ACTIVE: "handshakes_active",
+        G_HANDSHAKES_FAILED_BY: "handshakes_failed_" + HANDSHAKE_FAILURES[0],
+        G_HANDSHAKES_DONE: "handshakes_done_1.2_false",
+        G_HANDSHAKES_DONE + 3: "handshakes_done_1.3_true",
     }
     rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0"}
     names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))
@@ -328,6 +346,11 @@ def _check_cells():
         or LIMIT[L_STORE_US - len(ROW)] != "store_us"
     ):
         raise ImportError("edgefast/core/cells.pxi does not fit cells.py")
+    breaches = tuple(ef_h2_breach_name(i).decode() for i in range(1, EF_H2_B_COUNT))
+    if breaches != HTTP2_BREACHES or GLOBALS[G_H2_BREACH] != "http2_breach_" + HTTP2_BREACHES[0]:
+        raise ImportError(f"edgefast/core/cells.py HTTP2_BREACHES does not fit csrc/h2_guard.h: {breaches}")
+    if len(HANDSHAKE_FAILURES) != EF_TLS_F_COUNT:
+        raise ImportError("edgefast/core/cells.py HANDSHAKE_FAILURES does not fit csrc/tls/tls.h")
     if names != HEAD_ERRORS:
         raise ImportError(f"edgefast/core/cells.py HEAD_ERRORS does not fit csrc/head.h: {names}")
 

@@ -124,6 +124,15 @@ ALERTS = (
     ),
     Alert(
         group="proxies",
+        name="EdgefastWorkerFaults",
+        expr="rate(edgefast_worker_faults_total[5m]) > 0",
+        lasts="1m",
+        severity="warning",
+        summary="{{ $labels.instance }} ends connections because of a mistake of its own.",
+        todo="Its log has a traceback for each of them: report it.",
+    ),
+    Alert(
+        group="proxies",
         name="EdgefastCertificateExpires",
         expr="edgefast_certificate_expiry_timestamp_seconds - time() < 14 * 86400",
         lasts="1h",

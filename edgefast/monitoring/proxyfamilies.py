@@ -8,10 +8,23 @@ from __future__ import annotations
 
 from edgefast.monitoring.family import PREFIX, Family, Kind, Unit, by_name
 
-__all__ = ["HEAD_REFUSED", "OVERFLOW", "PROXY", "STREAM"]
+__all__ = [
+    "BY_LABELS",
+    "HANDSHAKES_DONE",
+    "HANDSHAKES_FAILED",
+    "HEAD_REFUSED",
+    "HTTP2_BREACH",
+    "OVERFLOW",
+    "PROXY",
+    "STREAM",
+]
 
-#: Cells that begin so are one family, with the rest of the name as `reason`.
+#: Cells that begin so are one family each, with the rest of the name as its labels, `_` between them.
 HEAD_REFUSED = "head_refused_"
+HTTP2_BREACH = "http2_breach_"  # why connections of HTTP/2 were ended
+HANDSHAKES_FAILED = "handshakes_failed_"
+HANDSHAKES_DONE = "handshakes_done_"
+BY_LABELS = (HEAD_REFUSED, HTTP2_BREACH, HANDSHAKES_FAILED, HANDSHAKES_DONE)
 #: What `route` (and `limit`) is for what is counted in no row of its own: there are more than rows.
 OVERFLOW = "overflow"
 
@@ -40,8 +53,8 @@ _AGENT = (
     Family(
         f"{PREFIX}info",
         "gauge",
-        "Always 1; version of the product, and of the table in use.",
-        ("version", "table"),
+        "Always 1; version of the product, of the table in use, and the TLS library of the engine.",
+        ("version", "table", "tls"),
     ),
     _gauge("start_timestamp_seconds", "When the process was started.", "timestamp"),
     _gauge("ready", "1 when all live workers serve a table and none drains."),
@@ -116,7 +129,21 @@ _CELLS = (
     ),
     _count("connections_tls", "Connections of clients with TLS.", "connections_tls_total"),
     _now("handshakes_active", "TLS handshakes that go on now."),
+    Family(
+        f"{PREFIX}handshakes_total",
+        "counter",
+        "TLS handshakes of clients that were let in, by version, and whether a session was resumed.",
+        ("version", "resumed"),
+        cell=HANDSHAKES_DONE,
+    ),
     _count("handshakes_failed", "TLS handshakes that failed.", "handshakes_failed"),
+    Family(
+        f"{PREFIX}handshake_failures_total",
+        "counter",
+        "TLS handshakes that failed, by what was wrong.",
+        ("reason",),
+        cell=HANDSHAKES_FAILED,
+    ),
     _now("requests_active", "Requests that go on now."),
     _now("tunnels_active", "Upgraded connections (WebSocket) that are open now."),
     _count(
@@ -187,6 +214,25 @@ _CELLS = (
         ("reason",),
         cell=HEAD_REFUSED,
     ),
+    _count("http2_connections", "Client connections that speak HTTP/2.", "http2_connections"),
+    _count("http2_streams_reset", "Requests that HTTP/2 clients took back.", "http2_streams_reset"),
+    _count(
+        "http2_streams_malformed",
+        "HTTP/2 requests refused because they are none (RFC 9113 8.1.1), or by their pseudo fields.",
+        "http2_streams_malformed",
+    ),
+    _count(
+        "http2_streams_refused",
+        "HTTP/2 requests refused because there were too many, or too much was held for slow clients.",
+        "http2_streams_refused",
+    ),
+    Family(
+        f"{PREFIX}http2_breaches_total",
+        "counter",
+        "HTTP/2 clients that cost more than their requests are worth, by what they did: the connection ended, or the answer.",
+        ("reason",),
+        cell=HTTP2_BREACH,
+    ),
     _count("access_log_lines", "Lines of the access log.", "access_log_lines"),
     _count(
         "access_log_dropped",
@@ -205,7 +251,18 @@ _CELLS = (
         "Request bodies that were not gathered whole because all memory for that was in use.",
         "bodies_not_gathered",
     ),
+    _count(
+        "answers_gave_way",
+        "Answers cut because their clients read too slowly while others waited for the connection to the backend.",
+        "answers_gave_way",
+    ),
     _count("worker_turns", "Turns of workers in which connections had something to do.", "turns"),
+    _count("worker_events", "What connections had to do in these.", "turn_events"),
+    _count(
+        "worker_faults",
+        "Connections that were ended because of a mistake of the proxy's own: the log has its traceback.",
+        "faults",
+    ),
     _count("worker_busy_seconds", "Time that workers spent in these.", "turns_us", "seconds"),
     Family(
         f"{PREFIX}worker_longest_turn_seconds",

@@ -23,6 +23,10 @@ def _sum(name: str) -> str:
     return f"sum(rate({name}{{$$}}{_RATE}))"
 
 
+def _by_reason(name: str) -> str:
+    return f"sum by (reason) (rate({name}{{$$}}{_RATE}))"
+
+
 TRAFFIC = (
     Row(
         "All requests",
@@ -66,6 +70,7 @@ TRAFFIC = (
                         ("body_too_large", "body too large (413)"),
                         ("head_timeouts", "head too slow (408)"),
                         ("bodies_gave_way", "body too slow for others (408)"),
+                        ("answers_gave_way", "answer read too slowly for others"),
                         ("heads_refused", "head refused"),
                     )
                 ),
@@ -163,13 +168,51 @@ TRAFFIC = (
                 "s",
             ),
             Panel(
+                "Events in a turn of a worker",
+                (
+                    (
+                        _sum("edgefast_worker_events_total")
+                        + " / "
+                        + _sum("edgefast_worker_turns_total"),
+                        "events",
+                    ),
+                ),
+                text="One when there is little to do; a turn takes 256 at most.",
+            ),
+            Panel(
                 "New connections of clients",
                 (
                     (_sum("edgefast_connections_total"), "accepted"),
                     (_sum("edgefast_connections_tls_total"), "of these with TLS"),
+                    (_sum("edgefast_http2_connections_total"), "of these with HTTP/2"),
                     (_sum("edgefast_connections_refused_total"), "refused"),
                     (_sum("edgefast_handshakes_failed_total"), "handshakes failed"),
                     (_sum("edgefast_proxy_protocol_refused_total"), "without PROXY protocol"),
+                ),
+                "cps",
+            ),
+            Panel(
+                "Handshakes and HTTP/2 that went wrong",
+                (
+                    (_by_reason("edgefast_handshake_failures_total"), "handshake: {{reason}}"),
+                    (_by_reason("edgefast_http2_breaches_total"), "HTTP/2 ended: {{reason}}"),
+                    (_sum("edgefast_http2_streams_malformed_total"), "HTTP/2 malformed"),
+                    (_sum("edgefast_http2_streams_refused_total"), "HTTP/2 refused"),
+                    (_sum("edgefast_http2_streams_reset_total"), "HTTP/2 taken back"),
+                ),
+                "cps",
+            ),
+            Panel(
+                "TLS handshakes",
+                (
+                    (
+                        'sum by (version) (rate(edgefast_handshakes_total{$$,resumed="false"}[$__rate_interval]))',
+                        "{{version}} full",
+                    ),
+                    (
+                        'sum by (version) (rate(edgefast_handshakes_total{$$,resumed="true"}[$__rate_interval]))',
+                        "{{version}} resumed",
+                    ),
                 ),
                 "cps",
             ),

@@ -109,6 +109,19 @@ FLEETS = (
         where="In Events of a Gateway, in the controller's log, and as `Unknown` in the status of the Gateway.",
     ),
     Page(
+        word="TicketKeysNotKept",
+        means="The reason of an Event: the Secret from which fleets' keys of TLS session tickets are derived cannot be read or "
+        "written, or is not the controller's. Nothing fails: proxies go on with the keys they have, for a day, and then with keys of "
+        "their own, so that a client resumes a session only at the replica that it began at.",
+        fix=(
+            "Give the controller's Role the right that the message names (`get`, `update` and `create` of Secrets in its own "
+            "namespace are in the chart).",
+            "Delete a Secret of that name that somebody else made.",
+        ),
+        seen="Warning TicketKeysNotKept Secret edge-gateway-system/edge-gateway-tickets: 403 Forbidden",
+        where="In Events of the controller's ConfigMap, and in its log.",
+    ),
+    Page(
         word="ConfigurationRefused",
         means="The reason of an Event: an edit of the controller's configuration has problems. The one before stays in force.",
         fix=(

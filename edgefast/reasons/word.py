@@ -66,6 +66,7 @@ Word = Literal[
     "RouteRulesShadowed",
     "Shadowed",
     "TargetNotFound",
+    "TicketKeysNotKept",
     "TooLong",
     "TooMany",
     "UnsupportedAddress",

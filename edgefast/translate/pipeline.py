@@ -2,21 +2,21 @@
 
 In: a snapshot of all objects, settings, and the previous translation, if any. Out: a Translation: the
 IR, the infrastructure around it, every status and every problem.
-Stages that are cheap (classes, Gateways, their statuses) run each time; policies, clusters, routes and
-virtual hosts run for what changed (facts.py, change.py). The result never depends on `previous`.
+Classes and Gateways run when anything that they depend on differs (front.py), their statuses each time; policies,
+clusters, routes and virtual hosts run for what changed (facts.py, change.py). The result never depends on `previous`.
 Must never: do I/O, read a clock, draw a random number or change an argument.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from itertools import chain
 from operator import attrgetter
 
 import msgspec
 
 from edgefast.problem import Problem
-from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.resources.snapshot import Snapshot
 from edgefast.sortedmap import EMPTY
 from edgefast.translate.backend.cluster import Clusters
 from edgefast.translate.facts.change import (
@@ -25,7 +25,7 @@ from edgefast.translate.facts.change import (
     changed_objects,
     changed_policies,
 )
-from edgefast.translate.facts.facts import Fact, GatewayView, World
+from edgefast.translate.facts.facts import Fact, World
 from edgefast.translate.facts.reference import check_grants, index_grants
 from edgefast.translate.finding.absent import explain_absent
 from edgefast.translate.finding.orphan import find_orphans
@@ -34,10 +34,8 @@ from edgefast.translate.finding.reach import Reach, find_unreached
 from edgefast.translate.finding.refused import check_references
 from edgefast.translate.finding.unapplied import find_unapplied
 from edgefast.translate.fleet.assemble import assemble_fleets
-from edgefast.translate.fleet.merge import merge_gateways
+from edgefast.translate.fleet.front import translate_front
 from edgefast.translate.fleet.shelf import Shelves
-from edgefast.translate.gateway.gateway import GatewayDraft, translate_gateways
-from edgefast.translate.gateway.gatewayclass import translate_gateway_classes
 from edgefast.translate.gateway.listenerset import find_lost_sets
 from edgefast.translate.judge.policystatus import judge_policies
 from edgefast.translate.judge.statuses import judge_all, judge_routes
@@ -67,10 +65,9 @@ def translate(
 
     # What the outside of a fleet looks like: classes, Gateways, listeners, conflicts.
     keyring = Keyring(snapshot, memo.keyring if memo else None)
-    classes = translate_gateway_classes(world)
-    gateways = translate_gateways(world, classes, keyring)
-    merge_gateways(gateways, settings)
-    world = msgspec.structs.replace(world, gateways=_view_gateways(snapshot, gateways))
+    front = translate_front(world, keyring, (memo.world, memo.front) if memo else None)
+    classes, gateways = front.classes, front.gateways
+    world = msgspec.structs.replace(world, gateways=front.views)
     changed: set[Fact] = set()
     if memo:
         changed.update(changed_objects(memo.world, world), changed_gateways(memo.world, world))
@@ -118,6 +115,7 @@ def translate(
         limit_store.store,
         settings,
         previous.ir if previous else None,
+        previous.infra if previous and memo and front is memo.front else None,
         memo.shelves if memo else Shelves(),
     )
 
@@ -167,6 +165,7 @@ def translate(
         memo=Memo(
             world=world,
             keyring=keyring,
+            front=front,
             limit_store=limit_store,
             policies=policies,
             routes=routes.outcomes,
@@ -190,14 +189,6 @@ def _usable_memo(previous: Translation | None, settings: Settings) -> Memo | Non
     if previous is None or previous.memo.world.settings.core() != settings.core():
         return None
     return previous.memo
-
-
-def _view_gateways(
-    snapshot: Snapshot, drafts: Sequence[GatewayDraft]
-) -> Mapping[Key, GatewayView | None]:
-    views: dict[Key, GatewayView | None] = dict.fromkeys(snapshot.gateways)
-    views.update((draft.key, draft.view()) for draft in drafts)
-    return views
 
 
 def _place_problems(

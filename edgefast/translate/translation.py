@@ -22,6 +22,7 @@ from edgefast.translate.facts.facts import World
 from edgefast.translate.facts.readers import Readers
 from edgefast.translate.finding.owned import Owned
 from edgefast.translate.finding.reach import Reach
+from edgefast.translate.fleet.front import Front
 from edgefast.translate.fleet.shelf import Shelves
 from edgefast.translate.policy.backendtlspolicy import Policies
 from edgefast.translate.ratelimit.limitstore import LimitStore
@@ -45,6 +46,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     world: World
     keyring: Keyring
+    front: Front
     limit_store: LimitStore
     policies: Policies
     routes: SortedMap[Key, RouteOutcome]

@@ -28,6 +28,9 @@ _NEAR = 0.95  # how far a path may be that is told beside a winner: they have a 
 _THOROUGH = 500  # entries of a host up to which paths are compared letter by letter
 _ALIKE = 0.6  # which part of a hostname must agree
 
+#: virtualhost/turn.py
+_REFUSED = "a part of its match is refused: it comes before its equals of the namespace"
+
 #: A candidate that is written only if it is among the nearest: virtual host, match, rule, code, reason.
 _Draft = tuple[str, ir.Match, ir.Rule, str, str]
 #: Distance (smaller is nearer) and candidate.
@@ -109,11 +112,15 @@ def _why_later(origin: Origin, winner: Hit, loser: Hit) -> str:
     if len(first.query) != len(other.query):
         return "more query parameters"
     if winner.rule.route == loser.rule.route:
+        if winner.rule.index > loser.rule.index:
+            return _REFUSED
         same = winner.rule.index == loser.rule.index
         return "earlier match" if same else "earlier rule"
     ages = origin.age(winner.rule.route), origin.age(loser.rule.route)
     if ages[0] is None or ages[1] is None:
         return "older route, or first by name"
+    if ages[0] > ages[1]:
+        return _REFUSED
     return "older route" if ages[0][0] != ages[1][0] else "first by name, of the same age"
 
 

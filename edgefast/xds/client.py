@@ -24,9 +24,11 @@ from edgefast.table import Shards
 from edgefast.xds.batch import Batch, DigestMismatch, Mirror, answer_commit
 from edgefast.xds.credentials import Credentials, CredentialsError
 from edgefast.xds.facts import StreamFacts
+from edgefast.xds.givensecrets import GivenSecrets
 from edgefast.xds.limits import KEEPALIVE_TIME, KEEPALIVE_TIMEOUT, MESSAGE_LIMIT
 from edgefast.xds.messages import (
     METHOD,
+    TICKETS,
     WELCOME,
     Node,
     ProtocolError,
@@ -37,6 +39,7 @@ from edgefast.xds.messages import (
     encode_request,
 )
 from edgefast.xds.refusals import COMMIT, MISMATCH, TABLE, Refused
+from edgefast.xds.tickets import decode_given
 from edgefast.xds.troubles import Trouble
 
 __all__ = ["XdsClient"]
@@ -85,11 +88,13 @@ class XdsClient:
         *,
         held: Shards | None = None,
         server_name: str = "",
+        on_tickets: Callable[[GivenSecrets], None] = lambda _: None,
     ) -> None:
         """`credentials` may block and is called in a thread, once per connection; raises CredentialsError.
 
         `on_table` is awaited before the next table is asked for; it returns what is not in force. `held`: what this
-        process has already. `server_name`: the name that the server's certificate must have, if not the target's.
+        process has already. `server_name`: the name that the server's certificate must have, if not the target's. `on_tickets`
+        takes the fleet's keys of session tickets.
         """
         self.facts = StreamFacts(server=target)
         self._target = target
@@ -97,6 +102,7 @@ class XdsClient:
         self._node = node
         self._on_table = on_table
         self._server_name = server_name
+        self._on_tickets = on_tickets
         self._mirror = Mirror(held)
         # What is not in force of what is held; before any table nothing has been tried.
         self._refused: tuple[Refused, ...] = ()
@@ -220,6 +226,11 @@ class XdsClient:
             await self._tell(call, batch, response.nonce)
 
     async def _read(self, call: _Call, batch: Batch) -> Response:
+        while (response := await self._read_any(call, batch)).type == TICKETS:
+            self._on_tickets(decode_given(response))
+        return response
+
+    async def _read_any(self, call: _Call, batch: Batch) -> Response:
         async with asyncio.timeout(_BATCH_DEADLINE if batch else None):
             data = await call.read()
         if not isinstance(data, bytes):  # EOF

@@ -31,6 +31,9 @@ all): the newest answer counts. Until another commit is sent, that is.
 The answer to a commit may name the node again, with what it knows to be wrong besides (`troubles`, in its metadata: a store of
 counters that does not count): that is told anew whenever it changes, and an answer without a node says that there is nothing.
 
+Keys. Beside tables, between batches, a server sends keys of session tickets to a proxy whose node says that it takes them
+(tickets.py): a response of type TICKETS, which nobody answers and no version speaks of.
+
 Mismatch. When the digest is another one, the commit is refused with MISMATCH as the reason and the proxy ends the stream
 and opens the next one holding nothing.
 
@@ -65,6 +68,7 @@ __all__ = [
     "COMMIT",
     "METHOD",
     "TABLE",
+    "TICKETS",
     "TYPE_URLS",
     "WELCOME",
     "Node",
@@ -88,15 +92,19 @@ METHOD = f"/{SERVICE}/DeltaAggregatedResources"
 #: Initial metadata of a server that lets a proxy in.
 WELCOME = ("edge-welcome", "1")
 
-#: Type of a resource (and COMMIT) -> its type URL.
+#: Type of what is sent beside tables: a fleet's keys of session tickets (tickets.py).
+TICKETS = "ticket_keys"
+#: Type of a resource (and COMMIT, TICKETS) -> its type URL.
 TYPE_URLS: Mapping[str, str] = {
     type_: "type.googleapis.com/edge.v1." + type_.title().replace("_", "")
-    for type_ in (*TYPES, COMMIT)
+    for type_ in (*TYPES, COMMIT, TICKETS)
 }
 T = TypeVar("T")
 _TYPES = {url: type_ for type_, url in TYPE_URLS.items()}
 #: How a node names a table format among the features of xDS.
 _FORMAT = "edgefast.table/"
+#: How a node says that it takes keys of session tickets.
+_TAKES_TICKETS = "edgefast.tickets/1"
 #: Among a node's metadata.
 _TROUBLES = "troubles"
 #: Features that are looked at, of a node that lists more.
@@ -121,6 +129,7 @@ class Node(msgspec.Struct, frozen=True):
     formats: tuple[str, ...] = ()  # of tables that it reads (edgefast.table.format)
     version: str = ""  # of the product
     workers: int = 0
+    tickets: bool = False  # it takes a fleet's keys of session tickets
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -329,6 +338,8 @@ def _pair_size(pair: tuple[str, str]) -> int:
 def _encode_node(node: Node, troubles: Sequence[Trouble]) -> Any:
     told = protobuf.Node(id=node.id, user_agent_name="edgefast", user_agent_version=node.version)
     told.client_features.extend(_FORMAT + one for one in node.formats)
+    if node.tickets:
+        told.client_features.append(_TAKES_TICKETS)
     told.metadata.update({"workers": node.workers})
     if troubles:
         told.metadata.update({_TROUBLES: encode_troubles(troubles)})
@@ -345,4 +356,5 @@ def _decode_node(told: Any) -> Node:
         formats=tuple(one.removeprefix(_FORMAT) for one in features if one.startswith(_FORMAT)),
         version=told.user_agent_version[:_VERSION],
         workers=int(workers) if 0 <= workers < _WORKERS else 0,
+        tickets=_TAKES_TICKETS in features,
     )

@@ -274,3 +274,94 @@ def test_adoption_is_for_files(tmp_path: Path) -> None:
     outcome = call("explain", "--live", "--adopt", "GET", "http://a.example/")
     assert outcome.status == 2
     assert "--adopt: only with -f" in outcome.err
+
+
+UNAIMED = """apiVersion: API
+kind: KIND
+metadata: {name: NAME, namespace: SPACE}
+spec: SPEC
+"""
+LABELLED = GATEWAY.replace(
+    "{name: edge, namespace", "{name: edge, labels: {tier: front}, namespace"
+)
+
+
+def _unaimed(api: str, kind: str, space: str, spec: str, name: str = "deny") -> str:
+    made = UNAIMED.replace("API", api).replace("KIND", kind).replace("SPACE", space)
+    return made.replace("NAME", name).replace("SPEC", spec)
+
+
+@pytest.mark.parametrize("kind", ["AuthorizationPolicy", "RequestAuthentication"])
+@pytest.mark.parametrize(
+    ("space", "spec", "applies"),
+    [
+        ("shop", "{}", True),
+        ("shop", "{rules: [{}]}", True),
+        ("istio-system", "{rules: [{}]}", True),
+        ("other", "{rules: [{}]}", False),
+        ("shop", "{selector: {matchLabels: {tier: front}}}", True),
+        ("istio-system", "{selector: {matchLabels: {tier: front}}}", True),
+        ("shop", "{selector: {matchLabels: {tier: back}}}", False),
+        (
+            "istio-system",
+            "{selector: {matchLabels: {gateway.networking.k8s.io/gateway-name: edge}}}",
+            True,
+        ),
+        (
+            "shop",
+            "{selector: {matchLabels: {gateway.networking.k8s.io/gateway-name: edge}}}",
+            True,
+        ),
+        ("shop", '{targetRefs: [{group: "", kind: Service, name: none}]}', False),
+    ],
+)
+def test_policies_of_istio_that_name_nothing(
+    check: Check, kind: str, space: str, spec: str, applies: bool
+) -> None:
+    """Without a selector they are for their namespace, from the root namespace for all."""
+    policy = _unaimed("security.istio.io/v1", kind, space, spec)
+    outcome = check(policy, CLASS, LABELLED, ROUTE, BACKEND)
+    said = f"PolicyIgnored Gateway shop/edge is served WITHOUT {kind} {space}/deny"
+    assert outcome.out.count(said) == applies
+    assert outcome.status == applies
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "spec"),
+    [
+        ("extensions.istio.io/v1alpha1", "WasmPlugin", "{url: oci://a}"),
+        (
+            "networking.istio.io/v1alpha3",
+            "EnvoyFilter",
+            "{workloadSelector: {labels: {tier: front}}}",
+        ),
+        ("traefik.io/v1alpha1", "TLSOption", "{clientAuth: {secretNames: [a]}}"),
+    ],
+)
+def test_other_policies_that_name_nothing(check: Check, api: str, kind: str, spec: str) -> None:
+    policy = _unaimed(api, kind, "shop", spec, "default")
+    outcome = check(policy, CLASS, LABELLED, ROUTE, BACKEND)
+    assert f"Gateway shop/edge is served WITHOUT {kind} shop/default" in outcome.out
+    assert outcome.status == 1
+
+
+@pytest.mark.parametrize(
+    ("api", "kind"),
+    [
+        ("gateway.envoyproxy.io/v1alpha1", "ClientTrafficPolicy"),
+        ("gateway.nginx.org/v1alpha1", "ClientSettingsPolicy"),
+        ("gateway.kgateway.dev/v1alpha1", "TrafficPolicy"),
+        ("kuadrant.io/v1", "AuthPolicy"),
+        ("hub.traefik.io/v1alpha1", "AccessControlPolicy"),
+    ],
+)
+@pytest.mark.parametrize(
+    "field", ["targetRefs: [{", "targetSelectors: [{matchLabels: {tier: front}, "]
+)
+def test_policies_of_other_projects(check: Check, api: str, kind: str, field: str) -> None:
+    named = "name: edge" if field.startswith("targetRefs") else "sectionName: http"
+    group = "group: gateway.networking.k8s.io, kind: Gateway"
+    policy = _unaimed(api, kind, "shop", f"{{{field}{group}, {named}}}]}}")
+    outcome = check(policy, CLASS, LABELLED, ROUTE, BACKEND)
+    assert f"is served WITHOUT {kind} shop/deny" in outcome.out
+    assert outcome.status == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -14,6 +15,7 @@ import pytest
 from cli.calling import call
 from edgefast import __version__
 from edgefast.cli.main import BUILT_IN
+from edgefast.core.engine import tls_library
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +26,9 @@ def test_version() -> None:
     outcome = call("version")
     assert outcome.status == 0
     assert outcome.out.startswith(f"edgefast {__version__} (")
-    assert f'"edgefast": "{__version__}"' in call("version", "-o", "json").out
+    assert f", {tls_library()}, " in outcome.out
+    told = json.loads(call("version", "-o", "json").out)
+    assert (told["edgefast"], told["tls"]) == (__version__, tls_library())
 
 
 @pytest.mark.pure

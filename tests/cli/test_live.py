@@ -13,7 +13,7 @@ import yaml
 from cli.admin_server import AdminServer
 from cli.calling import call
 from cli.fake_cluster import AGE, BASE, FakeCluster, cluster, gateway, route, service
-from edgefast.cli import live
+from edgefast.cli import live, status
 from edgefast.cli.live import LiveError, Proxy, Where, open_cluster
 from edgefast.resources.config.edgegateway import EdgeGateway
 from edgefast.translate.settings import settings_from
@@ -285,6 +285,19 @@ def test_without_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "GROUP", "edgefast.nobody")
     with pytest.raises(LiveError, match="nothing here can ask a cluster"):
         open_cluster(Where())
+
+
+def test_status_of_a_machine_with_neither_proxy_nor_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are said, with what to do."""
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.setattr(status, "DEFAULT_ADMIN", "127.0.0.1:1")
+    done = call("status", "--interval", "0")
+    assert done.status == 2 and not done.out
+    assert "no proxy answers at 127.0.0.1:1 (`edgefast run` starts one" in done.err
+    assert f"no cluster can be asked: there is no kubeconfig {tmp_path / 'none'}" in done.err
+    assert done.err.count("\n") == 1, done.err
 
 
 def test_without_a_kubeconfig(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from wire.harness.ports import free_port
 __all__ = ["start"]
 
 ROOT = Path(__file__).parents[2]
-PAGE = b"""edgefast_info{version="9.9",table="feedbeef00"} 1
+PAGE = b"""edgefast_info{version="9.9",table="feedbeef00",tls="AWS-LC 5.12.0"} 1
 edgefast_ready 1
 edgefast_workers 2
 edgefast_workers_alive 2

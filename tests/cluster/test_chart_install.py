@@ -23,6 +23,7 @@ from cluster.world.api import ApiError
 from cluster.world.apiserver import ApiServer
 from cluster.world.crds import wait_served
 from cluster.world.waiting import wait_until
+from controller.kube.authorship import author_of
 from controller.manifests.generate import FOLDER
 from controller.manifests.load import load_install
 from controller.manifests.monitoring import OPERATOR
@@ -118,7 +119,17 @@ def test_edgefast_installs_upgrades_changes_mode_and_uninstalls(
     }
     installer.apiserver.admin.apply(foreign)
     with left_fleets(installer.apiserver) as (served, unanswered):
+        gateways = {name: find_gateway(installer.apiserver, name) for name in ("served", "kept")}
+        for path in gateways.values():
+            say_programmed(installer.apiserver, path)
         said = installer.edgefast("uninstall")
+        told = {name: installer.apiserver.admin.get(at)["status"] for name, at in gateways.items()}
+        for one in told.values():
+            by_type = {each["type"]: each for each in one["conditions"]}
+            assert by_type["Programmed"]["status"] == "Unknown"
+            assert "its controller has been uninstalled" in by_type["Programmed"]["message"]
+        assert [one["value"] for one in told["served"]["addresses"]] == ["192.0.2.1"]
+        assert not told["kept"].get("addresses")
         assert "removed: " in said
         assert (
             f"1 fleets serve on with their last table, and nobody will remove them: {served}"
@@ -132,6 +143,40 @@ def test_edgefast_installs_upgrades_changes_mode_and_uninstalls(
     assert installer.apiserver.admin.find(f"/api/v1/namespaces/{SYSTEM}/configmaps/mine")
     kinds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/edgeproxies.gateway.edge.io"
     assert installer.apiserver.admin.find(kinds), "kinds stay: objects would go with them"
+
+
+def find_gateway(apiserver: ApiServer, name: str) -> str:
+    """Return the path of the one Gateway of a name."""
+    every = apiserver.admin.items("/apis/gateway.networking.k8s.io/v1/gateways")
+    (space,) = {
+        one["metadata"]["namespace"]
+        for one in every
+        if one["spec"]["gatewayClassName"].endswith(f"-{name}")
+    }
+    return f"/apis/gateway.networking.k8s.io/v1/namespaces/{space}/gateways/{name}"
+
+
+def say_programmed(apiserver: ApiServer, path: str) -> None:
+    """Write a status as the controller of the installation does."""
+    conditions = [
+        {
+            "type": one,
+            "status": "True",
+            "reason": one,
+            "message": "fine",
+            "lastTransitionTime": "2025-01-01T00:00:00Z",
+        }
+        for one in ("Accepted", "Programmed")
+    ]
+    addresses = [{"type": "IPAddress", "value": "192.0.2.1"}]
+    body = {"status": {"conditions": conditions, "addresses": addresses}}
+    apiserver.admin.request(
+        "PATCH",
+        f"{path}/status",
+        json.dumps(body).encode(),
+        content_type="application/merge-patch+json",
+        query={"fieldManager": author_of(f"{SYSTEM}.edge-gateway")},
+    )
 
 
 def test_a_job_that_fails_stops_the_installation(installer: Installer) -> None:

@@ -67,13 +67,17 @@ class Client:
         self._closed = False
 
     @classmethod
-    async def connect(cls, port: int, *, receive_buffer: int = 0) -> Client:
-        """Connect to a loopback port."""
+    async def connect(
+        cls, port: int, *, receive_buffer: int = 0, source: str = "127.0.0.1"
+    ) -> Client:
+        """Connect to a loopback port, from any address of 127/8."""
         sock = socket.socket()
         sock.setblocking(False)
         if receive_buffer:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if source != "127.0.0.1":
+            sock.bind((source, 0))
         try:
             async with asyncio.timeout(DEADLINE):
                 await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port))

@@ -1,4 +1,4 @@
-"""A TLS client that asks like core.client.Client, and what a server's context needs for the engine to know the name.
+"""A TLS client that asks like core.client.Client.
 
 In: a port, a context, the name to ask for. Out: responses. Must never outlive its loop: uvloop waits for the transports of TLS when it is closed.
 """
@@ -10,16 +10,6 @@ import socket
 import ssl
 
 from core.client import DEADLINE, Client
-
-
-def name_server(context: ssl.SSLContext) -> ssl.SSLContext:
-    """Let the handshake note the name as the engine expects it: an attribute `sni` of the SSL object."""
-
-    def note(session: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
-        session.sni = (name or "").lower()  # type: ignore[attr-defined]
-
-    context.sni_callback = note
-    return context
 
 
 class TlsClient(Client):

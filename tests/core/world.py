@@ -27,7 +27,7 @@ from core.fleets import PORT
 from core.tls_client import TlsClient
 from edgefast import ir
 from edgefast._csrc import ffi, lib
-from edgefast.core import Engine
+from edgefast.core import Engine, TlsContext
 from edgefast.table import Resource, Shards, compile_fleet, diff
 
 Change = tuple[str, str, str, int, int]  # op, type, name, offset, length
@@ -37,8 +37,8 @@ ARENA = 4 << 20
 FREED = b"\xff"
 
 
-def refuse_tls(tls: ir.UpstreamTls) -> ssl.SSLContext:
-    """The engine's `upstream_ssl` where a test has no TLS."""
+def refuse_tls(tls: ir.UpstreamTls) -> TlsContext:
+    """The engine's `upstream_tls` where a test has no TLS."""
     raise ValueError(f"no TLS for {tls.sni} here")
 
 
@@ -68,7 +68,8 @@ class World:
         self,
         *,
         rows: int = 64,
-        upstream_ssl: Callable[[ir.UpstreamTls], ssl.SSLContext] = refuse_tls,
+        upstream_tls: Callable[[ir.UpstreamTls], TlsContext] = refuse_tls,
+        access_log: Callable[[bytes], None] | None = None,
     ) -> None:
         self.loop = uvloop.new_event_loop()
         self.arena = mmap.mmap(-1, ARENA)
@@ -82,8 +83,8 @@ class World:
             memoryview(self.arena).toreadonly(),
             self.counters.memory,
             worker=0,
-            upstream_ssl=upstream_ssl,
-            access_log=self.batches.append,
+            upstream_tls=upstream_tls,
+            access_log=access_log or self.batches.append,
             limits=self.limits,
             spans=self._on_spans,
         )
@@ -96,7 +97,6 @@ class World:
         self._shards: Shards | None = None
         self._clients: list[Client] = []
         self._backends: list[Backend] = []
-        self._servers: list[asyncio.AbstractServer] = []
         self._accepting: list[Any] = []
         self._holds: list[socket.socket] = []
 
@@ -166,18 +166,14 @@ class World:
     async def listen(
         self,
         port: int = PORT,
-        context: ssl.SSLContext | None = None,
+        choose: Callable[[str], TlsContext | None] | None = None,
         sock: socket.socket | None = None,
     ) -> int:
         """Accept connections of a listener's port on a free one, which is returned."""
         sock = sock or socket.create_server(("127.0.0.1", 0), backlog=4096)
-        if context is not None:
-            factory = self.engine.factory(port, True)
-            self._servers.append(await self.loop.create_server(factory, sock=sock, ssl=context))
-        else:
-            sock.setblocking(False)
-            self._holds.append(sock)
-            self._accepting.append(self.engine.listen(sock.fileno(), port))
+        sock.setblocking(False)
+        self._holds.append(sock)
+        self._accepting.append(self.engine.listen(sock.fileno(), port, choose))
         return int(sock.getsockname()[1])
 
     async def serve(self, fleet: ir.Fleet) -> int:
@@ -267,6 +263,11 @@ class World:
         for _ in range(count):
             await asyncio.sleep(0)
 
+    def take_faults(self) -> list[str]:
+        """What was logged as a fault so far, by a test that has made it."""
+        found, self._faults.found = self._faults.found, []
+        return found
+
     # --- the end ----------------------------------------------------------------------------------
 
     async def settle(self) -> None:
@@ -284,8 +285,6 @@ class World:
 
     async def finish(self) -> None:
         """Close everything; check that nothing is left behind."""
-        for server in self._servers:
-            server.close()
         for accepting in self._accepting:
             accepting.stop()
         for client in self._clients:
@@ -310,8 +309,6 @@ class World:
     def close(self) -> None:
         """Let go of sockets and loop, whatever happened."""
         logging.getLogger("edgefast.engine").removeHandler(self._faults)
-        for server in self._servers:
-            server.close()
         for accepting in self._accepting:
             accepting.stop()
         for client in self._clients:

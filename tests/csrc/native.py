@@ -109,11 +109,14 @@ def decode_chunks(data: bytes, cuts: Sequence[int] = ()) -> Body:
         while True:
             result = lib.ef_chunk_feed(chunk, piece + at, end - start - at, used, span, span_len)
             at += used[0]
-            if result != lib.EF_CHUNK_DATA:
+            if result == lib.EF_CHUNK_DATA:
+                body.data += bytes(ffi.buffer(span[0], span_len[0]))
+            elif result == lib.EF_CHUNK_TRAILER:
+                body.trailers += bytes(ffi.buffer(span[0], span_len[0]))
+            else:
                 break
-            body.data += bytes(ffi.buffer(span[0], span_len[0]))
         if result == lib.EF_CHUNK_DONE:
-            return Body("done", body.data, start + at)
+            return Body("done", body.data, start + at, body.trailers)
         if result == lib.EF_BAD:
             return Body("bad", body.data)
         assert at == end - start

@@ -22,11 +22,12 @@ MOST_TRAILER_BYTES = 8 * 1024
 
 @dataclass
 class Body:
-    """verdict: done, more or bad. used: bytes up to the end of the message, meaningful for done."""
+    """verdict: done, more or bad. used: bytes up to the end of the message, meaningful for done. trailers: their lines so far, not for bad."""
 
     verdict: str = "more"
     data: bytes = b""
     used: int = 0
+    trailers: bytes = b""
 
 
 def decode(data: bytes) -> Body:
@@ -78,7 +79,9 @@ def _read_trailers(body: Body, data: bytes, at: int) -> Body:
         if count > MOST_TRAILERS or at - start > MOST_TRAILER_BYTES:
             return _end(body, False)
     rest = data[at:]
+    body.trailers = data[start:at] + (b"" if rest[:1] == b"\r" else rest)
     if rest[:2] == b"\r\n":
+        body.trailers = data[start:at]
         body.verdict = "done"
         body.used = at + 2
         return body
@@ -92,4 +95,6 @@ def _read_trailers(body: Body, data: bytes, at: int) -> Body:
 
 def _end(body: Body, may_grow: bool) -> Body:
     body.verdict = "more" if may_grow else "bad"
+    if not may_grow:
+        body.trailers = b""
     return body

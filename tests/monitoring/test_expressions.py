@@ -79,7 +79,6 @@ LOOKED_UP = {
     "edgefast_retries_total",
     "edgefast_body_malformed_total",
     "edgefast_bodies_not_gathered_total",
-    "edgefast_worker_turns_total",
     "edgefast_parser_disagreements_total",
     "edgefast_xds_last_commit_timestamp_seconds",
     "edgefast_xds_streams_total",

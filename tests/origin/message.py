@@ -2,7 +2,7 @@
 
 In: the bytes of one connection, in any pieces. Out: complete `Message`s with the exact bytes they were made of, and what
 is left over. A proxy must never emit anything doubtful, so every liberty that RFC 9112 leaves to a sender (chunk
-extensions, trailers, folded or bare line ends, two framing headers) is `Malformed` here. It must never guess.
+extensions, folded or bare line ends, two framing headers) is `Malformed` here. It must never guess.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Message:
     raw: bytes = field(repr=False, compare=False)
     chunked: bool = field(default=False, compare=False)
     connection: int = field(default=0, compare=False)  # ordinal of the connection it came on
+    trailers: tuple[tuple[bytes, bytes], ...] = ()
 
     def values(self, name: bytes) -> list[bytes]:
         """All values of a header, in order."""
@@ -64,16 +65,21 @@ def parse_head(data: bytes) -> Head | None:
     first = _LINE.fullmatch(lines[0])
     if first is None:
         raise Malformed(f"request line {lines[0]!r}")
-    headers: list[tuple[bytes, bytes]] = []
-    for line in lines[1:]:
+    headers = _parse_fields(lines[1:])
+    return Head(first[1], first[2], tuple(headers), _body_length(headers), end + 4)
+
+
+def _parse_fields(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
+    fields: list[tuple[bytes, bytes]] = []
+    for line in lines:
         name, colon, value = line.partition(b":")
         if not colon or _TOKEN.fullmatch(name) is None:
             raise Malformed(f"header line {line!r}")
         value = value.strip(b" \t")
         if _VALUE.fullmatch(value) is None:
             raise Malformed(f"value of {name!r}: {value!r}")
-        headers.append((name.lower(), value))
-    return Head(first[1], first[2], tuple(headers), _body_length(headers), end + 4)
+        fields.append((name.lower(), value))
+    return fields
 
 
 def _body_length(headers: list[tuple[bytes, bytes]]) -> int:
@@ -94,8 +100,10 @@ def _body_length(headers: list[tuple[bytes, bytes]]) -> int:
     return 0
 
 
-def parse_chunked(data: bytes, start: int) -> tuple[bytes, int] | None:
-    """A chunked body at `start`: (content, offset behind it), None while incomplete. No extension, no trailer."""
+def parse_chunked(
+    data: bytes, start: int
+) -> tuple[bytes, tuple[tuple[bytes, bytes], ...], int] | None:
+    """A chunked body at `start`: (content, trailers, offset behind it), None while incomplete. No extension."""
     parts: list[bytes] = []
     at = start
     while True:
@@ -109,11 +117,14 @@ def parse_chunked(data: bytes, start: int) -> tuple[bytes, int] | None:
         size = int(data[at:end], 16)
         at = end + 2
         if size == 0:
-            if len(data) < at + 2:
+            end = data.find(b"\r\n\r\n", at - 2)
+            if end < 0:
                 return None
-            if data[at : at + 2] != b"\r\n":
-                raise Malformed(f"after the last chunk: {data[at : at + 20]!r}")
-            return b"".join(parts), at + 2
+            return (
+                b"".join(parts),
+                tuple(_parse_fields(data[at:end].split(b"\r\n")) if end > at else ()),
+                end + 4,
+            )
         if len(data) < at + size + 2:
             return None
         if data[at + size : at + size + 2] != b"\r\n":
@@ -148,21 +159,29 @@ class RequestReader:
             self._head = parse_head(bytes(self.rest))
             assert self._head is not None
         head = self._head
+        trailers: tuple[tuple[bytes, bytes], ...] = ()
         if head.length >= 0:
             end = head.size + head.length
             if len(self.rest) < end:
                 return None
             body = bytes(self.rest[head.size : end])
-        elif len(self.rest) > _LARGE and b"0\r\n\r\n" not in self.rest[-_LARGE:]:
+        elif len(self.rest) > _LARGE and not self.rest.endswith(b"\r\n\r\n"):
             return None
         else:
             parsed = parse_chunked(bytes(self.rest), head.size)
             if parsed is None:
                 return None
-            body, end = parsed
+            body, trailers, end = parsed
         raw = bytes(self.rest[:end])
         del self.rest[:end]
         self._head = None
         return Message(
-            head.method, head.target, head.headers, body, raw, head.length < 0, self.connection
+            head.method,
+            head.target,
+            head.headers,
+            body,
+            raw,
+            head.length < 0,
+            self.connection,
+            trailers,
         )

@@ -13,11 +13,12 @@ import pytest
 CI = Path(__file__).parents[2] / ".ci"
 
 SUITES = """
-.PHONY: setup test-cluster test-conformance test heavy debug fuzz
+.PHONY: setup test-cluster test-conformance test test-aws-lc heavy debug fuzz
 setup: ; @{setup}
 test-cluster: ; @{pytest} suite_good.py
 test-conformance: ; @{conformance}
 test: ; @{pytest} suite_bad.py
+test-aws-lc: ; @{pytest} suite_good.py
 heavy: ; @{pytest} suite_good.py
 debug: ; @{pytest} suite_worse.py
 fuzz: ; @{fuzz}
@@ -78,7 +79,7 @@ def end_of(lines: list[str]) -> list[str]:
 
 def test_all_that_passed_is_a_sum(tmp_path: Path) -> None:
     status, lines = run(tmp_path)
-    assert (status, end_of(lines)) == (0, ["4 passed, 0 failed"])
+    assert (status, end_of(lines)) == (0, ["5 passed, 0 failed"])
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +91,7 @@ def end(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def test_every_failed_test_is_named_at_the_end(end: list[str]) -> None:
-    assert end[-1] == "3 passed, 5 failed"
+    assert end[-1] == "4 passed, 5 failed"
     names = end[end.index("== failed tests") + 1 : -1]
     assert [name.split(" - ")[0] for name in names] == [
         "debug: FAILED suite_worse.py::test_worse[0]",
@@ -116,7 +117,7 @@ def test_the_end_is_bounded(tmp_path: Path) -> None:
     end = end_of(lines)
     assert len(end) <= 201
     assert max(map(len, end)) <= 300
-    assert end[-2:] == ["and 52 more", "3 passed, 152 failed"]
+    assert end[-2:] == ["and 52 more", "4 passed, 152 failed"]
     conformance = end.index("== test-conformance: the end of its failure report")
     assert "1000" in end[conformance : conformance + 61], (
         "what is not pytest's: the end of its output"

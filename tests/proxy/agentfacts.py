@@ -9,6 +9,7 @@ from edgefast.proxy.metrics.exposition import AgentFacts
 
 FACTS = AgentFacts(
     product_version="1.2.3",
+    tls="OpenSSL 3.9.9",
     started_at=1e9,
     table_version="abcdef0123",
     table_age=1.5,

@@ -24,7 +24,7 @@ class FaultyEngine:
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._engine = edgefast.core.Engine(*arguments, **options)
-        self._upstream_ssl = options["upstream_ssl"]
+        self._upstream_tls = options["upstream_tls"]
         self._seen: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
@@ -49,7 +49,7 @@ class FaultyEngine:
                 else:
                     self._seen.add(name)
                     refused.append((type_, name, "ordered to be short"))
-                    self._upstream_ssl.short = True
+                    self._upstream_tls.short = True
             else:
                 taken.append(change)
         answer: list[tuple[str, str, str]] = self._engine.apply(taken, version)

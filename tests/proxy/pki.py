@@ -38,8 +38,10 @@ class Authority:
         builder = builder.add_extension(_key_usage(ca=True), critical=True)
         self.bundle = _pem(builder.sign(self._key, hashes.SHA256()))
 
-    def issue(self, *names: str, kind: str = "ec", uris: tuple[str, ...] = ()) -> Pair:
-        """A certificate for DNS names, IP addresses and URIs."""
+    def issue(
+        self, *names: str, kind: str = "ec", uris: tuple[str, ...] = (), seconds: int = 0
+    ) -> Pair:
+        """A certificate for DNS names, IP addresses and URIs. `seconds`: that it is valid from now on."""
         key = _rsa_key() if kind == "rsa" else ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, (*names, "none")[0])])
         general: list[x509.GeneralName] = [x509.UniformResourceIdentifier(one) for one in uris]
@@ -48,7 +50,10 @@ class Authority:
                 general.append(x509.IPAddress(ipaddress.ip_address(name)))
             except ValueError:
                 general.append(x509.DNSName(name))
-        builder = _builder(subject, self._name, key.public_key())
+        expires = EXPIRES
+        if seconds:
+            expires = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=seconds)
+        builder = _builder(subject, self._name, key.public_key(), expires)
         builder = builder.add_extension(x509.BasicConstraints(False, None), critical=True)
         if general:
             builder = builder.add_extension(x509.SubjectAlternativeName(general), critical=False)
@@ -74,7 +79,10 @@ def _rsa_key() -> rsa.RSAPrivateKey:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey | rsa.RSAPublicKey
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey | rsa.RSAPublicKey,
+    expires: datetime.datetime = EXPIRES,
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -83,7 +91,7 @@ def _builder(
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(_BEGINS)
-        .not_valid_after(EXPIRES)
+        .not_valid_after(expires)
     )
 
 

@@ -47,7 +47,7 @@ RESOURCES = st.lists(
 
 
 def test_type_urls_are_those_of_the_architecture() -> None:
-    assert list(TYPE_URLS) == [*TYPES, "commit"]
+    assert list(TYPE_URLS) == [*TYPES, "commit", "ticket_keys"]
     assert {url.rpartition(".")[2] for url in TYPE_URLS.values()} == {
         "Secret",
         "LimitStore",
@@ -56,6 +56,7 @@ def test_type_urls_are_those_of_the_architecture() -> None:
         "VirtualHost",
         "Listener",
         "Commit",
+        "TicketKeys",
     }
 
 

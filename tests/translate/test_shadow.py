@@ -10,6 +10,7 @@ from edgefast import ir
 from edgefast.table import Matcher, compile_fleet
 from edgefast.translate.match.precedence import match_order
 from edgefast.translate.virtualhost.shadow import HostEntry, find_shadows
+from edgefast.translate.virtualhost.turn import turn_of
 from edgefast.why import Ask
 from edgefast.why.head import Head, scan_head
 from edgefast.why.pair import make_host
@@ -24,7 +25,7 @@ Value = ir.ValueMatch
 def entries_of(matches: list[ir.Match]) -> list[HostEntry]:
     """One route for each match, the older ones first."""
     made = [
-        (match_order(match), (0, f"ns/r{at:05}"), 0, 0, match, at, ("ns", f"r{at:05}"))
+        (match_order(match), turn_of((0, f"ns/r{at:05}")), 0, 0, match, at, ("ns", f"r{at:05}"))
         for at, match in enumerate(matches)
     ]
     return sorted(made, key=lambda entry: entry[:4])
@@ -38,7 +39,7 @@ def test_the_shadowed_take_no_request(seed: int) -> None:
     matcher = Matcher(compile_fleet(fleet).resources)
     for host in fleet.virtual_hosts:
         numbered = [
-            (match_order(one.match), (0, ""), at, 0, one.match, at, ("ns", "r"))
+            (match_order(one.match), turn_of((0, "")), at, 0, one.match, at, ("ns", "r"))
             for at, one in enumerate(host.entries)
         ]
         dead = {entry[2] for entry, _ in find_shadows(numbered)}

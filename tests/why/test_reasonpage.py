@@ -52,7 +52,7 @@ def test_conditions_that_only_a_controller_makes_have_a_page() -> None:
         for one in one
         if one
     }
-    events = {"FleetFailed", "FleetKept", "ConfigurationRefused"}
+    events = {"FleetFailed", "FleetKept", "ConfigurationRefused", "TicketKeysNotKept"}
     assert {"Pending", "RefusedByProxies", *events} <= written
     assert written <= {*PAGES, "Accepted"}
 
@@ -84,6 +84,7 @@ def test_what_files_can_bring_about_is_shown_by_an_example() -> None:
         "Pending",
         "PortNotSpecified",
         "RefusedByProxies",
+        "TicketKeysNotKept",
     }
 
 

@@ -11,6 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 
@@ -150,7 +151,7 @@ def site(origin: RecordingOrigin) -> Iterator[Site]:
 
 def forwarded(message: Expected) -> Expected:
     """A message as it must reach the backend."""
-    return Expected(message.method, normal_target(message.target), message.headers, message.body)
+    return replace(message, target=normal_target(message.target))
 
 
 @pytest.mark.parametrize("group", range(GROUPS * ROUNDS))

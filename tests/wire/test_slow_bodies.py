@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import resource
 import socket
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 
 from origin.recording import RecordingOrigin
 from wire.harness import objects as make
+from wire.harness.proc import descriptors
 from wire.harness.site import Site
 
 SLOW = {
@@ -20,17 +19,6 @@ SLOW = {
     "chunk": b"POST /slow HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n",
 }
 UPLOADS = (40_000, 200_000, 3_000_000)  # bytes: the last is more than a worker gathers of one
-
-
-@contextmanager
-def descriptors(count: int) -> Iterator[None]:
-    """Room for so many sockets in this process."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, count), hard), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.parametrize("kind", SLOW)

@@ -48,8 +48,8 @@ cdef class Attempts(UpstreamUser):
         if self.head_pending:
             self.head_pending = False
             head = &self.head
-            self.sent = now_us()
-        self.up.write(head, iov, n, total, end)
+            self.sent = self.engine.reactor.now_us()
+        self.up.write(head, iov, n, total, end, &self.trailers)
         if self.up is not None and self.up.write_paused and not end:
             self.down.pause()
         return 0
@@ -62,7 +62,7 @@ cdef class Attempts(UpstreamUser):
         self.tries += 1
         if self.endpoint.index >= 0 and self.endpoint.index < 64:
             self.tried |= <uint64_t>1 << self.endpoint.index
-        up.begin(self, self.method, self.unsized, (<Exchange>self).asked)
+        up.begin(self, self.method, self.unsized, self.announced, (<Exchange>self).asked, self.takes_trailers)
         self.up_protocol = up.protocol
         if self.down.peer.port.log_wants_upstream:
             keep_upstream(self, up)
@@ -106,14 +106,14 @@ cdef class Attempts(UpstreamUser):
         return 0
 
     cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1:
-        cdef int64_t now = now_us()
+        cdef int64_t now = self.engine.reactor.now_us()
         if self.head_pending:  # an answer to nothing
             self.engine.count(G_UPSTREAM_PROTOCOL_ERRORS)
             self.fail(502, F_PROTOCOL)
             return 1
         self.upstream_us = now - self.sent
         if self.rule.has_retry and head.response_status in self.rule.retry_codes and self.may_retry(True):
-            self.up.drop()
+            self.up.drop(CUT_CANCEL)
             self.up = None
             self.retry(self.backoff(), head.response_status, 0)
             return 1
@@ -139,6 +139,8 @@ cdef class Attempts(UpstreamUser):
         self.down.response_flush()
         if self.down.write_paused and self.up is not None:
             self.up.pause()
+            if self.slow is None and not self.tunnel and self.settings.answer_rate:
+                return self.backend.cluster.slow_answers().hold(self)
         return 0
 
     cdef bint takes_bulk(self) noexcept:
@@ -150,12 +152,22 @@ cdef class Attempts(UpstreamUser):
 
     cdef int on_down_writable(self) except -1:
         """The client takes the response again."""
+        self.read_on()
         return self.up.resume() if self.up is not None else 0
+
+    cdef int on_response_trailers(self, const uint8_t *lines, size_t n) except -1:
+        cdef Out *kept = &self.engine.trailers
+        keep_trailers(kept, lines, n, self.backend.response_ops, True)
+        return self.down.response_trailers(kept.data, kept.size) if kept.size else 0
 
     cdef int on_response_end(self) except -1:
         self.up = None
-        self.down.response_end()
-        return self.finish()
+        try:
+            self.down.response_end()
+            return self.finish()
+        except BaseException:
+            self.down.abort(CUT_INTERNAL)  # nobody else has this exchange in hand: its client would wait for ever
+            raise
 
     cdef int on_up_lost(self, int why) except -1:
         cdef Outbound up = self.up
@@ -168,14 +180,14 @@ cdef class Attempts(UpstreamUser):
             endpoint.failed()
             return self.abort(F_PROTOCOL if why == LOST_PROTOCOL else F_RESET)
         if why == LOST_SWITCHED:
-            self.upstream_us = now_us() - self.sent
+            self.upstream_us = self.engine.reactor.now_us() - self.sent
             return self.fail(502, F_PROTOCOL)
         if why == LOST_PROTOCOL:
             endpoint.failed()
             return self.fail(502, F_PROTOCOL)
         if not up.got_bytes:
-            if self.head_pending:  # not a byte was written: as good as a failed connect
-                if self.tries < 4 and self.in_budget():
+            if up.unprocessed:
+                if self.may_go_again(up):
                     return self.retry(0, 0, F_RESET)
             elif up.served and self.may_retry(False):
                 return self.retry(0, 0, F_RESET)
@@ -195,6 +207,15 @@ cdef class Attempts(UpstreamUser):
         elif self.tunnel or not self.body_done:
             self.down.pause()
         return 0
+
+    cdef int read_on(self) except -1:
+        """It is not the client that is waited for."""
+        cdef AnswerShare slow = self.slow  # which may be nobody else's when it has left
+        return slow.leave(self) if slow is not None else 0
+
+    cdef int cut_answer(self) except -1:
+        """Others wait for the connection."""
+        return self.abort(F_SLOW_READER)
 
     # --- tries -----------------------------------------------------------------------------------------------------
 
@@ -229,6 +250,13 @@ cdef class Attempts(UpstreamUser):
         elif not idempotent(self.method) or self.tries > 3:
             return False
         return self.in_budget()
+
+    cdef bint may_go_again(self, Outbound up) except -1:
+        """Nothing was done for it: as good as a failed connect, while all that was sent is still here. What a backend itself sends back
+        is no sign that it fails, so it takes nothing of the budget."""
+        if not self.keeps_body or self.tries >= 4 or (self.rule.has_retry and self.rule.attempts == 0):
+            return False
+        return up.may_refuse or self.in_budget()
 
     cdef int64_t backoff(self) noexcept:
         """Exponential with jitter above the base, which is a minimum (HTTPRouteRetry.backoff); the cap is ten times the base."""
@@ -266,7 +294,8 @@ cdef class Attempts(UpstreamUser):
         """The try is over, with that status or for that reason; another one comes in `wait` ms."""
         cdef Exchange ex = <Exchange>self
         if ex.trace is not None and ex.trace.try_began:
-            end_try(ex, status, why, now_us())
+            end_try(ex, status, why, self.engine.reactor.now_us())
+        self.up_protocol = None
         self.flags |= F_RETRIED
         self.engine.count(G_RETRIES)
         if self.rule.row != NULL:
@@ -306,7 +335,7 @@ cdef class Attempts(UpstreamUser):
                 and (504 in self.rule.retry_codes or not self.rule.retry_codes) and self.may_retry(True)
             ):
                 self.endpoint.failed()
-                self.drop_upstream()
+                self.drop_upstream(CUT_TIMEOUT)
                 self.rearm()
                 return self.retry(self.backoff(), 0, F_TIMEOUT)
             return self.on_timeout(F_TIMEOUT)
@@ -327,13 +356,14 @@ cdef class Attempts(UpstreamUser):
             self.endpoint.failed()
         return self.fail(504, flag)
 
-    cdef int drop_upstream(self) except -1:
+    cdef int drop_upstream(self, Cut why) except -1:
         """Let go of the try in progress, whatever its state."""
         cdef Outbound up = self.up
         self.ticket += 1
-        self.waiting = False
+        self.stop_waiting()
+        self.read_on()
         self.head_pending = False
         self.up = None
         if up is not None:
-            up.drop()
+            up.drop(why)
         return 0

@@ -19,6 +19,8 @@ cdef enum Flag:
     F_IDLE = 16384
     F_LIMITED = 32768
     F_LIMIT_ERROR = 65536   # the store of rate limits failed: passed or refused by policy
+    F_SLOW_READER = 131072  # its client read too slowly while others waited for the connection
+    F_COUNT = 18
 
 
 # What an exchange knows of its tries. The ends are Exchange's.
@@ -29,11 +31,13 @@ cdef class Attempts(UpstreamUser):
         Backend backend
         Out head                # the request head as the backend gets it
         Out body                # request body kept for a connection to come, or for a retry
+        Out trailers            # fields behind it
         int64_t sent            # us; the try's request went out
         int64_t upstream_us     # us from there to the response head
         int64_t route_deadline, try_deadline, idle_deadline, ask_at   # ms; 0 none
         uint64_t tried          # endpoints tried, by index
         uint64_t bytes_out
+        uint64_t announced      # bytes of the request's body, as its head says; 0 if it is unsized
         uint32_t tries
         uint32_t flags
         int failure             # UpFailure of the last connection that was not made
@@ -46,23 +50,30 @@ cdef class Attempts(UpstreamUser):
         bint keeps_body         # `body` is complete so far: a retry is possible
         bint head_pending       # a connection is there and the head has not been written to it
         bint upgrade            # asked for
+        bint takes_trailers     # the client said so (TE)
         bint tunnel             # the backend has agreed
         bint started_response
         bint finished
         bint retrying           # counts in its cluster's retry budget
         bint forwarded          # counts in what the cluster's budget is a part of
+        AnswerShare slow        # its answer waits for its client; None: it does not
+        int64_t reads_until     # ms; what the client has taken is enough until then (answerRate)
+        size_t untaken          # bytes that it had not taken when it was looked at last
         bint gathering          # nobody is asked before more of the body is here
 
     cdef int flush(self) except -1
+    cdef int read_on(self) except -1
+    cdef int cut_answer(self) except -1
     cdef int write(self, iovec *iov, int n, size_t total, bint end) except -1
     cdef bint may_retry(self, bint by_route) except -1
+    cdef bint may_go_again(self, Outbound up) except -1
     cdef bint in_budget(self) except -1
     cdef int64_t backoff(self) noexcept
     cdef int ask(self) except -1
     cdef int retry(self, int64_t wait, int status, uint32_t why) except -1
     cdef int rearm(self) except -1
     cdef int on_timeout(self, uint32_t flag) except -1
-    cdef int drop_upstream(self) except -1
+    cdef int drop_upstream(self, Cut why) except -1
     cdef bint forwards_bulk(self) noexcept
     cdef int on_down_writable(self) except -1
     cdef int fail(self, int status, uint32_t flag) except -1
@@ -89,6 +100,7 @@ cdef class RequestBody(Attempts):
     cdef int open_mirrors(self) except -1
     cdef bytes limit_lines(self)
     cdef int request_body(self, iovec *iov, int n, size_t total, int64_t left) except -1
+    cdef int request_trailers(self, const uint8_t *lines, size_t n) except -1
     cdef void forget_body(self) noexcept
     cdef int request_end(self) except -1
 
@@ -125,14 +137,19 @@ cdef class Mirror(UpstreamUser):
     cdef:
         Out head
         Out body
+        Out trailers
         bint unsized
+        uint64_t announced
+        bint takes_trailers
         bint ended
         bint head_sent
         bint over
         unsigned method
+        bytes source            # origin() of its exchange
 
     cdef int open(self, Exchange ex, Cluster cluster) except -1
     cdef int request_body(self, iovec *iov, int n, size_t total) except -1
+    cdef int request_trailers(self, Out *lines) except -1
     cdef int request_end(self) except -1
     cdef int stop(self) except -1
     cdef int write(self, iovec *iov, int n, size_t total) except -1

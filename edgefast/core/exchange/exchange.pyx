@@ -9,9 +9,10 @@ cdef class Exchange(RequestBody):
         self.engine = down.engine
 
     def __dealloc__(self):
-        free(self.head.data)
-        free(self.body.data)
-        free(self.raw.data)
+        out_free(&self.head)
+        out_free(&self.body)
+        out_free(&self.trailers)
+        out_free(&self.raw)
 
     # --- the request -----------------------------------------------------------------------------------------------
 
@@ -32,12 +33,14 @@ cdef class Exchange(RequestBody):
         cdef bytes target
         self.settings = port.settings
         self.client = peer.address
-        self.started = now_us()
+        self.started = engine.reactor.now_us()
         self.method = head.method
         self.upgrade = head.upgrade and head.body == EF_BODY_NONE  # with a body it is an ordinary request
         self.expects_body = head.body != EF_BODY_NONE
         self.unsized = self.expects_body and head.body != EF_BODY_LENGTH
-        self.left = -1 if self.unsized else <int64_t>head.content_length
+        self.takes_trailers = head.te_trailers
+        self.announced = head.content_length if head.body == EF_BODY_LENGTH else 0
+        self.left = -1 if self.unsized else <int64_t>self.announced
         engine.active += 1
         engine.count(G_REQUESTS_ACTIVE)
         port.approach_table()
@@ -229,13 +232,21 @@ cdef class Exchange(RequestBody):
             return self.rearm()
         return self.set_off()
 
+    cdef bytes origin(self):
+        """The client's address, of IPv6 the network that one client has. A trusted proxy that does not say whose request it brings
+        is not its client."""
+        cdef uint8_t address[INET_SIZE]
+        if not inet_read_bytes(self.client, address) or is_trusted(self.settings, self.client):
+            return None
+        return address[:INET_SIZE] if inet_is_v4(address) else address[:INET_CLIENT]
+
     # --- ends ------------------------------------------------------------------------------------------------------
 
     cdef int answer(self, int status, bytes lines, uint32_t flag) except -1:
         """The proxy's own answer, without a body."""
         self.flags |= flag
         self.status = status
-        self.drop_upstream()
+        self.drop_upstream(CUT_CANCEL)
         lines += self.limit_lines()
         self.down.answer(status, lines + (self.cors_lines or b""), b"", self.method == EF_M_HEAD)
         return self.finish()
@@ -244,15 +255,15 @@ cdef class Exchange(RequestBody):
         """The proxy's own answer to a failure, with a short reason."""
         self.flags |= flag
         self.status = status
-        self.drop_upstream()
+        self.drop_upstream(cut_of(flag))
         self.down.answer(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag), self.method == EF_M_HEAD)
         return self.finish()
 
     cdef int abort(self, uint32_t flag) except -1:
         """The response cannot be completed, and the client is to know."""
         self.flags |= flag
-        self.drop_upstream()
-        self.down.abort()
+        self.drop_upstream(cut_of(flag))
+        self.down.abort(cut_of(flag))
         return self.finish()
 
     cdef int allow_body(self) except -1:
@@ -281,7 +292,7 @@ cdef class Exchange(RequestBody):
         if self.finished:
             return 0
         self.finished = True
-        self.drop_upstream()
+        self.drop_upstream(CUT_CANCEL)
         if self.place is not None:
             self.complete()
         if self.crowd is not None:
@@ -301,7 +312,7 @@ cdef class Exchange(RequestBody):
         if self.mirrors is not None and not self.body_done:
             for mirror in self.mirrors:
                 mirror.stop()
-        took = now_us() - self.started
+        took = self.engine.reactor.now_us() - self.started
         row = self.rule.row if self.rule is not None else self.engine.unmatched
         kind = self.status // 100 - 1
         if self.flags & F_CLIENT_GONE or kind < 0 or kind > 4:
@@ -317,6 +328,15 @@ cdef class Exchange(RequestBody):
         if self.trace is not None and self.trace.flags & 1:
             record_span(self, took)
         return self.down.done(self)
+
+
+cdef inline Cut cut_of(uint32_t flag) noexcept:
+    """What both sides of a request are told that failed for this reason."""
+    if flag & (F_TIMEOUT | F_IDLE):
+        return CUT_TIMEOUT
+    if flag & F_INVALID:
+        return CUT_PROTOCOL
+    return CUT_CANCEL if flag & F_TOO_LARGE else CUT_INTERNAL
 
 
 cdef bytes failure_text(int status, uint32_t flag):

@@ -19,11 +19,13 @@ cdef class Inbound(Session):
     cdef int response_head(self, const uint8_t *base, ef_head *head) except -1
     cdef int response_body(self, const uint8_t *data, size_t n) except -1
     cdef int response_flush(self) except -1
+    cdef int response_trailers(self, const uint8_t *lines, size_t n) except -1
     cdef int response_end(self) except -1
     cdef bint has_room(self) noexcept
+    cdef size_t untaken(self) noexcept
     # its end
     cdef int refuse_more(self) except -1
-    cdef int abort(self) except -1
+    cdef int abort(self, Cut why) except -1
     cdef int done(self, Exchange ex) except -1
     # what a log asks for
     cdef int learn_ends(self) except -1

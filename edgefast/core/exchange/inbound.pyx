@@ -1,9 +1,10 @@
 # Inbound: what an exchange knows of its client. A codec implements it; how messages are framed, and what connection they come on, is its
 # affair alone.
 #
-# The codec calls Exchange: begin, request_body, request_end, flush (no more for now), allow_body (the client waits for leave to send its
-# body), on_down_writable, client_gone, tunnel_closed. The exchange answers with `answer` or with response_head ... response_end, once; or
-# with `abort`; and ends with `done`.
+# The codec calls Exchange: begin, request_body, request_trailers, request_end, flush (no more for now), allow_body (the client waits for leave
+# to send its body), on_down_writable, client_gone, tunnel_closed (the client has ended its half). The exchange answers with `answer` or
+# with response_head ... response_end, once; or with `abort`; and ends with `done`. Where a session carries many streams, it sends what
+# all of them said once, at the end of the turn; HTTP/1's is its only stream, and none of a Session's events come to those of the others.
 
 cdef class Inbound(Session):
     cdef int send_continue(self) except -1:
@@ -41,6 +42,10 @@ cdef class Inbound(Session):
         """That is all for now."""
         raise NotImplementedError
 
+    cdef int response_trailers(self, const uint8_t *lines, size_t n) except -1:
+        """Fields behind the body, "name: value" lines, where the client can have them. response_end follows at once."""
+        raise NotImplementedError
+
     cdef int response_end(self) except -1:
         raise NotImplementedError
 
@@ -48,11 +53,15 @@ cdef class Inbound(Session):
         """A large piece of the response can be sent at once."""
         raise NotImplementedError
 
+    cdef size_t untaken(self) noexcept:
+        """Bytes of the response that its client has not acknowledged, as far as they can be told."""
+        raise NotImplementedError
+
     cdef int refuse_more(self) except -1:
         """No request after this one from here: what the client sends is not to be trusted, or it is to come anew."""
         raise NotImplementedError
 
-    cdef int abort(self) except -1:
+    cdef int abort(self, Cut why) except -1:
         """The response cannot be completed: say so in a way that cannot be taken for its end."""
         raise NotImplementedError
 

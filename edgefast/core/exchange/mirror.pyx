@@ -5,20 +5,24 @@
 
 cdef class Mirror(UpstreamUser):
     def __dealloc__(self):
-        free(self.head.data)
-        free(self.body.data)
+        out_free(&self.head)
+        out_free(&self.body)
+        out_free(&self.trailers)
 
     cdef int open(self, Exchange ex, Cluster cluster) except -1:
         self.engine = ex.engine
         self.settings = ex.settings
         self.method = ex.method
         self.unsized = ex.unsized
+        self.announced = ex.announced
+        self.takes_trailers = ex.takes_trailers
         out_reserve(&self.head, ex.head.size)
         out_raw(&self.head, ex.head.data, ex.head.size)
         self.engine.wheel.arm(self, self.engine.wheel.now + (self.settings.route_timeout or 15000))
         self.engine.keep_mirror(self)
         self.engine.count(G_MIRRORED)
         self.streams = ex.streams
+        self.source = ex.origin() if self.streams else None
         if self.streams and not cluster.share().try_enter(self):  # a copy waits for nobody's body
             return self.stop()
         return cluster.acquire(self, 0)
@@ -37,6 +41,11 @@ cdef class Mirror(UpstreamUser):
             return 0
         return self.write(iov, n, total)
 
+    cdef int request_trailers(self, Out *lines) except -1:
+        out_reserve(&self.trailers, lines.size)
+        out_raw(&self.trailers, lines.data, lines.size)
+        return 0
+
     cdef int request_end(self) except -1:
         self.ended = True
         self.complete()
@@ -49,12 +58,12 @@ cdef class Mirror(UpstreamUser):
         if not self.head_sent:
             self.head_sent = True
             head = &self.head
-        return self.up.write(head, iov, n, total, self.ended)
+        return self.up.write(head, iov, n, total, self.ended, &self.trailers)
 
     cdef int on_up_ready(self, Outbound up) except -1:
         cdef iovec kept
         self.up = up
-        up.begin(self, self.method, self.unsized, None)  # what asks for another protocol is not copied
+        up.begin(self, self.method, self.unsized, self.announced, None, self.takes_trailers)  # what asks for another protocol is not copied
         kept.iov_base = self.body.data
         kept.iov_len = self.body.size
         return self.write(&kept, 1 if self.body.size else 0, self.body.size)
@@ -84,6 +93,9 @@ cdef class Mirror(UpstreamUser):
     cdef int on_deadline(self, int64_t now) except -1:
         return self.stop()
 
+    cdef bytes origin(self):
+        return self.source
+
     cdef int give_way(self) except -1:
         return self.stop()
 
@@ -98,15 +110,13 @@ cdef class Mirror(UpstreamUser):
         if self.over:
             return 0
         self.over = True
-        free(self.body.data)  # whoever still knows this copy (a connection that is being made, a queue) holds no body
-        self.body.data = NULL
-        self.body.size = self.body.cap = 0
-        self.waiting = False
+        out_free(&self.body)  # whoever still knows this copy (a connection that is being made, a queue) holds no body
+        self.stop_waiting()
         self.ticket += 1
         self.up = None
         self.engine.wheel.disarm(self)
         self.engine.drop_mirror(self)
         self.complete()
         if up is not None:
-            up.drop()
+            up.drop(CUT_CANCEL)
         return 0

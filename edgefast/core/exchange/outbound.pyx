@@ -1,17 +1,19 @@
 # Outbound: what an UpstreamUser (an exchange's try, a mirror) knows of its way to a backend, and what a pool knows of it.
 #
 # The user calls begin, then write; the codec tells it on_response_*, on_up_writable, and one of on_response_end and on_up_lost, after
-# which the stream is no longer its own. How messages are framed, what connection carries them and whether it is used again is the
+# which the stream is no longer its own. A session with many streams tells each user on_response_flush before it turns to the next one:
+# what clients are sent is gathered in one place. How messages are framed, what connection carries them and whether it is used again is the
 # codec's affair alone.
 
 cdef class Outbound(Session):
-    cdef int begin(self, UpstreamUser user, unsigned method, bint unsized, bytes asked) except -1:
-        """A request follows. `unsized`: its body has no length in its head. `asked`: the protocols it would switch to; None: none."""
+    cdef int begin(self, UpstreamUser user, unsigned method, bint unsized, uint64_t announced, bytes asked, bint takes_trailers) except -1:
+        """A request follows. `unsized`: its body has no length in its head; else it is `announced` bytes long. `asked`: the protocols it would switch to; None: none.
+        `takes_trailers`: its client said so (TE)."""
         raise NotImplementedError
 
-    cdef int write(self, Out *head, iovec *iov, int n, size_t total, bint end) except -1:
+    cdef int write(self, Out *head, iovec *iov, int n, size_t total, bint end, Out *trailers) except -1:
         """Head (or NULL) and body pieces in one write. The head is HTTP/1.1 text without the lines of framing and of the connection, and
-        without the empty line at its end."""
+        without the empty line at its end. `trailers`, of use with `end`: "name: value" lines, which go where the backend can have them."""
         raise NotImplementedError
 
     cdef int pause(self) except -1:
@@ -25,7 +27,7 @@ cdef class Outbound(Session):
         """A large piece of the request can be sent at once."""
         raise NotImplementedError
 
-    cdef int drop(self) except -1:
+    cdef int drop(self, Cut why) except -1:
         """The user is done with it, whatever its state, and hears no more of it."""
         raise NotImplementedError
 

@@ -94,6 +94,8 @@ cdef class RequestBody(Attempts):
                     kept.iov_base = self.body.data
                     kept.iov_len = self.body.size
                     mirror.request_body(&kept, 1, self.body.size)
+                if self.trailers.size:
+                    mirror.request_trailers(&self.trailers)
                 if self.body_done:
                     mirror.request_end()
         return 0
@@ -113,7 +115,6 @@ cdef class RequestBody(Attempts):
             self.down.refuse_more()
             if self.started_response:
                 return self.abort(F_TOO_LARGE)
-            self.drop_upstream()
             return (<Exchange>self).answer(413, b"", F_TOO_LARGE)
         self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
         self.progress(total)
@@ -128,7 +129,8 @@ cdef class RequestBody(Attempts):
                 mirror.request_body(iov, n, total)
         if self.keeps_body:
             if self.up is None or (
-                self.body.size + total <= REPLAY_LIMIT and (self.rule.has_retry or idempotent(self.method))
+                self.body.size + total <= REPLAY_LIMIT
+                and (self.rule.has_retry or self.up.may_refuse or idempotent(self.method))
             ):
                 out_reserve(&self.body, total)
                 for i in range(n):
@@ -141,12 +143,21 @@ cdef class RequestBody(Attempts):
             return 0
         return self.write(iov, n, total, False)
 
+    cdef int request_trailers(self, const uint8_t *lines, size_t n) except -1:
+        """Fields behind the body, "name: value" lines, valid during the call; request_end follows."""
+        cdef Mirror mirror
+        if self.finished:
+            return 0
+        keep_trailers(&self.trailers, lines, n, self.backend.request_ops, self.settings.request_limits.underscore == EF_UNDERSCORE_ALLOW)
+        if self.mirrors is not None and self.trailers.size:
+            for mirror in self.mirrors:
+                mirror.request_trailers(&self.trailers)
+        return 0
+
     cdef void forget_body(self) noexcept:
         """It went on, and is too large to go out again."""
         self.keeps_body = False
-        free(self.body.data)
-        self.body.data = NULL
-        self.body.size = self.body.cap = 0
+        out_free(&self.body)
 
     cdef int request_end(self) except -1:
         """The client's request is complete."""
@@ -164,7 +175,8 @@ cdef class RequestBody(Attempts):
             return self.go()
         if self.streams:
             if self.place is None and self.waiting:  # for a place, which it needs no more
-                self.streams = self.waiting = False
+                self.streams = False
+                self.stop_waiting()
                 self.ask_at = 0
                 return self.ask()
             self.complete()

@@ -4,18 +4,19 @@
 # followed by nothing, to a request that was written to its end. Everything else is thrown away: a byte too many would be the next
 # client's answer. Framing rules: RFC 9112 6.3 and docs/http1.md; every fault is LOST_PROTOCOL (502).
 
-cdef class H1Client(Outbound):
+cdef class H1Client(H1Requester):
     def __cinit__(self, Engine engine, Endpoint endpoint):
         self.engine = engine
         self.endpoint = endpoint
         self.cluster = endpoint.cluster
-        self.ssl = self.cluster.ssl
+        self.tls = self.cluster.tls
         self.sni = self.cluster.sni
         self.protocol = HTTP_1_1
         self.idle_ms = 20000
 
     def __dealloc__(self):
         free(self.partial)
+        out_free(&self.trailers)
 
     cdef int on_open(self) except -1:
         self.opened = True
@@ -23,10 +24,11 @@ cdef class H1Client(Outbound):
         self.engine.count(G_UPSTREAM_CONNECTIONS_ACTIVE)
         return 0
 
-    cdef int begin(self, UpstreamUser user, unsigned method, bint unsized, bytes asked) except -1:
+    cdef int begin(self, UpstreamUser user, unsigned method, bint unsized, uint64_t announced, bytes asked, bint takes_trailers) except -1:
         self.user = user
         self.method = method
         self.unsized = unsized
+        self.owed = announced
         self.asked = asked
         self.connection.buffer_bytes = user.settings.buffer_bytes
         self.idle_ms = user.settings.upstream_idle
@@ -34,69 +36,8 @@ cdef class H1Client(Outbound):
         self.state = U_HEAD
         self.informational = 0
         self.got_bytes = self.request_done = False
+        self.unprocessed = True
         self.connection.disarm()
-        return 0
-
-    # --- the request ---------------------------------------------------------------------------------------------------
-
-    cdef int end_head(self, Out *head) except -1:
-        """The lines of framing and of the connection, and the end of the head."""
-        out_reserve(head, 128 + (PyBytes_GET_SIZE(self.asked) if self.asked is not None else 0))
-        if self.unsized:
-            out_raw(head, <const char *>b"transfer-encoding: chunked\r\n", 28)
-        if self.asked is not None:
-            out_raw(head, <const char *>b"connection: upgrade\r\nupgrade: ", 30)
-            out_bytes(head, self.asked)
-            out_raw(head, <const char *>b"\r\n", 2)
-        out_raw(head, <const char *>b"\r\n", 2)
-        return 0
-
-    cdef int write(self, Out *head, iovec *iov, int n, size_t total, bint end) except -1:
-        """A body without a length is framed here: one chunk for all pieces."""
-        cdef iovec all[MAX_IOV + 5]
-        cdef uint8_t line[20]
-        cdef Out size
-        cdef int k = 0, i
-        cdef size_t sum = total, whole = 0
-        cdef bint chunked = self.unsized
-        if head != NULL:
-            whole = head.size
-            self.end_head(head)
-            all[0].iov_base = head.data
-            all[0].iov_len = head.size
-            sum += head.size
-            k = 1
-        if chunked and total:
-            size.data = line
-            size.size = 0
-            size.cap = sizeof(line)
-            out_hex(&size, total)
-            out_raw(&size, <const char *>b"\r\n", 2)
-            all[k].iov_base = line
-            all[k].iov_len = size.size
-            sum += size.size
-            k += 1
-        for i in range(n):
-            all[k] = iov[i]
-            k += 1
-        if chunked and total:
-            all[k].iov_base = <void *><const char *>b"\r\n0\r\n\r\n"
-            all[k].iov_len = 7 if end else 2
-            sum += all[k].iov_len
-            k += 1
-        elif chunked and end:
-            all[k].iov_base = <void *><const char *>b"0\r\n\r\n"
-            all[k].iov_len = 5
-            sum += 5
-            k += 1
-        if end:
-            self.request_done = True
-        if k == 0:
-            return 0
-        self.engine.count_n(G_UPSTREAM_BYTES_SENT, sum)
-        self.connection.sendv(all, k, sum)
-        if head != NULL:
-            head.size = whole  # as it was: another try may go over another kind of connection
         return 0
 
     # --- the pool ------------------------------------------------------------------------------------------------------
@@ -113,7 +54,7 @@ cdef class H1Client(Outbound):
         return self.cluster.release(self)
 
     cdef bint is_current(self) noexcept:
-        return self.ssl is self.cluster.ssl and (self.ssl is None or self.sni == self.cluster.sni)
+        return self.tls is self.cluster.tls and (self.tls is None or self.sni == self.cluster.sni)
 
     cdef bint is_open(self) noexcept:
         return self.connection is not None and not self.connection.closed
@@ -126,7 +67,7 @@ cdef class H1Client(Outbound):
             return 0
         return self.connection.shut(abort)
 
-    cdef int drop(self) except -1:
+    cdef int drop(self, Cut why) except -1:
         if self.user is not None:
             self.user = None
             self.cluster.done(self.endpoint)
@@ -220,7 +161,12 @@ cdef class H1Client(Outbound):
                 at += used
                 if result == EF_CHUNK_DATA:
                     user.on_response_body(span, length)
+                elif result == EF_CHUNK_TRAILER:
+                    out_reserve(&self.trailers, length)
+                    out_raw(&self.trailers, span, length)
                 elif result == EF_CHUNK_DONE:
+                    if self.trailers.size:
+                        self.end_trailers(user)
                     self.finish(n - at)
                     return n
                 elif result == EF_BAD:
@@ -291,6 +237,8 @@ cdef class H1Client(Outbound):
             self.state = U_LENGTH
         elif head.body == EF_BODY_CHUNKED:
             ef_chunk_reset(&self.chunk)
+            self.trailers.size = 0
+            self.nominates = head.nominates
             self.state = U_CHUNKED
         elif head.body == EF_BODY_EOF:
             self.state = U_EOF
@@ -310,9 +258,16 @@ cdef class H1Client(Outbound):
             drop_witness(self.witness)
             self.witness = None
         if self.user.on_response_head(data, head):
-            self.drop()
+            self.drop(CUT_CANCEL)
             return 0
         return length
+
+    cdef int end_trailers(self, UpstreamUser user) except -1:
+        """They are complete. What Connection names does not go on, here either (RFC 9110 7.6.1): then none of them does."""
+        if not self.nominates:
+            user.on_response_trailers(self.trailers.data, self.trailers.size)
+        out_free(&self.trailers)
+        return 0
 
     cdef int finish(self, size_t extra) except -1:
         """The response is complete. `extra` bytes follow it, which never happens with an honest backend."""

@@ -1,7 +1,7 @@
 # One gathered write to one client: a head, body pieces and chunk framing, sent together at the end of a read of the backend.
 #
 # In: pieces that stay readable until flush. Out: one send. Valid during one callback; one per worker. All body pieces of a flush become
-# one chunk, whose size line is filled in last.
+# one chunk, whose size line is filled in last. Whoever raises between a piece and its flush leaves pieces behind: they are nobody else's.
 
 cdef class Gather:
     def __cinit__(self, Engine engine):
@@ -9,20 +9,32 @@ cdef class Gather:
         self.size_piece = -1
 
     cdef void reset(self) noexcept:
+        self.to = None
         self.n = 0
         self.bytes = 0
         self.size_piece = -1
         self.chunk_bytes = 0
 
+    cdef inline int aim(self, Connection to) except -1:
+        """What follows is for this one."""
+        if self.to is not to:
+            self.reset()
+            self.to = to
+        return 0
+
     cdef int add(self, Connection to, const void *data, size_t n) except -1:
+        self.aim(to)
         if self.n >= MAX_IOV:
             self.flush(to)
+            self.aim(to)
         self.push(data, n)
         return 0
 
     cdef int add_chunked(self, Connection to, const void *data, size_t n) except -1:
+        self.aim(to)
         if self.n >= MAX_IOV:
             self.flush(to)
+            self.aim(to)
         if self.size_piece < 0:
             self.size_piece = self.n
             self.n += 1
@@ -30,9 +42,22 @@ cdef class Gather:
         self.push(data, n)
         return 0
 
-    cdef int add_last_chunk(self) except -1:
+    cdef int add_last_chunk(self, Connection to) except -1:
+        self.aim(to)
         self.close_chunk()
         self.push(<const char *>b"0\r\n\r\n", 5)
+        return 0
+
+    cdef int add_trailers(self, Connection to, const void *lines, size_t n) except -1:
+        """The last chunk, and fields behind it."""
+        self.aim(to)
+        if self.n >= MAX_IOV:
+            self.flush(to)
+            self.aim(to)
+        self.close_chunk()
+        self.push(<const char *>b"0\r\n", 3)
+        self.push(lines, n)
+        self.push(<const char *>b"\r\n", 2)
         return 0
 
     cdef inline void push(self, const void *data, size_t n) noexcept:
@@ -61,6 +86,8 @@ cdef class Gather:
     cdef int flush(self, Connection to) except -1:
         cdef int n
         cdef size_t total
+        if self.to is not to:
+            return 0
         self.close_chunk()
         n = self.n
         total = self.bytes

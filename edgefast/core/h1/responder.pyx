@@ -104,8 +104,7 @@ cdef class H1Responder(Inbound):
             self.connection.disarm()
             if self.connection.pending.len:
                 self.connection.go_on()
-            else:
-                self.connection.resume()
+            self.connection.resume()  # also who was held back: bytes of a tunnel are no requests to come
         return 0
 
     cdef int response_body(self, const uint8_t *data, size_t n) except -1:
@@ -116,14 +115,24 @@ cdef class H1Responder(Inbound):
     cdef int response_flush(self) except -1:
         return self.engine.gather.flush(self.connection)
 
+    cdef int response_trailers(self, const uint8_t *lines, size_t n) except -1:
+        """There is a place for them behind the last chunk alone, and for clients that look there (RFC 9110 10.1.4)."""
+        if not self.chunked_response or not self.takes_trailers:
+            return 0
+        self.chunked_response = False
+        return self.engine.gather.add_trailers(self.connection, lines, n)
+
     cdef int response_end(self) except -1:
         if self.chunked_response:
-            self.engine.gather.add_last_chunk()
+            self.engine.gather.add_last_chunk(self.connection)
             self.chunked_response = False
         return self.engine.gather.flush(self.connection)
 
     cdef bint has_room(self) noexcept:
         return self.connection.has_room()
+
+    cdef size_t untaken(self) noexcept:
+        return self.connection.untaken()
 
     cdef int pause(self) except -1:
         return self.connection.pause()
@@ -140,8 +149,8 @@ cdef class H1Responder(Inbound):
         self.closing = True
         return 0
 
-    cdef int abort(self) except -1:
-        """A reset: a proper end would lie."""
+    cdef int abort(self, Cut why) except -1:
+        """A reset, whatever the reason: a proper end would lie."""
         self.engine.gather.reset()
         self.closing = True
         return self.connection.shut(True)

@@ -20,6 +20,7 @@ cdef class H1Responder(Inbound):
         bint asked_to_close     # ... because the client said so
         bint wants_continue
         bint chunked_response
+        bint takes_trailers     # the client said so (TE)
         uint64_t discarded      # bytes dropped in D_DISCARD
 
     cdef int linger(self) except -1
@@ -30,6 +31,8 @@ cdef class H1Server(H1Responder):
         ef_head *partial        # scan state of a head that came in pieces
         Witness witness         # while a body is read
         ef_chunk chunk
+        Out trailers            # fields behind the body, until it ends
+        bint nominates          # the head's Connection names fields
         uint32_t requests
         bint head_method        # the request in flight is a HEAD
 
@@ -37,5 +40,6 @@ cdef class H1Server(H1Responder):
     cdef ssize_t on_chunks(self, const uint8_t *data, size_t n) except -1
     cdef int on_body(self, iovec *iov, int n, size_t total, int64_t left) except -1
     cdef int on_request_end(self) except -1
+    cdef int end_trailers(self) except -1
     cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1
     cdef int refuse(self, int status, const char *reason) except -1

@@ -16,6 +16,7 @@ cdef class H1Server(H1Responder):
 
     def __dealloc__(self):
         free(self.partial)
+        out_free(&self.trailers)
 
     cdef int on_open(self) except -1:
         cdef Engine engine = self.engine
@@ -32,10 +33,9 @@ cdef class H1Server(H1Responder):
             return self.connection.shut(True)
         if self.peer.tls:
             engine.count(G_CONNECTIONS_TLS_TOTAL)
-            self.peer.sni = self.connection.sni()
+            engine.count(G_HANDSHAKES_DONE + self.peer.take_wire(self.connection.wire))
         self.connection.learn_end(False, &client)
-        # a unix socket's peer is here
-        self.peer.take_address(inet_text(client.host) if client.kind == ADDRESS_INET else b"127.0.0.1")
+        self.peer.take_address(inet_text(client.host) if client.kind == ADDRESS_INET else b"127.0.0.1")  # a unix socket's is here
         self.state = D_PROXY if port.proxy_protocol else D_HEAD
         return self.connection.arm(port.settings.head_timeout)
 
@@ -128,6 +128,8 @@ cdef class H1Server(H1Responder):
         cdef ssize_t length
         cdef int verdict
         cdef Exchange ex
+        if self.requests == 0 and head == NULL and n and data[0] == c"P" and h2_takes_over(self, data, n):
+            return 0
         if head == NULL:
             head = &engine.request_head
             ef_head_reset(head)
@@ -174,6 +176,8 @@ cdef class H1Server(H1Responder):
             self.state = D_LENGTH
         else:
             ef_chunk_reset(&self.chunk)
+            self.trailers.size = 0
+            self.nominates = head.nominates
             self.state = D_CHUNKED
         if verdict == 2 and head.keep_alive:  # an upgrade that the parser followed and we do not
             drop_witness(self.witness)
@@ -186,6 +190,7 @@ cdef class H1Server(H1Responder):
             self.asked_to_close = not head.keep_alive
         self.connection.disarm()
         self.wants_continue = head.expect_continue
+        self.takes_trailers = head.te_trailers
         ex = self.exchange = Exchange.__new__(Exchange, self)
         ex.begin(data, head)
         if self.state == D_WAIT and self.exchange is ex:
@@ -220,6 +225,9 @@ cdef class H1Server(H1Responder):
                     self.on_body(iov, pieces, total, -1)
                     pieces = 0
                     total = 0
+            elif result == EF_CHUNK_TRAILER:
+                out_reserve(&self.trailers, length)
+                out_raw(&self.trailers, span, length)
             elif result == EF_BAD:
                 self.engine.count(G_BODY_MALFORMED)
                 self.refuse(400, ef_chunk_error_text(self.chunk.error) if verdict else DISAGREE)
@@ -237,6 +245,14 @@ cdef class H1Server(H1Responder):
             self.on_body(iov, pieces, total, -1)
         return at
 
+    cdef int end_trailers(self) except -1:
+        """They are complete. What Connection names does not go on, here either (RFC 9110 7.6.1): then none of them does."""
+        cdef Exchange ex = self.exchange
+        if ex is not None and not self.nominates:
+            ex.request_trailers(self.trailers.data, self.trailers.size)
+        out_free(&self.trailers)
+        return 0
+
     cdef int on_request_end(self) except -1:
         cdef Exchange ex = self.exchange
         if self.witness is not None:
@@ -252,9 +268,9 @@ cdef class H1Server(H1Responder):
                 drop_witness(self.witness)
                 self.witness = None
         self.state = D_WAIT
-        if ex is not None:
-            return ex.request_end()
-        return self.done(None)
+        if self.trailers.size:
+            self.end_trailers()
+        return ex.request_end() if ex is not None else self.done(None)
 
     cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1:
         """PROXY protocol v1 or v2 before the first request."""

@@ -9,6 +9,8 @@ cdef class Window:
 cdef class Witness:
     cdef:
         object parser
+        object feed                 # its methods, bound once
+        object should_keep_alive
         bint complete       # the parser saw the end of the message
         bint keep_alive     # what the parser made of version and Connection
         bint request

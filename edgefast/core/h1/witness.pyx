@@ -19,16 +19,16 @@ cdef class Witness:
         self.window = window
         self.request = request
         self.parser = HttpRequestParser(self) if request else HttpResponseParser(self)
-
-    def on_headers_complete(self):
-        self.keep_alive = self.parser.should_keep_alive()  # llhttp forgets it at the end of the message
+        self.feed = self.parser.feed_data
+        self.should_keep_alive = self.parser.should_keep_alive
 
     def on_message_complete(self):
         self.complete = True
+        self.keep_alive = self.should_keep_alive()  # llhttp forgets it when this returns
 
     cdef void let_go(self) noexcept:
-        """Not to be used again: the parser holds our bound methods, so the circle is opened here and not by the collector."""
-        self.parser = None
+        """Not to be used again: the parser holds our bound method, so the circle is opened here and not by the collector."""
+        self.parser = self.feed = self.should_keep_alive = None
 
     cdef int head(self, const uint8_t *data, size_t n, const ef_head *head, bint no_body) except -1:
         """Read a head. 1: agrees and can go on with the body (or the message is complete). 2: agrees, but the parser cannot
@@ -38,7 +38,7 @@ cdef class Witness:
         self.window.data = data
         self.window.size = n
         try:
-            self.parser.feed_data(self.window)
+            self.feed(self.window)
         except HttpParserUpgrade:
             upgraded = True
         except HttpParserError:
@@ -55,6 +55,8 @@ cdef class Witness:
                 return 0
         if upgraded or no_body or head.body == EF_BODY_EOF:
             return 2
+        if not self.complete:
+            self.keep_alive = self.should_keep_alive()
         if head.keep_alive and not self.keep_alive:  # the other way round is our scan being stricter, which is safe
             return 0
         if self.complete != (head.body == EF_BODY_NONE):
@@ -73,7 +75,7 @@ cdef class Witness:
         self.window.data = data
         self.window.size = n
         try:
-            self.parser.feed_data(self.window)
+            self.feed(self.window)
         except HttpParserError:
             return 0
         return 1

@@ -1,13 +1,28 @@
 # Out: a growing buffer of bytes, and how text and numbers are written into it.
 #
 # In: pieces. Out: bytes in memory of its own (or of whoever sets `data` and `cap`). Writers do not look at the room there is: who calls
-# them has reserved it.
+# them has reserved it. First blocks of buffers that were let go of are kept for the next ones: a head needs one per request, and the
+# allocator's way to 2 KiB is long. They belong to the process, whose engines live on one thread.
+
+cdef enum:
+    HEAD_BLOCK = 2048
+    HEAD_SPARES = 64
+
+cdef uint8_t *head_spares[HEAD_SPARES]
+cdef int n_head_spares = 0
+
 
 cdef inline int out_reserve(Out *out, size_t more) except -1:
+    global n_head_spares
     cdef size_t cap
     cdef void *grown
     if out.size + more > out.cap:
-        cap = out.cap * 2 if out.cap else 2048
+        if out.cap == 0 and more <= HEAD_BLOCK and n_head_spares:
+            n_head_spares -= 1
+            out.data = head_spares[n_head_spares]
+            out.cap = HEAD_BLOCK
+            return 0
+        cap = out.cap * 2 if out.cap else HEAD_BLOCK
         while cap < out.size + more:
             cap *= 2
         grown = realloc(out.data, cap)
@@ -16,6 +31,18 @@ cdef inline int out_reserve(Out *out, size_t more) except -1:
         out.data = <uint8_t *>grown
         out.cap = cap
     return 0
+
+
+cdef inline void out_free(Out *out) noexcept:
+    """Empty again, and without memory."""
+    global n_head_spares
+    if out.cap == HEAD_BLOCK and n_head_spares < HEAD_SPARES:
+        head_spares[n_head_spares] = out.data
+        n_head_spares += 1
+    else:
+        free(out.data)
+    out.data = NULL
+    out.size = out.cap = 0
 
 
 cdef inline void out_raw(Out *out, const void *data, size_t n) noexcept:

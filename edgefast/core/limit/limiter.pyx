@@ -169,7 +169,7 @@ cdef class Limiter(Dispatcher):
                 ex.on_verdict()
             except Exception:  # the others of the batch wait for their answers
                 _log.exception("a request could not go on after its limits were asked")
-                ex.down.abort()
+                ex.down.abort(CUT_INTERNAL)
         return 0
 
     cdef int refuse_all(self, list checks) except -1:

@@ -24,3 +24,4 @@ cdef class Acceptor(Opener):
     cdef int pause(self) except -1
     cdef Session admit(self, const NetAddress *peer)
     cdef Wire wire(self)
+    cdef int on_accepted(self, Connection connection) except -1

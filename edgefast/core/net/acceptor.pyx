@@ -14,6 +14,10 @@ cdef class Acceptor(Opener):
         """What its bytes go through; None: nothing."""
         return None
 
+    cdef int on_accepted(self, Connection connection) except -1:
+        """Its wire is to open; on_opened or on_not_opened follows."""
+        return 0
+
     cdef void on_turned_away(self) noexcept:
         """Somebody was closed for want of a descriptor."""
 
@@ -97,6 +101,7 @@ cdef class Acceptor(Opener):
             made.wire = self.wire()
             if made.wire is not None:
                 made.opener = self
+                self.on_accepted(made)
         except BaseException:
             close(fd)
             self.reactor.faults += 1

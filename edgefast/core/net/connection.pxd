@@ -29,7 +29,6 @@ cdef class Connection(Outgoing):
     cdef int call_at_turn_end(self) except -1
     # what is known of it
     cdef int learn_end(self, bint local, NetAddress *out) except -1
-    cdef bytes sni(self)
     # inside
     cdef int on_opening(self) except -1
     cdef int on_opened(self) except -1

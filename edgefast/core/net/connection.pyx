@@ -116,7 +116,6 @@ cdef class Connection(Outgoing):
         if session is None:
             return 0
         self.session = None  # the two hold each other
-        self.wire = None
         self.opener = None
         try:
             if self.opened:
@@ -125,6 +124,7 @@ cdef class Connection(Outgoing):
             self.disarm()
             if opener is not None:
                 opener.on_not_opened(self)
+            self.wire = None
         return 0
 
     # --- time ------------------------------------------------------------------------------------------------------
@@ -349,7 +349,3 @@ cdef class Connection(Outgoing):
         elif not local and getpeername(self.fd, <sockaddr *>&name, &length) == 0:
             address_read(&name, out)
         return 0
-
-    cdef bytes sni(self):
-        """The name of the wire's handshake in lower case; None: it had none."""
-        return self.wire.sni() if self.wire is not None else None

@@ -2,6 +2,7 @@
 
 cdef enum:
     INET_SIZE = 16  # bytes of an address
+    INET_CLIENT = 8  # bytes of an IPv6 address that tell one client from another: all of a /64 are one's own to choose
     INET_TEXT = 46  # bytes of the longest text with its NUL: INET6_ADDRSTRLEN
 
 

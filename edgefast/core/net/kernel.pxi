@@ -85,3 +85,7 @@ cdef extern from *:
     int setsockopt(int fd, int level, int name, const void *value, socklen_t length) nogil
     int socket(int family, int kind, int protocol) nogil
     char *strerror(int error) nogil
+
+
+cdef extern from "malloc.h" nogil:
+    int malloc_trim(size_t pad)

@@ -31,6 +31,7 @@ cdef class Outgoing(Watched):
     cdef int send(self, const void *data, size_t n) except -1
     cdef int end_writes(self) except -1
     cdef size_t unsent(self) noexcept
+    cdef size_t untaken(self) noexcept
     cdef bint flushing(self) except -1
     cdef bint has_room(self) noexcept
     cdef int update(self) except -1

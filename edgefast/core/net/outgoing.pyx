@@ -58,6 +58,13 @@ cdef class Outgoing(Watched):
         """Bytes that were taken from the session and are not the kernel's yet."""
         return self.out.len if self.wire is None else self.out.len + self.wire.held
 
+    cdef size_t untaken(self) noexcept:
+        """Bytes that the peer has not acknowledged: unsent ones, and the kernel's. One system call."""
+        cdef int queued = 0
+        if self.fd >= 0:
+            ioctl(self.fd, SIOCOUTQ, &queued)
+        return self.unsent() + queued
+
     cdef bint flushing(self) except -1:
         """There are bytes left to send and the peer takes some now and then. When it has not for FLUSH_STALLS looks, it is cut off."""
         cdef size_t left = self.unsent()

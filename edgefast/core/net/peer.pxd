@@ -8,7 +8,9 @@ cdef class Peer:
         bytes local, remote     # both ends of the socket, "10.0.0.1:80"; None until a log asks
         bytes sni               # lower case; None: plain, or no SNI
         bytes own_lines         # forwarding lines for a request that brings no x-forwarded-for
+        WireFacts tls_facts     # of TLS
         bint tls
         bint internal           # `address` is a private one
 
+    cdef int take_wire(self, Wire wire) except -1
     cdef int take_address(self, bytes text) except -1

@@ -9,6 +9,12 @@ cdef class Peer:
         self.tls = tls
         self.address_port = -1
 
+    cdef int take_wire(self, Wire wire) except -1:
+        """Facts of its TLS. Returns its place in cells.HANDSHAKES_DONE."""
+        self.sni = wire.sni()
+        wire.describe(&self.tls_facts)
+        return 2 * (strcmp(self.tls_facts.version, b"TLSv1.3") == 0) + (1 if self.tls_facts.resumed else 0)
+
     cdef int take_address(self, bytes text) except -1:
         """Who it is."""
         cdef uint8_t address[INET_SIZE]

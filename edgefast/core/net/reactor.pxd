@@ -24,6 +24,16 @@ cdef struct Slot:
     uint32_t generation         # of the descriptor's number: which opening of it this is
 
 
+# Where a reactor counts.
+cdef struct ReactorCells:
+    uint64_t *turns
+    uint64_t *events            # handled or stale
+    uint64_t *stale             # of a descriptor that was closed in the same turn
+    uint64_t *faults            # callbacks that raised; each has cost a descriptor
+    uint64_t *busy_us           # time in turns
+    uint64_t *longest_us        # the longest turn of the last windows
+
+
 cdef class Reactor:
     cdef:
         readonly object loop
@@ -38,24 +48,20 @@ cdef class Reactor:
         object on_turn          # bound methods, made once
         object on_flush
         bint in_turn
+        int64_t moment          # us; when this event began to be handled. 0: nobody has asked yet; -1: no event is
         bint closing
         bint flush_due          # on_flush is queued in the loop
         ReadBuffer buffer       # every read goes here; valid during one callback
         bint attached           # to the loop
         readonly size_t watching
-        # what others are told of turns; NULL: nobody is
-        uint64_t *turns_told
-        uint64_t *busy_told         # us
-        uint64_t *longest_told      # us
-        int64_t owed_ns             # busy time that is less than a unit of `busy_told`
+        ReactorCells cells
+        uint64_t untold
+        int64_t owed_ns             # busy time that is less than a unit of its cell
         int64_t window_ns           # when the window of `longest_now` began
         int64_t longest_now, longest_before     # ns, of this window and of the one before it
-        # since the last `statistics`
-        uint64_t turns, handled, stale, faults
-        int64_t busy_ns, longest_ns, since_ns
 
-    cdef void tell(self, uint64_t *turns, uint64_t *busy, uint64_t *longest) noexcept
-    cdef void tell_turn(self, int64_t began, int64_t took) noexcept
+    cdef void tell(self, ReactorCells *cells) noexcept
+    cdef void tell_turn(self, int64_t began, int64_t took, int events) noexcept
     cdef int watch(self, Watched item, uint32_t events) except -1
     cdef void unwatch(self, Watched item, bint closing) noexcept
     cdef int pass_on(self, Watched before, Watched after) except -1
@@ -64,5 +70,6 @@ cdef class Reactor:
     cdef int mark(self, Watched item) except -1
     cdef void dispatch(self, epoll_event *event) noexcept
     cdef int flush(self) except -1
+    cdef int64_t now_us(self) noexcept
     cdef void fail(self, Watched item, str what) noexcept
     cdef bint restore_spare(self) noexcept

@@ -57,6 +57,10 @@ cdef class Reactor:
 
     def __cinit__(self, loop, Wheel wheel, ReadBuffer buffer):
         self.epoll = self.spare = -1
+        # what is not told to anybody is counted here
+        self.cells.turns = self.cells.busy_us = self.cells.longest_us = &self.untold
+        self.cells.events = self.cells.stale = self.cells.faults = &self.untold
+        self.moment = -1
         self.loop = loop
         self.wheel = wheel
         self.room = SLOTS
@@ -68,7 +72,6 @@ cdef class Reactor:
         if self.epoll < 0:
             raise OSError(errno, "epoll_create1")
         self.restore_spare()
-        self.since_ns = monotonic_ns()
         self.on_turn = self._turn
         self.on_flush = self._flush_later
 
@@ -98,26 +101,6 @@ cdef class Reactor:
         if self.spare >= 0:
             close(self.spare)
         self.epoll = self.spare = -1
-
-    def statistics(self):
-        """What happened since the last look.
-
-        turns, events, stale events, faults (counts), busy and longest (seconds in turns, and in the longest of them), elapsed (seconds).
-        """
-        cdef int64_t now = monotonic_ns()
-        found = {
-            "turns": self.turns,
-            "events": self.handled,
-            "stale": self.stale,
-            "faults": self.faults,
-            "busy": self.busy_ns / 1e9,
-            "longest": self.longest_ns / 1e9,
-            "elapsed": (now - self.since_ns) / 1e9,
-        }
-        self.turns = self.handled = self.stale = self.faults = 0
-        self.busy_ns = self.longest_ns = 0
-        self.since_ns = now
-        return found
 
     # --- descriptors -----------------------------------------------------------------------------------------------
 
@@ -214,29 +197,21 @@ cdef class Reactor:
             self.flush()
         finally:
             self.in_turn = False
-        took = monotonic_ns() - began
-        self.turns += 1
-        if n > 0:
-            self.handled += n
-        self.busy_ns += took
-        if took > self.longest_ns:
-            self.longest_ns = took
-        if self.turns_told != NULL:
-            self.tell_turn(began, took)
+        self.tell_turn(began, monotonic_ns() - began, n)
 
-    cdef void tell(self, uint64_t *turns, uint64_t *busy, uint64_t *longest) noexcept:
-        """Count turns and the us they take in these cells from now on, and keep the longest one's in the third."""
-        self.turns_told = turns
-        self.busy_told = busy
-        self.longest_told = longest
+    cdef void tell(self, ReactorCells *cells) noexcept:
+        """Count in these cells from now on."""
+        self.cells = cells[0]
 
-    cdef void tell_turn(self, int64_t began, int64_t took) noexcept:
+    cdef void tell_turn(self, int64_t began, int64_t took, int events) noexcept:
         cdef int64_t us
-        ef_stat_add(self.turns_told, 1)
+        ef_stat_add(self.cells.turns, 1)
+        if events > 0:
+            ef_stat_add(self.cells.events, events)
         self.owed_ns += took
         us = self.owed_ns // 1000
         self.owed_ns -= us * 1000
-        ef_stat_add(self.busy_told, us)
+        ef_stat_add(self.cells.busy_us, us)
         if began - self.window_ns >= LONGEST_WINDOW_MS * <int64_t>1000000:
             # The window before this one is what comes just before it: after a silence there was none.
             self.longest_before = self.longest_now if began - self.window_ns < 2 * LONGEST_WINDOW_MS * <int64_t>1000000 else 0
@@ -247,24 +222,36 @@ cdef class Reactor:
         if took > self.longest_now:
             self.longest_now = took
         us = (self.longest_now if self.longest_now > self.longest_before else self.longest_before) // 1000
-        ef_stat_add(self.longest_told, <uint64_t>us - self.longest_told[0])
+        ef_stat_add(self.cells.longest_us, <uint64_t>us - self.cells.longest_us[0])
 
     cdef void dispatch(self, epoll_event *event) noexcept:
         cdef Slot *slot = &self.slots[<uint32_t>event.data.u64]
         cdef Watched item
         if slot.watched == NULL or slot.generation != <uint32_t>(event.data.u64 >> 32):
-            self.stale += 1
+            ef_stat_add(self.cells.stale, 1)
             return
         item = <Watched>slot.watched
+        self.moment = 0
         try:
             item.on_events(event.events)
         except BaseException:  # whatever it is, it is this descriptor's
             self.fail(item, "an event could not be handled")
+        self.moment = -1
+
+    cdef int64_t now_us(self) noexcept:
+        """Monotonic microseconds: the clock is read once for all that follows from one event."""
+        cdef int64_t now
+        if self.moment > 0:
+            return self.moment
+        now = monotonic_ns() // 1000
+        if self.moment == 0:
+            self.moment = now
+        return now
 
     cdef void fail(self, Watched item, str what) noexcept:
         """The end of a guard: the fault is told and its descriptor let go. what: None for no fault."""
         if what is not None:
-            self.faults += 1
+            ef_stat_add(self.cells.faults, 1)
             _log.exception(what)
         try:
             item.let_go(what is not None)

@@ -6,6 +6,15 @@ cdef enum WireFailure:
     WIRE_LOST = -2      # never again: `error` says why
 
 
+# What is told of a wire that is open; texts live as long as the process.
+cdef struct WireFacts:
+    const char *version     # NULL: there is nothing to tell
+    const char *cipher
+    const char *group       # of the key exchange
+    bint resumed            # of a session before
+    bint alpn_h2            # HTTP/2 was agreed on
+
+
 cdef class Wire:
     cdef:
         uint32_t reading        # EPOLLIN or EPOLLOUT: what the last read, or `open`, waits for
@@ -19,3 +28,4 @@ cdef class Wire:
     cdef ssize_t write(self, int fd, const iovec *iov, int n, size_t total) noexcept
     cdef int end(self, int fd) noexcept
     cdef bytes sni(self)
+    cdef void describe(self, WireFacts *facts) noexcept

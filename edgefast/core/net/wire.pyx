@@ -31,6 +31,9 @@ cdef class Wire:
         """The name that the peer asked for, lower case; None: it has not."""
         return None
 
+    cdef void describe(self, WireFacts *facts) noexcept:
+        """Of an open one. What is not told stays as it is."""
+
 
 cdef inline ssize_t plain_read(int fd, uint8_t *to, size_t room) noexcept:
     """The same on a socket; errno says why WIRE_LOST."""

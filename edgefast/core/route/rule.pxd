@@ -11,10 +11,18 @@ cdef class HttpSettings:
         int64_t body_start_timeout
         size_t body_buffer      # bytes of a body that is gathered whole where all places are taken
         uint32_t body_share     # percent of a cluster's connections
+        uint32_t body_client_share  # percent of these that one client address keeps when others wait
         uint64_t body_rate      # bytes a second; 0: nobody has to give way
+        uint32_t answer_share   # percent of the connections that bodies leave
+        uint64_t answer_rate    # bytes a second; 0: no answer has to give way
         int64_t upstream_idle
         int64_t head_timeout, idle_timeout, stream_idle_timeout, route_timeout, connect_timeout
         int64_t max_connections
+        bint h2_enabled
+        uint32_t h2_streams, h2_requests
+        uint32_t h2_stream_window
+        int32_t h2_window
+        int64_t h2_ping         # ms of silence before a client is asked; 0: never
         uint32_t max_requests
         int escaped_slashes     # 0 redirect, 1 keep, 2 reject
         bytes via               # b"via: ...\r\n" or b""

@@ -22,7 +22,10 @@ cdef class HttpSettings:
         self.body_start_timeout = spec.body_start_timeout or NEVER_MS
         self.body_buffer = spec.body_buffer
         self.body_share = spec.body_share
+        self.body_client_share = spec.body_client_share
         self.body_rate = spec.body_rate
+        self.answer_share = spec.answer_share
+        self.answer_rate = spec.answer_rate
         self.upstream_idle = spec.upstream_idle or NEVER_MS
         self.head_timeout = spec.head_timeout or NEVER_MS
         self.idle_timeout = spec.idle_timeout or NEVER_MS
@@ -31,6 +34,12 @@ cdef class HttpSettings:
         self.connect_timeout = spec.connect_timeout or NEVER_MS
         self.max_connections = spec.max_connections
         self.max_requests = spec.max_requests_per_connection
+        self.h2_enabled = spec.http2.enabled
+        self.h2_streams = spec.http2.max_concurrent_streams
+        self.h2_requests = spec.http2.max_requests_per_connection or 0xffffffff
+        self.h2_stream_window = spec.http2.initial_stream_window
+        self.h2_window = spec.http2.initial_connection_window
+        self.h2_ping = spec.http2.keepalive_ping
         self.escaped_slashes = {"UnescapeAndRedirect": 0, "KeepUnchanged": 1, "Reject": 2}[spec.escaped_slashes]
         self.via = b"via: 1.1 %b\r\n" % spec.via.encode() if spec.via else b""
         self.trusted_hops = spec.client_address.trusted_hops

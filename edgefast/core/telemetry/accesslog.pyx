@@ -72,7 +72,7 @@ cdef void log_ms(Out *out, int64_t us) noexcept:
 
 cdef tuple FLAG_NAMES = (
     b"NR", b"NE", b"UO", b"UF", b"UR", b"UPE", b"UT", b"DC", b"RT", b"CFG", b"RD", b"CORS", b"MD", b"TL", b"SI", b"RL",
-    b"RLSE",
+    b"RLSE", b"SR",
 )
 
 
@@ -129,7 +129,7 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     out_number(out, ex.status)
     out_raw(out, <const char *>b',"flags":"', 10)
     first = 1
-    for i in range(17):
+    for i in range(F_COUNT):
         if ex.flags >> i & 1:
             if not first:
                 out_raw(out, <const char *>b",", 1)

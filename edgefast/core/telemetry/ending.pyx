@@ -7,6 +7,7 @@ cdef tuple FLAG_WORDS = (  # as Envoy's %RESPONSE_FLAGS% and %RESPONSE_FLAGS_LON
     (b"UC", b"UpstreamConnectionTermination"), (b"UPE", b"UpstreamProtocolError"), (b"UT", b"UpstreamRequestTimeout"),
     (b"DC", b"DownstreamConnectionTermination"), None, (b"NC", b"NoClusterFound"), None, None, None, None,
     (b"SI", b"StreamIdleTimeout"), (b"RL", b"RateLimited"), (b"RLSE", b"RateLimitServiceError"),
+    (b"OM", b"OverloadManagerTerminated"),
 )
 cdef tuple PROTOCOL_ERROR = (b"DPE", b"DownstreamProtocolError")
 cdef tuple TRANSPORT_FAILURES = (None, None, None, b"connection_failure", b"connection_timeout", b"tls_error")
@@ -17,7 +18,7 @@ cdef bytes flags_of(Exchange ex, int column, int status):
     if ex is None:
         return <bytes>PROTOCOL_ERROR[column]
     words = []
-    for i in range(17):
+    for i in range(F_COUNT):
         if ex.flags >> i & 1:
             word = PROTOCOL_ERROR if i == 9 and status == 400 else FLAG_WORDS[i]
             if word is not None:
@@ -37,6 +38,8 @@ cdef bytes failure_of(uint32_t flags, int failure, int status):
         return b"request_payload_timeout" if status == 408 else b"response_timeout"
     if flags & F_IDLE:
         return b"stream_idle_timeout"
+    if flags & F_SLOW_READER:
+        return b"overload_manager_reset"
     if flags & F_OVERFLOW:
         return b"overflow"
     if flags & F_CONNECT:

@@ -36,8 +36,12 @@ cdef enum:
     K_DIRECT = 36
     K_LOCAL = 40
     K_TRACE_ID = 44
+    K_TLS_VERSION = 45
+    K_TLS_CIPHER = 46
+    K_TLS_GROUP = 47
+    K_TLS_RESUMED = 48
     # Fields of the default line.
-    K_FIELDS = 45
+    K_FIELDS = 49
 
 cdef tuple LOG_FIELDS = (
     "time", "client", "peer", "method", "host", "path", "status", "flags", "route", "rule", "limit", "limit_window",
@@ -87,6 +91,10 @@ _LOG_KINDS = {
     "DOWNSTREAM_LOCAL_ADDRESS_WITHOUT_PORT": K_LOCAL + 1,
     "DOWNSTREAM_LOCAL_PORT": K_LOCAL + 2,
     "REQUESTED_SERVER_NAME": K_SERVER_NAME,
+    "DOWNSTREAM_TLS_VERSION": K_TLS_VERSION,
+    "DOWNSTREAM_TLS_CIPHER": K_TLS_CIPHER,
+    "DOWNSTREAM_TLS_GROUP": K_TLS_GROUP,
+    "DOWNSTREAM_TLS_RESUMED": K_TLS_RESUMED,
     **{name: K_FIELDS + at for at, name in enumerate(LOG_FIELDS)},
 }
 
@@ -137,8 +145,8 @@ cdef class TimeForm:
 
 cdef class LogKept:
     def __dealloc__(self):
-        free(self.spans.data)
-        free(self.answer.data)
+        out_free(&self.spans)
+        out_free(&self.answer)
 
 
 cdef class LogProgram:

@@ -170,6 +170,21 @@ cdef bytes client_of(Peer peer, Exchange ex):
     return b"[%b]:%b" % (client, port) if b":" in client else b"%b:%b" % (client, port)
 
 
+cdef void put_tls_fact(int kind, const WireFacts *facts, LogValue *v) noexcept:
+    """Of the client's TLS; of a plain connection there is none."""
+    cdef const char *text
+    if facts.version == NULL:
+        return
+    if kind == K_TLS_RESUMED:
+        text = b"true" if facts.resumed else b"false"
+    else:
+        text = facts.version if kind == K_TLS_VERSION else facts.cipher if kind == K_TLS_CIPHER else facts.group
+    if text[0]:
+        put_raw(v, <const uint8_t *>text, strlen(text))
+        if kind == K_TLS_RESUMED:
+            v.shape = S_JSON
+
+
 cdef int log_value(
     LogProgram program, const LogOp *op, Peer peer, Exchange ex, LogMoment *moment, bytes reason, LogValue *v
 ) except -1:
@@ -196,6 +211,8 @@ cdef int log_value(
         program.put(v, program.hostname)
     elif kind == K_SERVER_NAME:
         program.put(v, peer.sni)
+    elif kind >= K_TLS_VERSION:
+        put_tls_fact(kind, &peer.tls_facts, v)
     elif kind >= K_LOCAL:
         put_address(program, peer.local, kind - K_LOCAL, v)
     elif kind >= K_DIRECT:
@@ -279,7 +296,7 @@ cdef int log_field(
     elif name == "path":
         put_raw(v, ex.raw.data + ex.target_off, ex.target_len)
     elif name == "flags":
-        program.put(v, b",".join([FLAG_NAMES[i] for i in range(17) if ex.flags >> i & 1]))
+        program.put(v, b",".join([FLAG_NAMES[i] for i in range(F_COUNT) if ex.flags >> i & 1]))
     elif name == "route" or name == "rule":
         if ex.rule is not None:  # no text in JSON holds this separator
             route, _, rule = ex.rule.log.partition(b',"rule":')

@@ -128,7 +128,7 @@ cdef int begin_try(Exchange ex) except -1:
     """A recorded request asks for a connection. Each try is a span of its own, and its backend is told which."""
     cdef Trace trace = ex.trace
     cdef uint64_t word
-    trace.try_began = now_us()
+    trace.try_began = ex.engine.reactor.now_us()
     trace.tries += 1
     if trace.tries > 1:
         word = ef_random(ex.engine.random) | 1
@@ -148,7 +148,7 @@ cdef int end_try(Exchange ex, int status, uint32_t why, int64_t now) except -1:
     else:  # the last one so far makes room
         out.size = trace.last_at
     out_reserve(out, 128 + 2 * LOG_FIELD)
-    pack_list(out, 7)
+    pack_list(out, 8)
     pack_bytes(out, trace.client_id, 8, 8)
     pack_number(out, trace.tries)
     pack_number(out, trace.try_began - ex.started)
@@ -156,6 +156,7 @@ cdef int end_try(Exchange ex, int status, uint32_t why, int64_t now) except -1:
     pack_number(out, status)
     pack_text(out, failure_of(why, ex.failure, ex.status))
     pack_text(out, ex.endpoint.text if ex.chosen else None)
+    pack_text(out, ex.up_protocol)
     trace.try_began = 0
     return 0
 
@@ -255,6 +256,18 @@ cdef void pack_sent(Out *out, Exchange ex) noexcept:
     pack_bytes(out, host, <const uint8_t *>memchr(host, c"\r", end - host) - host, LOG_FIELD)
 
 
+cdef void pack_name(Out *out, const char *name) noexcept:
+    pack_bytes(out, <const uint8_t *>name, strlen(name) if name != NULL else 0, LOG_FIELD)
+
+
+cdef void pack_tls(Out *out, const WireFacts *facts) noexcept:
+    """Facts of the client's TLS, in the order of spanrecord.SpanRecord; empty: it speaks none, or the library does not tell."""
+    pack_name(out, facts.version)
+    pack_name(out, facts.cipher)
+    pack_name(out, facts.group)
+    pack_number(out, facts.resumed)
+
+
 cdef int record_span(Exchange ex, int64_t took) except -1:
     """A finished exchange, in the order of spanrecord.SpanRecord."""
     cdef SpanBatch batch = ex.engine.spans
@@ -271,7 +284,7 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     clock_gettime(CLOCK_REALTIME, &ts)
     if batch.count == 0:
         out.size = 3  # the array's head
-    pack_list(out, 28)
+    pack_list(out, 33)
     pack_bytes(out, trace.trace_id, 16, 16)
     pack_bytes(out, trace.parent_id, 8 if trace.has_parent else 0, 8)
     pack_bytes(out, trace.span_id, 8, 8)
@@ -285,6 +298,7 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     pack_bytes(out, ex.raw.data + ex.agent_off, ex.agent_len, LOG_FIELD)
     pack_bytes(out, ex.request_id, ex.request_id_len, LOG_FIELD)
     pack_number(out, ex.down.peer.tls)
+    pack_tls(out, &ex.down.peer.tls_facts)
     pack_number(out, ex.down.peer.port.number)
     pack_text(out, ex.client)
     pack_text(out, ex.down.peer.address)
@@ -294,10 +308,11 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     pack_number(out, ex.rule.index if ex.rule is not None else -1)
     pack_label(out, ex.rule.row if ex.rule is not None else ex.engine.unmatched)
     pack_text(out, cluster.name.encode() if cluster is not None else None)
-    pack_number(out, cluster is not None and cluster.ssl is not None)
+    pack_number(out, cluster is not None and cluster.tls is not None)
     pack_sent(out, ex)
     pack_number(out, ex.bytes_in)
     pack_number(out, ex.bytes_out)
+    pack_text(out, ex.down.protocol)
     pack_list(out, trace.kept)
     if trace.kept:
         out_raw(out, trace.ended.data, trace.ended.size)

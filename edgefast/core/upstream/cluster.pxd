@@ -6,7 +6,7 @@ cdef class Cluster(Pool):
         object spec         # ir.Cluster
         dict resolved       # hostname -> tuple of addresses; () while unknown
         uint32_t ejected
-        object ssl          # SSLContext or None
+        TlsContext tls      # None: plain
         str sni
         bytes log           # name as a JSON string
         int64_t active, retrying    # requests that are for it, and of these, those that had to be repeated

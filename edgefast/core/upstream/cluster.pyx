@@ -10,7 +10,7 @@ cdef class Cluster(Pool):
         self.log = json_encode(name)
         self.resolved = {}
         self.endpoints = []
-        self.pending = deque()
+        self.pending = Line.__new__(Line)
 
     def __dealloc__(self):
         free(self.load)
@@ -19,13 +19,13 @@ cdef class Cluster(Pool):
         """Take a new ir.Cluster (or None: removed). Raises what is wrong with its TLS settings, then nothing has changed."""
         cdef Endpoint endpoint
         tls = spec.tls if spec is not None else None
-        context = self.engine.upstream_ssl(tls) if tls is not None else None
-        if context is not self.ssl or (tls.sni if tls is not None else None) != self.sni:
+        context = self.engine.upstream_tls(tls) if tls is not None else None
+        if context is not self.tls or (tls.sni if tls is not None else None) != self.sni:
             for endpoint in self.endpoints:  # what was made with the old settings is not used again
                 for up in list(endpoint.idle):
                     (<Outbound>up).stop(False)
                 endpoint.idle.clear()
-        self.ssl = context
+        self.tls = context
         self.sni = tls.sni if tls is not None else None
         self.spec = spec
         if spec is not None:
@@ -114,9 +114,10 @@ cdef class Cluster(Pool):
         return {
             "name": self.name,
             "connections": self.connections,
-            "pending": len(self.pending),
+            "pending": self.pending.size(),
             "bodies": len(self.bodies.holders) if self.bodies is not None else 0,
-            "bodies_waiting": len(self.bodies.waiting) if self.bodies is not None else 0,
+            "bodies_waiting": self.bodies.waiting if self.bodies is not None else 0,
+            "slow_answers": len(self.answers.holders) if self.answers is not None else 0,
             "endpoints": [
                 {
                     "address": (<Endpoint>e).text.decode(),

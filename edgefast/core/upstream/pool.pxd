@@ -7,9 +7,10 @@ cdef class Pool:
         ef_endpoint_load *load  # of each endpoint
         uint32_t size           # how many
         uint32_t connections
-        object pending      # deque of UpstreamUser that wait for a connection
+        Line pending        # who waits for a connection
         uint32_t max_connections, max_pending   # of the spec
         BodyShare bodies    # None while no body is on its way
+        AnswerShare answers # None while no client is slower than its backend
 
     cdef Endpoint pick(self, uint64_t tried)
     cdef bint resolving(self)
@@ -23,5 +24,5 @@ cdef class Pool:
     cdef int lost(self, Outbound up) except -1
     cdef void done(self, Endpoint endpoint) noexcept
     cdef BodyShare share(self)
+    cdef AnswerShare slow_answers(self)
     cdef int serve_pending(self) except -1
-    cdef int forget_gone(self) except -1

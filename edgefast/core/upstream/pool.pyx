@@ -24,6 +24,7 @@ cdef class Pool:
         cdef Entry entry
         user.ticket += 1
         user.chosen = False
+        user.stop_waiting()
         if user.streams and user.place is None:
             entry = self.share().enter(user)
             if entry == SHARE_WAITS:
@@ -32,10 +33,8 @@ cdef class Pool:
                 self.engine.count(G_PENDING_REFUSED)
                 return user.on_up_failed(UP_OVERFLOW)
         if self.size == 0:
-            if self.resolving() and <uint32_t>len(self.pending) < self.max_pending:
-                user.waiting = True
-                self.pending.append((user, user.ticket))
-                return 0
+            if self.resolving() and self.pending.size() < self.max_pending:
+                return self.pending.join(user)
             return user.on_up_failed(UP_NO_ENDPOINT)
         endpoint = self.pick(tried)
         if endpoint is None:
@@ -55,14 +54,11 @@ cdef class Pool:
                 user.chosen = True
                 self.engine.count(G_UPSTREAM_REUSES)
                 return user.on_up_ready(up)
-            if <uint32_t>len(self.pending) >= self.max_pending:
-                self.forget_gone()
-            if <uint32_t>len(self.pending) >= self.max_pending:
+            if self.pending.size() >= self.max_pending:
                 self.engine.count(G_PENDING_REFUSED)
                 return user.on_up_failed(UP_OVERFLOW)
-            user.waiting = True
-            self.pending.append((user, user.ticket))
-            return 0
+            self.pending.join(user)
+            return self.answers.make_room() if self.answers is not None else 0
         return self.dial(user, endpoint)
 
     cdef Outbound checkout(self, Endpoint endpoint):
@@ -98,9 +94,6 @@ cdef class Pool:
         self.connections += 1
         self.engine.count(G_UPSTREAM_CONNECTS)
         up = H1Client.__new__(H1Client, self.engine, endpoint)
-        if up.ssl is not None:
-            self.engine.spawn(self._dial(user, user.ticket, up, user.settings.connect_timeout))
-            return 0
         dial = PoolDial.__new__(PoolDial)
         dial.pool = self
         dial.endpoint = endpoint
@@ -108,46 +101,6 @@ cdef class Pool:
         dial.ticket = user.ticket
         dial.up = up
         return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, up, user.settings.connect_timeout)
-
-    async def _dial(self, UpstreamUser user, uint32_t ticket, H1Client up, int64_t timeout):
-        """Connect with TLS."""
-        cdef TransportConnection connection = TransportConnection(self.engine, up)
-        cdef Endpoint endpoint = up.endpoint
-        cdef UpFailure why = UP_CONNECT
-        loop = self.engine.loop
-        made = False
-        try:
-            async with asyncio_timeout(timeout / 1000.0):
-                if endpoint.port == 0:
-                    await loop.create_unix_connection(
-                        lambda: connection, endpoint.host, ssl=up.ssl, server_hostname=up.sni
-                    )
-                else:
-                    await loop.create_connection(
-                        lambda: connection, endpoint.host, endpoint.port, ssl=up.ssl, server_hostname=up.sni
-                    )
-            made = True  # from here on on_lost takes it back
-        except CancelledError:
-            self.done(endpoint)
-            raise
-        except TimeoutError:
-            why = UP_CONNECT_TIMEOUT
-        except SSLError:
-            why = UP_TLS
-        except (OSError, UnicodeError, ValueError):
-            why = UP_CONNECT
-        except Exception:
-            _log.exception("a connection to %s could not be made", endpoint.text.decode())
-            why = UP_CONNECT
-        finally:
-            if not made and not up.opened:
-                self.connections -= 1
-        if made and up.is_open():
-            self.on_dialed(user, ticket, up)
-            return
-        if up.is_open():
-            up.stop(True)
-        self.on_dial_failed(user, ticket, endpoint, why)
 
     cdef int on_dialed(self, UpstreamUser user, uint32_t ticket, Outbound up) except -1:
         """A new connection: for whom it was made, else for the pool."""
@@ -181,20 +134,20 @@ cdef class Pool:
         if endpoint.index < 0 or not up.is_open():
             up.stop(False)
             return 0
-        while self.pending:
-            user, ticket = self.pending.popleft()
-            if user.waiting and user.ticket == <uint32_t>ticket:
-                user.waiting = False
-                user.endpoint = endpoint
-                user.chosen = True
-                self.load[endpoint.index].active += 1
-                user.on_up_ready(up)
-                return 0
+        if self.pending.size():
+            user = self.pending.first()
+            user.stop_waiting()
+            user.endpoint = endpoint
+            user.chosen = True
+            self.load[endpoint.index].active += 1
+            return user.on_up_ready(up)
         endpoint.idle.append(up)
         return 0
 
     cdef int lost(self, Outbound up) except -1:
         self.connections -= 1
+        if self.answers is not None:
+            self.answers.connection_lost()
         if up.parked:
             up.parked = False
             try:
@@ -208,29 +161,21 @@ cdef class Pool:
         if endpoint.index >= 0 and self.load[endpoint.index].active > 0:
             self.load[endpoint.index].active -= 1
 
-    cdef int forget_gone(self) except -1:
-        """Users that stopped waiting still stand in the queue; make room of them."""
-        cdef UpstreamUser user
-        waiting = deque()
-        for user, ticket in self.pending:
-            if user.waiting and user.ticket == <uint32_t>ticket:
-                waiting.append((user, ticket))
-        self.pending = waiting
-        return 0
-
     cdef BodyShare share(self):
         """The share of bodies, made when the first one comes; it goes with the last one."""
         if self.bodies is None:
             self.bodies = BodyShare(self.engine, <Cluster>self)
         return self.bodies
 
+    cdef AnswerShare slow_answers(self):
+        """The same of answers."""
+        if self.answers is None:
+            self.answers = AnswerShare(self.engine, <Cluster>self)
+        return self.answers
+
     cdef int serve_pending(self) except -1:
-        cdef UpstreamUser user
-        while self.pending and (self.size or not self.resolving()):
+        while self.pending.size() and (self.size or not self.resolving()):
             if self.size and self.connections >= self.max_connections:
                 return 0
-            user, ticket = self.pending.popleft()
-            if user.waiting and user.ticket == <uint32_t>ticket:
-                user.waiting = False
-                self.acquire(user, 0)
+            self.acquire(self.pending.first(), 0)
         return 0

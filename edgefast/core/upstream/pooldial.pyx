@@ -2,6 +2,11 @@
 # settings that its cluster has no more.
 
 cdef class PoolDial(Dial):
+    cdef Wire wire(self):
+        if self.up.tls is None:
+            return None
+        return make_client_wire(self.pool.engine.handshakes, self.up.tls, self.up.sni.encode())
+
     cdef int on_opened(self, Connection connection) except -1:
         return self.pool.on_dialed(self.user, self.ticket, self.up)
 
@@ -11,4 +16,7 @@ cdef class PoolDial(Dial):
         if why == END_ABORTED:  # the engine closes
             self.pool.done(self.endpoint)
             return 0
-        return self.pool.on_dial_failed(self.user, self.ticket, self.endpoint, UP_CONNECT_TIMEOUT if why == END_TIMED_OUT else UP_CONNECT)
+        return self.pool.on_dial_failed(
+            self.user, self.ticket, self.endpoint,
+            UP_CONNECT_TIMEOUT if why == END_TIMED_OUT else UP_TLS if why == END_WIRE else UP_CONNECT,
+        )

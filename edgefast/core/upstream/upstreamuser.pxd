@@ -18,8 +18,10 @@ cdef class UpstreamUser(Timer):
         bint chosen         # for this try; False: `endpoint` is an earlier one's, if there is any
         uint32_t ticket     # number of the try: a late connection finds out that nobody waits
         bint waiting
+        Line line           # where it waits; None: for its own connect, or not at all
         bint streams        # asks for a connection before its request is complete
         BodyShare place     # the share it has a place in; None: none
+        BodyClient sender   # ... and among whose places
         int64_t progress_until  # ms; the body that has come is enough until then (bodyRate)
         int64_t trusted_until   # ms; ... even where others come faster
 
@@ -28,11 +30,14 @@ cdef class UpstreamUser(Timer):
     cdef int on_response_info(self, const uint8_t *base, ef_head *head) except -1
     cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1
     cdef int on_response_body(self, const uint8_t *data, size_t n) except -1
+    cdef int on_response_trailers(self, const uint8_t *lines, size_t n) except -1
     cdef int on_response_end(self) except -1
     cdef int on_response_flush(self) except -1
     cdef int on_up_lost(self, int why) except -1
     cdef int on_up_writable(self, bint writable) except -1
     cdef bint takes_bulk(self) noexcept
+    cdef int stop_waiting(self) except -1
+    cdef bytes origin(self)
     cdef bint keeps_waiting(self) noexcept
     cdef bint comes(self) noexcept
     cdef void placed(self) noexcept

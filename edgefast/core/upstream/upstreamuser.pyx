@@ -20,6 +20,10 @@ cdef class UpstreamUser(Timer):
         """Body bytes without framing; they must stay readable until on_response_flush."""
         raise NotImplementedError
 
+    cdef int on_response_trailers(self, const uint8_t *lines, size_t n) except -1:
+        """Fields behind the body, "name: value" lines; on_response_end follows at once."""
+        return 0
+
     cdef int on_response_end(self) except -1:
         raise NotImplementedError
 
@@ -36,7 +40,17 @@ cdef class UpstreamUser(Timer):
         """A large read can go on at once: nobody's memory has to hold it."""
         return False
 
+    cdef int stop_waiting(self) except -1:
+        """It wants no connection any more, or has one."""
+        cdef Line line = self.line  # which may be nobody else's when it has left
+        self.waiting = False
+        return line.leave(self) if line is not None else 0
+
     # --- a body that is still coming (bodyshare.pyx) ---------------------------------------------------------------------------------
+
+    cdef bytes origin(self):
+        """What tells its client from others; None: nothing does."""
+        return None
 
     cdef bint keeps_waiting(self) noexcept:
         """The client is what everybody waits for: not the backend, and not an answer that has begun."""
@@ -74,5 +88,6 @@ cdef class UpstreamUser(Timer):
 
     cdef int complete(self) except -1:
         """The request needs no place any more."""
+        cdef BodyShare place = self.place  # as above
         self.streams = False
-        return self.place.leave(self) if self.place is not None else 0
+        return place.leave(self) if place is not None else 0

@@ -107,6 +107,7 @@ class Admin:
                 "version": edgefast.__version__,
                 "python": platform.python_version(),
                 "openssl": ssl.OPENSSL_VERSION,
+                "tls": self._agent.tls,
                 "table": self._agent.ledger.current.version,
             }
         )
@@ -156,6 +157,7 @@ class Admin:
         now = time.time()
         facts = AgentFacts(
             product_version=edgefast.__version__,
+            tls=agent.tls,
             started_at=agent.started_at,
             table_version=agent.ledger.current.version,
             table_age=now - agent.table_at if agent.table_at else 0.0,

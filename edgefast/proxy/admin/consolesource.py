@@ -15,6 +15,7 @@ from typing import Any, Literal
 import edgefast
 from edgefast.console import Counters, Member, Past, Table, make_row
 from edgefast.core.cells import BUCKET_BOUNDS_MS, LIMIT, ROW
+from edgefast.monitoring.proxyfamilies import HANDSHAKES_DONE
 from edgefast.problem import Problem
 from edgefast.proxy.admin.inforce import read_now, read_resources
 from edgefast.proxy.admin.limitlist import LimitList, Unread
@@ -87,6 +88,7 @@ class ConsoleSource:
         ready = agent.ready
         stream = agent.stream()
         last = agent.last_good
+        shaken = _handshakes(sum_globals([slot.segment for slot in agent.slots]))
         return {
             "name": os.uname().nodename,
             "version": edgefast.__version__,
@@ -95,6 +97,8 @@ class ConsoleSource:
             "started": agent.started_at,
             "rows": [
                 ("python", platform.python_version()),
+                ("TLS library", agent.tls or "no worker has said yet"),
+                *([("TLS handshakes", shaken)] if shaken else []),
                 ("process", str(os.getpid())),
                 ("tables taken in", str(agent.tables)),
                 ("table memory", f"{agent.arena.used / 2**20:.1f} MiB"),
@@ -155,3 +159,14 @@ class ConsoleSource:
 
 def _place(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def _handshakes(totals: Mapping[str, int]) -> str:
+    """Tell how many clients made, and of what kind; "" before the first."""
+    done = {name: count for name, count in totals.items() if name.startswith(HANDSHAKES_DONE)}
+    total = sum(done.values())
+    if not total:
+        return ""
+    resumed = sum(count for name, count in done.items() if name.endswith("_true"))
+    newest = sum(count for name, count in done.items() if name.startswith(f"{HANDSHAKES_DONE}1.3"))
+    return f"{total}: {resumed / total:.0%} resumed, {newest / total:.0%} TLS 1.3"

@@ -34,13 +34,15 @@ from edgefast.proxy.process.filelimit import check_descriptors, raise_limit
 from edgefast.proxy.process.reserve import RESERVE
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.fdstore import FdStore
-from edgefast.proxy.sockets.inherited import MEMORY, Inherited
+from edgefast.proxy.sockets.inherited import MEMORY, TICKETS, Inherited
 from edgefast.proxy.sockets.listeners import Listeners, Place
 from edgefast.proxy.sockets.ports import Ports
 from edgefast.proxy.tables.arena import Arena, ArenaFull
 from edgefast.proxy.tables.lastgood import LastGood
 from edgefast.proxy.tables.lastgoodkeeper import LastGoodKeeper
 from edgefast.proxy.tables.ledger import Key, Ledger, Refusal
+from edgefast.proxy.tls.ticketkeys import TicketKeys
+from edgefast.proxy.tls.ticketring import TicketRing
 from edgefast.proxy.traces.spanexport import SpanExport
 from edgefast.table import Shards
 from edgefast.xds.facts import StreamFacts
@@ -91,7 +93,9 @@ class Agent:
         self.tables = 0
         self.file_limit = raise_limit()
         self.arena = Arena(settings.arena_bytes)
-        self.limits = LimitMemory.go_on(inherited.take_memory() if inherited else None)
+        self.limits = LimitMemory.go_on(inherited.take_memory(MEMORY) if inherited else None)
+        ring = TicketRing.go_on(inherited.take_memory(TICKETS) if inherited else None)
+        self.tickets = TicketKeys(ring)
         self.ledger = Ledger(self.arena)
         self.listeners = Listeners(
             settings.binds,
@@ -100,7 +104,7 @@ class Agent:
             inherited=inherited,
         )
         store = FdStore.of_manager(os.environ, inherited.names if inherited else ())
-        store.spare = {MEMORY: self.limits.fd}
+        store.spare = {MEMORY: self.limits.fd, TICKETS: self.tickets.fd}
         self.last_good = LastGood(settings.state_dir) if settings.state_dir else None
         self.keeper = LastGoodKeeper(self.last_good, lambda: self.ledger.settled.shards)
         self.on_problems: Callable[[tuple[Problem, ...]], None] = lambda _: None
@@ -111,6 +115,7 @@ class Agent:
             command,
             self.arena,
             self.limits,
+            self.tickets,
             self.ledger,
             self.listeners,
             settings.log_level,
@@ -160,7 +165,7 @@ class Agent:
             async with asyncio.TaskGroup() as tasks:
                 for slot in self.slots:
                     tasks.create_task(slot.run())
-                own = (self.ports.run, self.keeper.run, self._limit_count.run)
+                own = (self.ports.run, self.keeper.run, self._limit_count.run, self.tickets.run)
                 for part in (*own, self._retry_refused, self._forget_rows, *parts):
                     tasks.create_task(part())
                 with self.drain.signals():
@@ -175,6 +180,7 @@ class Agent:
             for slot in self.slots:
                 slot.segment.close()
             self.limits.close()
+            self.tickets.close()
             self.arena.close()
         return status
 
@@ -317,6 +323,11 @@ class Agent:
                     slot.forget_rows(labels)
 
     # --- for the small servers ------------------------------------------------------------------
+
+    @property
+    def tls(self) -> str:
+        """The TLS library of the workers; "" before one has said it."""
+        return next((slot.tls for slot in self.slots if slot.tls), "")
 
     @property
     def ready(self) -> bool:

@@ -14,6 +14,7 @@ from edgefast.proxy.limits.memory import LimitMemory
 from edgefast.proxy.sockets.listeners import Listeners, Place
 from edgefast.proxy.tables.arena import Arena
 from edgefast.proxy.tables.ledger import Key, Ledger, Refusal
+from edgefast.proxy.tls.ticketkeys import TicketKeys
 
 __all__ = ["Phase", "SharedState"]
 
@@ -29,6 +30,7 @@ class SharedState:
         command: Sequence[str],
         arena: Arena,
         limits: LimitMemory,
+        tickets: TicketKeys,
         ledger: Ledger,
         listeners: Listeners,
         log_level: str,
@@ -41,6 +43,7 @@ class SharedState:
         self.command = command
         self.arena = arena
         self.limits = limits
+        self.tickets = tickets
         self.ledger = ledger
         self.listeners = listeners
         self.log_level = log_level

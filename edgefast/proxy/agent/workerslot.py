@@ -94,6 +94,7 @@ class WorkerSlot:
         self.connected = False
         self.drained = self.old_gone = False
         self.pid = 0
+        self.tls = ""  # its TLS library, as it says itself
         self.connections = self.active = 0
 
     @property
@@ -202,6 +203,7 @@ class WorkerSlot:
             first, _ = await channel.receive()
             if not isinstance(first, messages.Started):
                 raise ChannelError("worker did not begin with Started")
+            self.tls = first.tls
             await self._update.greet(channel, self.segment.fd)
         self._heard = loop.time()
         self.connected = True

@@ -49,7 +49,8 @@ class WorkerUpdate:
             self._number, shared.arena.capacity, shared.log_level, shared.access_log
         )
         self._level = shared.log_level
-        await channel.send(hello, (shared.arena.reader_fd, segment, shared.limits.fd))
+        memories = (shared.limits.fd, shared.tickets.fd)
+        await channel.send(hello, (shared.arena.reader_fd, segment, *memories))
 
     def extend(self, now: float) -> None:
         """Give it more time for a table: it says that it is taking it in."""

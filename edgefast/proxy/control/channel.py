@@ -14,6 +14,7 @@ import array
 import asyncio
 import errno
 import os
+import select
 import socket
 import struct
 from collections.abc import Sequence
@@ -104,6 +105,12 @@ class Channel(Generic[Message]):
             for descriptor in descriptors:
                 os.close(descriptor)
             raise
+
+    def has_peer(self) -> bool:
+        """Tell whether the other end is still there, also while what it sent waits to be received."""
+        poll = select.poll()
+        poll.register(self._sock, 0)  # the peer's end is reported in any case
+        return not poll.poll(0)
 
     def _receive_now(self) -> tuple[bytes, list[tuple[int, int, bytes]], int]:
         # Looked at first: descriptors that find no room are gone, and only the kernel knows of them.

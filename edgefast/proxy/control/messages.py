@@ -76,7 +76,7 @@ class _Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class Hello(_Message, frozen=True):
-    """First of all; brings the arena's and the counters' descriptors, in this order."""
+    """First of all; brings the descriptors of the arena, the counters, the limits and the keys of tickets, in this order."""
 
     worker: int
     arena_bytes: int
@@ -185,6 +185,7 @@ class Started(_Message, frozen=True):
     """The worker's loop runs."""
 
     pid: int
+    tls: str = ""  # the library that its engine is linked with
 
 
 class Refused(_Message, frozen=True):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from edgefast.daemon.httpserver import HttpServer
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.handover.protocol import Ask, Item
-from edgefast.proxy.sockets.inherited import MEMORY, Place
+from edgefast.proxy.sockets.inherited import MEMORY, TICKETS, Place
 
 __all__ = ["AgentPredecessor"]
 
@@ -42,9 +42,10 @@ class AgentPredecessor:
         return ""
 
     def items(self) -> Sequence[tuple[Item, int]]:
-        """List all sockets, and the memory that rate limits are counted in."""
+        """List all sockets, the memory that rate limits are counted in, and the one of session tickets' keys."""
         given = [(Item(name=name), one.fileno()) for name, one in self._servers.items()]
         given.append((Item(name=MEMORY), self._agent.limits.fd))
+        given.append((Item(name=TICKETS), self._agent.tickets.fd))
         return [*given, *((Item(), fd) for fd in self._agent.listeners.descriptors())]
 
     async def leave(self, kept: frozenset[Place], pid: int) -> None:

@@ -47,7 +47,7 @@ class Refuse(_Message, frozen=True, kw_only=True):
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """What one descriptor is: the name of an operator's server, MEMORY (sockets/inherited.py), or empty for a listener's socket.
+    """What one descriptor is: the name of an operator's server, one of MEMORIES (sockets/inherited.py), or empty for a listener's socket.
 
     A side that does not know a name closes the descriptor.
     """

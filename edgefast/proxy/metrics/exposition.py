@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from edgefast.core.cells import BUCKET_BOUNDS_MS, LIMIT, ROW
-from edgefast.monitoring.proxyfamilies import HEAD_REFUSED, OVERFLOW, PROXY
+from edgefast.monitoring.proxyfamilies import BY_LABELS, OVERFLOW, PROXY
 from edgefast.proxy.metrics.openmetrics import EOF, canonical, heading_of, write_exemplar
 from edgefast.proxy.metrics.stats import Segment, sum_globals, sum_limits, sum_rows
 from edgefast.proxy.traces.exemplars import Exemplar, Marks
@@ -56,6 +56,7 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the agent adds; ages in seconds, expiries and the start in Unix seconds."""
 
     product_version: str
+    tls: str
     started_at: float
     table_version: str
     table_age: float
@@ -116,6 +117,7 @@ def _one(lines: list[str], name: str, value: float) -> None:
 
 def _render_agent(lines: list[str], facts: AgentFacts) -> None:
     versions = f'version="{_escape(facts.product_version)}",table="{_escape(facts.table_version)}"'
+    versions += f',tls="{_escape(facts.tls)}"'
     lines.append(f"{_open(lines, 'info')}{{{versions}}} 1\n")
     numbers: dict[str, float] = {
         "start_timestamp_seconds": facts.started_at,
@@ -177,15 +179,20 @@ def _render_stream(lines: list[str], stream: StreamFacts) -> None:
 
 def _render_globals(lines: list[str], totals: Mapping[str, int]) -> None:
     for name, cell in _OF_CELLS:
-        if cell == HEAD_REFUSED:
+        if cell in BY_LABELS:
             whole = _open(lines, name)
             lines += [
-                f'{whole}{{reason="{one.removeprefix(HEAD_REFUSED)}"}} {count}\n'
+                f"{whole}{{{_labels_of(PROXY[name].labels, one.removeprefix(cell))}}} {count}\n"
                 for one, count in totals.items()
-                if one.startswith(HEAD_REFUSED)
+                if one.startswith(cell)
             ]
         else:
             _one(lines, name, totals[cell] / 1e6 if cell.endswith("_us") else totals[cell])
+
+
+def _labels_of(names: Sequence[str], cell: str) -> str:
+    values = cell.split("_", len(names) - 1)
+    return ",".join(f'{name}="{value}"' for name, value in zip(names, values, strict=True))
 
 
 def _render_rows(

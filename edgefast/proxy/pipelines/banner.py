@@ -6,7 +6,7 @@ may be reading it as JSON lines. Must never print a resource's content, only nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import edgefast
 from edgefast import ir
@@ -15,6 +15,7 @@ from edgefast.problem import Problem, ask_for_more
 from edgefast.proxy.pipelines.standalone import Outcome
 from edgefast.proxy.pipelines.tryout import list_hosts, write_commands
 from edgefast.proxy.sockets.listeners import Place
+from edgefast.translate.match.hostname import ANY
 
 __all__ = ["Banner"]
 
@@ -80,7 +81,7 @@ class Banner:
         if outcome.fleet is None:
             self._say_at(_LAST_GOOD, "error")
         else:
-            for line in _listener_lines(outcome.fleet, bound):
+            for line in _listener_lines(outcome.fleet, bound, outcome.closed):
                 self._say(line)
         for name, address in self._servers.items():
             path = {"admin": "/dump", "metrics": "/metrics", "ready": "/ready"}[name]
@@ -115,7 +116,9 @@ class Banner:
             self._say(f"table {published.version[:8]}: not every worker has it yet")
 
 
-def _listener_lines(fleet: ir.Fleet, bound: Sequence[Place]) -> Iterator[str]:
+def _listener_lines(
+    fleet: ir.Fleet, bound: Sequence[Place], closed: Collection[str]
+) -> Iterator[str]:
     hosts = list_hosts(fleet)
     for listener in fleet.listeners[:_SHOWN_LISTENERS]:
         places = [Address(address, port) for address, port in bound if port == listener.bind_port]
@@ -124,9 +127,18 @@ def _listener_lines(fleet: ir.Fleet, bound: Sequence[Place]) -> Iterator[str]:
         served = hosts.get(listener.name, [])
         names = ", ".join(served[:4]) + (f" and {len(served) - 4} more" if len(served) > 4 else "")
         text = "any host" if "*" in served else names or "no route"
+        if listener.name in closed:
+            text = _tell_closed(listener)
         yield f"  {listener.name} on {where}: {text}"
     if len(fleet.listeners) > _SHOWN_LISTENERS:
         yield f"  ... and {len(fleet.listeners) - _SHOWN_LISTENERS} more listeners"
+
+
+def _tell_closed(listener: ir.Listener) -> str:
+    """Say what becomes of requests to a listener that only keeps its place; its problem says why."""
+    host = "any host" if listener.hostname == ANY else listener.hostname
+    ends = listener.tls is not None and not listener.tls.certificates
+    return f"CLOSED, {host} {'ends the TLS handshake' if ends else 'answers 404'}"
 
 
 def _count(number: int, word: str) -> str:

@@ -70,6 +70,7 @@ class Managed:
             formats=(table_format(),),
             version=edgefast.__version__,
             workers=agent.settings.workers,
+            tickets=True,
         )
         client = XdsClient(
             self._stream.server,
@@ -78,6 +79,7 @@ class Managed:
             self._on_table,
             held=kept,
             server_name=self._stream.server_name,
+            on_tickets=agent.tickets.use,
         )
         self._client = client
         client.tell(tuple(find_troubles(agent.problems)))

@@ -1,7 +1,7 @@
 """What the objects of a standalone proxy are told: the statuses that a controller would write, as /dump has them for `status`.
 
-In: a translation. Out: plain values: classes with their controller, Gateways with their class, routes at their Gateways; conditions
-are "True", "False" or "Unknown". Made when somebody asks. Must never: say of an object what its status does not.
+In: a translation. Out: plain values: classes with their controller, Gateways with their class, routes at their Gateways, listeners
+that are not programmed, which may be in the table all the same, to keep their place; conditions are "True", "False" or "Unknown". Made when somebody asks. Must never: say of an object what its status does not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,12 @@ def list_objects(translation: Translation) -> dict[str, list[dict[str, str]]]:
                 "accepted": _find(of_gateway.conditions, "Accepted"),
             }
         )
-    return {"classes": classes, "gateways": gateways, "routes": list(_routes(translation))}
+    return {
+        "classes": classes,
+        "gateways": gateways,
+        "routes": list(_routes(translation)),
+        "closed": [{"name": name} for name in sorted(statuses.closed_listeners())],
+    }
 
 
 def _routes(translation: Translation) -> Iterator[dict[str, str]]:

@@ -55,6 +55,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     files: int
     objects: int
     took: float
+    closed: frozenset[str] = frozenset()  # listeners of the fleet that only keep their place
 
 
 class Standalone:
@@ -135,7 +136,8 @@ class Standalone:
         )
         fleet = next(iter(translation.ir.fleets), None)
         self._agent.objects = functools.partial(list_objects, translation)
-        return _outcome((fleet, shards), problems, published, reading, began)
+        outcome = _outcome((fleet, shards), problems, published, reading, began)
+        return msgspec.structs.replace(outcome, closed=translation.statuses.closed_listeners())
 
     def _compile(self, reading: Reading) -> tuple[Translation, Shards, tuple[Problem, ...]]:
         snapshot, held_back = self._pairs.keep(reading.snapshot)

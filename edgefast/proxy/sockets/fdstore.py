@@ -15,7 +15,7 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 
 from edgefast.proxy.process.sdnotify import manager_address
-from edgefast.proxy.sockets.inherited import MEMORY
+from edgefast.proxy.sockets.inherited import MEMORIES
 
 __all__ = ["FdStore"]
 
@@ -36,7 +36,7 @@ class FdStore:
         self._address = address
         self._room = room if address else 0
         self._stored: dict[str, frozenset[int]] = {
-            name: frozenset({_UNKNOWN} if name == MEMORY else ()) for name in names
+            name: frozenset({_UNKNOWN} if name in MEMORIES else ()) for name in names
         }
         self._wanted: dict[str, Sequence[int]] = {}
         #: What is kept as well where there is room; stored anew by each process, so that one which could not use what its

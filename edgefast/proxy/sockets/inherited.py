@@ -16,7 +16,7 @@ from collections.abc import MutableMapping
 
 from edgefast.daemon.address import EVERYWHERE, Address
 
-__all__ = ["SERVERS", "Inherited", "Place", "receive_sockets"]
+__all__ = ["MEMORIES", "SERVERS", "Inherited", "Place", "receive_sockets"]
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +27,9 @@ Place = tuple[str, int]
 SERVERS = ("admin", "metrics", "ready")
 #: What is no socket: the memory that rate limits are counted in (limits/memory.py).
 MEMORY = "rate-limits"
+#: What session tickets are made with (tls/ticketring.py).
+TICKETS = "ticket-keys"
+MEMORIES = (MEMORY, TICKETS)
 #: The first descriptor that a service manager passes (SD_LISTEN_FDS_START).
 _FIRST = 3
 #: Descriptors that are taken: a number from the environment is no reason to loop for ever.
@@ -40,7 +43,7 @@ class Inherited:
         self._groups: dict[Place, list[socket.socket]] = {}
         self._servers: list[socket.socket] = []
         self._seen: set[int] = set()  # inodes: the same socket may come from two sides
-        self._memory: int | None = None
+        self._memories: dict[str, int] = {}
         self.names: set[str] = set()  # of what a service manager has in its store
 
     def __len__(self) -> int:
@@ -52,10 +55,10 @@ class Inherited:
         return tuple(self._groups)
 
     def add(self, name: str, descriptor: int) -> bool:
-        """Own a descriptor; False when it is no listening TCP socket (and not MEMORY), or here already."""
+        """Own a descriptor; False when it is no listening TCP socket (and none of MEMORIES), or here already."""
         os.set_inheritable(descriptor, False)
-        if name == MEMORY and stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return self._add_memory(descriptor)
+        if name in MEMORIES and stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return self._add_memory(name, descriptor)
         try:
             sock = socket.socket(fileno=descriptor)
         except OSError:
@@ -73,18 +76,15 @@ class Inherited:
             self._groups.setdefault(_place_of(sock), []).append(sock)
         return True
 
-    def _add_memory(self, descriptor: int) -> bool:
+    def _add_memory(self, name: str, descriptor: int) -> bool:
         """Each of several workers gives the same: one is enough."""
-        if self._memory is None:
-            self._memory = descriptor
-        else:
+        if self._memories.setdefault(name, descriptor) != descriptor:
             os.close(descriptor)
         return True
 
-    def take_memory(self) -> int | None:
-        """Return the descriptor of rate limits' counters, if there is one; the caller owns it."""
-        memory, self._memory = self._memory, None
-        return memory
+    def take_memory(self, name: str) -> int | None:
+        """Return the descriptor of one of MEMORIES, if there is one; the caller owns it."""
+        return self._memories.pop(name, None)
 
     def group(self, place: Place) -> list[socket.socket]:
         """Return the sockets of a place, which stay here."""
@@ -113,8 +113,8 @@ class Inherited:
     def close(self) -> None:
         """Close what nobody has taken."""
         self.close_servers()
-        if (memory := self.take_memory()) is not None:
-            os.close(memory)
+        while self._memories:
+            os.close(self._memories.popitem()[1])
         for place in self.places:
             for sock in self.take_group(place):
                 sock.close()

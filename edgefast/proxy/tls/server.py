@@ -1,67 +1,65 @@
 """TLS towards clients: which certificate answers which server name on which port, in one worker.
 
-In: applied listeners and secrets. Out: one SSLContext per port for `create_server`; its callback
-picks the certificates of the listener that the SNI belongs to (most specific hostname first) and
-leaves the name on the SSLObject for the engine's 421 check. New certificates serve new handshakes;
+In: applied listeners and secrets. Out: for each port what the engine calls with the name of a client's hello (`ServerPort.choose`): the
+certificates of the listener that the name belongs to (most specific hostname first). New certificates serve new handshakes;
 nothing open is touched. A certificate is loaded once, when its secret comes (`load_secret`); a port
-with rules of its own loads it again with the first handshake that needs it. Protocol versions and client verification belong to the port, because a
-context switched to in the callback cannot change them. Must never let a name without listener in.
+with rules of its own loads it again with the first handshake that needs it. Protocol versions and client verification belong to the port;
+sessions are resumed by the listener, on the port and under the rules that they were begun with, and never where clients show
+certificates. Must never let a name without listener in.
 """
 
 from __future__ import annotations
 
-import logging
-import ssl
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from edgefast import ir
-from edgefast.proxy.tls.certificates import (
-    CertificateFacts,
-    PemError,
-    load_ca,
-    load_pair,
-    read_facts,
-)
-from edgefast.proxy.tls.insecurefallback import accept_any_client
+from edgefast.core import TlsContext, TlsError
+from edgefast.proxy.tls.certificates import CertificateFacts, PemError, read_facts
+from edgefast.proxy.tls.ticketrule import Verification, ticket_rule
 
-__all__ = ["ServerTls", "certificate_covers", "check_secret", "load_secret"]
-
-log = logging.getLogger(__name__)
+__all__ = ["ServerPort", "ServerTls", "certificate_covers", "check_secret", "load_secret"]
 
 #: Contexts that are freed at once: 20 us each.
 _RELEASE = 20
-_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+#: Seconds of a session, where clients show no certificates: of those who do none is resumed (csrc/tls/tickets.c).
+_LIFETIME = 7200
 
 
 def check_secret(secret: ir.Secret) -> str | None:
-    """Return why a secret cannot be used, or None. Raises OSError for a shortage."""
+    """Return why a secret cannot be used, or None. Raises MemoryError for a shortage."""
     try:
         load_secret(secret)
-    except PemError as error:
+    except TlsError as error:
         return str(error)
     return None
 
 
-def load_secret(secret: ir.Secret) -> ssl.SSLContext | None:
+def load_secret(secret: ir.Secret) -> TlsContext | None:
     """Return a context with a secret's certificate, None when it has none; checks its CAs.
 
-    Raises PemError for a secret that cannot be used, OSError for a shortage.
+    Raises TlsError for a secret that cannot be used, MemoryError for a shortage.
     """
     if secret.ca:
-        load_ca(_server_context(), secret.ca)
+        TlsContext(server=True).trust(secret.ca)
     if not (secret.certificate and secret.private_key):
         return None
-    context = _server_context()
-    load_pair(context, secret.certificate, secret.private_key)
+    context = TlsContext(server=True, lifetime=_LIFETIME)
+    _add_pair(context, secret)
     return context
+
+
+def _add_pair(context: TlsContext, secret: ir.Secret) -> None:
+    context.add_pair(secret.certificate, secret.private_key)
+    if secret.staple:
+        context.staple(secret.staple, secret.staple_until)
 
 
 class ServerTls:
     """All ports of one worker."""
 
     def __init__(self) -> None:
-        self._ports: dict[int, _Port] = {}
+        self._ports: dict[int, ServerPort] = {}
         self._replaced: list[_Certificates] = []
 
     def adopt(
@@ -69,29 +67,29 @@ class ServerTls:
         listeners: Iterable[ir.Listener],
         secrets: Mapping[str, ir.Secret],
         changed: frozenset[str],
-        loaded: Mapping[str, ssl.SSLContext] | None = None,
-    ) -> dict[int, ssl.SSLContext]:
+        loaded: Mapping[str, TlsContext] | None = None,
+    ) -> dict[int, ServerPort]:
         """Serve these listeners with these secrets from the next handshake on.
 
         `changed` names the secrets that differ from the last call, `loaded` has what `load_secret`
-        made of some of them. Returns the context of every port; one that is another object than
-        before must be used for new connections. Loads nothing but CA bundles.
+        made of some of them. Returns every port's; one that is another object than before must be
+        used for new connections. Loads nothing.
         """
         by_port: dict[int, list[ir.Listener]] = {}
         for listener in listeners:
             if listener.tls is not None:
                 by_port.setdefault(listener.bind_port, []).append(listener)
         self._replaced += [one for port in self._ports.values() for one in port.certificates]
-        ports: dict[int, _Port] = {}
+        ports: dict[int, ServerPort] = {}
         for number, group in by_port.items():
             rule = _rule_of(group)
             port = self._ports.get(number)
             if port is None or port.rule != rule or rule.ca in changed:
-                port = _Port(rule, secrets)
+                port = ServerPort(number, rule, secrets)
             port.adopt(group, secrets, changed, loaded or {})
             ports[number] = port
         self._ports = ports
-        return {number: port.context for number, port in ports.items()}
+        return ports
 
     def release(self) -> bool:
         """Let go of some of what `adopt` replaced; True when there is more, for a later turn."""
@@ -124,72 +122,70 @@ def _rule_of(group: list[ir.Listener]) -> _Rule:
     )
 
 
-class _Port:
-    def __init__(self, rule: _Rule, secrets: Mapping[str, ir.Secret]) -> None:
+class ServerPort:
+    """One port; `choose` is what the engine asks."""
+
+    def __init__(self, number: int, rule: _Rule, secrets: Mapping[str, ir.Secret]) -> None:
         self.rule = rule
         bundle = secrets.get(rule.ca)
         self._ca = bundle.ca if bundle is not None else b""
+        self._number = number
         self._listeners: dict[str, _Certificates] = {}  # by hostname pattern
-        self.context = self._make_context()
-        self.context.sni_callback = self._on_server_name
 
     @property
     def certificates(self) -> Iterable[_Certificates]:
         """Those of its listeners."""
         return self._listeners.values()
 
-    def _make_context(self) -> ssl.SSLContext:
-        """Make a context with the port's rules.
+    def choose(self, sni: str) -> TlsContext | None:
+        """Return the context for a name in lower case, "" for none; None where no listener has it.
 
-        OpenSSL takes version and verification mode from the context that the handshake began with,
-        the certificates it trusts from the one switched to: all of a port carry the same rules.
+        Raises TlsError or MemoryError when its certificates cannot be loaded now.
         """
-        context = _server_context()
-        context.minimum_version = _VERSIONS[self.rule.version]
-        if self.rule.verifies:
-            context.verify_mode = ssl.CERT_REQUIRED
-            if self._ca:  # without a bundle every client certificate fails: closed
-                load_ca(context, self._ca)
-        elif self.rule.ca:  # AllowInsecureFallback: asked for, and whatever comes is let in
-            accept_any_client(context)
+        certificates = self._find(sni)
+        return certificates.context_for(sni) if certificates else None
+
+    def _make_context(self) -> TlsContext:
+        """Make a context with the port's rules."""
+        verify = "trusted" if self.rule.verifies else "any" if self.rule.ca else ""
+        context = TlsContext(
+            server=True,
+            minimum=self.rule.version,
+            verify=verify,
+            lifetime=_LIFETIME,
+        )
+        if self.rule.verifies and self._ca:  # without a bundle every certificate fails: closed
+            context.trust(self._ca)
         return context
+
+    def _scope(self, hostname: str) -> bytes:
+        """Return the scope of a listener's sessions."""
+        rule = self.rule
+        verification: Verification = (
+            "required" if rule.verifies else "insecure" if rule.ca else "none"
+        )
+        return ticket_rule(self._number, rule.version, verification, self._ca, hostname)
 
     def adopt(
         self,
         group: list[ir.Listener],
         secrets: Mapping[str, ir.Secret],
         changed: frozenset[str],
-        loaded: Mapping[str, ssl.SSLContext],
+        loaded: Mapping[str, TlsContext],
     ) -> None:
-        plain = not self.rule.verifies and self.rule.version == "1.2"
+        plain = not self.rule.ca and self.rule.version == "1.2"
         listeners: dict[str, _Certificates] = {}
         for listener in group:
             assert listener.tls is not None
             names = listener.tls.certificates
             known = self._listeners.get(listener.hostname)
             if known is None or known.names != names or not changed.isdisjoint(names):
-                known = _Certificates(names, secrets, self._make_context)
+                scope = self._scope(listener.hostname)
+                known = _Certificates(names, secrets, self._make_context, scope)
                 if plain:
                     known.take(loaded)
             listeners[listener.hostname] = known
         self._listeners = listeners
-
-    def _on_server_name(
-        self, connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: ssl.SSLContext
-    ) -> int | None:
-        """Choose certificates; without a listener for the name the handshake ends."""
-        sni = (name or "").lower()
-        vars(connection)["sni"] = sni  # read by the engine: 421 when Host belongs elsewhere
-        certificates = self._find(sni)
-        try:
-            context = certificates.context_for(sni) if certificates else None
-        except (OSError, PemError) as error:
-            log.error("no certificate can be loaded now: %s", error)
-            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
-        if context is None:
-            return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
-        connection.context = context
-        return None
 
     def _find(self, sni: str) -> _Certificates | None:
         """Return the most specific listener's: the name, ever shorter wildcards, then any."""
@@ -208,27 +204,29 @@ class _Certificates:
         self,
         names: tuple[str, ...],
         secrets: Mapping[str, ir.Secret],
-        make_context: Callable[[], ssl.SSLContext],
+        make_context: Callable[[], TlsContext],
+        scope: bytes,
     ) -> None:
         self.names = names
         self._make_context = make_context
+        self._scope = scope
         self._pairs = [
             secret
             for name in names
             if (secret := secrets.get(name)) is not None and secret.certificate
         ]
         self._facts: list[CertificateFacts] = []
-        self._contexts: dict[tuple[int, ...], ssl.SSLContext] = {}
+        self._contexts: dict[tuple[int, ...], TlsContext] = {}
         if len(self._pairs) > 1:
             self._facts = [_facts_of(secret) for secret in self._pairs]
 
-    def take(self, loaded: Mapping[str, ssl.SSLContext]) -> None:
+    def take(self, loaded: Mapping[str, TlsContext]) -> None:
         """Use the contexts that were made when the secrets came: one for each certificate."""
         for index, secret in enumerate(self._pairs):
             if (context := loaded.get(secret.name)) is not None:
-                self._contexts[index,] = context
+                self._contexts[index,] = context.within(self._scope)
 
-    def context_for(self, sni: str) -> ssl.SSLContext | None:
+    def context_for(self, sni: str) -> TlsContext | None:
         """Return a context with the best certificate of every key kind for a server name."""
         if not self._pairs:
             return None
@@ -238,8 +236,8 @@ class _Certificates:
             context = self._make_context()
             for index in chosen:
                 secret = self._pairs[index]
-                load_pair(context, secret.certificate, secret.private_key)
-            self._contexts[chosen] = context
+                _add_pair(context, secret)
+            context = self._contexts[chosen] = context.within(self._scope)
         return context
 
     def _choose(self, sni: str) -> tuple[int, ...]:
@@ -267,13 +265,7 @@ def certificate_covers(names: Iterable[str], hostname: str) -> bool:
 def _facts_of(secret: ir.Secret) -> CertificateFacts:
     try:
         return read_facts(secret.certificate)
-    except PemError:  # OpenSSL took it (check_secret), so it is served, as a kind of its own
+    except (
+        PemError
+    ):  # the TLS library took it (check_secret), so it is served, as a kind of its own
         return CertificateFacts(secret.name, (), 0.0, "")
-
-
-def _server_context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
-    context.set_alpn_protocols(["http/1.1"])
-    return context

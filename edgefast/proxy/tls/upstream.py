@@ -1,20 +1,17 @@
-"""TLS towards backends: one SSLContext per CA bundle, client certificate and set of names.
+"""TLS towards backends: one context per CA bundle, client certificate and set of names.
 
-In: `ir.UpstreamTls` of a cluster and the secrets it names. Out: a context for `create_connection`
-with `server_hostname=tls.sni`; verification is always on. When the policy gives subjectAltNames
-(BackendTLSPolicy spec.validation.subjectAltNames), they are compared instead of the hostname, after
-the handshake and before a request byte. Must never fall back to an unverified connection.
+In: `ir.UpstreamTls` of a cluster and the secrets it names. Out: the context its connections are made with; they ask for `tls.sni`, and
+verification is always on. When the policy gives subjectAltNames (BackendTLSPolicy spec.validation.subjectAltNames), they are
+compared instead of that name, after the handshake and before a request byte. Must never fall back to an unverified connection.
 """
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Iterator, Mapping
 
 from edgefast import ir
+from edgefast.core import TlsContext, TlsError
 from edgefast.proxy.process.reserve import RESERVE, is_shortage
-from edgefast.proxy.tls.certificates import PemError, load_ca, load_pair
-from edgefast.proxy.tls.server import certificate_covers
 
 __all__ = ["UpstreamContexts", "UpstreamKey", "UpstreamTlsError"]
 
@@ -28,32 +25,32 @@ class UpstreamTlsError(ValueError):
 
 
 class UpstreamContexts:
-    """Callable: the engine's `upstream_ssl`."""
+    """Callable: the engine's `upstream_tls`."""
 
     def __init__(self, secrets: Mapping[str, ir.Secret]) -> None:
         self._secrets = secrets
-        self._contexts: dict[UpstreamKey, ssl.SSLContext] = {}
-        #: Whether a context could not be made for want of descriptors, since `adopt`.
+        self._contexts: dict[UpstreamKey, TlsContext] = {}
+        #: Whether a context could not be made for want of memory, since `adopt`.
         self.short = False
 
-    def __call__(self, tls: ir.UpstreamTls) -> ssl.SSLContext:
+    def __call__(self, tls: ir.UpstreamTls) -> TlsContext:
         """Return the context for a cluster; call it for every new connection, it is a look-up.
 
-        Raises UpstreamTlsError when a secret is missing or unusable, OSError for a shortage.
+        Raises UpstreamTlsError when a secret is missing or unusable, MemoryError for a shortage.
         """
         key = (tls.ca, tls.certificate, tls.sans)
         context = self._contexts.get(key)
         if context is None:
             try:
                 context = self._contexts[key] = _make(key, self._secrets)
-            except OSError as error:
+            except (OSError, MemoryError) as error:
                 self.short |= is_shortage(error)
                 raise
         return context
 
     def renew(
         self, secrets: Mapping[str, ir.Secret], changed: frozenset[str]
-    ) -> Iterator[tuple[UpstreamKey, ssl.SSLContext]]:
+    ) -> Iterator[tuple[UpstreamKey, TlsContext]]:
         """Make what is in use and depends on changed secrets anew, one a step, for `adopt`."""
         for key in [key for key in self._contexts if key[0] in changed or key[1] in changed]:
             try:
@@ -65,7 +62,7 @@ class UpstreamContexts:
         self,
         secrets: Mapping[str, ir.Secret],
         changed: frozenset[str],
-        renewed: Mapping[UpstreamKey, ssl.SSLContext] | None = None,
+        renewed: Mapping[UpstreamKey, TlsContext] | None = None,
     ) -> None:
         """Use these secrets from the next connection on."""
         self._secrets = secrets
@@ -78,24 +75,19 @@ class UpstreamContexts:
         self._contexts = {**unchanged, **(renewed or {})}
 
 
-def _make(key: UpstreamKey, secrets: Mapping[str, ir.Secret]) -> ssl.SSLContext:
+def _make(key: UpstreamKey, secrets: Mapping[str, ir.Secret]) -> TlsContext:
     ca, certificate, sans = key
-    context = _SanContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    if sans:
-        context.check_hostname = False
-        context.sans = sans
+    context = TlsContext(server=False, sans=sans)
     try:
         if ca:
-            load_ca(context, _secret(secrets, ca).ca)
+            context.trust(_secret(secrets, ca).ca)
         else:
             with RESERVE.lent():  # what cannot be opened is left out without a word
-                context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+                context.trust_system()
         if certificate:
             pair = _secret(secrets, certificate)
-            load_pair(context, pair.certificate, pair.private_key)
-    except PemError as error:
+            context.add_pair(pair.certificate, pair.private_key)
+    except TlsError as error:
         raise UpstreamTlsError(str(error)) from None
     return context
 
@@ -105,32 +97,3 @@ def _secret(secrets: Mapping[str, ir.Secret], name: str) -> ir.Secret:
         return secrets[name]
     except KeyError:
         raise UpstreamTlsError(f"{name} is not there") from None
-
-
-class _SanObject(ssl.SSLObject):
-    """Ends the handshake when no subjectAltName of the peer is among the context's."""
-
-    def do_handshake(self) -> None:
-        super().do_handshake()
-        context = self.context
-        if isinstance(context, _SanContext) and context.sans:
-            _check_sans(self.getpeercert() or {}, context.sans)
-
-
-class _SanContext(ssl.SSLContext):
-    sslobject_class = _SanObject
-    sans: _Sans = ()
-
-
-def _check_sans(certificate: Mapping[str, object], wanted: _Sans) -> None:
-    """Raise SSLCertVerificationError unless one wanted name is in the certificate."""
-    present = certificate.get("subjectAltName", ())
-    assert isinstance(present, tuple)
-    dns = [value.lower() for kind, value in present if kind == "DNS"]
-    uris = {value for kind, value in present if kind == "URI"}
-    for kind, value in wanted:
-        if kind == "Hostname" and certificate_covers(dns, value.lower()):
-            return
-        if kind == "URI" and value in uris:
-            return
-    raise ssl.SSLCertVerificationError("no subjectAltName of the backend is among those allowed")

@@ -57,7 +57,7 @@ _library.propagate = False
 
 _SCOPE = InstrumentationScope("edgefast", __version__)
 
-_Attributes = dict[str, str | int | list[str]]
+_Attributes = dict[str, str | int | bool | list[str]]
 
 
 class OtlpExporter:
@@ -139,9 +139,12 @@ def _context(
     )
 
 
-def _shared_attributes(method: str, status: int, error_from: int, error: bytes) -> _Attributes:
-    found: _Attributes = {"network.protocol.version": "1.1"}
-    found["http.request.method"] = method if method in _METHODS else "_OTHER"
+def _shared_attributes(
+    method: str, status: int, error_from: int, error: bytes, protocol: bytes
+) -> _Attributes:
+    found: _Attributes = {"http.request.method": method if method in _METHODS else "_OTHER"}
+    if protocol:
+        found["network.protocol.version"] = _text(protocol).removeprefix("HTTP/")
     if method not in _METHODS:
         found["http.request.method_original"] = method
     if status:
@@ -154,7 +157,9 @@ def _shared_attributes(method: str, status: int, error_from: int, error: bytes) 
 
 
 def _server_attributes(one: SpanRecord, method: str) -> _Attributes:
-    found = _shared_attributes(method, one.status, 500, b"" if one.status else one.details)
+    found = _shared_attributes(
+        method, one.status, 500, b"" if one.status else one.details, one.protocol
+    )
     path, _, query = _text(one.target).partition("?")
     host, port = _split(_text(one.authority))
     found |= {
@@ -173,6 +178,8 @@ def _server_attributes(one: SpanRecord, method: str) -> _Attributes:
         found["url.query"] = _redact(query)
     if one.user_agent:
         found["user_agent.original"] = _text(one.user_agent)
+    if one.tls_version:
+        found |= _tls_attributes(one)
     if one.request_id:
         found["http.request.header.x-request-id"] = [_text(one.request_id)]
     if one.route:
@@ -180,9 +187,21 @@ def _server_attributes(one: SpanRecord, method: str) -> _Attributes:
     return found
 
 
+def _tls_attributes(one: SpanRecord) -> _Attributes:
+    found: _Attributes = {
+        "tls.protocol.name": "tls",
+        "tls.protocol.version": _text(one.tls_version).removeprefix("TLSv"),
+        "tls.cipher": _text(one.tls_cipher),
+        "tls.resumed": bool(one.tls_resumed),
+    }
+    if one.tls_group:
+        found["tls.curve"] = _text(one.tls_group)
+    return found
+
+
 def _client_attributes(one: SpanRecord, each: TryRecord, method: str) -> _Attributes:
     """Of one try. Where the request goes is what its Host says (server.*, url.full), which machine took it is network.peer.*."""
-    found = _shared_attributes(method, each.status, 400, each.error)
+    found = _shared_attributes(method, each.status, 400, each.error, each.protocol)
     authority, target = _text(one.sent_host), _redact(_text(one.sent_target))
     host, port = _split(authority)
     found |= {

@@ -21,6 +21,7 @@ class TryRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     status: int  # the backend's; 0: none came
     error: bytes  # why the backend's whole answer did not come; b"": it did
     endpoint: bytes  # b"": none was chosen
+    protocol: bytes  # "HTTP/1.1"; b"": there was no connection
 
 
 class SpanRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -39,6 +40,10 @@ class SpanRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     user_agent: bytes
     request_id: bytes
     tls: int
+    tls_version: bytes  # "TLSv1.3"; b"": the client speaks none
+    tls_cipher: bytes
+    tls_group: bytes  # of the key exchange; b"": the library does not tell
+    tls_resumed: int
     port: int  # of the listener
     client: bytes
     peer: bytes
@@ -53,6 +58,7 @@ class SpanRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     sent_host: bytes
     bytes_in: int
     bytes_out: int
+    protocol: bytes  # "HTTP/1.1"
     tries: tuple[TryRecord, ...]  # the first ones and the last; (): no backend was to be asked
 
 

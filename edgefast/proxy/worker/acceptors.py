@@ -1,8 +1,7 @@
 """Acceptors: who accepts on the sockets that the agent made.
 
-In: sockets by (bind address, bind port, number), the ports that the applied table serves, their TLS
-contexts. Out: accepted connections in the engine, which accepts on HTTP ports itself; handshakes.py
-does on HTTPS ports. A socket outlives whoever accepts on it, so that a port can turn from one to the
+In: sockets by (bind address, bind port, number), the ports that the applied table serves, who chooses their TLS
+contexts. Out: sockets on which the engine accepts. A socket outlives whoever accepts on it, so that a port can turn from one to the
 other without losing its queue, and needs no other descriptor for it. Closing empties the queue
 first, because closing a member of a SO_REUSEPORT group resets what waits in it. Must never begin to
 accept on a port without applied listener.
@@ -14,13 +13,13 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from edgefast.core import TlsContext
 from edgefast.proxy.process.reserve import is_shortage
 from edgefast.proxy.settings import ACCEPT_BACKLOG
 from edgefast.proxy.sockets.listeners import Place, Seat
 from edgefast.proxy.sockets.synfilter import drop_new_connections
-from edgefast.proxy.worker.handshakes import Handshakes, PortUse
 
 __all__ = ["Acceptors", "PortUse"]
 
@@ -28,6 +27,16 @@ log = logging.getLogger(__name__)
 
 #: Seconds for handshakes of TCP under way to end after new ones are dropped: a long round trip.
 _LAST_HANDSHAKES = 0.2
+
+
+Choose = Callable[[str], TlsContext | None]
+
+
+class PortUse(NamedTuple):
+    """How a bind port is served: the listeners' port, and when it is HTTPS who chooses contexts by server name."""
+
+    port: int
+    choose: Choose | None
 
 
 class Accepting(Protocol):
@@ -40,21 +49,19 @@ class Accepting(Protocol):
         """Accept no more; the queue lives on in the socket."""
 
 
-class _Running:
-    """A port in service; `plain` is None for HTTPS."""
+class _Running(NamedTuple):
+    """A port in service."""
 
-    def __init__(self, use: PortUse, plain: Accepting | None) -> None:
-        self.use = use
-        self.plain = plain
+    use: PortUse
+    accepting: Accepting
 
 
 class Acceptors:
     """See the module's text."""
 
-    def __init__(self, listen: Callable[[int, int], Accepting], handshakes: Handshakes) -> None:
+    def __init__(self, listen: Callable[[int, int, Choose | None], Accepting]) -> None:
         """`listen` is `Engine.listen`."""
         self._listen = listen
-        self._handshakes = handshakes
         self._sockets: dict[Seat, socket.socket] = {}
         self._running: dict[Seat, _Running] = {}
         self._reconciling = asyncio.Lock()
@@ -78,11 +85,7 @@ class Acceptors:
             self.starved.clear()
             for place, running in list(self._running.items()):
                 use = uses.get(place[1], running.use)
-                if use == running.use:
-                    continue
-                if running.plain is None and use.context is not None:
-                    running.use = use
-                else:
+                if use != running.use:
                     self._stop(place)
             for place, sock in list(self._sockets.items()):
                 wanted = uses.get(place[1])
@@ -90,32 +93,21 @@ class Acceptors:
                     self._start(place, sock, wanted)
 
     def _start(self, place: Seat, sock: socket.socket, use: PortUse) -> None:
-        if use.context is not None:
-            running = self._running[place] = _Running(use, None)
-            self._handshakes.listen(sock, lambda: running.use)
-            return
         sock.setblocking(False)
         try:
-            plain = self._listen(sock.fileno(), use.port)
+            accepting = self._listen(sock.fileno(), use.port, use.choose)
         except (OSError, MemoryError) as error:
             if not is_shortage(error):
                 raise
             log.error("%s port %d cannot be served yet: %s", *place[:2], error)
             self.starved.set()
             return
-        self._running[place] = _Running(use, plain)
+        self._running[place] = _Running(use, accepting)
 
     def _stop(self, place: Seat) -> None:
         running = self._running.pop(place, None)
         if running is not None:
-            self._halt(self._sockets[place], running)
-
-    def _halt(self, sock: socket.socket, running: _Running) -> None:
-        """Accept no more; the queue lives on in the socket."""
-        if running.plain is None:
-            self._handshakes.ignore(sock)
-        else:
-            running.plain.stop()
+            running.accepting.stop()
 
     async def close(self, places: Iterable[Seat]) -> None:
         """Take what waits in the queues of `places`, then close their sockets."""
@@ -129,12 +121,8 @@ class Acceptors:
             await asyncio.sleep(_LAST_HANDSHAKES)
         for sock, running in closing:
             if running is not None:
-                if running.plain is not None:
-                    running.plain.take(ACCEPT_BACKLOG + 1)
-                self._halt(sock, running)
-                if running.plain is None:
-                    for accepted in _empty(sock):
-                        self._handshakes.begin(accepted, running.use)
+                running.accepting.take(ACCEPT_BACKLOG + 1)
+                running.accepting.stop()
             sock.close()
 
     async def close_all(self) -> None:
@@ -152,20 +140,3 @@ class Acceptors:
     def descriptors(self) -> list[int]:
         """List the sockets, which stay this side's."""
         return [sock.fileno() for sock in self._sockets.values()]
-
-
-def _empty(sock: socket.socket) -> list[socket.socket]:
-    """Accept all that waits; the list is bounded by the backlog."""
-    sock.setblocking(False)
-    accepted: list[socket.socket] = []
-    while len(accepted) <= ACCEPT_BACKLOG:
-        try:
-            connection, _ = sock.accept()
-        except BlockingIOError:
-            break
-        except OSError as error:
-            log.warning("accept queue cannot be emptied: %s", error)
-            break
-        connection.setblocking(False)
-        accepted.append(connection)
-    return accepted

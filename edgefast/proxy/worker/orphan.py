@@ -11,13 +11,12 @@ import asyncio
 import contextlib
 import logging
 import os
-import signal
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from edgefast.proxy.handover.predecessor import attend
 from edgefast.proxy.handover.protocol import Ask, Item
-from edgefast.proxy.sockets.inherited import MEMORY, Place
+from edgefast.proxy.sockets.inherited import Place
 from edgefast.proxy.worker.acceptors import Acceptors
 
 __all__ = ["ORPHAN_LIFE", "OrphanedWorker"]
@@ -41,17 +40,21 @@ class OrphanedWorker:
         acceptors: Acceptors,
         drain: Callable[[], None],
         ended: Callable[[], Awaitable[None]],
-        memory: int,
+        memories: Mapping[str, int],
+        order: asyncio.Event,
     ) -> None:
-        """`drain` orders connections to end; `ended` waits until there are none. `memory`: a descriptor of rate limits' counters."""
+        """`drain` orders connections to end; `ended` waits until there are none. `memories`: descriptors of MEMORIES (sockets/inherited.py).
+
+        `order`: SIGTERM has come.
+        """
         self.worker = worker
         self.workers = workers
         self._acceptors = acceptors
         self._drain = drain
         self._ended = ended
-        self._memory = memory
+        self._memories = memories
         self._asked = False
-        self._order = asyncio.Event()
+        self._order = order
 
     async def run(self, handover_socket: socket.socket, drain_timeout: float) -> None:
         """Serve, hand over, and return when all is over."""
@@ -61,9 +64,6 @@ class OrphanedWorker:
             os.getpid(),
             ORPHAN_LIFE,
         )
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._order.set)
         relieved = await self._serve(handover_socket)
         handover_socket.close()
         if not relieved:
@@ -99,10 +99,11 @@ class OrphanedWorker:
         return ""
 
     def items(self) -> Sequence[tuple[Item, int]]:
-        """List the sockets of this worker, and the memory that all of them count in."""
+        """List the sockets of this worker, and the memories that it shares with the others."""
         self._asked = True
         sockets = ((Item(), fd) for fd in self._acceptors.descriptors())
-        return [(Item(name=MEMORY), self._memory), *sockets]
+        memories = ((Item(name=name), fd) for name, fd in self._memories.items())
+        return [*memories, *sockets]
 
     async def leave(self, kept: frozenset[Place], pid: int) -> None:
         """Accept no more; what is not kept is emptied and closed."""

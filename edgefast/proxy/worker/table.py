@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from edgefast import ir
+from edgefast.core import TlsContext
 from edgefast.proxy.control.messages import Change
-from edgefast.proxy.process.reserve import is_shortage
-from edgefast.proxy.tls.certificates import PemError
 from edgefast.proxy.tls.server import ServerTls, load_secret
 from edgefast.proxy.tls.upstream import UpstreamContexts, UpstreamKey
-from edgefast.proxy.worker.handshakes import HANDSHAKE, PortUse
+from edgefast.proxy.worker.acceptors import PortUse
 
 __all__ = ["Appliance", "WorkerTable"]
 
@@ -55,7 +53,7 @@ class _Material(NamedTuple):
     secrets: dict[str, ir.Secret]
     changed: frozenset[str]
     refused: list[Refused]
-    loaded: Mapping[str, ssl.SSLContext]  # of new certificates
+    loaded: Mapping[str, TlsContext]  # of new certificates
 
 
 async def _next_turn() -> None:
@@ -71,7 +69,7 @@ class WorkerTable:
         self._listeners: dict[str, ir.Listener] = {}
         self._server_tls = ServerTls()
         self._tls_clusters: dict[str, tuple[Change, ir.UpstreamTls]] = {}
-        self.upstream_ssl = UpstreamContexts(self._secrets)
+        self.upstream_tls = UpstreamContexts(self._secrets)
         self.uses: dict[int, PortUse] = {}
         self.adopt_limit_store: Callable[[ir.RateLimitStore | None], None] = lambda _: None
         #: Whether the last commit refused something for want of descriptors or memory.
@@ -92,11 +90,11 @@ class WorkerTable:
         material = await self._load_secrets(changes, rest)
         renewed = {}
         try:
-            for key, context in self.upstream_ssl.renew(material.secrets, material.changed):
+            for key, context in self.upstream_tls.renew(material.secrets, material.changed):
                 renewed[key] = context
                 await rest()
-        except OSError as error:  # what is missing is made when the engine asks
-            self._note_shortage(error)
+        except MemoryError:  # what is missing is made when the engine asks
+            self.short = True
         refused = self._swap(engine, changes, version, material, renewed)
         while self._server_tls.release():
             await rest()
@@ -108,10 +106,10 @@ class WorkerTable:
         changes: Sequence[Change],
         version: str,
         material: _Material,
-        renewed: Mapping[UpstreamKey, ssl.SSLContext],
+        renewed: Mapping[UpstreamKey, TlsContext],
     ) -> list[Refused]:
         self._secrets = material.secrets
-        self.upstream_ssl.adopt(material.secrets, material.changed, renewed)
+        self.upstream_tls.adopt(material.secrets, material.changed, renewed)
         refused = [*material.refused, *self._refuse_listeners(changes)]
         held = {name for type_, name, _ in refused if type_ == "listener"}
         forward = [
@@ -129,7 +127,7 @@ class WorkerTable:
                 log.error("cluster %s keeps its old TLS settings: %s", one[1], one[2])
             else:
                 refused.append(one)
-        self.short |= self.upstream_ssl.short
+        self.short |= self.upstream_tls.short
         self._note_clusters(changes, {name for type_, name, _ in refused if type_ == "cluster"})
         held = {name for type_, name, _ in refused if type_ == "listener"}
         if self._take_listeners(changes, held) or material.changed:
@@ -142,7 +140,7 @@ class WorkerTable:
         secrets = dict(self._secrets)
         changed: set[str] = set()
         refused: list[Refused] = []
-        loaded: dict[str, ssl.SSLContext] = {}
+        loaded: dict[str, TlsContext] = {}
         for change in changes:
             if change.type != "secret":
                 continue
@@ -153,11 +151,11 @@ class WorkerTable:
             try:
                 secret = _SECRET.decode(self._slice(change))
                 context = load_secret(secret)
-            except (PemError, ValueError) as error:
+            except ValueError as error:
                 refused.append(("secret", change.name, str(error)))
-            except OSError as error:
-                self._note_shortage(error)
-                refused.append(("secret", change.name, f"cannot be loaded now: {error.strerror}"))
+            except MemoryError:
+                self.short = True
+                refused.append(("secret", change.name, "cannot be loaded now: out of memory"))
             else:
                 secrets[change.name] = secret
                 changed.add(change.name)
@@ -165,11 +163,6 @@ class WorkerTable:
                     loaded[change.name] = context
             await rest()
         return _Material(secrets, frozenset(changed), refused, loaded)
-
-    def _note_shortage(self, error: OSError) -> None:
-        if not is_shortage(error):
-            raise error
-        self.short = True
 
     def _refuse_listeners(self, changes: Sequence[Change]) -> list[Refused]:
         """Refuse what nobody here can serve as it is meant.
@@ -238,25 +231,16 @@ class WorkerTable:
 
     def _serve(self, material: _Material) -> None:
         listeners = [self._listeners[name] for name in sorted(self._listeners)]
-        contexts = self._server_tls.adopt(
-            listeners, self._secrets, material.changed, material.loaded
-        )
+        ports = self._server_tls.adopt(listeners, self._secrets, material.changed, material.loaded)
         uses: dict[int, PortUse] = {}
         for one in listeners:  # settings belong to the port; the engine, too, takes the first's
             if one.bind_port not in uses:
-                uses[one.bind_port] = _use_of(one, contexts.get(one.bind_port))
+                port = ports.get(one.bind_port)
+                uses[one.bind_port] = PortUse(one.port, port.choose if port is not None else None)
         self.uses = uses
 
     def _slice(self, change: Change) -> bytes:
         return bytes(self._arena[change.offset : change.offset + change.length])
-
-
-def _use_of(listener: ir.Listener, context: ssl.SSLContext | None) -> PortUse:
-    if context is None:
-        return PortUse(listener.port, None)
-    http = listener.http
-    patience = min(http.head_timeout / 1000, HANDSHAKE) if http.head_timeout else HANDSHAKE
-    return PortUse(listener.port, context, http.max_connections, patience)
 
 
 def _among(refused: Refused, changes: Sequence[_Plain]) -> bool:

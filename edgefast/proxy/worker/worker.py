@@ -23,7 +23,8 @@ from pathlib import Path
 import msgspec
 import uvloop
 
-from edgefast.core import Engine
+from edgefast.core import Engine, use_tickets
+from edgefast.core.engine import tls_library
 from edgefast.daemon.logs import set_level, start_logging
 from edgefast.proxy.accesslog.logfile import LogFile, Standard
 from edgefast.proxy.accesslog.writer import AccessLogWriter
@@ -34,10 +35,11 @@ from edgefast.proxy.metrics.stats import add_global, map_segment, reset_global
 from edgefast.proxy.process.reserve import RESERVE, is_shortage
 from edgefast.proxy.process.watchdog import start_heartbeat
 from edgefast.proxy.settings import ACK_DEADLINE, EXIT_SHORTAGE, STARTED_DEADLINE
+from edgefast.proxy.sockets.inherited import MEMORY, TICKETS
 from edgefast.proxy.tables.arena import map_arena
+from edgefast.proxy.tls.ticketring import map_ring
 from edgefast.proxy.traces.spansender import SpanSender
 from edgefast.proxy.worker.acceptors import Acceptors
-from edgefast.proxy.worker.handshakes import Handshakes
 from edgefast.proxy.worker.orphan import OrphanedWorker
 from edgefast.proxy.worker.table import WorkerTable
 
@@ -68,18 +70,22 @@ class Worker:
     """The life after `Hello`."""
 
     def __init__(self, channel: _IncomingChannel, hello: messages.Hello, fds: list[int]) -> None:
-        arena_fd, stats_fd, limits_fd = fds
+        arena_fd, stats_fd, limits_fd, tickets_fd = fds
         arena, stats = map_arena(arena_fd, hello.arena_bytes), map_segment(stats_fd)
         limits = map_segment(limits_fd)
+        use_tickets(map_ring(tickets_fd))
         for fd in (arena_fd, stats_fd):
             os.close(fd)
-        self._limits_fd = limits_fd  # for a successor, if the agent dies
-        for cell in ("handshakes_active", "limit_stores_down_active"):  # of a predecessor
-            reset_global(stats, cell)
+        self._memories = {
+            MEMORY: limits_fd,
+            TICKETS: tickets_fd,
+        }  # for a successor, if the agent dies
+        reset_global(stats, "limit_stores_down_active")  # of a predecessor
         self._channel = channel
         self._number = hello.worker
         self._outlive: tuple[socket.socket, messages.Outlive] | None = None
         self._alone = False
+        self._order = asyncio.Event()  # to end, by a signal that came after the agent's last word
         self._table = WorkerTable(arena)
         target = LogFile(Path(hello.access_log)) if hello.access_log else Standard()
         self._log = AccessLogWriter(
@@ -91,7 +97,7 @@ class Worker:
             arena,
             stats,
             worker=hello.worker,
-            upstream_ssl=self._table.upstream_ssl,
+            upstream_tls=self._table.upstream_tls,
             access_log=self._log,
             limits=limits,
             spans=self._spans,
@@ -100,12 +106,7 @@ class Worker:
             self._engine.limiter, lambda name, count: add_global(stats, name, count)
         )
         self._table.adopt_limit_store = self._limit_store.adopt
-        self._handshakes = Handshakes(
-            self._engine.factory,
-            lambda: self._engine.open_connections,
-            lambda name, count: add_global(stats, name, count),
-        )
-        self._acceptors = Acceptors(self._engine.listen, self._handshakes)
+        self._acceptors = Acceptors(self._engine.listen)
         self._parts: list[messages.Change] = []
         self._sign_due = 0.0
         self._frozen = False
@@ -119,7 +120,7 @@ class Worker:
                 tasks.create_task(self._spans.run())
                 tasks.create_task(self._limit_store.tell(self._say))
                 try:
-                    while await self._obey(await self._channel.receive(), tasks):
+                    while await self._obey(await self._receive(), tasks):
                         pass
                 except ChannelClosed:
                     if self._outlive is None or not self._frozen or self._draining:
@@ -132,6 +133,12 @@ class Worker:
         finally:
             self._limit_store.close()
             self._log.close(_LOG_FLUSH)
+
+    async def _receive(self) -> tuple[messages.AgentMessage, list[int]]:
+        received = await self._channel.receive()
+        if self._order.is_set() and self._channel.has_peer():
+            self._order.clear()  # the agent lives, and whoever wants the end tells it
+        return received
 
     async def _obey(
         self, received: tuple[messages.AgentMessage, list[int]], tasks: asyncio.TaskGroup
@@ -156,7 +163,7 @@ class Worker:
                 await self._say(
                     messages.Pong(
                         number,
-                        self._connections,
+                        self._engine.open_connections,
                         self._engine.active,
                         self._engine.resolver.unresolved(_UNRESOLVED),
                     )
@@ -224,21 +231,18 @@ class Worker:
             RESERVE.fill()
             await self._acceptors.reconcile(self._table.uses)
 
-    @property
-    def _connections(self) -> int:
-        """Connections of clients, those in their TLS handshake included."""
-        return self._engine.open_connections + self._handshakes.active
-
     async def _drain(self) -> None:
         await self._acceptors.close_all()
-        await self._until(lambda: not self._connections)
+        await self._until(lambda: not self._engine.open_connections)
         await self._say(messages.Drained())
 
     async def _leave(self, *, patient: bool) -> None:
         """Stop accepting, on sockets that others serve: what waits in their queues is not lost."""
         await self._acceptors.leave()
         engine = self._engine
-        await self._until(lambda: self._connections <= (0 if patient else engine.old_connections))
+        await self._until(
+            lambda: self._engine.open_connections <= (0 if patient else engine.old_connections)
+        )
         await self._say(messages.Drained())
 
     async def _tell_old_gone(self) -> None:
@@ -257,16 +261,25 @@ class Worker:
             return
         self._outlive = socket.socket(fileno=descriptors[0]), words
         _die_with_agent(wanted=False)
+        # Whoever ends the agent and then its workers must not have to wait until these have noticed.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._order.set)
 
     async def _serve_alone(self, handover_socket: socket.socket, words: messages.Outlive) -> None:
         """Go on without agent, for a while."""
         self._alone = True
 
         async def ended() -> None:
-            await self._until(lambda: not self._connections)
+            await self._until(lambda: not self._engine.open_connections)
 
         orphan = OrphanedWorker(
-            self._number, words.workers, self._acceptors, self._engine.drain, ended, self._limits_fd
+            self._number,
+            words.workers,
+            self._acceptors,
+            self._engine.drain,
+            ended,
+            self._memories,
+            self._order,
         )
         await orphan.run(handover_socket, words.drain_timeout)
         self._engine.close()
@@ -299,9 +312,9 @@ class _Done(Exception):
 async def _serve(sock: socket.socket) -> None:
     channel: _IncomingChannel = Channel(sock, msgspec.msgpack.Decoder(messages.AgentMessage))
     async with asyncio.timeout(STARTED_DEADLINE):
-        await channel.send(messages.Started(os.getpid()))
+        await channel.send(messages.Started(os.getpid(), tls_library()))
         hello, descriptors = await channel.receive()
-    if not isinstance(hello, messages.Hello) or len(descriptors) != 3:
+    if not isinstance(hello, messages.Hello) or len(descriptors) != 4:
         log.error("the agent did not say hello")
         raise SystemExit(1)
     set_level(hello.log_level)

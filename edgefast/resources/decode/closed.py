@@ -184,7 +184,10 @@ def _read_path(match: dict[str, Any]) -> tuple[HTTPPathMatch, bool]:
         return HTTPPathMatch(type="RegularExpression", value=value), meant != kind
     text = value if value.startswith("/") else f"/{value.lstrip()}"
     if meant is None and (pattern := _PATTERN.search(text)):
-        text = text[: text.rindex("/", 0, pattern.start()) + 1]
+        # It may have been an expression, and those come before all prefixes.
+        below = re.escape(text[: text.rindex("/", 0, pattern.start())])
+        value = f"{below}(/.*)?" if below else "/.*"
+        return HTTPPathMatch(type="RegularExpression", value=value), True
     sound = _sound_beginning(text)
     if meant == "Exact" and sound == value:
         return HTTPPathMatch(type="Exact", value=value), meant != kind

@@ -61,7 +61,7 @@ def close_gateway(
     name = field_of(spec, "gatewayClassName", GatewaySpec)
     listeners, lost = _read_listeners(spec, GatewaySpec, repeated)
     addresses = (build(GatewaySpecAddress, one) for one in items_of(spec.get("addresses")))
-    allowed, doubtful = _read_allowed(spec.get("allowedListeners"))
+    allowed, doubtful = _read_allowed(field_of(spec, "allowedListeners", GatewaySpec))
     lost = lost or doubtful
     made = GatewaySpec(
         gateway_class_name=name if isinstance(name, str) else "",

@@ -21,7 +21,8 @@ from edgefast.resources.decode.closedscope import close_gateway_class, close_nam
 from edgefast.resources.decode.walk import Walk
 from edgefast.resources.decode.yaml_text import ParsedDocument
 from edgefast.resources.foreign.foreign import api_version_of, judge_foreign
-from edgefast.resources.foreign.foreignpolicy import Target, read_targets
+from edgefast.resources.foreign.foreignpolicy import read_targets
+from edgefast.resources.foreign.target import Target
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.gatewayclass import GatewayClass

@@ -10,7 +10,8 @@ from __future__ import annotations
 import msgspec
 
 from edgefast.resources.decode.nearly import NAMELESS
-from edgefast.resources.foreign.foreignpolicy import ForeignPolicy, Target
+from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
+from edgefast.resources.foreign.target import Target
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway, GatewaySpec
 from edgefast.resources.gatewayapi.httproute import (
@@ -37,7 +38,8 @@ def close_duplicate(item: Loaded, first: Loaded, number: int) -> Loaded | None:
     if isinstance(obj, HTTPRoute) and isinstance(winner, HTTPRoute):
         made = _close_route(obj, winner)
     elif isinstance(obj, Gateway) and isinstance(winner, Gateway):
-        if listeners := _left(obj.spec.listeners, winner.spec.listeners):
+        same_class = obj.spec.gateway_class_name == winner.spec.gateway_class_name
+        if listeners := _left(obj.spec.listeners, winner.spec.listeners if same_class else ()):
             spec = GatewaySpec(gateway_class_name=obj.spec.gateway_class_name, listeners=listeners)
             made = Gateway(metadata=obj.metadata, spec=spec)
     elif isinstance(obj, ListenerSet) and isinstance(winner, ListenerSet):

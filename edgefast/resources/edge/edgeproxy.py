@@ -90,11 +90,32 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
             "that are still coming."
         ),
     ] = None
+    body_client_share: Annotated[
+        Annotated[int, Meta(ge=1, le=100)] | None,
+        Meta(
+            description="Percent of this share that bodies of one client address (IPv6: one /64) "
+            "keep when those of others wait."
+        ),
+    ] = None
     body_rate: Annotated[
         Size | None,
         Meta(
             description="Bytes a second; a slower body gives way when others wait for the share; "
             "408."
+        ),
+    ] = None
+    answer_share: Annotated[
+        Annotated[int, Meta(ge=1, le=100)] | None,
+        Meta(
+            description="Percent of a backend's connections (of those that request bodies leave) "
+            "that answers keep whose clients read slowly, when requests wait for one."
+        ),
+    ] = None
+    answer_rate: Annotated[
+        Size | None,
+        Meta(
+            description="Bytes a second; an answer that is read more slowly is cut when requests "
+            "wait for its connection. 0: none is cut."
         ),
     ] = None
     head_timeout: Annotated[
@@ -142,6 +163,38 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     via: Annotated[
         HTTPHeaderName | None,
         Meta(description="Pseudonym to add in a Via header (RFC 9110 7.6.3). Absent: no Via."),
+    ] = None
+
+
+class ProxyHTTP2(Element, frozen=True, kw_only=True):
+    """HTTP/2 with clients (docs/http2.md)."""
+
+    enabled: Annotated[
+        bool | None,
+        Meta(description="Takes HTTP/2 of clients that begin with it on HTTP listeners."),
+    ] = None
+    max_concurrent_streams: Annotated[
+        Annotated[int, Meta(ge=1, le=1000)] | None,
+        Meta(description="Requests that a client may have open on one connection."),
+    ] = None
+    initial_stream_window_size: Annotated[
+        Size | None,
+        Meta(description="Bytes of a request body that may be under way; 16KiB to 2MiB."),
+    ] = None
+    initial_connection_window_size: Annotated[
+        Size | None,
+        Meta(description="The same of all requests of a connection; 64KiB to 64MiB."),
+    ] = None
+    max_requests_per_connection: Annotated[
+        Annotated[int, Meta(ge=1, le=2147483647)] | None,
+        Meta(description="Requests on one connection before it takes no more (GOAWAY)."),
+    ] = None
+    keepalive_ping: Annotated[
+        Duration | None,
+        Meta(
+            description="Silence of a client after which it is asked whether it is still there; "
+            "0s: never."
+        ),
     ] = None
 
 
@@ -305,6 +358,10 @@ class EdgeProxySpec(Element, frozen=True, kw_only=True):
     pdb: Annotated[FleetPDB | None, Meta(description="Disruption budget. Absent: off.")] = None
     shutdown: Annotated[FleetShutdown | None, Meta(description="How a proxy stops.")] = None
     http: Annotated[ProxyHTTP | None, Meta(description="Limits and timeouts of HTTP/1.1.")] = None
+    http2: Annotated[
+        ProxyHTTP2 | None,
+        Meta(description="HTTP/2 with clients; sizes and times of heads are those of `http`."),
+    ] = None
     client_address: Annotated[
         ProxyClientAddress | None,
         Meta(description="Whom to believe about the client's address."),

@@ -17,6 +17,7 @@ from edgefast.resources.edge.edgeproxy import (
     ProxyAccessLog,
     ProxyClientAddress,
     ProxyHTTP,
+    ProxyHTTP2,
     ProxyRateLimit,
 )
 from edgefast.resources.edge.edgeproxy_fleet import (
@@ -47,7 +48,10 @@ DEFAULT_SPEC = EdgeProxySpec(
         body_start_timeout="500ms",
         body_buffer="1MiB",
         body_share=75,
+        body_client_share=50,
         body_rate="1KiB",
+        answer_share=75,
+        answer_rate="1KiB",
         head_timeout="10s",
         idle_timeout="60s",
         stream_idle_timeout="300s",
@@ -57,6 +61,14 @@ DEFAULT_SPEC = EdgeProxySpec(
         max_requests_per_connection=10_000,
         escaped_slashes="UnescapeAndRedirect",
         underscores="RejectRequest",
+    ),
+    http2=ProxyHTTP2(
+        enabled=False,
+        max_concurrent_streams=100,
+        initial_stream_window_size="64KiB",
+        initial_connection_window_size="1MiB",
+        max_requests_per_connection=10_000,
+        keepalive_ping="0s",
     ),
     client_address=ProxyClientAddress(trusted_hops=0, trusted_cidrs=(), proxy_protocol="off"),
     access_log=ProxyAccessLog(sampling=100, off=False),

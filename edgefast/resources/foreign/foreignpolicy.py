@@ -1,7 +1,7 @@
 """ForeignPolicy: what an object of another project says that it is attached to.
 
 In: a document of a kind that nobody here reads, or of a policy of ours that a mistake keeps out. Out: the objects that its `targetRef`, `targetRefs`, `targetSelectors` (GEP-713)
-or the label selector of a Gateway's pods name. Whoever wrote it may rely on it for who gets in, so it must be said aloud that
+or the label selector of a Gateway's pods name, or that are meant without being named (unaimed.py). Whoever wrote it may rely on it for who gets in, so it must be said aloud that
 such an object is served without it.
 Must never: read anything else of it, or raise for its content.
 """
@@ -9,11 +9,14 @@ Must never: read anything else of it, or raise for its content.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from edgefast.problem import ObjectRef, Source
+from edgefast.resources.foreign.target import Target
+from edgefast.resources.foreign.unaimed import find_unaimed
 from edgefast.resources.kinds import KINDS
 from edgefast.resources.limits import MAX_SHOWN_NAME
 from edgefast.resources.loaded import Path
@@ -26,18 +29,6 @@ _MOST_TARGETS = 64
 _GATEWAY_LABEL = "gateway.networking.k8s.io/gateway-name"
 
 
-class Target(msgspec.Struct, frozen=True):
-    """One target; `name` is "" where `selector` chooses among the objects of the namespace."""
-
-    path: Path
-    group: str
-    kind: str
-    namespace: str
-    name: str
-    selector: LabelSelector | None = None
-    section: str = ""
-
-
 class ForeignPolicy(msgspec.Struct, frozen=True):
     """A policy of another project, and where each of its targets is named."""
 
@@ -46,11 +37,15 @@ class ForeignPolicy(msgspec.Struct, frozen=True):
 
 
 def read_targets(raw: dict[str, Any], namespace: str) -> tuple[Target, ...]:
-    """Return the targets that a document names; `namespace` is its own."""
-    spec = raw.get("spec")
+    """Return the targets that a document names or means; `namespace` is its own."""
+    spec = raw.get("spec", {})
     if not isinstance(spec, dict):
         return ()
-    found = _read_all(spec, namespace)
+    metadata = raw.get("metadata")
+    group = _text(raw, "apiVersion").rpartition("/")[0]
+    name = _text(metadata, "name") if isinstance(metadata, dict) else ""
+    unaimed = find_unaimed(group, _text(raw, "kind"), name, namespace, spec)
+    found = chain(_read_all(spec, namespace), unaimed)
     return tuple(one for _, one in zip(range(_MOST_TARGETS), found, strict=False))
 
 

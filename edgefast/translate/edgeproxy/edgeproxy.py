@@ -25,6 +25,7 @@ from edgefast.resources.kinds import EDGE_GROUP, ref_of
 from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.model.size import parse_size
 from edgefast.translate.edgeproxy.accesslog import LOG_FIELDS, LOG_FORMATS, check_access_log
+from edgefast.translate.edgeproxy.http2 import check_http2, translate_http2
 from edgefast.translate.edgeproxy.tracing import PROTOCOLS, check_tracing
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import warn_unserved
@@ -82,6 +83,8 @@ def check_edge_proxy(
         report.warn("spec.mergeGateways", "Forbidden", said)
     if spec.http is not None:
         _check_ceilings(spec.http, report)
+    if spec.http2 is not None:
+        check_http2(spec.http2, report)
     _check_words(spec, report)
     warn_unserved(proxy, report)
     return report
@@ -129,7 +132,7 @@ def _check_ceilings(http: ProxyHTTP, report: Report) -> None:
 def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
     """Translate a merged spec (no field of `http` but bodySize and via is absent then)."""
     http, client, limits = spec.http, spec.client_address, spec.rate_limit
-    assert http is not None and client is not None and limits is not None
+    assert http and spec.http2 and client and limits
     return ir.HttpSettings(
         request_head=_head(http.request_head),
         request_line=_head(http.request_line),
@@ -141,7 +144,10 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
         body_start_timeout=parse_duration(http.body_start_timeout or "0s"),
         body_buffer=parse_size(http.body_buffer or 0),
         body_share=http.body_share or 100,
+        body_client_share=http.body_client_share or 100,
         body_rate=parse_size(http.body_rate or 0),
+        answer_share=http.answer_share or 100,
+        answer_rate=parse_size(http.answer_rate or 0),
         head_timeout=parse_duration(http.head_timeout or "0s"),
         idle_timeout=parse_duration(http.idle_timeout or "0s"),
         stream_idle_timeout=parse_duration(http.stream_idle_timeout or "0s"),
@@ -159,6 +165,7 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
         ),
         rate_limit_headers=bool(limits.headers),
         retry_after=bool(limits.retry_after),
+        http2=translate_http2(spec.http2),
     )
 
 

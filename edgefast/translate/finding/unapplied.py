@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.foreign.foreignpolicy import ForeignPolicy, Target
+from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
+from edgefast.resources.foreign.target import Target, pod_labels
+from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.kinds import EDGE_GROUP, Object
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key, Snapshot
@@ -68,12 +70,15 @@ def _judge(
 ) -> Iterator[Problem]:
     if policy.ref.group == GATEWAY_GROUP and policy.ref.kind == "BackendTLSPolicy":
         return  # one with a mistake: nothing is sent to its Services, see backendtlspolicy.py
+    told: set[tuple[str, Key, str]] = set()
     for target, source in policy.targets:
         table = _TABLES.get((target.group, target.kind))
         if table is None:
             continue
         for key in _keys_of(target, table(snapshot)):
-            if (target.kind, key) in served:
+            at = (target.kind, key, target.section)
+            if (target.kind, key) in served and at not in told:
+                told.add(at)
                 ref = ObjectRef(target.kind, *key, target.group)
                 part = f" ({target.section})" if target.section else ""
                 said = f"{ref}{part} is served WITHOUT {policy.ref}"
@@ -88,5 +93,9 @@ def _keys_of(target: Target, table: Mapping[Key, Object]) -> Iterable[Key]:
     return [
         key
         for key, one in table.items()
-        if key[0] == namespace and target.selector.matches(one.metadata.labels)
+        if namespace in ("", key[0]) and target.selector.matches(_labels_of(one, target))
     ]
+
+
+def _labels_of(one: Object, target: Target) -> dict[str, str]:
+    return pod_labels(one) if target.of_pods and isinstance(one, Gateway) else one.metadata.labels

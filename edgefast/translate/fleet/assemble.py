@@ -23,6 +23,8 @@ from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.settings import Settings
 from edgefast.translate.virtualhost.virtualhost import Hosts, Place
 
+_Placed = tuple[GatewayDraft, ListenerDraft]
+
 
 def assemble_fleets(
     drafts: Sequence[GatewayDraft],
@@ -31,9 +33,13 @@ def assemble_fleets(
     limit_store: ir.RateLimitStore | None,
     settings: Settings,
     previous: ir.IR | None,
+    known: Sequence[ir.Infra] | None,
     shelves: Shelves,
 ) -> tuple[ir.IR, tuple[ir.Infra, ...], Shelves]:
-    """Return all fleets by name, with what each needs around it; `shelves` are those of `previous`."""
+    """Return all fleets by name, with what each needs around it; `shelves` are those of `previous`.
+
+    `known`: what was needed around the fleets of `previous`, when the Gateways are the very same ones.
+    """
     members: dict[str, list[GatewayDraft]] = {}
     held: dict[str, list[ListenerDraft]] = {}
     for draft in drafts:
@@ -51,15 +57,19 @@ def assemble_fleets(
     old = {fleet.name: fleet for fleet in previous.fleets} if previous else {}
     fleets = []
     for name in sorted(members):
-        fleet = _assemble(
-            name, members[name], held.get(name, []), shelves.by_fleet[name], limit_store
-        )
         before = old.get(name)
+        placed = [(draft, one) for draft in members[name] for one in draft.listeners if one.placed]
+        if before is not None and known is not None:
+            listeners = before.listeners
+        else:
+            listeners = _list_listeners(placed, held.get(name, []))
+        fleet = _assemble(name, placed, listeners, shelves.by_fleet[name], limit_store)
         fleets.append(before if before is not None and _is_same(before, fleet) else fleet)
     if settings.standalone and not fleets:
         fleets.append(ir.Fleet(name=STANDALONE))
-    infra = tuple(translate_infra(members[name], settings) for name in sorted(members))
-    return ir.IR(fleets=tuple(fleets)), infra, shelves
+    if known is None:
+        known = [translate_infra(members[name], settings) for name in sorted(members)]
+    return ir.IR(fleets=tuple(fleets)), tuple(known), shelves
 
 
 def _refill(
@@ -84,14 +94,9 @@ def _refill(
     return Shelves(fleet_of=fleet_of, by_fleet=by_fleet)
 
 
-def _assemble(
-    name: str,
-    members: list[GatewayDraft],
-    held: list[ListenerDraft],
-    shelf: Shelf,
-    limit_store: ir.RateLimitStore | None,
-) -> ir.Fleet:
-    placed = [(draft, one) for draft in members for one in draft.listeners if one.placed]
+def _list_listeners(
+    placed: Sequence[_Placed], held: Sequence[ListenerDraft]
+) -> tuple[ir.Listener, ...]:
     listeners = {
         one.name: one.listener(
             draft.http_of_port.get(one.port, draft.parameters.http),
@@ -104,12 +109,22 @@ def _assemble(
         assert one.held_by is not None
         port = listeners[one.held_by.name]
         listeners[one.name] = one.listener(port.http, port.access_log, port.tracing)
+    return tuple(listeners[at] for at in sorted(listeners))
+
+
+def _assemble(
+    name: str,
+    placed: Sequence[_Placed],
+    listeners: tuple[ir.Listener, ...],
+    shelf: Shelf,
+    limit_store: ir.RateLimitStore | None,
+) -> ir.Fleet:
     secrets = list(chain.from_iterable(shelf.secrets.values()))
     for _, one in placed:
         secrets += one.tls.secrets if one.tls else ()
     return ir.Fleet(
         name=name,
-        listeners=tuple(listeners[at] for at in sorted(listeners)),
+        listeners=listeners,
         virtual_hosts=values_of(shelf.hosts),
         clusters=values_of(shelf.clusters),
         secrets=join_secrets(secrets),

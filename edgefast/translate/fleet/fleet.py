@@ -83,6 +83,8 @@ def join_secrets(secrets: Iterable[ir.Secret]) -> tuple[ir.Secret, ...]:
                 certificate=one.certificate or other.certificate,
                 private_key=one.private_key or other.private_key,
                 ca=one.ca or other.ca,
+                staple=one.staple or other.staple,
+                staple_until=one.staple_until or other.staple_until,
             )
         joined[one.name] = one
     return tuple(joined[name] for name in sorted(joined))

@@ -1,5 +1,8 @@
 """Held places: hostnames of listeners that are not served, kept so that no broader listener of the port takes their requests.
 
+`keeps_hostname` is the rule of it, and nobody else decides that: merge.py asks it for what comes later and has the very hostname,
+`hold_places` for what is broader.
+
 In: the drafts of one fleet, conflicts marked. Out: `held_by` on each listener that is refused, conflicts, has nothing to show in a
 handshake, or is of an object that is: the listener from which it has what belongs to the port. It goes to the data plane
 without routes and without certificates: its requests answer 404, its handshakes end. Nothing is held where nobody serves the port
@@ -17,31 +20,42 @@ from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.hostname import ANY
 
-__all__ = ["hold_places"]
+__all__ = ["hold_places", "keeps_hostname"]
 
 #: Protocols in which nobody says a host's name: the API ignores a hostname there.
 _NAMELESS = frozenset({"TCP", "UDP"})
 
 
+def keeps_hostname(one: ListenerDraft, *, from_equals: bool = False) -> bool:
+    """Tell whether a listener keeps its hostname while it is not served: one that a sound listener of it could have.
+
+    A mistake takes nothing from others that nothing sound could. `from_equals`: also from those after it that have the very
+    hostname; one that lost it to somebody before it has nothing to keep there.
+    """
+    if one.hostname == ANY or one.spec.protocol in _NAMELESS or check_hostname(one.hostname):
+        return False
+    return not (from_equals and one.lost)
+
+
 def hold_places(members: Iterable[GatewayDraft]) -> None:
     """Mark the listeners whose places are held; `members` are all of a fleet, accepted or not, oldest first."""
     first: dict[int, ListenerDraft] = {}
-    taken: set[tuple[int, str]] = set()
+    served: set[tuple[int, str]] = set()
+    held: set[tuple[int, str]] = set()
     left: list[ListenerDraft] = []
     for draft in members:
         for one in draft.listeners:
             if draft.accepted and one.placed:
                 first.setdefault(one.port, one)
-                taken.add((one.port, one.hostname))
-            elif one.hostname != ANY and _could_be_served(one):
+                served.add((one.port, one.hostname))
+            elif keeps_hostname(one):
                 left.append(one)
     for one in left:
-        neighbour = first.get(one.port)
-        if neighbour is not None and (one.port, one.hostname) not in taken:
+        neighbour, place = first.get(one.port), (one.port, one.hostname)
+        if neighbour is None or place in served:
+            one.fate = "dark" if neighbour is None else "taken"
+            continue
+        one.fate = "kept"
+        if place not in held:
             one.held_by = neighbour
-            taken.add((one.port, one.hostname))
-
-
-def _could_be_served(one: ListenerDraft) -> bool:
-    """Tell whether a sound listener might have this name: a mistake takes nothing from others that nothing sound could."""
-    return one.spec.protocol not in _NAMELESS and not check_hostname(one.hostname)
+            held.add(place)

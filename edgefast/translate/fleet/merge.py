@@ -18,7 +18,8 @@ from collections.abc import Iterable
 import msgspec
 
 from edgefast.translate.fleet.fleet import container_port, fleet_name
-from edgefast.translate.fleet.held import hold_places
+from edgefast.translate.fleet.held import hold_places, keeps_hostname
+from edgefast.translate.gateway.closed import warn_closed
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.hostname import ANY
@@ -46,6 +47,7 @@ def merge_gateways(drafts: Iterable[GatewayDraft], settings: Settings) -> None:
         _mark_overlaps(members)
         _raise_versions(members)
         hold_places(members)
+        _tell_closed(members)
 
 
 class _Port:
@@ -67,7 +69,7 @@ def _mark_own_conflicts(draft: GatewayDraft) -> None:
         if len(protocols) > 1:
             for one in group:
                 said = f"port {port} is used with {' and '.join(protocols)}"
-                one.conflict("ProtocolConflict", said)
+                one.conflict("ProtocolConflict", said, lost=False)
             continue
         hosts: dict[str, list[ListenerDraft]] = defaultdict(list)
         for one in group:
@@ -75,7 +77,7 @@ def _mark_own_conflicts(draft: GatewayDraft) -> None:
         for rivals in hosts.values():
             for one in rivals if len(rivals) > 1 else ():
                 names = _names(rival.spec.name for rival in rivals if rival is not one)
-                one.conflict("HostnameConflict", f"same as listener {names}: {_TUPLE}")
+                one.conflict("HostnameConflict", f"same as listener {names}: {_TUPLE}", lost=False)
 
 
 def _mark_set_conflicts(draft: GatewayDraft) -> None:
@@ -90,23 +92,21 @@ def _mark_set_conflicts(draft: GatewayDraft) -> None:
             elif (one.port, one.hostname) in hosts:
                 said = f"another listener of the Gateway has it: {_TUPLE}"
                 one.conflict("HostnameConflict", said)
-        # Of the Gateway's own, one that conflicts keeps its place too; of a set a hostname that is refused for other reasons.
+        # Of the Gateway's own, one that conflicts keeps its place too.
         sound = one.accepted and not one.unread
         if one.known and (sound or one.set is None):
             protocols.setdefault(one.port, one.spec.protocol)
             hosts.add((one.port, one.hostname))
-        elif one.known and not one.conflicts and one.hostname != ANY:
+        elif keeps_hostname(one, from_equals=True):
             hosts.add((one.port, one.hostname))
 
 
 def _claim_ports(
     draft: GatewayDraft, ports: dict[int, _Port], reserved: dict[tuple[int, str], ListenerDraft]
 ) -> None:
-    """Give each listener its place; `reserved` are hostnames of those before it that are not served, and stay theirs."""
+    """Give each listener its place; `reserved` are hostnames of Gateways before it that are not served, and stay theirs."""
     for one in draft.listeners:
         if draft.report.refused or not one.accepted or one.unread:
-            if one.known and not one.conflicts and one.hostname != ANY:
-                reserved.setdefault((one.port, one.hostname), one)
             continue
         owner = reserved.get((one.port, one.hostname))
         if owner is not None:
@@ -138,6 +138,20 @@ def _claim_ports(
                 said = f"port {one.port} has the HTTP settings of {holder}"
                 one.report.warn(f"{one.path}.port", "Forbidden", said)
                 draft.http_of_port[one.port] = port.holder.parameters.http
+    for one in draft.listeners:
+        served = one.accepted and not draft.report.refused and not one.unread
+        if not served and keeps_hostname(one, from_equals=True):
+            reserved.setdefault((one.port, one.hostname), one)
+
+
+def _tell_closed(members: list[GatewayDraft]) -> None:
+    """Warn of each Gateway and ListenerSet that only keeps places; whose those are is known now."""
+    for draft in members:
+        if draft.gateway.closed is not None:
+            warn_closed(draft.gateway, draft.report, draft.own_listeners)
+        for one in draft.sets:
+            if one.listener_set.closed is not None:
+                warn_closed(one.listener_set, one.report, one.listeners, allowed=one.allowed)
 
 
 def _verification(one: ListenerDraft) -> tuple[str, bool]:

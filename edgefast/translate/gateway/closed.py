@@ -1,35 +1,66 @@
 """Closed Gateways and ListenerSets in translation: what is said of those that only keep the places of one with a mistake.
 
-In: an object with `closed`, its report. Out: one warning, what becomes of requests meanwhile. The mistake itself has been told
-where it was decoded. That no broader listener takes a place is held.py's affair.
-Must never: promise a place that cannot be told.
+In: an object with `closed`, its listeners after merging, its report. Out: one warning, what becomes of requests meanwhile. The mistake
+itself has been told where it was decoded. That no broader listener takes a place is held.py's affair.
+Must never: promise a place that cannot be told, or that nobody keeps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from edgefast.resources.gatewayapi.gateway import Gateway, GatewaySpec
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
+from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.report.report import Report
+
+__all__ = ["warn_closed"]
 
 _TOLD = 4  # hostnames that a message names
 
 
-def warn_closed(obj: Gateway | ListenerSet, report: Report) -> None:
-    """Warn of an object that is `closed`."""
+def warn_closed(
+    obj: Gateway | ListenerSet,
+    report: Report,
+    listeners: Iterable[ListenerDraft] = (),
+    *,
+    allowed: bool = True,
+) -> None:
+    """Warn of an object that is `closed`; `allowed`: it is no ListenerSet that its Gateway leaves out."""
     assert obj.closed is not None
     kind, spec = type(obj).__name__, obj.spec
     nobody = not (
         spec.gateway_class_name if isinstance(spec, GatewaySpec) else spec.parent_ref.name
     )
-    places = dict.fromkeys(f"{one.hostname}:{one.port}" for one in spec.listeners if one.hostname)
-    fate = f"{obj.closed.since.format(kind)}, none of its listeners is served"
-    if places and not nobody:
-        named = ", ".join([*places][:_TOLD])
-        more = f" and {len(places) - _TOLD} more" if len(places) > _TOLD else ""
-        fate += f"; {named}{more} answers 404 or ends the TLS handshake"
-    if obj.closed.lost:
-        what = "class or parent" if nobody else "listener whose port or hostname cannot be read"
-        fate += (
-            f"; without a {what} a place cannot be told, and other listeners may take its requests"
+    parts = [f"{obj.closed.since.format(kind)}, none of its listeners is served"]
+    if not allowed:
+        parts.append(
+            "its Gateway does not allow it, so its hostnames are not kept: other listeners may take the requests"
         )
-    report.warn(obj.closed.path, "Invalid", fate)
+    else:
+        parts += _tell_places(listeners)
+    if obj.closed.lost and allowed:
+        what = "class or parent" if nobody else "listener whose port or hostname cannot be read"
+        parts.append(
+            f"without a {what} a place cannot be told, and other listeners may take its requests"
+        )
+    report.warn(obj.closed.path, "Invalid", "; ".join(parts))
+
+
+def _tell_places(listeners: Iterable[ListenerDraft]) -> Iterator[str]:
+    """Say of each hostname what it answers: whose it is after merging."""
+    told: dict[str, dict[str, None]] = {"kept": {}, "taken": {}, "dark": {}}
+    for one in listeners:
+        if one.fate:
+            told[one.fate][f"{one.hostname}:{one.port}"] = None
+    if kept := told["kept"]:
+        yield f"{_list(kept)} answers 404 or ends the TLS handshake"
+    if taken := told["taken"]:
+        yield f"another listener has {_list(taken)}"
+    if dark := told["dark"]:
+        yield f"nothing listens for {_list(dark)}"
+
+
+def _list(names: dict[str, None]) -> str:
+    more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+    return ", ".join([*names][:_TOLD]) + more

@@ -26,7 +26,6 @@ from edgefast.translate.facts.facts import GatewayView, World
 from edgefast.translate.gateway.address import check_addresses
 from edgefast.translate.gateway.adopt import is_left_aside
 from edgefast.translate.gateway.allowed import check_namespaces
-from edgefast.translate.gateway.closed import warn_closed
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
 from edgefast.translate.gateway.listener import NAMESPACES, ListenerDraft, translate_listener
 from edgefast.translate.gateway.listenerset import (
@@ -164,8 +163,6 @@ def _translate(
     ]
     for one in draft.sets:
         check_allowed(gateway, one, world)
-        if one.listener_set.closed is not None:
-            warn_closed(one.listener_set, one.report)
         if one.allowed:
             one.listeners = [
                 translate_listener(gateway, index, world, keyring, one.listener_set)
@@ -174,8 +171,6 @@ def _translate(
             draft.listeners += one.listeners
     _check_proxy_protocol(draft)
     _close(draft)
-    if gateway.closed is not None:
-        warn_closed(gateway, draft.report)
 
 
 def _translate_parameters(

@@ -8,11 +8,14 @@ Must never: drop a listener that is broken; routes still attach to it and its st
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from edgefast import ir
 from edgefast.problem import Problem, did_you_mean, supported_text
 from edgefast.reasons.word import Word
+from edgefast.resources.decode.nearly import NAMELESS
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.listener import Listener, RouteGroupKind
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
@@ -51,6 +54,8 @@ class ListenerDraft:
         self.hostname = self.spec.hostname or ANY
         self.report = Report(ref_of(owner))
         self.conflicts: list[Problem] = []
+        #: Its place is somebody's who comes before it: one of the conflicts says so, or its object has no name of its own.
+        self.lost = NAMELESS in owner.metadata.name
         self.closed: tuple[
             Problem, ...
         ] = ()  # fields that are not served and may decide who gets in
@@ -64,6 +69,13 @@ class ListenerDraft:
         self.bind_port = self.spec.port
         #: Not served, and its place is kept from broader ones: a listener that is, of the same port (fleet/held.py).
         self.held_by: ListenerDraft | None = None
+        #: Of one that keeps its hostname: kept, taken by one that is served, or dark, since nobody serves the port.
+        self.fate: Literal["", "kept", "taken", "dark"] = ""
+
+    @property
+    def named(self) -> bool:
+        """Tell whether its name is its own: statuses have one entry for each."""
+        return self.section.endswith(self.spec.name)
 
     @property
     def known(self) -> bool:
@@ -89,9 +101,10 @@ class ListenerDraft:
         """Tell whether routes are served on it."""
         return self.placed and not self.closed and not self.shut
 
-    def conflict(self, reason: Word, message: str) -> None:
-        """Mark the listener as Conflicted."""
+    def conflict(self, reason: Word, message: str, *, lost: bool = True) -> None:
+        """Mark the listener as Conflicted; not `lost`: with its equals, which conflict as well."""
         self.conflicts.append(Problem(self.report.object, self.path, reason, message))
+        self.lost = self.lost or lost
 
     def view(self, *, gateway_served: bool) -> ListenerView:
         """Return what routes see."""
@@ -146,6 +159,7 @@ def translate_listener(
                 draft.report.refuse("", "Invalid", said, condition="UnsupportedValue")
             )
         return draft
+    _check_name(set_ or gateway, index, draft)
     draft.closed = _find_closing(set_ or gateway, draft)
     if not draft.known:
         draft.report.refuse(
@@ -167,6 +181,20 @@ def translate_listener(
     elif draft.spec.tls is not None:
         draft.report.warn(f"{draft.path}.tls", "Forbidden", "is ignored with protocol HTTP")
     return draft
+
+
+def _check_name(owner: Gateway | ListenerSet, index: int, draft: ListenerDraft) -> None:
+    """Refuse a listener whose name one before it has, and keep its place under a name of its own.
+
+    Files and the standard CRDs have none; the data plane knows listeners by their names.
+    """
+    listeners = owner.spec.listeners
+    if all(one.name != draft.spec.name for one in listeners[:index]):
+        return
+    draft.section += f"{NAMELESS}{index}"
+    draft.name += f"{NAMELESS}{index}"
+    said = f'"{draft.spec.name}" (a listener before it has the name); it is not served'
+    draft.report.refuse(f"{draft.path}.name", "Duplicate", said, condition="UnsupportedValue")
 
 
 def _find_closing(owner: Gateway | ListenerSet, draft: ListenerDraft) -> tuple[Problem, ...]:

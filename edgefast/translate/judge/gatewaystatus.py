@@ -63,6 +63,7 @@ def judge_gateway(
         listeners=tuple(
             judge_listener(one, draft, attached.get(one.name, 0), generation)
             for one in draft.own_listeners
+            if one.named
         ),
         attached_listener_sets=sum(one.served for one in draft.sets) if draft.accepted else 0,
     )

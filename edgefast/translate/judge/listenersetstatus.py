@@ -28,6 +28,7 @@ def judge_listener_set(
         listeners=tuple(
             judge_listener(listener, draft, attached.get(listener.name, 0), generation)
             for listener in one.listeners
+            if listener.named
         ),
     )
 

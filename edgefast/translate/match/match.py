@@ -42,8 +42,9 @@ _VALUE_TYPES: tuple[str, ...] = ("Exact", "RegularExpression")
 #: Those of HTTPMethod; the API has others refused, also where a proxy could match them.
 _ROUTED: tuple[str, ...] = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 
-#: A regex for any path.
+#: A regex for any path, and one for what is below the literal before it.
 _ANY_PATH = ".*"
+_BELOW = "(/.*)?"
 #: What means something in RE2 where a literal does not.
 _META = re.compile(r"[\\.\[\]()*+?{}|^$]")
 
@@ -86,6 +87,8 @@ def tell_match(match: ir.Match) -> str:
             told = match.path
         case _ if match.path in (_ANY_PATH, f"/{_ANY_PATH}"):
             told = "any path"
+        case _ if match.path == _META.sub(r"\\\g<0>", begin := literal_prefix(match.path)) + _BELOW:
+            told = f"{begin} and paths below it"
         case _:
             told = f'paths of "{match.path}"'
     method = f"{match.method} " if match.method else ""

@@ -27,8 +27,8 @@ Age = tuple[int, str]  # nanoseconds since 1970, namespace/name
 def match_order(match: ir.Match, widened: int | None = None) -> MatchOrder:
     """Return the part of the order that the match itself decides.
 
-    `widened`: it takes more than was written, and its path was that long. Of equal ones it comes first:
-    what it was written for is closed, whoever is older.
+    `widened`: it takes more than was written, and its path was that long. The last part says so; what it means for the turn
+    among equals is in virtualhost/turn.py.
     """
     return (
         _KINDS[match.kind],

@@ -124,6 +124,18 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
     #: The Gateway of each ListenerSet of ours; no part of any status.
     parents: dict[Key, Key] = {}
 
+    def closed_listeners(self) -> frozenset[str]:
+        """Return the listeners that are not programmed, under the names that the data plane knows them by."""
+        found = {f"{'/'.join(key)}/": one.listeners for key, one in self.gateways.items()}
+        for key, of_set in self.listener_sets.items():
+            found[f"{'/'.join((*self.parents[key], *key))}/"] = of_set.listeners
+        return frozenset(
+            f"{owner}{one.name}"
+            for owner, listeners in found.items()
+            for one in listeners
+            if any(said.type == "Programmed" and said.status != "True" for said in one.conditions)
+        )
+
     def items(self) -> Iterator[tuple[ObjectRef, AnyStatus]]:
         """Give every status with the object it belongs to, kind by kind and sorted by namespace and name."""
         tables: tuple[tuple[str, dict[Key, AnyStatus]], ...] = (

@@ -18,6 +18,7 @@ from edgefast.resources.kubernetes.configmap import ConfigMap
 from edgefast.resources.kubernetes.secret import Secret
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.tls.certificate import Pair, parse_bundle, parse_pair
+from edgefast.translate.tls.staple import STAPLE_KEY, Staple, parse_staple
 
 TLS_TYPE = "kubernetes.io/tls"
 
@@ -27,6 +28,7 @@ class Certified(msgspec.Struct, frozen=True):
 
     secret: ir.Secret
     pair: Pair
+    staple: Staple | str | None = None  # beside the certificate; a text: what is wrong with it
 
 
 _Use = tuple[str, str, str, str]  # purpose, kind, namespace, name
@@ -67,6 +69,15 @@ class Keyring:
         assert not isinstance(found, Certified)
         return found
 
+    def late(self, now: int) -> tuple[str, ...]:
+        """Return which of the certificates that were asked for clients refuse at `now`, and why."""
+        found = (
+            (use, known.pair.check_time(now))
+            for use, (_, known) in self._known.items()
+            if isinstance(known, Certified)
+        )
+        return tuple(sorted(f"{'/'.join(use)}: {why}" for use, why in found if why))
+
     def _holder(self, kind: str, namespace: str, name: str) -> Secret | ConfigMap | None:
         if kind == "Secret":
             return self._snapshot.secrets.get((namespace, name))
@@ -94,7 +105,8 @@ def _certify(secret: Secret) -> Certified | str:
     if isinstance(pair, str):
         return f"Secret {name}: {pair}"
     served = ir.Secret(name=f"secret/{name}", certificate=pair.chain, private_key=pair.key)
-    return Certified(served, pair)
+    beside = secret.value(STAPLE_KEY)
+    return Certified(served, pair, parse_staple(beside, pair.chain) if beside else None)
 
 
 def _bundle(kind: str, holder: Secret | ConfigMap) -> ir.Secret | str:

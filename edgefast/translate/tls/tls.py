@@ -31,6 +31,7 @@ from edgefast.translate.facts.reference import (
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import is_foreign_option
 from edgefast.translate.tls.keyring import Certified, Keyring, join_bundles
+from edgefast.translate.tls.staple import STAPLE_KEY
 
 #: Key of `tls.options` for the lowest TLS version that clients may speak.
 MIN_VERSION = "gateway.edge.io/tls-min-version"
@@ -75,12 +76,12 @@ def translate_tls(
     insecure = validation is not None and validation.mode == "AllowInsecureFallback"
     return TlsOutcome(
         tls=ir.ListenerTls(
-            certificates=tuple(one.secret.name for one in certificates),
+            certificates=tuple(one.name for one in certificates),
             min_version=_translate_options(tls, path, report),
             client_ca=authority.name if authority else "",
             client_insecure_fallback=insecure and authority is not None,
         ),
-        secrets=(*(one.secret for one in certificates), *([authority] if authority else [])),
+        secrets=(*certificates, *([authority] if authority else [])),
         hidden=mine.problems if mine is not report else (),
     )
 
@@ -110,8 +111,8 @@ def _translate_certificates(
     world: World,
     keyring: Keyring,
     report: Report,
-) -> tuple[Certified, ...]:
-    certificates: dict[str, Certified] = {}
+) -> tuple[ir.Secret, ...]:
+    certificates: dict[str, ir.Secret] = {}
     wrong: list[tuple[str, Word, str]] = []
     for at, ref in enumerate(tls.certificate_refs):
         where = f"{path}.tls.certificateRefs[{at}]"
@@ -120,17 +121,41 @@ def _translate_certificates(
             wrong.append((where, found[0] or "InvalidCertificateRef", found[1]))
             continue
         algorithm = found.pair.algorithm
-        if certificates.setdefault(algorithm, found).secret.name != found.secret.name:
+        if algorithm in certificates and certificates[algorithm].name != found.secret.name:
             said = f"a listener serves one {algorithm} certificate; the first one is served"
             wrong.append((where, "InvalidCertificateRef", said))
-        elif late := found.pair.check_time(world.settings.now):
-            report.warn(where, "Invalid", late)
+        else:
+            if late := found.pair.check_time(world.settings.now):
+                report.warn(where, "Invalid", late)
+            certificates[algorithm] = _with_staple(found, where, world.settings.now, report)
     if not tls.certificate_refs:
         said = "a Secret with the certificate is required"
         report.unresolve(f"{path}.tls.certificateRefs", "InvalidCertificateRef", said)
     for where, reason, said in wrong:
         report.unresolve(where, "PartiallyInvalidCertificateRef" if certificates else reason, said)
     return tuple(certificates.values())
+
+
+def _with_staple(found: Certified, where: str, now: int, report: Report) -> ir.Secret:
+    """Return the certificate as it is served, with the OCSP response that is beside it, if that holds now."""
+    staple = found.staple
+    if staple is None:
+        return found.secret
+    wrong = staple if isinstance(staple, str) else staple.check_time(now)
+    if wrong:
+        report.warn(
+            where, "Invalid", f"{STAPLE_KEY}: {wrong}; the certificate is served without it"
+        )
+    if wrong or isinstance(staple, str):
+        return found.secret
+    if staple.revoked:
+        said = (
+            f"{STAPLE_KEY}: the certificate was revoked at {staple.revoked}, which clients are told"
+        )
+        report.warn(where, "Invalid", said)
+    return msgspec.structs.replace(
+        found.secret, staple=staple.response, staple_until=staple.not_after
+    )
 
 
 def _translate_options(tls: ListenerTLSConfig, path: str, report: Report) -> TlsVersion:

@@ -19,8 +19,10 @@ from edgefast.resources.snapshot import Key
 from edgefast.translate.match.literal import literal_prefix
 from edgefast.translate.match.precedence import Age, MatchOrder
 
-#: order, age of the route, rule, place in its matches, match, number of the rule in its host, route
-HostEntry = tuple[MatchOrder, Age, int, int, ir.Match, int, Key]
+#: Age of the route that it comes with or (0) before, and of its own (turn.py).
+Turn = tuple[int, str, int, Age]
+#: order, turn, rule, place in its matches, match, number of the rule in its host, route
+HostEntry = tuple[MatchOrder, Turn, int, int, ir.Match, int, Key]
 
 #: Shapes that are looked at for one name of one entry: a hostile author of routes must not cost seconds.
 _MOST = 64

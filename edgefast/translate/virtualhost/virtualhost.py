@@ -21,6 +21,7 @@ from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.route.route import RouteOutcome, RoutePart
 from edgefast.translate.virtualhost.shadow import HostEntry, find_shadows
+from edgefast.translate.virtualhost.turn import WIDENED, settle_turns, turn_of
 
 Place = tuple[str, str]  # listener, hostname
 Loss = tuple[HostEntry, HostEntry]  # what never takes a request, and what takes them all
@@ -33,7 +34,7 @@ class HostOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False)
 
     host: ir.VirtualHost
     parts: Mapping[Key, RoutePart]
-    clusters: frozenset[ClusterRef]
+    clusters: tuple[ClusterRef, ...]
     limited: bool  # a rule of it has rate limits
     entries: tuple[HostEntry, ...]  # in order of precedence
     overlaps: Mapping[Key, tuple[Problem, ...]]  # of routes that share a match with others
@@ -103,11 +104,15 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
     ordered = sorted(parts.values(), key=lambda part: part.age)
     rules: list[ir.Rule] = []
     entries: list[HostEntry] = []
+    widened = False
     for part in ordered:
-        base = len(rules)
+        base, turn = len(rules), turn_of(part.age)
         rules += part.rules
         for order, index, at, match in part.candidates:
-            entries.append((order, part.age, index, at, match, base + index, part.key))
+            entries.append((order, turn, index, at, match, base + index, part.key))
+            widened = widened or order[-1] == WIDENED
+    if widened:
+        entries = settle_turns(entries)
     entries.sort()  # never gets to the match: route, rule and place before it differ
     host = ir.VirtualHost(
         listener=place[0],
@@ -118,7 +123,7 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
     return HostOutcome(
         host=old.host if old is not None and old.host == host else host,
         parts=parts,
-        clusters=frozenset(ref for part in ordered for ref in part.clusters),
+        clusters=tuple(dict.fromkeys(ref for part in ordered for ref in part.clusters)),
         limited=any(rule.rate_limits for rule in rules),
         entries=tuple(entries),
         overlaps=_find_overlaps(place, entries) if len(ordered) > 1 else {},

@@ -19,6 +19,7 @@ from pathlib import Path
 from cluster.tools.missing import MissingTool
 from cluster.tools.versions import (
     GATEWAY_API_HOME,
+    H2SPEC_HOME,
     HELM_HOME,
     KUBERNETES,
     KUBERNETES_HOME,
@@ -64,6 +65,11 @@ PROGRAMS: dict[str, Program] = {
         target=GATEWAY_API_HOME / "echo-basic",
     ),
     "helm": Program(module="helm", package="helm.sh/helm/v4/cmd/helm", target=HELM_HOME / "helm"),
+    "h2spec": Program(
+        module="h2spec",
+        package="github.com/summerwind/h2spec/cmd/h2spec",
+        target=H2SPEC_HOME / "h2spec",
+    ),
     "conformance": Program(
         module="conformance", package=".", target=GATEWAY_API_HOME / "conformance.test", test=True
     ),

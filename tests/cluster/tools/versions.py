@@ -13,6 +13,7 @@ from pathlib import Path
 KUBERNETES = "v1.36.3"
 GATEWAY_API = "v1.6.3"
 HELM = "v4.3.1"
+H2SPEC = "v2.2.1+incompatible"
 
 CACHE = Path(
     os.environ.get("EDGEFAST_CLUSTER_CACHE") or Path.home() / ".cache" / "edgefast-cluster"
@@ -21,3 +22,4 @@ CACHE = Path(
 KUBERNETES_HOME = CACHE / f"kubernetes-{KUBERNETES}"
 GATEWAY_API_HOME = CACHE / f"gateway-api-{GATEWAY_API}"
 HELM_HOME = CACHE / f"helm-{HELM}"
+H2SPEC_HOME = CACHE / "h2spec-v2.2.1"

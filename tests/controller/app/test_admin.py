@@ -34,7 +34,13 @@ def test_no_key_is_shown() -> None:
     plain = plain_fleet(FLEET)
     assert not any(one in str(plain) for one in SECRETS)
     assert plain["secrets"] == [
-        {"name": "secret/a/b", "certificate": True, "privateKey": True, "ca": False}
+        {
+            "name": "secret/a/b",
+            "certificate": True,
+            "privateKey": True,
+            "ca": False,
+            "staple": False,
+        }
     ]
     assert plain["limit_store"]["addresses"] == ("r:6379",)
 

@@ -150,3 +150,16 @@ def test_what_is_no_kubeconfig(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(AccessError, match="config cannot be used"):
         asyncio.run(open_access(file))
+
+
+def test_where_there_is_no_kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said in these words, whichever way the file was named; of several one is enough."""
+    missing = tmp_path / "config"
+    with pytest.raises(AccessError, match=f"^there is no kubeconfig {missing}$"):
+        asyncio.run(open_access(missing))
+    monkeypatch.setenv("KUBECONFIG", f"{missing}:{tmp_path / 'other'}")
+    with pytest.raises(AccessError, match="there is no kubeconfig"):
+        asyncio.run(open_access())
+    (tmp_path / "other").write_text("{}")
+    with pytest.raises(AccessError, match="cannot be used"):
+        asyncio.run(open_access())

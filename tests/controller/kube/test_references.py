@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from controller.kube.references import referenced
+from controller.kube.references import READ, referenced
 from edgefast.resources.config.edgegateway_ratelimit import (
     GatewayRateLimit,
     RateLimitBackend,
@@ -192,3 +194,17 @@ def test_the_store_of_rate_limits() -> None:
         ("Secret", "system", "client"),
     }
     assert not referenced(Snapshot(), SETTINGS)
+
+
+class _Shut:
+    """A table that nobody may look at."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError(f"{name} of a table that is not named in READ")
+
+
+def test_no_table_is_looked_at_that_is_not_named() -> None:
+    objects = snapshot(gateway("{name: c}"))
+    rest = [name for name in Snapshot.__struct_fields__ if name not in READ]
+    shut = msgspec.structs.replace(objects, **dict.fromkeys(rest, _Shut()))
+    assert referenced(shut, SETTINGS) == {("Secret", "apps", "c")}

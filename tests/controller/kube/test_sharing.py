@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from controller.kube.sharing import KEPT, Sharing
+from controller.kube.sharing import KEPT, STATUSES, Sharing
 from edgefast.resources.decode.decode import decode_api_object
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 
@@ -58,3 +58,13 @@ def test_it_forgets_before_it_grows() -> None:
     sharing.share(a)
     sharing.share(b)
     assert a.spec.parent_refs is b.spec.parent_refs
+
+
+def test_equal_statuses_are_one_and_few_are_remembered() -> None:
+    sharing = Sharing()
+    one, two = bytes(bytearray(b"{status}")), bytes(bytearray(b"{status}"))
+    assert one is not two
+    assert sharing.share_bytes(one) is sharing.share_bytes(two)
+    for number in range(2 * STATUSES):
+        assert sharing.share_bytes(b"%d" % number) == b"%d" % number
+        assert len(sharing._statuses) <= STATUSES

@@ -69,6 +69,33 @@ def test_what_nobody_reads_changes_nothing() -> None:
     assert told.store.counts["HTTPRoute"] == 1
 
 
+def test_of_services_and_their_endpoints_only_what_is_read_is_kept() -> None:
+    told = Told()
+    meta = {"namespace": "ns", "resourceVersion": "1", "uid": "u", "generation": 1}
+    label = {"kubernetes.io/service-name": "web"}
+    spec: dict[str, Any] = {"ports": [{"port": 80}]}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {**meta, "name": "web"}}
+    slice_: dict[str, Any] = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {**meta, "name": "web-x", "labels": {**label, "endpoints": "z"}},
+        "addressType": "IPv4",
+    }
+    told.put("Service", {**service, "spec": spec})
+    told.put("EndpointSlice", slice_)
+    before = told.store.snapshot()
+    (found,) = before.slices_by_service["ns", "web"]
+    assert found.metadata.labels == label
+    assert before.services["ns", "web"].spec.ports[0].port == 80
+    # What a controller of endpoints writes at each rollout beside the endpoints.
+    noted = {**slice_["metadata"], "annotations": {"last-change": "now"}, "generation": 2}
+    told.put("EndpointSlice", {**slice_, "metadata": {**noted, "resourceVersion": "2"}})
+    assert told.changes == 2 and told.store.snapshot() is before
+    moved = {**slice_, "metadata": {**noted, "resourceVersion": "3", "labels": {}}}
+    told.put("EndpointSlice", moved)
+    assert told.changes == 3 and not told.store.snapshot().slices_by_service
+
+
 def test_a_change_back_before_the_next_snapshot_is_a_change_of_nothing() -> None:
     told = Told()
     told.put("HTTPRoute", route())

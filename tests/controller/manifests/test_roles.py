@@ -129,11 +129,11 @@ def test_secrets_are_written_in_the_controller_s_namespace_only() -> None:
                 assert name in (f"{SYSTEM}/edge-gateway", f"{SYSTEM}/edge-gateway-certgen")
 
 
-def test_gateway_namespace_mode_reads_and_changes_two_secrets_by_name() -> None:
+def test_gateway_namespace_mode_reads_and_changes_three_secrets_by_name() -> None:
     role = of(render(provider(GATEWAY_NAMESPACE)), "Role")[f"{SYSTEM}/edge-gateway"]
     rules = [rule for rule in role["rules"] if "secrets" in rule["resources"]]
     named = [rule["resourceNames"] for rule in rules if rule["verbs"] != ["create"]]
-    assert named == [["edge-gateway", "edge-gateway-ca"]]
+    assert named == [["edge-gateway", "edge-gateway-ca", "edge-gateway-tickets"]]
 
 
 @pytest.mark.parametrize(

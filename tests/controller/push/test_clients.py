@@ -14,6 +14,7 @@ from edgefast.table.format import table_format
 from edgefast.table.shards import Shards
 from edgefast.xds.client import XdsClient
 from edgefast.xds.credentials import Credentials
+from edgefast.xds.givensecrets import GivenSecrets
 from edgefast.xds.messages import Node
 from edgefast.xds.refusals import Refused
 from tests.controller.push.loopback import (
@@ -34,8 +35,12 @@ pytestmark = pytest.mark.wire
 class Agent:
     """The product's own client with something to take tables in."""
 
-    def __init__(self, loopback: Loopback, number: int, pair: Any = None) -> None:
+    def __init__(
+        self, loopback: Loopback, number: int, pair: Any = None, *, tickets: bool = False
+    ) -> None:
         self.tables: list[Shards] = []
+        self.given: list[GivenSecrets] = []
+        self.tables_before: list[int] = []  # how many there were when keys came
         self.refuse: Sequence[Refused] = ()
         pair = pair or client_pair(loopback.ring)
         self._credentials = Credentials(
@@ -46,10 +51,15 @@ class Agent:
         self.client = XdsClient(
             str(loopback.certificates),
             lambda: self._credentials,
-            Node(pod(number), (table_format(),)),
+            Node(pod(number), (table_format(),), tickets=tickets),
             self._take,
             server_name="edge-gateway",
+            on_tickets=self._take_keys,
         )
+
+    def _take_keys(self, given: GivenSecrets) -> None:
+        self.given.append(given)
+        self.tables_before.append(len(self.tables))
 
     async def _take(self, table: Shards) -> Sequence[Refused]:
         self.tables.append(table)
@@ -85,6 +95,36 @@ def test_real_clients_follow_and_come_back(tmp_path: Path) -> None:
             await until(lambda: all(agent.version == ONE.version for agent in agents))
             # One resource for the four and two for the one that said what is not in force.
             assert loopback.server.counts.resources - sent <= 5 + 1
+            for task in running:
+                task.cancel()
+
+    run(body, tmp_path)
+
+
+def test_keys_of_session_tickets_reach_all_that_take_them_and_are_no_table(tmp_path: Path) -> None:
+    first = GivenSecrets(b"", b"c" * 32, b"n" * 32)
+    second = GivenSecrets(b"c" * 32, b"n" * 32, b"o" * 32)
+
+    async def body(loopback: Loopback) -> None:
+        fleets = loopback.fleets
+        given = first
+        fleets.tickets = lambda fleet: given if fleet == FLEET else None
+        fleets.publish(FLEET, ONE)
+        agents = [Agent(loopback, number, tickets=number != 2) for number in range(3)]
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(agent.client.run()) for agent in agents]
+            await until(lambda: all(agent.version == ONE.version for agent in agents))
+            assert [agent.given for agent in agents] == [[first], [first], []]
+            assert agents[0].tables_before == [0]  # handshakes begin with the first table
+            given = second
+            fleets.renew_tickets()
+            await until(lambda: all(agent.given == [first, second] for agent in agents[:2]))
+            fleets.renew_tickets()  # nothing is new
+            fleets.publish(FLEET, TWO)
+            await until(lambda: all(agent.version == TWO.version for agent in agents))
+            assert [len(agent.given) for agent in agents] == [2, 2, 0]
+            assert loopback.server.counts.nacks == 0
+            assert all(len(agent.tables) == 2 for agent in agents)
             for task in running:
                 task.cancel()
 

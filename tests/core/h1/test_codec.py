@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
 
 import h11
 import pytest
 
-from core.conftest import check
 from core.fleets import CLUSTER, make_fleet, make_rule
 from core.pipes import Pipe, PipeWorld
 from edgefast import ir
 
 SIZES = [1, 2, 3, 7, 64, 0]  # bytes that come at once; 0: all of them
 HOST = b"host: example.org\r\n"
-
-
-@pytest.fixture
-def pipes() -> Iterator[PipeWorld]:
-    """A world of this test's own."""
-    yield from check(PipeWorld())  # type: ignore[misc]
+Fields = list[tuple[bytes, bytes]]
 
 
 class Request:
@@ -32,7 +26,7 @@ class Request:
         assert isinstance(head, h11.Request)
         self.method, self.target = head.method, head.target
         self.headers = dict(head.headers)
-        self.body, self.ended = _body(reader)
+        self.body, self.ended, self.trailers = _body(reader)
         self.rest = reader.trailing_data[0] if self.ended else b""
 
 
@@ -49,17 +43,19 @@ class Response:
         assert isinstance(head, h11.Response | h11.InformationalResponse), head
         self.status = head.status_code
         self.headers = dict(head.headers)
-        self.body, self.ended = b"", True
+        self.body, self.ended, self.trailers = b"", True, Fields()
         if isinstance(head, h11.Response):
-            self.body, self.ended = _body(reader)
+            self.body, self.ended, self.trailers = _body(reader)
         self.rest = reader.trailing_data[0] if self.ended else b""
 
 
-def _body(reader: h11.Connection) -> tuple[bytes, bool]:
+def _body(reader: h11.Connection) -> tuple[bytes, bool, Fields]:
     body = b""
     while isinstance(event := reader.next_event(), h11.Data):
         body += event.data
-    return body, isinstance(event, h11.EndOfMessage)
+    if not isinstance(event, h11.EndOfMessage):
+        return body, False, []
+    return body, True, [(bytes(name), bytes(value)) for name, value in event.headers]
 
 
 async def ask(pipes: PipeWorld, data: bytes, size: int, *rules: ir.Rule) -> tuple[Pipe, Pipe]:
@@ -218,3 +214,22 @@ async def test_another_try_is_framed_anew(pipes: PipeWorld) -> None:
     assert Request(first).body == Request(again).body == b"ok"
     await second.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
     assert Response(client.take()).status == 200
+
+
+async def test_a_request_that_a_closed_connection_took_nothing_of_goes_again(
+    pipes: PipeWorld,
+) -> None:
+    """With any method, and where the kernel tells of the end behind the write."""
+    client, first = await ask(pipes, b"GET / HTTP/1.1\r\n" + HOST + b"\r\n", 0)
+    await first.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+    client.take()
+
+    async def leave() -> None:
+        first.close()
+
+    message = b"POST /again HTTP/1.1\r\n" + HOST + b"content-length: 0\r\n\r\n"
+    await asyncio.gather(client.feed(message), leave())
+    second = await pipes.dial(2)
+    assert Request(second.take()).target == b"/again"
+    await second.feed(b"HTTP/1.1 204 No Content\r\n\r\n")
+    assert Response(client.take()).status == 204

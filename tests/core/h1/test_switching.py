@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from core.client import make_request
@@ -106,3 +108,24 @@ async def test_interim_answers_have_no_length(world: World) -> None:
     assert (first.status, first.value("content-length")) == (103, None)
     assert first.value("link") == "</a>"
     assert (await client.response()).body == b"ok"
+
+
+async def test_what_was_sent_ahead_of_a_tunnel_goes_on_when_the_client_reads_again(
+    world: World,
+) -> None:
+    """More than is kept of requests to come, behind a 101 with more than the client takes at once."""
+    backend = await world.backend()
+    world.apply(make_fleet(make_cluster(backend.port)))
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # of what it accepts, too
+    port = await world.listen(sock=listening)
+    client = await world.client(port, receive_buffer=4096)
+    ahead, behind = b"a" * 40_000, b"b" * 2_000_000
+    await client.send(ask_for("echo") + ahead)
+    await world.until(lambda: world.counters["downstream_bytes_received"] > len(ahead))
+    (await backend.call()).send(SWITCH + b"upgrade: echo\r\n\r\n" + behind)
+    await world.until(lambda: world.counters["tunnels_active"] == 1)
+    assert (await client.response()).status == 101
+    while client.received < len(behind):
+        assert await client.receive()
+    await world.until(lambda: backend.links[0].received == ahead)

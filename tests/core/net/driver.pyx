@@ -48,17 +48,24 @@ cdef class Net:
     cdef:
         readonly Reactor reactor
         Wheel wheel
+        uint64_t told[5]    # turns, events, stale, faults, us in turns
 
     def __init__(self, loop):
         self.wheel = Wheel(loop)
+        cdef ReactorCells cells
         self.reactor = Reactor(loop, self.wheel, ReadBuffer(READ_BUFFER))
+        cells = self.reactor.cells
+        cells.turns, cells.events, cells.stale = &self.told[0], &self.told[1], &self.told[2]
+        cells.faults, cells.busy_us = &self.told[3], &self.told[4]
+        self.reactor.tell(&cells)
 
     def close(self):
         self.reactor.close()
         self.wheel.stop()
 
-    def statistics(self):
-        return self.reactor.statistics()
+    def count(self, str name):
+        """turns, events, stale or faults since the beginning."""
+        return self.told[("turns", "events", "stale", "faults").index(name)]
 
     @property
     def watching(self):

@@ -38,8 +38,6 @@ class Stage:
         self.faults = 0  # that the test expects
         self._listening: list[Any] = []
         self._open: list[socket.socket] = []
-        self._count = {"turns": 0, "events": 0, "stale": 0, "faults": 0}
-        self.longest = self.busy = self.elapsed = 0.0
         self.loop.set_exception_handler(lambda _, context: self.errors.append(repr(context)))
 
     # --- time -------------------------------------------------------------------------------------
@@ -167,13 +165,7 @@ class Stage:
 
     def count(self, name: str) -> int:
         """turns, events, stale or faults since the beginning."""
-        found = self.net.statistics()
-        for one in self._count:
-            self._count[one] += found[one]
-        self.longest = max(self.longest, found["longest"])
-        self.busy += found["busy"]
-        self.elapsed += found["elapsed"]
-        return self._count[name]
+        return int(self.net.count(name))
 
     # --- the end ----------------------------------------------------------------------------------
 

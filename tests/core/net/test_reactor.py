@@ -156,19 +156,6 @@ def test_a_turn_reads_once_from_each(stage: Stage) -> None:
     assert order.index(other) <= 1
 
 
-def test_statistics_are_of_the_time_since_the_last_look(stage: Stage) -> None:
-    peer, probe = stage.pair(driver.Echo())
-    stage.count("turns")
-    stage.longest = stage.busy = stage.elapsed = 0.0
-    before = stage.count("turns")
-    stage.write(peer, b"x")
-    stage.read(peer, 1)
-    assert stage.count("turns") > before
-    assert 0 < stage.longest <= stage.busy < stage.elapsed
-    found = stage.net.statistics()
-    assert (found["turns"], found["busy"], found["longest"]) == (0, 0.0, 0.0)
-
-
 def test_marks_outside_of_a_turn_are_handled_soon(stage: Stage) -> None:
     _, probe = stage.pair()
     probe.call_at_turn_end()

@@ -10,7 +10,6 @@ from core.backend import Backend, say
 from core.certificates import Site
 from core.client import Gone, make_request
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
-from core.tls_client import name_server
 from core.world import World
 from edgefast import ir
 
@@ -38,7 +37,7 @@ def secure_fleet(port: int, *hostnames: str) -> ir.Fleet:
 
 async def start(world: World, site: Site, fleet: ir.Fleet) -> int:
     world.apply(fleet)
-    return await world.listen(context=name_server(site.server()))
+    return await world.listen(choose=site.choose)
 
 
 @pytest.mark.parametrize(
@@ -88,15 +87,6 @@ async def test_the_catch_all_is_a_listener_of_its_own(
     port = await start(world, site, secure_fleet(backend.port, "a.test", "*"))
     client = await world.tls_client(port, site.client(), "b.test")
     assert [(await client.get(host=host)).status for host in ("b.test", "a.test")] == [200, 421]
-
-
-async def test_a_context_without_names_is_served(
-    world: World, site: Site, backend: Backend
-) -> None:
-    world.apply(secure_fleet(backend.port, "a.test", "b.test"))
-    port = await world.listen(context=site.server())
-    client = await world.tls_client(port, site.client(), "a.test")
-    assert (await client.get(host="b.test")).status == 200
 
 
 async def test_backends_hear_of_it(world: World, site: Site) -> None:

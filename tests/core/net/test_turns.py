@@ -16,5 +16,7 @@ async def test_turns_are_told(world: World) -> None:
         assert (await client.get()).status == 200
     counters = world.counters
     assert counters["turns"] >= 20
+    assert counters["turn_events"] >= 40, "the client's and the backend's bytes"
+    assert counters["faults"] == 0
     assert 0 < counters["turn_longest_us"] <= counters["turns_us"]
     assert counters["turn_longest_us"] * counters["turns"] >= counters["turns_us"]

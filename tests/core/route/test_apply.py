@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Iterator
 
 import msgspec
@@ -24,6 +23,7 @@ from core.fleets import (
 )
 from core.world import ARENA, World
 from edgefast import ir
+from edgefast.core import TlsContext
 from edgefast.table import Resource, compile_fleet
 
 HOST = f"{LISTENER}/*"
@@ -199,12 +199,12 @@ async def test_a_bad_cluster_keeps_the_old_one(world: World, data: bytes, used: 
 def picky() -> Iterator[World]:
     """A world that has TLS contexts for some names only."""
 
-    def give(tls: ir.UpstreamTls) -> ssl.SSLContext:
+    def give(tls: ir.UpstreamTls) -> TlsContext:
         if tls.sni != "good.test":
             raise ValueError(f"no bundle for {tls.sni}")
-        return ssl.create_default_context()
+        return TlsContext(server=False)
 
-    yield from check(World(upstream_ssl=give))
+    yield from check(World(upstream_tls=give))
 
 
 async def test_a_cluster_whose_tls_is_wrong_keeps_the_old_one(picky: World) -> None:
@@ -286,6 +286,7 @@ async def test_dump_says_what_is_applied(world: World) -> None:
         "pending": 0,
         "bodies": 0,
         "bodies_waiting": 0,
+        "slow_answers": 0,
         "endpoints": [
             {
                 "address": f"127.0.0.1:{backend.port}",

@@ -10,7 +10,12 @@ from core.fleets import ROW, make_cluster, make_fleet, make_host, make_rule
 from core.world import World
 from edgefast.core.cells import BUCKET_BOUNDS_MS
 
-TURNS = {"turns", "turns_us", "turn_longest_us"}  # of the loop: core/net/test_turns.py
+TURNS = {
+    "turns",
+    "turn_events",
+    "turns_us",
+    "turn_longest_us",
+}  # of the loop: core/net/test_turns.py
 
 
 async def test_one_plain_request_moves_exactly_these(world: World) -> None:

@@ -16,9 +16,9 @@ from core.certificates import Site
 from core.client import make_request
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_listener, make_rule
 from core.logs import json_log, serve, text_log
-from core.tls_client import name_server
 from core.world import World
 from edgefast import ir
+from edgefast.core.cells import HANDSHAKES_DONE
 
 
 async def test_headers_of_the_request(world: World) -> None:
@@ -299,10 +299,38 @@ async def test_a_tls_client(world: World) -> None:
     backend = await world.backend(say("x"))
     listener = make_listener(log=log, protocol="HTTPS")
     world.apply(make_fleet(listener, make_cluster(backend.port)))
-    port = await world.listen(context=name_server(certificates.server()))
+    port = await world.listen(choose=certificates.choose)
     client = await world.tls_client(port, certificates.client(), "A.test")
     await client.get(host="a.test")
     (line,) = world.texts()
     name, scheme, proto, remote, local = line.split(" ")
     assert (name, scheme, proto, local) == ("a.test", "https", "https", f"127.0.0.1:{port}")
     assert int(remote) > 1023
+
+
+TLS_FACTS = json_log(
+    version="%DOWNSTREAM_TLS_VERSION%",
+    cipher="%DOWNSTREAM_TLS_CIPHER%",
+    group="%DOWNSTREAM_TLS_GROUP%",
+    resumed="%DOWNSTREAM_TLS_RESUMED%",
+    all="<%DOWNSTREAM_TLS_VERSION% %DOWNSTREAM_TLS_RESUMED%>",
+)  # of requests: tests/proxy/tls/test_facts.py
+
+
+async def test_tls_of_a_message_that_is_no_request(world: World) -> None:
+    certificates = Site("a.test")
+    world.apply(make_fleet(make_listener(log=TLS_FACTS, protocol="HTTPS")))
+    port = await world.listen(choose=certificates.choose)
+    client = await world.tls_client(port, certificates.client(), "a.test")
+    await client.send(b"what is this\r\n\r\n")
+    assert (await client.response()).status == 400
+    (line,) = world.lines()
+    assert (line["version"], line["resumed"]) == ("TLSv1.3", False)
+
+
+async def test_a_plain_connection_has_no_tls(world: World) -> None:
+    _, client = await serve(world, TLS_FACTS)
+    await client.get()
+    (line,) = world.lines()
+    assert line == dict.fromkeys(("version", "cipher", "group", "resumed")) | {"all": "<- ->"}
+    assert not any(world.counters[f"handshakes_done_{name}"] for name in HANDSHAKES_DONE)

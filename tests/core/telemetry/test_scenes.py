@@ -12,7 +12,6 @@ from core.certificates import Site
 from core.client import make_request
 from core.counters import GAUGES
 from core.fleets import make_cluster, make_fleet, make_listener, make_rule
-from core.tls_client import name_server
 from core.world import World
 from edgefast import ir
 from edgefast.core import engine as engine_module
@@ -32,7 +31,7 @@ async def plain(world: World, patch: pytest.MonkeyPatch) -> None:
 async def tls(world: World, patch: pytest.MonkeyPatch) -> None:
     site = Site("a.test")
     world.apply(make_fleet(make_listener(protocol="HTTPS")))
-    port = await world.listen(context=site.server())
+    port = await world.listen(choose=site.choose)
     client = await world.tls_client(port, site.client(), "a.test")
     await client.get()
 
@@ -93,7 +92,7 @@ async def misdirected(world: World, patch: pytest.MonkeyPatch) -> None:
         for name in ("a.test", "b.test")
     ]
     world.apply(make_fleet(*listeners))
-    port = await world.listen(context=name_server(site.server()))
+    port = await world.listen(choose=site.choose)
     client = await world.tls_client(port, site.client(), "a.test")
     assert (await client.get(host="b.test")).status == 421
 
@@ -107,6 +106,9 @@ async def disagreement(world: World, patch: pytest.MonkeyPatch) -> None:
 
         def feed_data(self, data: object) -> None:
             raise HttpParserError
+
+        def should_keep_alive(self) -> bool:
+            return True
 
     patch.setattr(engine_module, "HttpRequestParser", Doubtful)
     client = await world.client(await world.serve(make_fleet(make_cluster(1))))
@@ -182,6 +184,7 @@ SCENES: dict[Scene, dict[str, int]] = {
         "access_log_lines": 2,
         "applies": 1,
         "turns": -1,
+        "turn_events": -1,
         "turns_us": -1,
         "turn_longest_us": -1,
     },
@@ -227,8 +230,10 @@ def test_every_name_has_its_scene() -> None:
     }  # test_limits.py, test_limit_waits.py
     handshakes = {
         name for name in GLOBALS if name.startswith("handshakes_")
-    }  # proxy/worker/handshakes.py
+    }  # test_handshakes.py, tests/proxy/tls
     spans = {"spans_recorded", "spans_dropped"}  # test_trace.py
-    bodies = {"bodies_gave_way", "bodies_not_gathered"}  # test_slow_bodies.py, test_gathered.py
-    elsewhere = by_the_log_writer | refusals | limits | handshakes | spans | bodies
+    slow = {"bodies_gave_way", "bodies_not_gathered", "answers_gave_way"}  # test_slow_*.py
+    faults = {"faults"}  # test_faults.py
+    http2 = {name for name in GLOBALS if name.startswith("http2_")}  # tests/wire/http2
+    elsewhere = by_the_log_writer | refusals | limits | handshakes | spans | slow | faults | http2
     assert written | elsewhere == set(GLOBALS)

@@ -68,10 +68,18 @@ async def test_a_trace_begins_here(world: World) -> None:
     )
     assert span.cluster == CLUSTER.encode()
     assert (one.endpoint, one.number) == (f"127.0.0.1:{backend.port}".encode(), 1)
+    assert one.protocol == b"HTTP/1.1"
     assert (one.status, one.error) == (200, b"")
     assert (span.sent_target, span.sent_host) == (b"/a?b=1", b"T.test")
     assert (span.client, span.peer, span.listener) == (b"127.0.0.1", b"127.0.0.1", b"ns/gw/http")
     assert (span.bytes_in, span.bytes_out, span.tls, span.port) == (0, 5, 0, 8080)
+    assert (span.tls_version, span.tls_cipher, span.tls_group, span.tls_resumed) == (
+        b"",
+        b"",
+        b"",
+        0,
+    )
+    assert span.protocol == b"HTTP/1.1"
     assert span.request_id == message.value(b"x-request-id")
     assert 0 <= one.began <= one.began + one.took <= span.took < 60_000_000
     assert span.start > 1_700_000_000_000_000

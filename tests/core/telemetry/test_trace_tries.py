@@ -190,6 +190,7 @@ async def second_has_no_endpoint(world: World, error: bytes) -> None:
     first, second = only_span(world).tries
     assert (first.status, first.error, bool(first.endpoint)) == (503, b"", True)
     assert (second.status, second.error, second.endpoint) == (0, error, b"")
+    assert (first.protocol, second.protocol) == (b"HTTP/1.1", b"")
     assert world.lines()[0]["endpoint"] == first.endpoint.decode()  # that it went to last
 
 

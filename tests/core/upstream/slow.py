@@ -23,9 +23,11 @@ async def open_site(world: World, backend: Backend, most: int, **http: Any) -> i
     return await world.serve(make_fleet(make_listener(**http), cluster))
 
 
-async def post(world: World, port: int, data: bytes = HEAD % 100_000 + b"x") -> Client:
-    """Begin a request."""
-    client = await world.client(port)
+async def post(
+    world: World, port: int, data: bytes = HEAD % 100_000 + b"x", **settings: Any
+) -> Client:
+    """Begin a request; `settings` of its client."""
+    client = await world.client(port, **settings)
     before = world.counters["downstream_bytes_received"]
     await client.send(data)
     await world.until(

@@ -15,6 +15,7 @@ from core.conftest import check
 from core.fleets import make_cluster, make_fleet
 from core.world import World
 from edgefast import ir
+from edgefast.core import TlsContext
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +26,12 @@ def site() -> Site:
 @pytest.fixture
 def secure(site: Site) -> Iterator[World]:
     """A world that knows a context for every name."""
-    contexts: dict[str, ssl.SSLContext] = {}
+    contexts: dict[str, TlsContext] = {}
 
-    def give(tls: ir.UpstreamTls) -> ssl.SSLContext:
-        return contexts.setdefault(tls.sni, site.client())
+    def give(tls: ir.UpstreamTls) -> TlsContext:
+        return contexts.setdefault(tls.sni, site.dialler())
 
-    yield from check(World(upstream_ssl=give))
+    yield from check(World(upstream_tls=give))
 
 
 A, B = ir.UpstreamTls(sni="a.test"), ir.UpstreamTls(sni="b.test")
@@ -47,6 +48,15 @@ async def test_new_tls_settings_get_new_connections(secure: World, site: Site) -
     assert (await client.get()).status == 200
     assert len(backend.links) == 2
     await secure.until(lambda: len(backend.open) == 1, "the old connection is closed")
+
+
+async def test_many_new_connections_at_once(secure: World, site: Site) -> None:
+    """More than a turn takes steps for: the others have theirs in the next ones."""
+    backend = await secure.backend(say("x"), site.server())
+    port = await secure.serve(make_fleet(make_cluster(backend.port, tls=A)))
+    clients = [await secure.client(port) for _ in range(40)]
+    answers = await asyncio.gather(*(client.get() for client in clients))
+    assert {answer.status for answer in answers} == {200}
 
 
 async def test_connections_in_use_do_not_outlive_their_tls_settings(

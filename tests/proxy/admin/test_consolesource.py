@@ -19,7 +19,7 @@ from edgefast.daemon.httpserver import Request
 from edgefast.proxy.admin.consolesource import ConsoleSource
 from edgefast.proxy.admin.limitlist import LimitList
 from edgefast.proxy.agent.agent import Agent
-from edgefast.proxy.metrics.stats import sum_rows
+from edgefast.proxy.metrics.stats import add_global, map_segment, sum_rows
 from edgefast.proxy.tables.arena import Block
 from edgefast.proxy.tables.epoch import Placed, Refusal, Table
 from edgefast.table import compile_fleet
@@ -83,7 +83,13 @@ def test_a_living_agent() -> None:
         assert {one.said for one in source.members()} == {"serves"}
         facts = source.facts()
         assert (facts["state"], facts["said"]) == ("good", "ready")
-        assert f"127.0.0.1:{port}" in dict(facts["rows"])["listens on"]
+        rows = dict(facts["rows"])
+        assert f"127.0.0.1:{port}" in rows["listens on"] and "TLS handshakes" not in rows
+        cells = map_segment(agent.slots[0].segment.fd)
+        for name, count in (("1.2_true", 1), ("1.3_false", 5), ("1.3_true", 2)):
+            add_global(cells, f"handshakes_done_{name}", count)
+        rows = dict(source.facts()["rows"])
+        assert rows["TLS handshakes"] == "8: 38% resumed, 88% TLS 1.3"
 
         meter = Meter(source.bounds)
         meter.take(0.0, await asyncio.to_thread(source.count))

@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from edgefast.daemon.address import Address
-from edgefast.proxy.handover.frozenworkers import find_links, holds
-from edgefast.proxy.handover.handoversocket import bound_path, path_of
-from edgefast.proxy.settings import ProxySettings
 from proxy.command import (
     Start,
     gateway,
@@ -52,6 +49,21 @@ def ended(pids: list[int]) -> Iterator[None]:
         for pid in pids:
             if not gone(pid):
                 os.kill(pid, signal.SIGKILL)
+
+
+def wait_until(check: Callable[[], bool], what: str) -> None:
+    """Where there is no process that waits."""
+    end = time.monotonic() + 90
+    while not check():
+        assert time.monotonic() < end, f"no {what}"
+        time.sleep(0.01)
+
+
+def may_outlive(pid: int) -> bool:
+    """Tell whether a worker was told to outlive its agent: the last thing it does then is to catch SIGINT."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (caught,) = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")]
+    return bool(int(caught, 16) >> (signal.SIGINT - 1) & 1)
 
 
 @pytest.mark.parametrize(
@@ -174,10 +186,7 @@ def test_a_frozen_worker_of_a_killed_agent_is_ended_by_the_next_one(
     one.wait_ready()
     frozen, other = workers = one.workers()
     with ended(workers):
-        handover_socket = path_of(ProxySettings(admin=Address("127.0.0.1", one.admin)))
-        assert handover_socket is not None
-        links = find_links(bound_path(handover_socket))
-        one.until(lambda: holds(str(frozen), links), "a worker that may outlive its agent")
+        one.until(lambda: may_outlive(frozen), "a worker that may outlive its agent")
         os.kill(frozen, signal.SIGSTOP)
         one.kill()
         two = start("-f", objects(tmp_path / "n.yaml", "new", port), after=one)
@@ -189,16 +198,44 @@ def test_a_frozen_worker_of_a_killed_agent_is_ended_by_the_next_one(
             assert mark_of(port) == "new"
 
 
-def test_a_worker_without_agent_ends_on_a_signal(start: Start, tmp_path: Path) -> None:
+@pytest.mark.parametrize("noticed", [True, False], ids=["noticed", "not yet"])
+def test_a_worker_without_agent_ends_on_a_signal(
+    start: Start, tmp_path: Path, noticed: bool
+) -> None:
+    """Also on one that comes before the worker has had the time to notice that its agent is gone."""
     port = free_port()
     one = start("-f", objects(tmp_path / "o.yaml", "old", port), "--workers", "2")
     one.wait_ready()
     workers = one.workers()
     with ended(workers):
+        one.until(lambda: all(map(may_outlive, workers)), "workers that may outlive their agent")
+        if not noticed:
+            for pid in workers:
+                os.kill(pid, signal.SIGSTOP)
         one.kill()
-        assert mark_of(port) == "old"
-        two = start("-f", str(tmp_path / "nothing"), after=one)  # something to wait with
+        if noticed:
+            assert mark_of(port) == "old"
         for pid in workers:
             os.kill(pid, signal.SIGTERM)
-        two.until(lambda: all(map(gone, workers)), "the end of the workers")
+            os.kill(pid, signal.SIGCONT)
+        wait_until(lambda: all(map(gone, workers)), "the end of the workers")
     assert "no other edgefast took over" in one.said
+
+
+def test_a_signal_to_a_worker_with_an_agent_is_nothing(start: Start, tmp_path: Path) -> None:
+    """The agent orders its end; when that is killed later, it serves on."""
+    port = free_port()
+    one = start("-f", objects(tmp_path / "o.yaml", "old", port), "--workers", "1")
+    one.wait_ready()
+    (worker,) = workers = one.workers()
+    with ended(workers):
+        one.until(lambda: may_outlive(worker), "a worker that may outlive its agent")
+        os.kill(worker, signal.SIGTERM)
+        for _ in range(2):  # the first word may be older than the signal
+            assert one.dump()["workers"], "it answers its agent"
+        one.kill()
+        assert mark_of(port) == "old"
+        two = start("-f", objects(tmp_path / "n.yaml", "new", port), after=one)
+        two.wait_ready()
+        two.until(lambda: gone(worker), "its end")
+    assert "no other edgefast took over" not in one.said

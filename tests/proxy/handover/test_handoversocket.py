@@ -287,7 +287,8 @@ def test_a_worker_without_agent_ends_when_nobody_comes(
 
     async def main() -> None:
         handover_socket = HandoverSocket(path)
-        worker = OrphanedWorker(0, 1, Closing(), lambda: steps.append("drain"), ended, -1)
+        order = asyncio.Event()
+        worker = OrphanedWorker(0, 1, Closing(), lambda: steps.append("drain"), ended, {}, order)
         await asyncio.wait_for(worker.run(handover_socket.sock, 5.0), 60)
 
     asyncio.run(main())

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from edgefast.core.cells import GLOBALS, LIMIT, ROW
-from edgefast.monitoring.proxyfamilies import HEAD_REFUSED, PROXY
+from edgefast.monitoring.proxyfamilies import BY_LABELS, PROXY
 from edgefast.proxy.metrics.exposition import render_metrics
 from edgefast.proxy.metrics.stats import Segment, add_global, map_segment
 from proxy import agentfacts
@@ -58,7 +58,7 @@ def test_agent_facts(segment: Segment) -> None:
     assert values(families["edgefast_config_problems"]) == {(): 2}
     assert values(families["edgefast_worker_restarts"]) == {(): 1}
     assert values(families["edgefast_info"]) == {
-        (("table", 'ab"c\\\n'), ("version", "1.2.3")): 1,
+        (("table", 'ab"c\\\n'), ("tls", "OpenSSL 3.9.9"), ("version", "1.2.3")): 1,
     }
     assert values(families["edgefast_start_timestamp_seconds"]) == {(): 1e9}
     assert values(families["edgefast_certificate_expiry_timestamp_seconds"]) == {
@@ -75,7 +75,7 @@ def test_every_global_cell_is_there(segment: Segment) -> None:
     in_seconds = {number for number, name in enumerate(GLOBALS, 1) if name.endswith("_us")}
     assert shown >= {*range(1, len(GLOBALS) + 1)} - in_seconds
     of_cells = {one.cell for one in PROXY.values() if one.cell}
-    known = {HEAD_REFUSED if one.startswith(HEAD_REFUSED) else one for one in GLOBALS}
+    known = {next((start for start in BY_LABELS if one.startswith(start)), one) for one in GLOBALS}
     assert of_cells == known, "edgefast/monitoring/proxyfamilies.py names every cell"
     assert values(families["edgefast_ratelimit_store_seconds"]) == {(): seconds / 1e6}
     refused = values(families["edgefast_heads_refused"])

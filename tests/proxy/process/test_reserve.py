@@ -9,15 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from edgefast.proxy.process.reserve import RESERVE, Reserve, is_shortage
-from edgefast.proxy.tls.certificates import load_pair
+from edgefast.proxy.process.reserve import Reserve, is_shortage
 from proxy.full import exhausted
-from proxy.pki import Authority
 
 pytestmark = pytest.mark.pure
-
-CA = Authority()
-PAIR = CA.issue("a.test")
 
 
 @pytest.fixture
@@ -63,22 +58,6 @@ def test_other_errors_are_not_tried_again(reserve: Reserve) -> None:
     with pytest.raises(FileNotFoundError):
         reserve.spare(work)
     assert len(tries) == 1
-
-
-def test_a_key_is_loaded_without_a_free_descriptor() -> None:
-    RESERVE.hold(4)
-    try:
-        with exhausted():
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            load_pair(context, PAIR.certificate, PAIR.key)
-    finally:
-        RESERVE.hold(0)
-
-
-def test_a_key_that_cannot_be_loaded_now_is_not_called_unusable() -> None:
-    with exhausted(), pytest.raises(OSError, match="Too many open files") as caught:
-        load_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), PAIR.certificate, PAIR.key)
-    assert is_shortage(caught.value)
 
 
 @pytest.mark.parametrize(

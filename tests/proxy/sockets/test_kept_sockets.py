@@ -12,6 +12,7 @@ import pytest
 
 from proxy.command import gateway, gateway_class, mark_of, route, save
 from proxy.handover.test_limits_go_on import limited, status
+from proxy.handover.test_tickets_go_on import secrets_of
 from proxy.living import ROOT
 from proxy.servicemanager import ServiceManager
 from proxy.steady import Steady
@@ -55,7 +56,8 @@ def test_a_restart_refuses_nobody(manage: Manage, tmp_path: Path) -> None:
     serve(tmp_path, "old", kept, left)
     manager = manage("--bind", "127.0.0.1")
     manager.start()
-    operators = {"admin": 1, "metrics": 1, "ready": 1, "rate-limits": 1}
+    memories = {"rate-limits": 1, "ticket-keys": 1}
+    operators = {"admin": 1, "metrics": 1, "ready": 1, **memories}
     assert manager.names() == {f"port-{kept}": 2, f"port-{left}": 2, **operators}
     with Steady(kept) as load:
         load.more(100)
@@ -150,6 +152,20 @@ def test_what_rate_limits_have_counted_outlives_a_restart(manage: Manage, tmp_pa
     manager.kill()
     assert manager.names()["rate-limits"] == 1
     assert status(port) == 429
+
+
+def test_keys_of_session_tickets_outlive_a_restart_and_a_crash(
+    manage: Manage, tmp_path: Path
+) -> None:
+    serve(tmp_path, "old", free_port())
+    manager = manage("--bind", "127.0.0.1")
+    manager.start()
+    held = secrets_of(manager.pid)
+    assert held
+    manager.restart()
+    assert secrets_of(manager.pid) == held
+    manager.kill()
+    manager.until(lambda: secrets_of(manager.pid) == held, "the keys in the next process")
 
 
 def test_sockets_come_before_counters_where_room_is_short(manage: Manage, tmp_path: Path) -> None:

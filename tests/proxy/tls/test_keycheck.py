@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import NameOID
 
 from edgefast import ir
+from edgefast.core.engine import tls_library
 from edgefast.problem import ObjectRef
 from edgefast.proxy.tls.keycheck import check_fleets
 from edgefast.proxy.tls.server import check_secret
@@ -105,6 +106,9 @@ def test_what_is_accepted_loads(case: str) -> None:
     assert verdicts(chain, pem(key)) == ("", "")
 
 
+#: AWS-LC has no levels of security: what is too weak for OpenSSL's is refused by the translation alone there.
+HAS_LEVELS = tls_library().startswith("OpenSSL")
+
 WEAK = {
     "RSA leaf": (lambda: (issue(small_rsa(), ROOT, "root", "leaf"), small_rsa()), "1024 bits"),
     "RSA issuer": (
@@ -131,7 +135,7 @@ def test_what_does_not_load_is_refused_with_words(case: str) -> None:
     chain, key = make()
     said, library = verdicts(chain, pem(key))
     assert part in said
-    assert library
+    assert library or (not HAS_LEVELS and "RSA" in case)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +151,8 @@ def test_sha1_is_refused_where_a_signature_counts(
     else:
         chain = old if subject == "leaf" else good() + old
     said, library = verdicts(chain, pem(LEAF))
-    assert bool(said) is bool(library) is refused
+    assert bool(said) is refused
+    assert bool(library) is (refused and HAS_LEVELS)
     assert not refused or "is signed with SHA1" in said
 
 

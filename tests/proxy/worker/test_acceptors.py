@@ -7,27 +7,13 @@ import errno
 import os
 import socket
 from collections.abc import Awaitable, Callable
-from typing import cast
 
 import uvloop
 
 from edgefast.proxy.sockets.listeners import Seat
 from edgefast.proxy.worker.acceptors import Acceptors, PortUse
-from edgefast.proxy.worker.handshakes import Handshakes
 from proxy.full import exhausted
 from proxy.living import until
-
-
-class Hello(asyncio.Protocol):
-    """What TLS connections become: says which port it was made for, and closes."""
-
-    def __init__(self, port: int, made: list[int]) -> None:
-        self._port = port
-        made.append(port)
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        cast(asyncio.Transport, transport).write(b"%d" % self._port)
-        transport.close()
 
 
 class Greeter:
@@ -69,15 +55,12 @@ def accepting(talk: Talk, *shortage: OSError) -> None:
     async def main() -> None:
         made: list[int] = []
 
-        def factory(port: int, _: bool) -> Callable[[], Hello]:
-            return lambda: Hello(port, made)
-
-        def listen(fd: int, port: int) -> Greeter:
+        def listen(fd: int, port: int, choose: object) -> Greeter:
             if shortages:
                 raise shortages.pop()
             return Greeter(fd, port, made)
 
-        acceptors = Acceptors(listen, Handshakes(factory, lambda: 0, lambda *_: None))
+        acceptors = Acceptors(listen)
         sock = socket.create_server(("127.0.0.1", 0), reuse_port=True, backlog=200)
         place = (*sock.getsockname(), 0)
         acceptors.add(place, sock.detach())
@@ -187,5 +170,21 @@ def test_a_socket_that_replaces_another_is_served() -> None:
         acceptors.add(place, again.detach())
         await acceptors.reconcile(uses)
         assert await hear(place) == b"80"
+
+    accepting(talk)
+
+
+def test_a_port_turns_from_http_to_https_and_back() -> None:
+    """The queue is the socket's: nobody who waits in it is lost."""
+
+    def choose(name: str) -> None:
+        raise AssertionError(name)
+
+    async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
+        for port, chooser in ((80, None), (443, choose), (80, None)):
+            asking = [asyncio.ensure_future(hear(place)) for _ in range(5)]
+            await acceptors.reconcile({place[1]: PortUse(port, chooser)})
+            assert await hear(place) == b"%d" % port
+            await asyncio.gather(*asking)
 
     accepting(talk)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import pytest
 
 from edgefast import ir
+from edgefast.core import TlsContext
 from edgefast.proxy.control.messages import Change
-from edgefast.proxy.tls import server as tls
-from edgefast.proxy.tls.certificates import load_pair
+from edgefast.proxy.tls.server import load_secret
+from edgefast.proxy.worker import table
 from edgefast.proxy.worker.table import WorkerTable
 from proxy.full import exhausted
 from proxy.pki import Authority, Pair
@@ -88,19 +88,22 @@ def test_secrets_stay_here_and_ports_are_told(bench: Bench) -> None:
     assert bench.apply(*changes) == []
     assert bench.engine.taken == [("put", "listener", "d/g/https"), ("put", "listener", "d/g/p80")]
     assert {port: use.port for port, use in bench.table.uses.items()} == {10443: 443, 80: 80}
-    assert bench.table.uses[10443].context is not None
-    assert bench.table.uses[80].context is None
+    assert bench.table.uses[10443].choose is not None
+    assert bench.table.uses[80].choose is None
     bench.apply(Change("del", "listener", "d/g/p80", 0, 0))
     assert list(bench.table.uses) == [10443]
 
 
 def test_an_unusable_secret_is_refused_and_the_old_one_serves(bench: Bench) -> None:
     bench.apply(bench.put(secret()), bench.put(https()))
-    context = bench.table.uses[10443].context
+    choose = bench.table.uses[10443].choose
+    assert choose is not None
+    context = choose("a.test")
     (refused,) = bench.apply(bench.put(secret(Pair(PAIR.certificate, CA.issue("b").key))))
     assert refused[:2] == ("secret", "cert")
     assert "does not belong" in refused[2]
-    assert bench.table.uses[10443].context is context
+    assert bench.table.uses[10443].choose == choose
+    assert choose("a.test") is context
 
 
 def test_a_listener_that_the_engine_refuses_keeps_its_old_use(bench: Bench) -> None:
@@ -125,11 +128,11 @@ def test_new_key_material_reaches_the_clusters_that_use_it(bench: Bench) -> None
     ca = ir.Secret(name="ca", ca=CA.bundle)
     speaking = ir.Cluster(name="tls", tls=ir.UpstreamTls(sni="a.test", ca="ca"))
     bench.apply(bench.put(ca), bench.put(speaking), bench.put(ir.Cluster(name="plain")))
-    before = bench.table.upstream_ssl(ir.UpstreamTls(sni="a.test", ca="ca"))
+    before = bench.table.upstream_tls(ir.UpstreamTls(sni="a.test", ca="ca"))
     renewed = ir.Secret(name="ca", ca=Authority("new").bundle)
     assert bench.apply(bench.put(renewed)) == []
     assert bench.engine.taken == [("put", "cluster", "tls")]
-    assert bench.table.upstream_ssl(ir.UpstreamTls(sni="a.test", ca="ca")) is not before
+    assert bench.table.upstream_tls(ir.UpstreamTls(sni="a.test", ca="ca")) is not before
     # Sent anyway: not sent twice. Refused when only sent again: not the ledger's business.
     bench.apply(bench.put(ca), bench.put(speaking))
     assert bench.engine.taken == [("put", "cluster", "tls")]
@@ -162,16 +165,16 @@ def test_certificates_are_loaded_one_by_one_and_once(
     loads: list[int] = []  # at which turn of the loop
     turn = 0
 
-    def count(*arguments: Any) -> None:
+    def count(secret: ir.Secret) -> TlsContext | None:
         loads.append(turn)
-        load_pair(*arguments)
+        return load_secret(secret)
 
     async def rest() -> None:
         nonlocal turn
         turn += 1
         await asyncio.sleep(0)
 
-    monkeypatch.setattr(tls, "load_pair", count)
+    monkeypatch.setattr(table, "load_secret", count)
     secrets = [bench.put(secret(name=f"c{number}")) for number in range(20)]
     listeners = [
         bench.put(
@@ -197,25 +200,30 @@ def test_certificates_are_loaded_one_by_one_and_once(
     assert [gone()] == [None]
 
 
-def test_a_shortage_is_told_apart_from_a_bad_secret(bench: Bench) -> None:
+def test_a_shortage_is_told_apart_from_a_bad_secret(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench.apply(bench.put(secret()), bench.put(https()))
     assert not bench.table.short
     renewed = bench.put(secret(CA.issue("a.test")))
-    loop = asyncio.new_event_loop()
-    try:
-        with exhausted():
-            refused = loop.run_until_complete(bench.table.apply(bench.engine, [renewed], "v"))
-    finally:
-        loop.close()
-    assert refused == [("secret", "cert", "cannot be loaded now: Too many open files")]
+
+    def fail(secret: ir.Secret) -> TlsContext | None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(table, "load_secret", fail)
+        refused = bench.apply(renewed)
+    assert refused == [("secret", "cert", "cannot be loaded now: out of memory")]
     assert bench.table.short
     assert bench.apply(renewed) == []
     assert not bench.table.short
 
 
-def test_a_port_of_https_knows_its_limits(bench: Bench) -> None:
-    bench.apply(bench.put(secret()), bench.put(https(max_connections=7, head_timeout=2500)))
-    use = bench.table.uses[10443]
-    assert (use.max_connections, use.handshake) == (7, 2.5)
-    bench.apply(bench.put(https(head_timeout=0)))
-    assert bench.table.uses[10443].handshake == 10.0
+def test_a_key_is_loaded_without_a_free_descriptor(bench: Bench) -> None:
+    loop = asyncio.new_event_loop()
+    try:
+        with exhausted():
+            changes = [bench.put(secret()), bench.put(https())]
+            assert loop.run_until_complete(bench.table.apply(bench.engine, changes, "v")) == []
+    finally:
+        loop.close()

@@ -34,6 +34,7 @@ class Expected:
     target: bytes
     headers: tuple[tuple[bytes, bytes], ...]  # end-to-end only, stably sorted by name
     body: bytes
+    trailers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 def _own(name: bytes) -> bool:
@@ -49,6 +50,23 @@ def end_to_end(headers: list[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes],
     dropped = HOP_BY_HOP | nominated | {b"expect", b"content-length", b"trailer"}
     kept = [(name, value) for name, value in headers if name not in dropped and not _own(name)]
     return tuple(sorted(kept, key=lambda item: item[0]))
+
+
+_NO_TRAILER = re.compile(  # RFC 9110 6.5.1: what a recipient must not take from behind a body
+    rb"content-(?!md5).*|transfer-encoding|host|te|trailer|connection|keep-alive|proxy-.*|upgrade|expect|cookie|set-cookie"
+    rb"|authorization|www-authenticate|x-edge-.*|x-forwarded-.*|x-request-id|range|if-.*|max-forwards|cache-control"
+    rb"|.*_.*"
+)
+
+
+def _trailers(
+    headers: list[tuple[bytes, bytes]], fields: list[tuple[bytes, bytes]]
+) -> tuple[tuple[bytes, bytes], ...]:
+    """Those that go on: none where Connection names fields, for it might mean one of them."""
+    options = b",".join(value for name, value in headers if name == b"connection").lower()
+    if {item.strip() for item in options.split(b",")} - {b"", b"close", b"keep-alive", b"upgrade"}:
+        return ()
+    return tuple((name, value) for name, value in fields if not _NO_TRAILER.fullmatch(name))
 
 
 def parse(data: bytes) -> list[Expected]:
@@ -94,7 +112,14 @@ def _next_message(connection: h11.Connection) -> Expected | None:
         elif isinstance(event, h11.EndOfMessage):
             assert request is not None
             headers = [(bytes(name), bytes(value)) for name, value in request.headers]
-            return Expected(request.method, request.target, end_to_end(headers), bytes(body))
+            behind = [(bytes(name), bytes(value)) for name, value in event.headers]
+            return Expected(
+                request.method,
+                request.target,
+                end_to_end(headers),
+                bytes(body),
+                _trailers(headers, behind),
+            )
         else:  # NEED_DATA, PAUSED, ConnectionClosed
             return None
 
@@ -104,7 +129,7 @@ def observed(message: Message) -> Expected:
     framing = (b"connection", b"transfer-encoding", b"content-length")
     kept = [item for item in message.headers if item[0] not in framing and not _own(item[0])]
     headers = tuple(sorted(kept, key=lambda item: item[0]))
-    return Expected(message.method, message.target, headers, message.body)
+    return Expected(message.method, message.target, headers, message.body, message.trailers)
 
 
 def normal_target(target: bytes) -> bytes:
@@ -157,6 +182,7 @@ def expected_messages(case: Case) -> list[Expected]:
             first.target if case.target is None else case.target,
             tuple(item for item in headers if item[0] not in case.absent),
             first.body if case.body is None else case.body,
+            first.trailers,
         )
     return found
 

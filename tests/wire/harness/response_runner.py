@@ -121,6 +121,8 @@ def _check_delivered(case: Case, play: Play, response: Response) -> None:
     body = b"" if case.request == "HEAD" else case.body or b""
     if response.body != body:
         fail(case, play, f"body {response.body[:200]!r} instead of {body[:200]!r}")
+    if response.trailers:
+        fail(case, play, f"trailers that the client did not ask for: {response.trailers}")
     if case.chunked is not None and (response.framing == "chunked") != case.chunked:
         fail(case, play, f"the body came framed by {response.framing}")
     for name in ("server", "date"):

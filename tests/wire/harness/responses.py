@@ -34,7 +34,7 @@ class Response:
     complete: bool = False
     length: int = 0  # announced by Content-Length
     interim: list[Response] = field(default_factory=list)
-    trailers: list[bytes] = field(default_factory=list)
+    trailers: list[tuple[bytes, bytes]] = field(default_factory=list)
     head: bytes = b""
 
     def values(self, name: str) -> list[str]:
@@ -137,14 +137,34 @@ class ResponseReader:
             if _SIZE.fullmatch(self.rest, 0, end) is None:
                 raise BadResponse(f"chunk size {bytes(self.rest[:end])!r}")
             size = int(self.rest[:end], 16)
+            if size == 0:
+                return self._trailers(response, end)
             if len(self.rest) < end + 2 + size + 2:
                 return False
             if self.rest[end + 2 + size : end + 4 + size] != b"\r\n":
-                raise BadResponse("no CRLF behind a chunk (or a trailer, which must be dropped)")
+                raise BadResponse("no CRLF behind a chunk")
             response.body += bytes(self.rest[end + 2 : end + 2 + size])
             del self.rest[: end + 4 + size]
-            if size == 0:
-                return True
+
+    def _trailers(self, response: Response, at: int) -> bool:
+        end = self.rest.find(b"\r\n\r\n", at)
+        if end < 0:
+            return False
+        if end > at:
+            response.trailers = _parse_fields(bytes(self.rest[at + 2 : end]).split(b"\r\n"))
+        del self.rest[: end + 4]
+        return True
+
+
+def _parse_fields(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
+    fields: list[tuple[bytes, bytes]] = []
+    for line in lines:
+        name, colon, value = line.partition(b":")
+        value = value.strip(b" \t")
+        if not colon or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+            raise BadResponse(f"header line {line!r}")
+        fields.append((name.lower(), value))
+    return fields
 
 
 def _parse_head(raw: bytes) -> Response:
@@ -152,13 +172,7 @@ def _parse_head(raw: bytes) -> Response:
     first = _STATUS.fullmatch(lines[0])
     if first is None:
         raise BadResponse(f"status line {lines[0]!r}")
-    headers: list[tuple[bytes, bytes]] = []
-    for line in lines[1:]:
-        name, colon, value = line.partition(b":")
-        value = value.strip(b" \t")
-        if not colon or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise BadResponse(f"header line {line!r}")
-        headers.append((name.lower(), value))
+    headers = _parse_fields(lines[1:])
     lengths = [value for name, value in headers if name == b"content-length"]
     codings = [value for name, value in headers if name == b"transfer-encoding"]
     if len(lengths) + len(codings) > 1:

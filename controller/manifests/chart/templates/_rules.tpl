@@ -103,12 +103,12 @@
 - apiGroups: ["coordination.k8s.io"]
   resources: ["leases"]
   verbs: ["create"]
-# Renews the server certificate and the authority.
+# Renews the server certificate and the authority, rotates the keys of session tickets.
 - apiGroups: [""]
   resources: ["secrets"]
-  resourceNames: ["{{ include "edge.base" . }}", "{{ include "edge.base" . }}-ca"]
+  resourceNames: ["{{ include "edge.base" . }}", "{{ include "edge.base" . }}-ca", "{{ include "edge.base" . }}-tickets"]
   verbs: ["get", "update"]
-# Makes the server certificate again when it was deleted; create cannot be limited by name.
+# Makes the server certificate again when it was deleted, and the keys of session tickets; create cannot be limited by name.
 - apiGroups: [""]
   resources: ["secrets"]
   verbs: ["create"]

@@ -1,0 +1,178 @@
+/* test_h2_guard.c - every budget: what it lets pass, and the first that it does not. */
+#include "../h2_guard.h"
+
+#include <string.h>
+
+#include "check.h"
+
+static ef_h2_guard guard;
+
+static int frame(unsigned type, unsigned flags, size_t length) {
+    return ef_h2_guard_frame(&guard, type, flags, length, 0);
+}
+
+/* How many of `most` pass before one does not. */
+static unsigned passes(unsigned type, unsigned flags, size_t length, unsigned most, int breach) {
+    for (unsigned i = 0; i < most; i++) {
+        const int rc = frame(type, flags, length);
+        if (rc == EF_H2_CALM) continue;
+        CHECK_EQUAL(rc, breach);
+        return i;
+    }
+    return most;
+}
+
+static void test_resets_leak_with_time(void) {
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 5000);
+    for (unsigned i = 0; i < EF_H2_RESETS; i++)
+        CHECK_EQUAL(ef_h2_guard_reset(&guard, 5000), EF_H2_CALM);
+    CHECK_EQUAL(ef_h2_guard_reset(&guard, 5000), EF_H2_B_RESETS);
+    CHECK_EQUAL(ef_h2_guard_reset(&guard, 5030), EF_H2_B_RESETS);
+    CHECK_EQUAL(ef_h2_guard_reset(&guard, 5031), EF_H2_CALM); /* 33 a second */
+    CHECK_EQUAL(ef_h2_guard_reset(&guard, 5031), EF_H2_B_RESETS);
+    int64_t now = 100000;
+    for (int second = 0; second < 100; second++, now += 1000) /* for ever, at that rate */
+        for (unsigned i = 0; i < EF_H2_RESETS_RATE; i++)
+            CHECK_EQUAL(ef_h2_guard_reset(&guard, now), EF_H2_CALM);
+    CHECK_EQUAL(ef_h2_guard_reset(&guard, INT64_MAX / 100000), EF_H2_CALM);
+    CHECK_EQUAL(ef_h2_guard_reset(&guard, 0), EF_H2_CALM); /* a clock that goes back gives nothing */
+}
+
+static void test_continuations(void) {
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+    for (int block = 0; block < 3; block++) {
+        CHECK_EQUAL(frame(EF_H2_F_HEADERS, 0, 10), EF_H2_CALM);
+        CHECK_EQUAL(passes(EF_H2_F_CONTINUATION, 0, 10, 2 + EF_H2_CONTINUATIONS, 0), 2 + EF_H2_CONTINUATIONS);
+    }
+    CHECK_EQUAL(frame(EF_H2_F_CONTINUATION, 0, 10), EF_H2_B_CONTINUATIONS);
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+    frame(EF_H2_F_HEADERS, 0, 10);
+    CHECK_EQUAL(frame(EF_H2_F_CONTINUATION, 4, 0), EF_H2_B_CONTINUATIONS);
+}
+
+static void test_settings_and_pings(void) {
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+    CHECK_EQUAL(frame(EF_H2_F_SETTINGS, 0, 6 * EF_H2_SETTINGS), EF_H2_CALM);
+    CHECK_EQUAL(frame(EF_H2_F_SETTINGS, 0, 6 * EF_H2_SETTINGS + 6), EF_H2_B_SETTINGS);
+    for (int i = 0; i < 2; i++) {
+        ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+        const unsigned type = i ? EF_H2_F_PING : EF_H2_F_SETTINGS;
+        CHECK_EQUAL(passes(type, EF_H2_FLAG_ACK, 0, 1000, 0), 1000); /* those owe no answer */
+        CHECK_EQUAL(passes(type, 0, i ? 8 : 0, 1000, EF_H2_B_ACKS), EF_H2_ACKS);
+        ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+        for (int round = 0; round < 1000; round++) {
+            CHECK_EQUAL(frame(type, 0, i ? 8 : 0), EF_H2_CALM);
+            ef_h2_guard_sent(&guard, type, EF_H2_FLAG_ACK, 0, 0);
+        }
+        CHECK_EQUAL(guard.acks, 0);
+    }
+}
+
+static void test_overhead(void) {
+    static const unsigned cheap[][2] = {{EF_H2_F_DATA, 0}, {EF_H2_F_PRIORITY, 5}, {77, 0}, {EF_H2_F_PING, 8}};
+    for (size_t i = 0; i < sizeof(cheap) / sizeof(cheap[0]); i++) {
+        const unsigned size = 9 + cheap[i][1];
+        ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+        const unsigned most = (EF_H2_OVERHEAD * (EF_H2_OVERHEAD_FREE + 1) - 1) / size;
+        CHECK_EQUAL(passes(cheap[i][0], EF_H2_FLAG_ACK, cheap[i][1], most + 10, EF_H2_B_OVERHEAD), most);
+    }
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0); /* small bodies are no abuse */
+    CHECK_EQUAL(passes(EF_H2_F_DATA, 0, 2, 2000000, 0), 2000000);
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0); /* padding is */
+    unsigned n = 0;
+    while (n < 100000 && frame(EF_H2_F_DATA, 8, 257) == EF_H2_CALM) {
+        ef_h2_guard_padding(&guard, 257);
+        n++;
+    }
+    CHECK(n < 32000);
+}
+
+static void test_updates(void) {
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+    CHECK_EQUAL(passes(EF_H2_F_WINDOW_UPDATE, 0, 4, 10000, EF_H2_B_UPDATES), EF_H2_UPDATES_FREE);
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+    ef_h2_guard_sent(&guard, EF_H2_F_DATA, 0, 1, 0);
+    ef_h2_guard_stream(&guard, 0);
+    CHECK_EQUAL(passes(EF_H2_F_WINDOW_UPDATE, 0, 4, 10000, EF_H2_B_UPDATES), EF_H2_UPDATES_FREE + EF_H2_UPDATES + 2);
+}
+
+static void test_refused(void) {
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+    for (unsigned i = 0; i < EF_H2_REFUSED; i++)
+        CHECK_EQUAL(ef_h2_guard_refuse(&guard), EF_H2_CALM);
+    CHECK_EQUAL(ef_h2_guard_refuse(&guard), EF_H2_B_REFUSED);
+}
+
+static void test_progress(void) {
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 1000);
+    CHECK_EQUAL(ef_h2_guard_idle(&guard, 1999, 1000), EF_H2_CALM);
+    CHECK_EQUAL(ef_h2_guard_idle(&guard, 2000, 1000), EF_H2_B_STALL);
+    CHECK_EQUAL(ef_h2_guard_idle(&guard, 2000, 0), EF_H2_CALM); /* 0: no deadline */
+    static const struct {
+        unsigned type;
+        size_t length;
+        int is_sent, counts;
+    } cases[] = {
+        {EF_H2_F_DATA, 1, 0, 1},          {EF_H2_F_DATA, 0, 0, 0}, {EF_H2_F_WINDOW_UPDATE, 4, 0, 0},
+        {EF_H2_F_PING, 8, 0, 0},          {EF_H2_F_DATA, 1, 1, 1}, {EF_H2_F_DATA, 0, 1, 0},
+        {EF_H2_F_HEADERS, 1, 1, 1},       {EF_H2_F_PING, 8, 1, 0}, {EF_H2_F_PRIORITY, 5, 0, 0},
+        {EF_H2_F_WINDOW_UPDATE, 4, 1, 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 1000);
+        if (cases[i].is_sent)
+            ef_h2_guard_sent(&guard, cases[i].type, 0, cases[i].length, 1500);
+        else
+            ef_h2_guard_frame(&guard, cases[i].type, 0, cases[i].length, 1500);
+        CHECK_EQUAL(ef_h2_guard_idle(&guard, 2000, 1000), cases[i].counts ? EF_H2_CALM : EF_H2_B_STALL);
+    }
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 1000);
+    ef_h2_guard_stream(&guard, 1500);
+    CHECK_EQUAL(ef_h2_guard_idle(&guard, 2000, 1000), EF_H2_CALM);
+}
+
+/* The same bytes in any pieces give the same counts. */
+static void test_bytes(void) {
+    static const uint8_t bytes[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+                                   "\0\0\0\4\0\0\0\0\0"           /* SETTINGS */
+                                   "\0\0\5\1\4\0\0\0\1abcde"      /* HEADERS */
+                                   "\0\0\6\0\10\0\0\0\1\2abc\0\0" /* DATA: 2 of padding */
+                                   "\0\0\0\0\10\0\0\0\1"          /* padded, and empty */
+                                   "\0\0\4\3\0\0\0\0\1\0\0\0\10"  /* RST_STREAM */
+                                   "\0\0\4\10\0\0\0\0\0\0\0\0\1"; /* WINDOW_UPDATE */
+    const size_t len = sizeof(bytes) - 1;
+    for (size_t step = 1; step <= len; step++) {
+        ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+        for (size_t at = 0; at < len; at += step) {
+            const size_t n = len - at < step ? len - at : step;
+            CHECK_EQUAL(ef_h2_guard_feed(&guard, bytes + at, n, 0), EF_H2_CALM);
+        }
+        CHECK_EQUAL(guard.received, len - EF_H2_PREFACE);
+        CHECK_EQUAL(guard.payload, 5 + 6 - 3);
+        CHECK_EQUAL(guard.acks, 1);
+        CHECK_EQUAL(guard.updates, 1);
+        CHECK_EQUAL(guard.resets, 1000);
+        CHECK_EQUAL(guard.left, 0);
+        CHECK_EQUAL(guard.got, 0);
+    }
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+    CHECK_EQUAL(ef_h2_guard_feed(&guard, bytes, EF_H2_PREFACE, 0), EF_H2_CALM);
+    unsigned n = 0;
+    while (n < 2000 && ef_h2_guard_feed(&guard, bytes + len - 26, 13, 0) == EF_H2_CALM)
+        n++;
+    CHECK_EQUAL(n, EF_H2_RESETS);
+}
+
+int main(void) {
+    test_bytes();
+    test_resets_leak_with_time();
+    test_continuations();
+    test_settings_and_pings();
+    test_overhead();
+    test_updates();
+    test_refused();
+    test_progress();
+    for (int i = -1; i <= EF_H2_B_COUNT; i++)
+        CHECK(ef_h2_breach_name(i) != NULL && strlen(ef_h2_breach_name(i)) > 0);
+    return FINISH();
+}

@@ -1,0 +1,264 @@
+# Answers on a stream: the proxy's own, and the backend's as it comes.
+#
+# In: what an exchange wants to say. Out: fields for nghttp2, and a queue of body bytes that it takes from as the client's windows allow.
+# What is said in a turn goes out at its end. It reads nothing; H2Stream is its other half. After the stream is closed it says nothing.
+
+cdef bytes HTTP_2 = b"HTTP/2"
+cdef bytes WEBSOCKET_GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 1.3
+
+
+cdef inline uint32_t h2_code_of(Cut why) noexcept:
+    """RFC 9113 7."""
+    if why == CUT_CANCEL or why == CUT_TIMEOUT:
+        return NGHTTP2_CANCEL
+    if why == CUT_REFUSED:
+        return NGHTTP2_REFUSED_STREAM
+    if why == CUT_PROTOCOL:
+        return NGHTTP2_PROTOCOL_ERROR
+    return NGHTTP2_ENHANCE_YOUR_CALM if why == CUT_CALM else NGHTTP2_INTERNAL_ERROR
+
+
+cdef class H2Responder(Inbound):
+    def __dealloc__(self):
+        queue_free(&self.queue)
+        free(self.trailers.data)
+
+    # --- heads -----------------------------------------------------------------------------------------------------
+
+    cdef int begin_answer(self, Out *out, bint has_body) except -1:
+        """The head of the final answer; `out` is its HTTP/1.1 text."""
+        cdef Engine engine = self.engine
+        cdef nghttp2_data_provider body
+        cdef int n
+        if self.session is None:
+            return 0
+        n = ef_h2_lines_response(out.data, out.size, self.tunnel, engine.h2_pairs, H2_PAIRS)
+        if n < 0:
+            _log.error("an answer has more fields than HTTP/2 is given, or one that is none")
+            return self.reset(NGHTTP2_INTERNAL_ERROR)
+        self.answered = True
+        self.moved = engine.wheel.now
+        body.source.ptr = NULL
+        body.read_callback = h2_read_body
+        if nghttp2_submit_response(
+            self.session.frames, self.id, <const nghttp2_nv *>engine.h2_pairs, n, &body if has_body else NULL
+        ) < 0:
+            return self.reset(NGHTTP2_INTERNAL_ERROR)
+        self.heads += out.size
+        self.recount()
+        return self.session.mark()
+
+    cdef int say(self, Out *out) except -1:
+        """An interim head."""
+        cdef int n
+        if self.session is None:
+            return 0
+        n = ef_h2_lines_response(out.data, out.size, False, self.engine.h2_pairs, H2_PAIRS)
+        if n > 0:
+            nghttp2_submit_headers(
+                self.session.frames, NGHTTP2_FLAG_NONE, self.id, NULL, <const nghttp2_nv *>self.engine.h2_pairs, n, NULL
+            )
+            self.heads += out.size
+            self.recount()
+        return self.session.mark()
+
+    cdef int answer(self, int status, bytes lines, bytes body, bint is_head) except -1:
+        cdef Engine engine = self.engine
+        cdef Exchange ex = self.exchange
+        cdef Out *out = &engine.out
+        cdef iovec piece
+        self.wants_continue = False
+        parts = [status_line(status), engine.clock.server_and_date(), lines]
+        if body:
+            parts.append(b"content-type: text/plain\r\ncontent-length: %d\r\n" % len(body))
+        elif status != 429 and status != 204 and status != 304:
+            parts.append(b"content-length: 0\r\n")
+        parts.append(b"\r\n")
+        text = b"".join(parts)
+        if ex is not None and self.session is not None and self.session.port.log_wants_answer:
+            keep_answer(ex, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
+        out.size = 0
+        out_reserve(out, PyBytes_GET_SIZE(text))
+        out_bytes(out, text)
+        self.ended = True
+        if body and not is_head and self.session is not None:
+            piece.iov_base = PyBytes_AS_STRING(body)
+            piece.iov_len = PyBytes_GET_SIZE(body)
+            queue_append(&self.queue, &piece, 1, 0, piece.iov_len, H2_BLOCK)
+        return self.begin_answer(out, self.queue.len > 0)
+
+    cdef int send_continue(self) except -1:
+        cdef Out *out = &self.engine.out
+        if not self.wants_continue or self.request_over:
+            return 0
+        self.wants_continue = False
+        out.size = 0
+        out_reserve(out, 32)
+        out_raw(out, <const char *>b"HTTP/1.1 100 Continue\r\n\r\n", 25)
+        return self.say(out)
+
+    cdef int response_info(self, const uint8_t *base, ef_head *head) except -1:
+        cdef Out *out = &self.engine.out
+        out.size = 0
+        out_reserve(out, head.head_len + 64)
+        out_raw(out, <const char *>b"HTTP/1.1 ", 9)
+        write_status_rest(out, base, head)
+        write_spans(out, base, head, EF_SPAN_HOP | EF_SPAN_NOMINATED, <uint32_t>1 << EF_H_CONTENT_LENGTH, None, None)
+        return self.say(out)
+
+    cdef int response_head(self, const uint8_t *base, ef_head *head) except -1:
+        cdef Engine engine = self.engine
+        cdef Exchange ex = self.exchange
+        cdef Out *out = &engine.out
+        self.wants_continue = False
+        if head.response_status == 101:
+            self.tunnel = True
+            if not self.accepts(base, head):
+                return self.reset(NGHTTP2_INTERNAL_ERROR)
+        write_response_head(ex, base, head, 0)
+        if self.session is not None and self.session.port.log_wants_answer:
+            keep_answer(ex, out.data, out.size)
+        return self.begin_answer(out, self.tunnel or head.body != EF_BODY_NONE)
+
+    cdef bint accepts(self, const uint8_t *base, ef_head *head) except -1:
+        """The backend has understood the key that we made: what it says from here on is a WebSocket's (RFC 6455 4.1)."""
+        cdef uint16_t i
+        cdef bytes wanted
+        if self.key is None:
+            return False
+        wanted = b64encode(sha1(self.key + WEBSOCKET_GUID).digest())
+        for i in range(head.n_spans):
+            if head.spans[i].name_hash == HASH_WEBSOCKET_ACCEPT and head.spans[i].name_len == 20:
+                return base[head.spans[i].val_off:head.spans[i].val_off + head.spans[i].val_len] == wanted
+        return False
+
+    # --- bodies ----------------------------------------------------------------------------------------------------
+
+    cdef int response_body(self, const uint8_t *data, size_t n) except -1:
+        cdef iovec piece
+        if self.session is None or n == 0:
+            return 0
+        if self.queue.len == 0:
+            self.moved = self.engine.wheel.now
+        piece.iov_base = <void *>data
+        piece.iov_len = n
+        queue_append(&self.queue, &piece, 1, 0, n, H2_BLOCK)
+        self.recount()
+        return 0
+
+    cdef int response_flush(self) except -1:
+        self.look_at_room()
+        return self.more()
+
+    cdef int response_trailers(self, const uint8_t *lines, size_t n) except -1:
+        if self.session is None or self.tunnel:
+            return 0
+        self.trailers.size = 0
+        out_reserve(&self.trailers, n)
+        out_raw(&self.trailers, lines, n)
+        return 0
+
+    cdef int response_end(self) except -1:
+        self.ended = True
+        return self.more()
+
+    cdef int more(self) except -1:
+        """There is more for nghttp2 to take, or an end."""
+        if self.session is None:
+            return 0
+        if self.deferred and (self.queue.len or self.ended):
+            self.deferred = False
+            nghttp2_session_resume_data(self.session.frames, self.id)
+        return self.session.mark()
+
+    cdef void look_at_room(self) noexcept:
+        """A client that does not take its answer holds up to a buffer of it; less when all of them together hold too much."""
+        cdef Connection connection = self.session.connection if self.session is not None else None
+        if connection is None:
+            self.write_paused = False
+        elif self.queue.len > connection.buffer_bytes or (self.queue.len and self.engine.h2_held > H2_HELD):
+            self.write_paused = True
+
+    cdef void took(self, size_t n) noexcept:
+        """The client has these bytes, or the kernel."""
+        queue_take(&self.queue, n)
+        self.recount()
+        self.moved = self.engine.wheel.now
+        if self.write_paused and self.queue.len <= self.session.connection.buffer_bytes // 4:
+            self.write_paused = False
+            self.session.woken.append(self)
+
+    cdef void recount(self) noexcept:
+        """What it holds has changed: memory, not bytes in it, is what others lack."""
+        cdef H2Server session = self.session
+        cdef Engine engine = self.engine
+        cdef size_t holds = self.queue.room + self.heads
+        if session is None or holds == self.counted:
+            return
+        engine.h2_holders -= session.held != 0
+        session.held += holds - self.counted
+        engine.h2_held += holds - self.counted
+        engine.h2_holders += session.held != 0
+        self.counted = holds
+
+    cdef size_t untaken(self) noexcept:
+        return self.queue.len
+
+    cdef bint has_room(self) noexcept:
+        return False  # windows say what can be sent, and they are small
+
+    # --- the request's body ----------------------------------------------------------------------------------------
+
+    cdef int pause(self) except -1:
+        self.read_paused = True
+        return 0
+
+    cdef int resume(self) except -1:
+        """Its window opens again by what was taken meanwhile."""
+        self.read_paused = False
+        if self.unconsumed and self.session is not None:
+            nghttp2_session_consume(self.session.frames, self.id, self.unconsumed)
+            self.unconsumed = 0
+            return self.session.mark()
+        return 0
+
+    cdef bint paused(self) noexcept:
+        return self.read_paused
+
+    # --- ends ------------------------------------------------------------------------------------------------------
+
+    cdef int reset(self, uint32_t code) except -1:
+        if self.session is None:
+            return 0
+        nghttp2_submit_rst_stream(self.session.frames, NGHTTP2_FLAG_NONE, self.id, code)
+        return self.session.mark()
+
+    cdef int refuse_more(self) except -1:
+        """A stream has one request; where nothing is served any more, its connection ends."""
+        if self.session is not None and not self.session.port.listeners:
+            return self.session.shutdown()
+        return 0
+
+    cdef int refuse(self, int status, bytes reason, bytes why) except -1:
+        """Answer a message that never became a request."""
+        self.answer(status, b"", reason + b"\n", self.is_head)
+        return log_refused(self.engine, self.peer, status, why)
+
+    cdef int abort(self, Cut why) except -1:
+        return self.reset(h2_code_of(why))
+
+    cdef int done(self, Exchange ex) except -1:
+        """What the client still sends of a request that is answered is not for anybody: END_STREAM, then RST_STREAM(NO_ERROR) tell it."""
+        if self.exchange is not ex:
+            return 0
+        self.exchange = None
+        if self.tunnel and not self.ended:
+            self.ended = True
+            self.more()
+        return self.resume()
+
+    cdef int learn_ends(self) except -1:
+        if self.session is not None:
+            self.peer.local = address_of(self.session.connection, True)
+            self.peer.remote = address_of(self.session.connection, False)
+        return 0

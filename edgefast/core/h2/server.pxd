@@ -1,0 +1,89 @@
+# A client's connection that speaks HTTP/2, and its streams.
+
+cdef class H2Responder(Inbound):
+    cdef:
+        H2Server session        # None: the stream is closed
+        Exchange exchange
+        int32_t id
+        ByteQueue queue         # the response's body, as far as the client has not taken it
+        Out trailers            # fields behind it
+        size_t heads            # bytes of heads that are not sent yet
+        size_t counted          # bytes of memory that the session and the engine know of
+        size_t unconsumed       # bytes of the request's body that the client's window is not told of yet
+        int64_t moved           # ms; when the client last took some of the queue
+        int64_t left            # body bytes still to come; -1: nobody knows
+        bytes key               # Sec-WebSocket-Key of a tunnel; None: no tunnel asked for
+        bint tunnel             # the backend has agreed
+        bint request_over       # the client has said END_STREAM
+        bint answered           # the head of the final answer is out
+        bint ended              # nothing comes behind what is in the queue
+        bint deferred           # nghttp2 is to be told when there is more of a body
+        bint wants_continue
+        bint read_paused
+        bint is_head
+
+    cdef int begin_answer(self, Out *out, bint has_body) except -1
+    cdef int say(self, Out *out) except -1
+    cdef int more(self) except -1
+    cdef int reset(self, uint32_t code) except -1
+    cdef int refuse(self, int status, bytes reason, bytes why) except -1
+    cdef void look_at_room(self) noexcept
+    cdef void took(self, size_t n) noexcept
+    cdef void recount(self) noexcept
+    cdef bint accepts(self, const uint8_t *base, ef_head *head) except -1
+
+
+cdef class H2Stream(H2Responder):
+    cdef int begin(self, const uint8_t *base, ef_head *head, bint ends) except -1
+    cdef int body(self, const uint8_t *data, size_t n) except -1
+    cdef int end(self) except -1
+    cdef int close(self) except -1
+    cdef int handed(self) except -1
+    cdef int give_up(self, uint32_t code) except -1
+    cdef void drop_queue(self) noexcept
+
+
+cdef class H2Server(Session):
+    cdef:
+        Engine engine
+        PortTable port
+        Peer peer
+        nghttp2_session *frames
+        dict streams            # id -> H2Stream
+        list touched            # those that the bytes being read are about
+        list woken              # those whose exchange may go on once what is being sent is sent
+        ef_h2_guard guard
+        size_t held             # bytes of memory for answers that are not taken yet
+        ef_h2_text text         # of the block that is being read
+        Out partial             # what there is of it, when it comes in several reads
+        int32_t block           # the stream of the block that is being read; 0: none
+        bint malformed          # nghttp2 refuses a field of it
+        bint trailing           # it is of trailers
+        int32_t last            # the largest number of a stream that the client has used
+        bint skips              # it has passed some over
+        bint off_order          # ... and come back to one of them
+        uint32_t requests
+        int breach              # enum ef_h2_breach that was found where nothing can be done about it
+        object fault            # what a callback raised
+        bint busy               # in nghttp2
+        bint draining           # no more streams, soon
+        bint discarding         # the last word is out: read and drop, then close
+        uint64_t discarded
+        # deadlines, ms; 0: none
+        int64_t ack_by, block_by, last_by, idle_by, ping_at, ping_by, look_at
+        int64_t write_by        # the socket has to have taken something
+        size_t unsent           # bytes that waited for it when it was looked at last
+        int64_t heard           # when bytes last came
+
+    cdef int take_over(self, Connection connection) except -1
+    cdef int mark(self) except -1
+    cdef int flush(self) except -1
+    cdef int on_begin_block(self, int32_t id, bint trailing) except -1
+    cdef int on_block(self, int32_t id, bint ends) except -1
+    cdef int keep_block(self) except -1
+    cdef int calm(self, int breach) except -1
+    cdef int terminate(self, uint32_t code) except -1
+    cdef int shutdown(self) except -1
+    cdef int over(self) except -1
+    cdef int let_streams_go(self) except -1
+    cdef int rearm(self) except -1

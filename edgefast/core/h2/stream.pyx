@@ -1,0 +1,120 @@
+# The request side of a stream: one Exchange, from its head to its end.
+#
+# In: a scanned head, body bytes, the client's end or reset, as the session hears of them. Out: calls on the exchange. A body that is not as
+# long as its head says resets the stream: its exchange never hears of an end.
+
+cdef class H2Stream(H2Responder):
+    def __cinit__(self, H2Server session, int32_t id):
+        self.session = session
+        self.engine = session.engine
+        self.peer = session.peer
+        self.protocol = HTTP_2
+        self.id = id
+
+    cdef int begin(self, const uint8_t *base, ef_head *head, bint ends) except -1:
+        """`base` is valid during the call."""
+        cdef PortTable port = self.session.port
+        cdef Exchange ex
+        if (head.upgrade or self.key is not None) and (ends or self.key is None or not head.upgrade or head.body != EF_BODY_NONE):
+            # no tunnel can come of it; one whose block has only pseudo fields has no Sec-WebSocket-Version (RFC 6455 4.1), and no key here
+            self.engine.count(G_H2_MALFORMED)
+            return self.reset(NGHTTP2_PROTOCOL_ERROR)
+        port.approach(base + head.host_off, head.host_len)
+        self.left = -1
+        if head.body == EF_BODY_LENGTH:
+            self.left = <int64_t>head.content_length
+        elif self.key is None and head.body == EF_BODY_NONE:
+            self.left = 0
+        port.approach_host()
+        self.wants_continue = head.expect_continue
+        self.request_over = ends
+        self.handing = True
+        self.session.touched.append(self)
+        ex = self.exchange = Exchange.__new__(Exchange, self)
+        ex.begin(base, head)
+        if self.exchange is not ex:
+            return 0
+        return ex.request_end() if ends or self.key is not None else 0
+
+    cdef int body(self, const uint8_t *data, size_t n) except -1:
+        cdef Exchange ex = self.exchange
+        cdef iovec piece
+        cdef H2Server session = self.session
+        self.wants_continue = False
+        if self.left >= 0:
+            if <uint64_t>n > <uint64_t>self.left:
+                self.engine.count(G_H2_MALFORMED)
+                return self.reset(NGHTTP2_PROTOCOL_ERROR)
+            self.left -= n
+        if ex is None or (self.key is not None and not self.tunnel):  # nobody wants it
+            nghttp2_session_consume(session.frames, self.id, n)
+            if self.key is not None and not self.answered:  # there is no tunnel yet, and maybe never: it must not be lost silently
+                self.engine.count(G_H2_MALFORMED)
+                return self.reset(NGHTTP2_PROTOCOL_ERROR)
+            return 0
+        if not self.handing:
+            self.handing = True
+            session.touched.append(self)
+        piece.iov_base = <void *>data
+        piece.iov_len = n
+        ex.request_body(&piece, 1, n, self.left)
+        if self.read_paused:
+            self.unconsumed += n
+        elif self.session is not None:
+            nghttp2_session_consume(session.frames, self.id, n)
+        return 0
+
+    cdef int end(self) except -1:
+        """END_STREAM."""
+        cdef Exchange ex = self.exchange
+        if self.left > 0:
+            self.engine.count(G_H2_MALFORMED)
+            return self.reset(NGHTTP2_PROTOCOL_ERROR)
+        self.request_over = True
+        if ex is None:
+            return 0
+        if self.key is None:
+            return ex.request_end()
+        if self.tunnel:
+            return ex.tunnel_closed()
+        return self.reset(NGHTTP2_CANCEL) if not self.answered else 0  # nobody is left to tunnel for
+
+    cdef int handed(self) except -1:
+        """All of a read has been handed over."""
+        cdef Exchange ex = self.exchange
+        self.handing = False
+        if ex is None or self.session is None:
+            return 0
+        if self.wants_continue and not self.request_over:
+            ex.allow_body()
+        return ex.flush()
+
+    cdef int close(self) except -1:
+        """The stream is no more: ended by both sides, or reset by one."""
+        cdef Exchange ex = self.exchange
+        cdef H2Server session = self.session
+        if session is None:
+            return 0
+        self.drop_queue()
+        self.session = None
+        self.exchange = None
+        self.handing = False
+        if self.unconsumed:
+            nghttp2_session_consume_connection(session.frames, self.unconsumed)
+            self.unconsumed = 0
+        return ex.client_gone() if ex is not None else 0
+
+    cdef int give_up(self, uint32_t code) except -1:
+        """Reset, and what it holds is free at once: the frame that says so may wait for as long as the client reads nothing."""
+        cdef Exchange ex = self.exchange
+        self.exchange = None
+        self.ended = False  # what is left is no end
+        self.drop_queue()
+        self.reset(code)
+        return ex.client_gone() if ex is not None else 0
+
+    cdef void drop_queue(self) noexcept:
+        queue_free(&self.queue)
+        self.heads = 0
+        self.recount()
+        self.write_paused = False

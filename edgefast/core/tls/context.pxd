@@ -1,0 +1,13 @@
+# What connections of one kind share.
+
+cdef class TlsContext:
+    cdef:
+        ef_tls_context *context
+        TlsContext whole        # whose context this is, under another scope; None: its own
+        bint shares             # there is such a one, also when the garbage collector has cleared it
+        ef_ticket_rule *rule    # of a server's scope: what its tickets are made with; NULL: it makes none
+        bytes scope             # sessions are resumed within it
+        readonly bint server
+        object __weakref__
+
+    cdef int check(self, int result, str what) except -1

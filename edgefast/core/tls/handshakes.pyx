@@ -1,0 +1,117 @@
+# Handshakes: those of a worker's clients that go on now, counted, bounded, one after the other.
+#
+# In: TLS connections from accept until they are open or gone. Out: whether one more may begin, and whether a step may be taken in this turn.
+# A connection that has not said hello costs its descriptor and what it has sent; when places run out, the one that has kept its client's
+# waiting longest goes, so that silence closes a port to nobody. One that has costs 50 KiB of the library, and has a bound of its own.
+# After many at once memory goes back to the system. Must never touch a connection that is open.
+
+cdef class Handshakes:
+    def __cinit__(self, Engine engine):
+        self.engine = engine
+        self.silent = OrderedDict()
+        self.shaking = OrderedDict()
+        self.lengthy = OrderedDict()
+
+    cdef Py_ssize_t active(self) noexcept:
+        return len(self.silent) + len(self.shaking)
+
+    cdef bint may_step(self) noexcept:
+        """Whether one more step may be taken in this turn of the loop; the kernel tells of the rest again."""
+        cdef uint64_t turn = self.engine.reactor.cells.turns[0]
+        if self.turn != turn:
+            self.turn = turn
+            self.steps = 0
+            self.spent_ns = 0
+        self.steps += 1
+        return self.steps <= TURN_HANDSHAKES and self.spent_ns < TURN_HANDSHAKES_NS
+
+    cdef bint may_dial(self) noexcept:
+        """The same towards backends: what strangers begin does not keep them waiting."""
+        cdef uint64_t turn = self.engine.reactor.cells.turns[0]
+        if self.dial_turn != turn:
+            self.dial_turn = turn
+            self.dials = 0
+        self.dials += 1
+        return self.dials <= TURN_HANDSHAKES
+
+    cdef bint make_room(self, line, Py_ssize_t most) except -1:
+        """A place for one more among so many; whoever has had one for long gives it up."""
+        cdef TlsWire oldest
+        if len(line) < most:
+            return True
+        if not line:
+            return False
+        oldest = next(iter(line))
+        if self.engine.wheel.now - oldest.since < HANDSHAKE_GRACE_MS:
+            return False
+        return self.give_up(oldest, line[oldest]) == 0
+
+    cdef int give_up(self, TlsWire wire, connection) except -1:
+        """For somebody else's sake."""
+        wire.tls.failure = EF_TLS_F_LIMIT
+        (<Connection>connection).cut(END_ABORTED, 0)
+        return self.leave(wire)
+
+    cdef bint weigh(self, TlsWire wire) except -1:
+        """Some of its hello has come. Beyond EARLY_MOST bytes of all the first long one goes; False: it is this one."""
+        cdef TlsWire first
+        if wire not in self.silent:
+            return True
+        self.early += wire.tls.early_len - wire.early
+        wire.early = wire.tls.early_len
+        if wire.early > EARLY_LONG:
+            self.lengthy.setdefault(wire)
+        while self.early > EARLY_MOST:
+            first = next(iter(self.lengthy or self.silent))
+            if first is wire:
+                return False
+            self.give_up(first, self.silent[first])
+        return True
+
+    cdef int forget(self, TlsWire wire) except -1:
+        """Its hello is whole, or nobody waits for it any more."""
+        self.early -= wire.early
+        wire.early = 0
+        self.lengthy.pop(wire, None)
+        return 0
+
+    cdef int tell(self, error) except -1:
+        """A certificate could not be chosen: a line now and then, however many clients ask for it."""
+        cdef int64_t now = self.engine.wheel.now
+        if self.told_at == 0 or now - self.told_at >= TOLD_MS:
+            self.told_at = now
+            _log.error("a certificate could not be chosen: %s", error)
+        return 0
+
+    cdef int enter(self, TlsWire wire, Connection connection) except -1:
+        wire.since = self.engine.wheel.now
+        self.silent[wire] = connection
+        self.engine.count(G_HANDSHAKES_ACTIVE)
+        if <size_t>self.active() > self.peak:
+            self.peak = self.active()
+        return 0
+
+    cdef int begin(self, TlsWire wire) except -1:
+        """It has said hello."""
+        self.forget(wire)
+        connection = self.silent.pop(wire, None)
+        if connection is not None:
+            wire.since = self.engine.wheel.now
+            self.shaking[wire] = connection
+        return 0
+
+    cdef int leave(self, TlsWire wire) except -1:
+        self.forget(wire)
+        if self.silent.pop(wire, None) is None and self.shaking.pop(wire, None) is None:
+            return 0
+        self.engine.count_down(G_HANDSHAKES_ACTIVE)
+        if self.peak >= TRIM_FROM and <size_t>self.active() <= self.peak // 8 and not self.trims:
+            self.trims = True
+            self.engine.loop.call_later(TRIM_MS / 1000.0, self._trim)
+        return 0
+
+    def _trim(self):
+        """The C library keeps what is freed; after a flood of handshakes that would be for nothing."""
+        self.trims = False
+        self.peak = self.active()
+        malloc_trim(0)

@@ -1,0 +1,124 @@
+# TLS on a descriptor, for both sides.
+#
+# In: the calls of Connection; of a server, whom to ask for a name's context; of a client, its context and the name it asks for. Out: bytes
+# of the session. The library hears of a client when its whole hello is there (csrc/hello.h), so that the context for its name is the one
+# the handshake begins with: versions, certificates and client verification are that context's alone. Both must have read the same name.
+
+cdef class TlsWire(Wire):
+    def __dealloc__(self):
+        ef_tls_free(&self.tls)
+
+    cdef int open(self, int fd) noexcept:
+        cdef int result = 1
+        cdef int64_t began
+        if not (self.handshakes.may_dial() if self.is_client else self.handshakes.may_step()):
+            return WIRE_AGAIN
+        began = monotonic_ns()
+        if self.tls.ssl == NULL:
+            result = self.greet(fd)
+        if result == 1:
+            result = ef_tls_handshake(&self.tls)
+        if not self.is_client:
+            self.handshakes.spent_ns += monotonic_ns() - began
+        if result == 1 and not self.is_client and not ef_tls_has_name(
+            &self.tls, PyBytes_AS_STRING(self.name) if self.name is not None else NULL,
+            PyBytes_GET_SIZE(self.name) if self.name is not None else 0,
+        ):
+            self.tls.failure = EF_TLS_F_PROTOCOL
+            result = WIRE_LOST
+        self.reading = EPOLLOUT if self.tls.held and result != 1 else EPOLLIN  # what is held afterwards is the connection's to send
+        return <int>self.settle(result)
+
+    cdef int greet(self, int fd) noexcept:
+        """Up to the point where the library takes over. 1: it can."""
+        cdef ef_hello hello
+        cdef int result
+        cdef uint8_t alert = ALERT_INTERNAL_ERROR
+        cdef int why = EF_TLS_F_LOCAL
+        if self.is_client:
+            result = ef_tls_connect(&self.tls, fd, self.context.context, PyBytes_AS_STRING(self.name), self.is_address)
+            return 1 if result == 0 else result
+        result = ef_tls_hello(&self.tls, fd, &hello)
+        if result != 1:
+            if result == WIRE_AGAIN:
+                self.handshakes.steps -= 1  # nothing was asked of the library
+                return self.await_more(fd)
+            return result
+        try:
+            self.context = self.find(&hello)
+            if self.context is None:
+                alert = ALERT_UNRECOGNIZED_NAME
+                why = EF_TLS_F_NAME
+            elif self.handshakes.make_room(self.handshakes.shaking, self.shaking_most):
+                self.handshakes.begin(self)
+                result = ef_tls_accept(
+                    &self.tls, self.context.context, self.context.rule, <const uint8_t *>PyBytes_AS_STRING(self.context.scope),
+                    PyBytes_GET_SIZE(self.context.scope),
+                )
+                return 1 if result == 0 else result
+            else:
+                why = EF_TLS_F_LIMIT
+        except BaseException as error:
+            try:
+                self.handshakes.tell(error)
+            except BaseException:
+                pass  # who cannot be told is refused all the same
+        return ef_tls_refuse(&self.tls, fd, alert, why)
+
+    cdef int await_more(self, int fd) noexcept:
+        """Its hello is not whole yet."""
+        try:
+            if self.handshakes.weigh(self):
+                return WIRE_AGAIN
+        except BaseException:
+            pass
+        return ef_tls_refuse(&self.tls, fd, ALERT_INTERNAL_ERROR, EF_TLS_F_LIMIT)
+
+    cdef TlsContext find(self, const ef_hello *hello):
+        if hello.name_len == 0:
+            return self.choose("")
+        self.name = (<const char *>hello.name)[:hello.name_len]
+        try:
+            return self.choose(self.name.decode("ascii"))
+        except UnicodeDecodeError:
+            return None
+
+    cdef ssize_t settle(self, ssize_t result) noexcept:
+        self.held = self.tls.held
+        self.error = self.tls.error
+        return result
+
+    cdef ssize_t read(self, int fd, uint8_t *to, size_t room) noexcept:
+        cdef ssize_t n = ef_tls_read(&self.tls, to, room)
+        self.more = ef_tls_pending(&self.tls)
+        return self.settle(n)
+
+    cdef ssize_t write(self, int fd, const iovec *iov, int n, size_t total) noexcept:
+        return self.settle(ef_tls_write(&self.tls, iov, n, total))
+
+    cdef int end(self, int fd) noexcept:
+        return <int>self.settle(ef_tls_end(&self.tls))
+
+    cdef bytes sni(self):
+        return None if self.is_client else self.name
+
+    cdef void describe(self, WireFacts *facts) noexcept:
+        cdef const uint8_t *protocol = NULL
+        facts.version = ef_tls_version(&self.tls)
+        facts.cipher = ef_tls_cipher(&self.tls)
+        facts.group = ef_tls_group(&self.tls)
+        facts.resumed = ef_tls_resumed(&self.tls)
+        facts.alpn_h2 = ef_tls_protocol(&self.tls, &protocol) == 2 and memcmp(protocol, b"h2", 2) == 0
+
+
+cdef TlsWire make_client_wire(Handshakes handshakes, TlsContext context, bytes name):
+    """What a connection to a backend goes through, which has to be `name`."""
+    cdef TlsWire wire = TlsWire.__new__(TlsWire)
+    cdef uint8_t address[INET_SIZE]
+    wire.handshakes = handshakes
+    wire.context = context
+    wire.name = name
+    wire.is_client = True
+    wire.reading = EPOLLOUT  # it speaks first
+    wire.is_address = inet_read_bytes(name, address)
+    return wire

@@ -1,0 +1,120 @@
+# The share of a cluster's connections that answers may hold while their clients read them slowly (docs/http1.md, "Slow readers").
+#
+# In: exchanges whose client takes no more for now; users that wait for a connection. Out: connections for these, taken from whoever reads
+# too slowly: those behind `answerRate`, and where more than the share is held, those that took least. While nobody waits for a connection
+# nobody is looked at, and nobody is ever cut off. What a client takes is what its kernel acknowledges: a queue that empties by steps tells
+# little of a slow line.
+# A cluster has one while there are such answers (as in bodyshare.pyx).
+
+cdef class AnswerShare(Timer):
+    def __cinit__(self, Engine engine, Cluster cluster):
+        self.engine = engine
+        self.cluster = cluster
+        self.holders = set()
+        self.late = deque()
+        self.fresh = deque()
+
+    cdef uint32_t limit(self, HttpSettings settings) noexcept:
+        """Answers that keep their connection when others wait: a share of what request bodies leave."""
+        cdef uint32_t bodies = <uint32_t>len(self.cluster.bodies.holders) if self.cluster.bodies is not None else 0
+        return share_of(self.cluster.max_connections - min(bodies, self.cluster.max_connections), settings.answer_share)
+
+    cdef int hold(self, Attempts user) except -1:
+        """From now on it is the client that is waited for."""
+        user.slow = self
+        user.reads_until = self.engine.wheel.now + BODY_PATIENCE_MS
+        user.untaken = user.down.untaken()
+        self.cluster.answers = self
+        self.holders.add(user)
+        if self.watching:
+            self.fresh.append((user.reads_until, user))
+        return self.make_room() if self.watching or self.cluster.pending.size() else 0
+
+    cdef int leave(self, Attempts user) except -1:
+        """Its client reads again, or it has ended."""
+        user.slow = None
+        self.holders.discard(user)
+        return self.end_unused()
+
+    cdef int end_unused(self) except -1:
+        if not self.holders and not self.serving and self.cluster.answers is self:
+            self.engine.wheel.disarm(self)
+            self.cluster.answers = None
+        return 0
+
+    cdef void connection_lost(self) noexcept:
+        if self.leaving:
+            self.leaving -= 1
+
+    cdef int make_room(self) except -1:
+        """Somebody waits for a connection."""
+        cdef Cluster cluster = self.cluster
+        cdef Attempts user
+        cdef int most = SHARE_BURST
+        if self.serving or cluster.connections < cluster.max_connections:
+            return 0
+        self.serving = True
+        try:
+            if not self.watching or self.engine.wheel.now >= self.look_at:
+                self.look()
+            while most and cluster.pending.size() > self.leaving:
+                user = self.next_one()
+                if user is None:
+                    break
+                self.engine.count(G_ANSWERS_GAVE_WAY)
+                self.leaving += 1
+                user.cut_answer()
+                most -= 1
+        finally:
+            self.serving = False
+        if self.holders:
+            return self.engine.wheel.arm(self, self.engine.wheel.now + (TICK_MS if most == 0 else SHARE_LOOK_MS))
+        return self.end_unused()
+
+    cdef int on_deadline(self, int64_t now) except -1:
+        if self.cluster.pending.size():
+            self.make_room()
+            return self.engine.wheel.arm(self, now + SHARE_LOOK_MS) if self.holders and self.deadline <= now else 0
+        self.watching = False
+        self.leaving = 0
+        self.late.clear()
+        self.fresh.clear()
+        return 0
+
+    cdef Attempts next_one(self):
+        """Who has to give way; None: nobody."""
+        cdef Attempts user
+        cdef int64_t until
+        while self.late or self.fresh:
+            queue = self.late if not self.fresh or (self.late and self.late[0][0] <= self.fresh[0][0]) else self.fresh
+            until, user = queue[0]
+            if user.slow is self and user.reads_until == until:
+                if until > self.engine.wheel.now and <uint32_t>len(self.holders) <= self.limit(user.settings):
+                    return None
+                queue.popleft()
+                return user
+            queue.popleft()  # it reads again, or has ended
+        return None
+
+    cdef int look(self) except -1:
+        """What all of them took since the last time pays for some time, at most for BODY_GRACE_MS; a system call for each, so now and then."""
+        cdef Attempts user
+        cdef int64_t now = self.engine.wheel.now, most = now + BODY_GRACE_MS
+        cdef size_t untaken
+        cdef list found = []
+        cdef int number = 0
+        for user in self.holders:
+            untaken = user.down.untaken()
+            if untaken < user.untaken:
+                user.reads_until = min(
+                    max(user.reads_until, now) + <int64_t>((user.untaken - untaken) * 1000 // user.settings.answer_rate), most
+                )
+            user.untaken = untaken
+            number += 1
+            found.append((user.reads_until, number, user))  # the number: users have no order
+        found.sort()
+        self.late = deque([(one[0], one[2]) for one in found])
+        self.fresh.clear()
+        self.watching = True
+        self.look_at = now + SHARE_LOOK_MS
+        return 0

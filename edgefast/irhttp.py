@@ -1,0 +1,67 @@
+"""The part of the IR that is about HTTP with clients: limits, timeouts, whom to believe. edgefast.ir has it under the same names.
+
+In: nothing. Out: structs. Must never: import anything of the product but the IR's base.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from edgefast.irtelemetry import Struct
+
+__all__ = ["ClientAddress", "Http2Settings", "HttpSettings"]
+
+
+class Http2Settings(Struct, frozen=True, gc=False):
+    """HTTP/2 with clients (EdgeProxy spec.http2)."""
+
+    enabled: bool = False
+    max_concurrent_streams: int = 100
+    initial_stream_window: int = 64 * 1024
+    initial_connection_window: int = 1024 * 1024
+    max_requests_per_connection: int = 10_000  # 0: no limit
+    keepalive_ping: int = 0  # ms of silence before a client is asked whether it is there; 0: never
+
+
+class ClientAddress(Struct, frozen=True, gc=False):
+    """What x-forwarded-for, x-edge-*, sourceCIDR and logs believe of the client's address."""
+
+    trusted_hops: int = 0
+    trusted_cidrs: tuple[str, ...] = ()
+    proxy_protocol: Literal["off", "optional", "required"] = "off"
+
+
+class HttpSettings(Struct, frozen=True, gc=False):
+    """Limits and timeouts of a port (EdgeProxy spec.http and spec.clientAddress). One set per port."""
+
+    request_head: int = 32 * 1024
+    request_line: int = 8 * 1024
+    header_count: int = 100
+    response_head: int = 64 * 1024
+    body_size: int = 0  # 0: no limit
+    buffer_bytes: int = 32 * 1024
+    body_start: int = 16 * 1024  # 0: a backend is asked at once
+    body_start_timeout: int = 500
+    body_buffer: int = 1024 * 1024  # 0: no body is gathered past body_start
+    body_share: int = 75  # percent of a cluster's connections
+    body_client_share: int = 50  # percent of that share, of a client address while others wait
+    body_rate: int = 1024  # bytes a second; 0: no body gives way
+    answer_share: int = 75  # percent of what bodies leave of a cluster's connections
+    answer_rate: int = 1024  # bytes a second; 0: no answer gives way
+    head_timeout: int = 10_000
+    idle_timeout: int = 60_000
+    stream_idle_timeout: int = 300_000
+    route_timeout: int = 15_000
+    connect_timeout: int = 2_000
+    upstream_idle: int = 20_000
+    max_connections: int = 10_000  # per worker
+    max_requests_per_connection: int = 10_000
+    escaped_slashes: Literal["UnescapeAndRedirect", "KeepUnchanged", "Reject"] = (
+        "UnescapeAndRedirect"
+    )
+    underscores: Literal["Reject", "Allow", "Drop"] = "Reject"
+    via: str = ""  # "" sends no Via header
+    client_address: ClientAddress = ClientAddress()
+    rate_limit_headers: bool = False
+    retry_after: bool = False
+    http2: Http2Settings = Http2Settings()

@@ -1,0 +1,58 @@
+"""Unaimed policies: those of other projects that are for whatever is there, without a reference to it.
+
+In: the group and kind of a document, its `spec`. Out: targets, by the rules of the project that reads the kind.
+Source: Istio AuthorizationPolicy, RequestAuthentication, WasmPlugin and EnvoyFilter (pods of the namespace that a selector chooses, all
+without one, those of all namespaces from the root namespace; pods of a Gateway have the Gateway's labels), Traefik TLSOption (the one
+called default is for all that name none). Must never: read what a policy does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from edgefast.resources.foreign.target import Target
+from edgefast.resources.loaded import Path
+from edgefast.resources.model.meta import LabelSelector
+from edgefast.resources.model.reference import GATEWAY_GROUP
+
+__all__ = ["find_unaimed"]
+
+#: (group, kind) -> the field with the selector, and the field in that with the labels.
+_ISTIO = {
+    ("security.istio.io", "AuthorizationPolicy"): ("selector", "matchLabels"),
+    ("security.istio.io", "RequestAuthentication"): ("selector", "matchLabels"),
+    ("extensions.istio.io", "WasmPlugin"): ("selector", "matchLabels"),
+    ("networking.istio.io", "EnvoyFilter"): ("workloadSelector", "labels"),
+}
+#: Where meshConfig.rootNamespace is by default; nothing in files says otherwise.
+_ISTIO_ROOT = "istio-system"
+_TRAEFIK = frozenset({"traefik.io", "traefik.containo.us"})
+
+
+def find_unaimed(
+    group: str, kind: str, name: str, namespace: str, spec: dict[str, Any]
+) -> Iterator[Target]:
+    """Give the Gateways that a policy is for, in what all of them are called: a selector."""
+    if group in _TRAEFIK and (kind, name) == ("TLSOption", "default"):
+        yield _gateways(("metadata", "name"), "", LabelSelector())
+    fields = _ISTIO.get((group, kind))
+    if fields is None or spec.get("targetRef") or spec.get("targetRefs"):
+        return
+    where = "" if namespace == _ISTIO_ROOT else namespace
+    given = spec.get(fields[0])
+    labels = given.get(fields[1]) if isinstance(given, dict) else None
+    if not labels:
+        yield _gateways(("spec",), where, LabelSelector())
+        return
+    try:
+        chosen = msgspec.convert({"matchLabels": labels}, LabelSelector)
+    except msgspec.ValidationError:
+        return
+    yield _gateways(("spec", *fields), where, chosen)
+
+
+def _gateways(path: Path, namespace: str, selector: LabelSelector) -> Target:
+    return Target(path, GATEWAY_GROUP, "Gateway", namespace, "", selector, of_pods=True)

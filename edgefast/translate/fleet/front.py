@@ -1,0 +1,79 @@
+"""Front: what the outside of all fleets looks like, which most changes leave as it is: classes, Gateways, listeners, conflicts.
+
+In: the world, the keyring, and the front before. Out: a `Front`, the very same one when nothing that it depends on differs: tables
+by identity, the settings, and which certificates have expired by now. Routes, Services and endpoints are none of it.
+Must never: see a route, or be changed after it was made; its drafts are finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.translate.facts.facts import GatewayView, World
+from edgefast.translate.fleet.merge import merge_gateways
+from edgefast.translate.gateway.gateway import GatewayDraft, translate_gateways
+from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome, translate_gateway_classes
+from edgefast.translate.settings import Settings
+from edgefast.translate.tls.keyring import Keyring
+
+#: Tables of a snapshot that no Gateway, class, EdgeProxy or certificate reference leads to. A table that is not named here is
+#: looked at: one too many costs time, one too few would be a wrong answer.
+_ASIDE = frozenset(
+    {
+        "http_routes",
+        "services",
+        "endpoint_slices",
+        "slices_by_service",
+        "backend_tls_policies",
+        "rate_limit_filters",
+        "backends",
+    }
+)
+_TABLES = tuple(name for name in Snapshot.__struct_fields__ if name not in _ASIDE)
+
+
+class Front(msgspec.Struct, frozen=True, eq=False):
+    """See the module's text. `late`: what is wrong with the times of the certificates that were known."""
+
+    settings: Settings  # without observations
+    addresses: tuple[str, ...]
+    late: tuple[str, ...]
+    classes: dict[str, GatewayClassOutcome]
+    gateways: Sequence[GatewayDraft]  # oldest first
+    views: Mapping[Key, GatewayView | None]  # None: it exists, but is not ours
+
+
+def translate_front(
+    world: World, keyring: Keyring, before: tuple[World, Front] | None = None
+) -> Front:
+    """Translate classes and Gateways; `before` is the previous world with its front."""
+    settings = world.settings
+    if before is not None:
+        old, front = before
+        if (
+            _has_same_tables(old.snapshot, world.snapshot)
+            and front.addresses == settings.addresses
+            and front.settings == settings.core()
+            and front.late == keyring.late(settings.now)
+        ):
+            return front
+    classes = translate_gateway_classes(world)
+    gateways = translate_gateways(world, classes, keyring)
+    merge_gateways(gateways, settings)
+    views: dict[Key, GatewayView | None] = dict.fromkeys(world.snapshot.gateways)
+    views.update((draft.key, draft.view()) for draft in gateways)
+    return Front(
+        settings=settings.core(),
+        addresses=settings.addresses,
+        late=keyring.late(settings.now),
+        classes=classes,
+        gateways=gateways,
+        views=views,
+    )
+
+
+def _has_same_tables(one: Snapshot, other: Snapshot) -> bool:
+    return all(getattr(one, name) is getattr(other, name) for name in _TABLES)

@@ -1,0 +1,44 @@
+"""A fleet's keys of session tickets on the stream: a response of their own beside the table, for all proxies of the fleet.
+
+In: `GivenSecrets`. Out: wire bytes, and values of wire bytes; ProtocolError for what is none. They are no part of the table: no
+version of it, no dump, no file on disk has them. The server sends them to proxies that ask for them (`Node.tickets`), before
+their first table and whenever they change; nobody answers. Must never show a secret.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast.table.shards import Resource
+from edgefast.xds.givensecrets import GivenSecrets
+from edgefast.xds.messages import TICKETS, ProtocolError, Response, encode_item, encode_response
+
+__all__ = ["SECRET", "decode_given", "encode_given"]
+
+#: Bytes of a secret.
+SECRET = 32
+#: Nobody answers, but a response has a nonce.
+_NONCE = "tickets"
+_NAME = "keys"
+
+
+_DECODER = msgspec.msgpack.Decoder(GivenSecrets)
+
+
+def encode_given(given: GivenSecrets) -> bytes:
+    """Return the response that says a fleet's secrets."""
+    item = encode_item(Resource(TICKETS, _NAME, "", msgspec.msgpack.encode(given)))
+    return encode_response(TICKETS, (item,), (), _NONCE, "")
+
+
+def decode_given(response: Response) -> GivenSecrets:
+    """Read the secrets of a response of type TICKETS; raises ProtocolError."""
+    try:
+        (one,) = response.puts
+        given = _DECODER.decode(one.data)
+    except (ValueError, msgspec.DecodeError):
+        raise ProtocolError("keys of session tickets that cannot be read") from None
+    sound = len(given.current) == len(given.next) == SECRET and len(given.previous) in (0, SECRET)
+    if not sound or len({given.previous, given.current, given.next}) != 3:
+        raise ProtocolError("keys of session tickets are of another kind")
+    return given

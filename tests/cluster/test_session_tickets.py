@@ -1,0 +1,95 @@
+"""Keys of session tickets in a cluster: all proxies of a fleet have them, no other fleet's do, and nothing takes them away."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+
+import pytest
+
+from cluster.controllerbench import Bench, Process, wait_for
+from cluster.world.apiserver import ApiServer
+from controller.certs.tickets import Tickets, decode_tickets, derive_for_fleet
+from edgefast.xds.givensecrets import GivenSecrets
+from proxy.handover.test_tickets_go_on import secrets_of
+
+NAME = "edge-gateway-tickets"
+
+
+@pytest.fixture(scope="module")
+def bench(apiserver: ApiServer) -> Iterator[Bench]:
+    with Bench(apiserver) as made:
+        made.add_class()
+        yield made
+
+
+def held(bench: Bench) -> Tickets:
+    """Return what the Secret has, once it can be read."""
+
+    def look() -> Tickets | None:
+        found = bench.api.get(bench.path("Secret", NAME))
+        data = {key: base64.b64decode(value).decode() for key, value in found["data"].items()}
+        try:
+            return decode_tickets(data)
+        except ValueError:
+            return None
+
+    bench.api.wait(bench.path("Secret", NAME), lambda found: found is not None)
+    tickets: Tickets = wait_for("keys in the Secret", look)
+    return tickets
+
+
+def given(bench: Bench, fleet: str) -> GivenSecrets:
+    return derive_for_fleet(held(bench), f"{bench.namespace}/{fleet}")
+
+
+def ring(proxy: Process) -> set[bytes]:
+    return {one.secret for one in secrets_of(proxy.process.pid)}
+
+
+def bring_up(bench: Bench, name: str) -> tuple[str, list[Process]]:
+    bench.add_gateway(name)
+    fleet = bench.fleet(name)
+    return fleet, [bench.start_proxy(fleet, pod, f"127.0.0.{pod}") for pod in ("2", "3")]
+
+
+def test_replicas_of_a_fleet_share_keys_that_no_other_fleet_has(bench: Bench) -> None:
+    one, ones = bring_up(bench, "one")
+    other, others = bring_up(bench, "other")
+    for fleet, proxies in ((one, ones), (other, others)):
+        wanted = given(bench, fleet)
+        for proxy in proxies:
+            wait_for("the fleet's keys", lambda p=proxy, w=wanted: {w.current, w.next} <= ring(p))
+    secrets = given(bench, one), given(bench, other)
+    all_of_other = set().union(*map(ring, others))
+    assert not {secrets[0].current, secrets[0].next} & all_of_other
+    # What is derived from is nowhere, and nothing is on a disk or in a log.
+    root = held(bench)
+    assert not {root.current, root.next} & all_of_other
+    hidden = [root.current, root.next, *(key for of in secrets for key in (of.current, of.next))]
+    texts = [path.read_bytes() for path in bench.folder.rglob("*") if path.is_file()]
+    for secret in hidden:
+        forms = (secret, secret.hex().encode(), base64.b64encode(secret))
+        assert not any(form in text for form in forms for text in texts)
+
+    # A proxy that starts again, and a controller, find the same keys.
+    before = held(bench)
+    ones[0].stop()
+    again = bench.start_proxy(one, "2", "127.0.0.2")
+    wait_for("the keys after a restart", lambda: secrets[0].current in ring(again))
+    address = bench.controller.find(r"serving xds=(\S+)")
+    assert bench.controller.stop() == 0
+    bench.controller = bench.start_controller(xds=address)
+    wait_for("it leads", lambda: bench.metric("leader") == 1)
+    assert held(bench) == before
+    assert secrets[0].current in ring(again)
+
+
+def test_what_others_do_to_the_secret_is_repaired(bench: Bench) -> None:
+    before = held(bench)
+    path = bench.path("Secret", NAME)
+    bench.api.patch(path, {"data": {"next": base64.b64encode(b"rubbish").decode()}})
+    bench.controller.find(rf"Secret \S+/{NAME}: (next is not base64|next does not have \d+ bytes)")
+    assert held(bench) == before
+    bench.api.delete(path)
+    assert held(bench) == before

@@ -1,0 +1,79 @@
+"""20,000 clients that begin a handshake and never go on: what they cost is bounded, is given back, and is not paid by others.
+
+Minutes long: `make heavy`. The numbers are a promise: 64 MiB in a worker, back within 15 s of their end.
+"""
+
+from __future__ import annotations
+
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from origin.recording import RecordingOrigin
+from wire.harness import proc
+from wire.tls.port import NAME, TlsPort
+
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(600)]
+
+CROWD, PROCESSES = 20_000, 4
+COST = 64 << 20
+LEFT = 8 << 20  # bytes that pages may go on holding: an allocator gives back whole ones
+BACK = 15.0  # seconds
+
+
+@contextmanager
+def crowd(port: TlsPort, net: int) -> Iterator[subprocess.Popen[str]]:
+    """A part of it; it has ended when the block has."""
+    script = Path(__file__).with_name("halfopen.py")
+    argv = [sys.executable, str(script), str(port.port), str(CROWD // PROCESSES), str(net)]
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_half_open_handshakes() -> None:
+    with RecordingOrigin() as origin, TlsPort(origin) as port, ExitStack() as stack:
+        kept = [stack.enter_context(port.client()) for _ in range(20)]
+
+        def ask_all() -> None:
+            for client in kept:
+                assert client.request("GET", "/", NAME).status == 200
+
+        for _ in range(200):
+            assert port.ask() == 200
+            ask_all()
+        (worker,) = port.worker_pids
+        before = highest = proc.resident_bytes(worker)
+        with ExitStack() as begun:
+            parts = [begun.enter_context(crowd(port, net)) for net in range(1, PROCESSES + 1)]
+            outputs = {part.stdout.fileno(): part.stdout for part in parts}
+            said = select.poll()
+            for fd in outputs:
+                said.register(fd, select.POLLIN)
+            while outputs:
+                ask_all()
+                highest = max(highest, proc.resident_bytes(worker))
+                for fd, _ in said.poll(0):
+                    said.unregister(fd)
+                    assert int(outputs.pop(fd).readline()) == CROWD // PROCESSES
+            for _ in range(20):
+                ask_all()
+                highest = max(highest, proc.resident_bytes(worker))
+        assert highest - before <= COST, f"{(highest - before) >> 20} MiB"
+        port.wait_until(
+            lambda: proc.resident_bytes(worker) - before <= LEFT,
+            f"memory below {(before + LEFT) >> 20} MiB again",
+            BACK,
+        )
+        ask_all()
+        assert port.ask() == 200
+        port.wait_until(lambda: port.metric("edgefast_handshakes_active") == 0, "end of them")
