@@ -65,13 +65,13 @@ test-conformance: $(VENV)/.dev build/.native build/.cluster-packages ## the Gate
 
 test-aws-lc: $(VENV)/.dev build/.test-packages ## the TLS tests on an engine with AWS-LC, built beside the checkout
 	@.ci/packages cargo cmake g++ make
-	@.ci/aws-lc $(JOBS)
+	@.ci/aws-lc $(JOBS) $(ARGS)
 
 heavy: $(VENV)/.dev build/.native build/.test-packages ## the tests that take minutes
 	@$(BIN)/pytest -n $(JOBS) -m "heavy and not cluster" $(ARGS) </dev/null
 
 debug: $(VENV)/.dev build/.test-packages ## the suite on a build with bounds checks, asserts, ASan and UBSan
-	@.ci/debug $(JOBS)
+	@.ci/debug $(JOBS) $(ARGS)
 
 bench: $(VENV)/.bench build/.native build/.bench-packages ## one alternating run beside the peers, printed as a table
 	@$(BIN)/python -m bench $(ARGS)

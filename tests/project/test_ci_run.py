@@ -17,10 +17,10 @@ SUITES = """
 setup: ; @{setup}
 test-cluster: ; @{pytest} suite_good.py
 test-conformance: ; @{conformance}
-test: ; @{pytest} suite_bad.py
+test: ; @{pytest} $(or $(ARGS),suite_bad.py)
 test-aws-lc: ; @{pytest} suite_good.py
 heavy: ; @{pytest} suite_good.py
-debug: ; @{pytest} suite_worse.py
+debug: ; @{pytest} $(or $(ARGS),suite_worse.py)
 fuzz: ; @{fuzz}
 """
 
@@ -50,14 +50,25 @@ def test_worse(number):
 """
 
 
-def run(place: Path, *, worse: int = 0, **recipes: str) -> tuple[int, list[str]]:
+CROWDED = """
+import pathlib
+
+def test_good(): pass
+
+def test_crowded():
+    first = pathlib.Path("once")
+    assert first.exists() or first.touch()
+"""
+
+
+def run(place: Path, *, worse: int = 0, bad: str = GOOD, **recipes: str) -> tuple[int, list[str]]:
     """Run a copy of the script where `make` has the same targets and small real suites; return its exit status and lines."""
     shutil.copytree(CI, place / ".ci")
     recipes = {"setup": "true", "conformance": "true", "fuzz": "true", **recipes}
     run_pytest = f"{sys.executable} -m pytest -ra -p no:cacheprovider --rootdir ."
     (place / "Makefile").write_text(SUITES.format(pytest=run_pytest, **recipes))
     (place / "suite_good.py").write_text(GOOD)
-    (place / "suite_bad.py").write_text(BAD if worse else GOOD)
+    (place / "suite_bad.py").write_text(bad)
     (place / "suite_worse.py").write_text(WORSE.format(count=worse) if worse else GOOD)
     done = subprocess.run(
         [place / ".ci" / "run"],
@@ -82,10 +93,26 @@ def test_all_that_passed_is_a_sum(tmp_path: Path) -> None:
     assert (status, end_of(lines)) == (0, ["5 passed, 0 failed"])
 
 
+def test_few_that_failed_run_again_alone_and_are_named(tmp_path: Path) -> None:
+    status, lines = run(tmp_path, bad=CROWDED)
+    assert (status, end_of(lines)) == (
+        0,
+        ["test: passed only alone: suite_bad.py::test_crowded", "6 passed, 0 failed"],
+    )
+    assert "== test, again and alone: suite_bad.py::test_crowded" in lines
+
+
+def test_who_fails_alone_too_is_broken(tmp_path: Path) -> None:
+    status, lines = run(tmp_path, bad=BAD)
+    assert status == 1
+    assert lines[-1] == "5 passed, 2 failed"
+    assert not any("passed only alone" in line for line in lines)
+
+
 @pytest.fixture(scope="module")
 def end(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The end of a run with a few failures."""
-    status, lines = run(tmp_path_factory.mktemp("failing"), worse=3)
+    status, lines = run(tmp_path_factory.mktemp("failing"), worse=3, bad=BAD)
     assert status == 1
     return end_of(lines)
 
@@ -113,7 +140,9 @@ def test_the_end_of_each_report_is_shown(end: list[str]) -> None:
 
 
 def test_the_end_is_bounded(tmp_path: Path) -> None:
-    _, lines = run(tmp_path, worse=150, conformance="seq 1000; false", fuzz="seq 1000; false")
+    _, lines = run(
+        tmp_path, worse=150, bad=BAD, conformance="seq 1000; false", fuzz="seq 1000; false"
+    )
     end = end_of(lines)
     assert len(end) <= 201
     assert max(map(len, end)) <= 300
