@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,26 +61,6 @@ func main() {
 	}
 }
 """
-
-
-@pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def port(origin: RecordingOrigin) -> Iterator[TlsPort]:
-    with TlsPort(origin) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def trusted(port: TlsPort, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The authority's certificate as a file."""
-    file = tmp_path_factory.mktemp("trusted") / "ca.pem"
-    file.write_bytes(port.authority.pem)
-    return file
 
 
 def s_client(port: TlsPort, trusted: Path, *options: str, text: str = REQUEST) -> str:

@@ -13,24 +13,13 @@ from origin.recording import RecordingOrigin
 from wire.harness.client import DEADLINE
 from wire.tls.port import HANDSHAKE, NAME, ByHand, TlsPort, read_to_end, record
 
+HTTP = {"headTimeout": "1s"}
 LATE = {
     "nothing": b"",
     "a byte": b"\x16",
     "six bytes": b"\x16\x03\x01\x02\x00\x01",
     "half a hello": record(HANDSHAKE, b"\x01\x00\x40\x00\x03\x03" + bytes(800)),
 }
-
-
-@pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def port(origin: RecordingOrigin) -> Iterator[TlsPort]:
-    with TlsPort(origin, http={"headTimeout": "1s"}) as running:
-        yield running
 
 
 @pytest.mark.parametrize("start", LATE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -12,18 +12,6 @@ from wire.tls.port import HANDSHAKE, ByHand, TlsPort, alerts, record
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 PADDING = 21  # the extension that a hello may be as long with as it likes (RFC 7685)
-
-
-@pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def port(origin: RecordingOrigin) -> Iterator[TlsPort]:
-    with TlsPort(origin) as running:
-        yield running
 
 
 def context_of(port: TlsPort, version: ssl.TLSVersion) -> ssl.SSLContext:

@@ -24,6 +24,7 @@ with warnings.catch_warnings():  # it has a bridge to a module that Python is ab
     from tlslite.extensions import TLSExtension
     from tlslite.messages import ClientHello, Finished, Message
 
+HTTP = {"headTimeout": "3s", "idleTimeout": "3s"}
 CHANGE_CIPHER_SPEC = 20
 TLS12, TLS13 = (3, 3), (3, 4)
 REQUEST = b"GET /inside HTTP/1.1\r\nHost: a.test\r\n\r\n"
@@ -125,18 +126,6 @@ AFTER: dict[str, tuple[tuple[int, int], Callable[[Insider], object]]] = {
     "an alert nobody knows": (TLS13, lambda i: i.say(ALERT, b"\x02\xfa")),
     "many warnings": (TLS12, lambda i: [i.say(ALERT, b"\x01\x5a") for _ in range(2000)]),
 }
-
-
-@pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def port(origin: RecordingOrigin) -> Iterator[TlsPort]:
-    with TlsPort(origin, http={"headTimeout": "3s", "idleTimeout": "3s"}) as running:
-        yield running
 
 
 def is_well(port: TlsPort, origin: RecordingOrigin, *before: bytes) -> None:

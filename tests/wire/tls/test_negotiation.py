@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
 
 import pytest
 
-from origin.recording import RecordingOrigin
 from wire.harness.client import Client
 from wire.tls.port import NAME, TlsPort
 
@@ -17,18 +15,6 @@ PROTOCOLS: dict[str, tuple[list[str], set[str | None]]] = {
     "one of many": (["spdy/3", "http/1.1"], {"http/1.1"}),
     "none": ([], {None}),
 }
-
-
-@pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def port(origin: RecordingOrigin) -> Iterator[TlsPort]:
-    with TlsPort(origin) as running:
-        yield running
 
 
 def tls_of(client: Client) -> ssl.SSLSocket:

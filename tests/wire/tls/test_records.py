@@ -5,8 +5,6 @@ What may come back is an alert (RFC 8446, 6.2; RFC 5246, 7.2) or nothing, never 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from origin.recording import RecordingOrigin
@@ -20,6 +18,8 @@ from wire.tls.port import (
     record,
 )
 
+# A second: some of these look like the start of something that may come yet.
+HTTP = {"headTimeout": "1s"}
 HANDSHAKE_FAILURE, PROTOCOL_VERSION = 40, 70
 
 SSL2_HELLO = bytes.fromhex(
@@ -82,19 +82,6 @@ HOSTILE: dict[str, list[bytes]] = {
     "ssh": [b"SSH-2.0-OpenSSH_9.2\r\n"],
     "zeros": [bytes(4096)],
 }
-
-
-@pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def port(origin: RecordingOrigin) -> Iterator[TlsPort]:
-    # A second: some of these look like the start of something that may come yet.
-    with TlsPort(origin, http={"headTimeout": "1s"}) as running:
-        yield running
 
 
 @pytest.mark.parametrize("name", HOSTILE)
