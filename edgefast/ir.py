@@ -229,14 +229,19 @@ class UpstreamTls(Struct, frozen=True, gc=False):
     certificate: str = ""  # Secret.name of a client certificate
 
 
+#: h2: HTTP/2 alone, from the first byte (prior knowledge), or agreed on in TLS. alpn: with TLS, what the backend takes.
+UpstreamProtocol = Literal["http1", "h2", "alpn"]
+
+
 class Cluster(Struct, frozen=True, gc=False):
     """A set of equal endpoints. `fallback` is used only while `endpoints` is empty (serving but terminating)."""
 
-    name: str  # "service/namespace/name/port" or "backend/namespace/name[/port]", "@namespace/secret" after it when
-    # the Gateway shows a client certificate of its own to TLS backends
+    name: str  # "service/namespace/name/port" or "backend/namespace/name[/port]", "/h2" after it when it has to be HTTP/2,
+    # "@namespace/secret" after that when the Gateway shows a client certificate of its own to TLS backends
     endpoints: tuple[Endpoint, ...] = ()
     fallback: tuple[Endpoint, ...] = ()
     tls: UpstreamTls | None = None
+    protocol: UpstreamProtocol = "http1"
     max_connections: int = 1024
     max_pending: int = 1024
 

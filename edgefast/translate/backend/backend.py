@@ -4,7 +4,7 @@ In: a backendRef of a rule or mirror. Out: the `ClusterRef` to send to, or None 
 reason is the Gateway API's (InvalidKind, BackendNotFound, RefNotPermitted, UnsupportedProtocol) or
 ours for what it does not name (PortNotFound, PortNotSpecified, UnsupportedValue, InvalidBackendRef).
 Source: Gateway API HTTPBackendRef, KEP-3726 for appProtocol.
-Must never: speak HTTP/1.1 to a port that says it wants something else.
+Must never: speak to a port in what it says that it does not want.
 """
 
 from __future__ import annotations
@@ -22,9 +22,15 @@ from edgefast.translate.facts.reference import core_hint, refusal_text
 from edgefast.translate.report.report import Report
 
 KINDS = ("Service", "Backend")
-#: appProtocol values that mean HTTP/1.1, and those that mean HTTP/1.1 inside TLS.
+#: appProtocol values that mean HTTP/1.1, and those that mean it inside TLS.
 PLAIN = ("http", "kubernetes.io/ws")
 ENCRYPTED = ("https", "kubernetes.io/wss")
+#: The one that means HTTP/2, and what a port may say to whom only HTTP/2 is spoken.
+H2C = "kubernetes.io/h2c"
+PLAIN_H2 = ("http", H2C, "grpc")
+ENCRYPTED_H2 = ("https",)
+#: HTTP/2 is spoken to backends.
+SERVES_H2 = False
 
 
 def resolve_backend(
@@ -34,8 +40,13 @@ def resolve_backend(
     reader: Reader,
     report: Report,
     path: str,
+    *,
+    h2: bool = False,
 ) -> ClusterRef | None:
-    """Resolve a reference of an HTTPRoute in `namespace`; `path` is its field path."""
+    """Resolve a reference of an HTTPRoute in `namespace`; `path` is its field path.
+
+    h2: nothing but HTTP/2 will do, whatever the port says it can do besides.
+    """
     kind = _kind_of(ref)
     if not kind:
         named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind
@@ -56,8 +67,8 @@ def resolve_backend(
         report.unresolve(path, "RefNotPermitted", said)
         return None
     if kind == "Service":
-        return _resolve_service(ref, target, certificate, reader, report, path)
-    return _resolve_own(ref, target, certificate, reader, report, path)
+        return _resolve_service(ref, target, certificate, reader, report, path, h2=h2)
+    return _resolve_own(ref, target, certificate, reader, report, path, h2=h2)
 
 
 def _meant_kind(ref: HTTPBackendRef | BackendObjectReference) -> str:
@@ -78,6 +89,8 @@ def _resolve_service(
     reader: Reader,
     report: Report,
     path: str,
+    *,
+    h2: bool,
 ) -> ClusterRef | None:
     service = reader.service(*target)
     named = f"Service {target[0]}/{target[1]}"
@@ -101,13 +114,14 @@ def _resolve_service(
     if policy is not None and policy.broken:
         report.follow(report.unresolve(path, "InvalidBackendRef", policy.broken))
         return None
-    wrong = _check_protocol(port, encrypted=policy is not None)
+    wrong = _check_protocol(port, encrypted=policy is not None, h2=h2)
     if wrong:
         report.unresolve(
             f"{path}.port", "UnsupportedProtocol", f"{named} port {port.port}: {wrong}"
         )
         return None
-    return ClusterRef("service", *target, ref.port, certificate if policy else "")
+    spoken = "h2" if h2 or (port.app_protocol or "").lower() == H2C else ""
+    return ClusterRef("service", *target, ref.port, certificate if policy else "", spoken)
 
 
 def find_port(service: Service, number: int) -> ServicePort | None:
@@ -116,15 +130,19 @@ def find_port(service: Service, number: int) -> ServicePort | None:
     return next((one for one in found if one.protocol == "TCP"), found[0] if found else None)
 
 
-def _check_protocol(port: ServicePort, *, encrypted: bool) -> str:
+def _check_protocol(port: ServicePort, *, encrypted: bool, h2: bool) -> str:
     if port.protocol != "TCP":
         return f"protocol {port.protocol} (supported: TCP)"
+    if h2 and not SERVES_H2:
+        return "HTTP/2 is not spoken to backends"
     wanted = (port.app_protocol or "http").lower()
-    if wanted in PLAIN:
+    plain = PLAIN_H2 if h2 else (*PLAIN, H2C) if SERVES_H2 else PLAIN
+    inside = ENCRYPTED_H2 if h2 else ENCRYPTED
+    if wanted in plain:
         return ""
-    if wanted in ENCRYPTED:
+    if wanted in inside:
         return "" if encrypted else f'appProtocol "{wanted}" needs a BackendTLSPolicy'
-    spoken = (*PLAIN, *ENCRYPTED) if encrypted else PLAIN
+    spoken = (*plain, *inside) if encrypted else plain
     return f"appProtocol {supported_text(port.app_protocol or '', spoken)}"
 
 
@@ -135,6 +153,8 @@ def _resolve_own(
     reader: Reader,
     report: Report,
     path: str,
+    *,
+    h2: bool,
 ) -> ClusterRef | None:
     backend = reader.backend(*target)
     named = f"Backend {target[0]}/{target[1]}"
@@ -148,7 +168,10 @@ def _resolve_own(
         return None
     tls = backend.spec.tls
     shown = certificate if tls and tls.client_certificate_ref is None else ""
-    cluster = ClusterRef("backend", *target, ref.port or 0, shown)
+    if h2 and not SERVES_H2:
+        report.unresolve(path, "UnsupportedProtocol", "HTTP/2 is not spoken to backends")
+        return None
+    cluster = ClusterRef("backend", *target, ref.port or 0, shown, "h2" if h2 else "")
     wrong = reader.cluster(cluster).broken
     if wrong:
         report.follow(report.unresolve(path, "InvalidBackendRef", wrong))

@@ -20,7 +20,7 @@ from edgefast.resources.kinds import ref_of
 from edgefast.resources.kubernetes.endpointslice import EndpointSlice
 from edgefast.resources.kubernetes.service import ServicePort
 from edgefast.sortedmap import SortedMap
-from edgefast.translate.backend.backend import find_port
+from edgefast.translate.backend.backend import SERVES_H2, find_port
 from edgefast.translate.backend.backendcluster import translate_backend
 from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
 from edgefast.translate.facts.facts import Fact, Reader, World
@@ -179,7 +179,11 @@ def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
             )
     return ClusterOutcome(
         cluster=ir.Cluster(
-            name=ref.id, endpoints=_sorted(ready), fallback=_sorted(leaving), tls=tls
+            name=ref.id,
+            endpoints=_sorted(ready),
+            fallback=_sorted(leaving),
+            tls=tls,
+            protocol=_protocol_of(ref, tls, port),
         ),
         state=ClusterState(available=bool(ready or leaving), broken="", mismatch=mismatch),
         reads=frozenset(reader.reads),
@@ -194,12 +198,24 @@ def _translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
     if tls is not None:
         tls, secrets = _show_certificate(tls, secrets, ref.certificate, reader, keyring)
     return ClusterOutcome(
-        cluster=ir.Cluster(name=ref.id, endpoints=made.endpoints, tls=tls),
+        cluster=ir.Cluster(
+            name=ref.id, endpoints=made.endpoints, tls=tls, protocol=_protocol_of(ref, tls, None)
+        ),
         state=ClusterState(available=bool(made.endpoints), broken=made.broken),
         reads=frozenset(reader.reads),
         secrets=secrets,
         problems=made.problems,
     )
+
+
+def _protocol_of(
+    ref: ClusterRef, tls: ir.UpstreamTls | None, port: ServicePort | None
+) -> ir.UpstreamProtocol:
+    """Say what is spoken: WebSockets alone have HTTP/1.1 to themselves."""
+    if ref.protocol == "h2":
+        return "h2"
+    asked = (port.app_protocol or "").lower() if port is not None else ""
+    return "alpn" if tls is not None and SERVES_H2 and asked != "kubernetes.io/wss" else "http1"
 
 
 def _collect(
