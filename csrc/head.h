@@ -53,6 +53,7 @@ enum ef_header_id {
     EF_H_OTHER = 0,
     EF_H_CONNECTION,
     EF_H_CONTENT_LENGTH,
+    EF_H_CONTENT_TYPE, /* kept; named because of gRPC */
     EF_H_DATE,
     EF_H_EXPECT,
     EF_H_HOST,
@@ -219,7 +220,8 @@ typedef struct ef_head {
     uint8_t absolute_scheme;   /* requests: 0 no absolute-form, 1 "http://", 2 "https://": does it fit the listener? */
     uint8_t target_empty_path; /* "http://a" or "http://a?x": target is "" or "?x", path_len 0; put "/" before it */
     uint8_t nominates;         /* Connection names a field other than TE, which may also be one behind the body */
-    uint8_t reserved_[2];
+    uint8_t grpc;              /* enum ef_grpc_kind by Content-Type; of requests only with POST */
+    uint8_t reserved_[1];
     ef_span spans[EF_MAX_HEADERS];
 } ef_head;
 

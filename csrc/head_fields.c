@@ -4,19 +4,22 @@
  * In: a line without its CRLF, free of control bytes but HTAB. Out: head->spans[n_spans++]. Must never accept a name that a
  * laxer parser could read differently: space before the colon, an empty name, a folded line.
  */
+#include "grpc.h"
 #include "internal/charset.h"
 #include "internal/head_scan.h"
 
 #define LONGEST_KNOWN \
     64u /* names above are no known header, but for prefixes (x-edge-, x-forwarded-), which fit well within */
 
-/* A name with '_' that CGI and WSGI servers cannot tell from a header that the proxy or the framing stands for. */
+/* A name with '_' that CGI and WSGI servers cannot tell from a header that the proxy or the framing stands for: of Content-Type it only
+ * learns. */
 static int is_lookalike(const uint8_t *name, size_t len) {
     uint8_t dashed[LONGEST_KNOWN];
     const size_t n = len < LONGEST_KNOWN ? len : LONGEST_KNOWN;
     for (size_t i = 0; i < n; i++)
         dashed[i] = name[i] == '_' ? '-' : name[i];
-    return ef_header_lookup(dashed, n) != EF_H_OTHER;
+    const unsigned id = ef_header_lookup(dashed, n);
+    return id != EF_H_OTHER && id != EF_H_CONTENT_TYPE;
 }
 
 static int check_underscore(ef_head *head, const uint8_t *name, size_t len, uint32_t underscore, uint8_t *flags) {
@@ -67,6 +70,9 @@ static int interpret_field(ef_head *head, const uint8_t *buf, ef_span *span) {
     case EF_H_KEEP_ALIVE:
     case EF_H_TRAILER:
         span->flags |= EF_SPAN_HOP;
+        break;
+    case EF_H_CONTENT_TYPE:
+        head->grpc = (uint8_t)ef_grpc_content_type(value, len);
         break;
     case EF_H_DATE:
         head->has_date = 1;

@@ -172,6 +172,7 @@ int ef_head_decide_request(ef_head *head, const uint8_t *buf) {
         if (seen & EF_SEEN_EXPECT_OTHER) return ef_head_refuse(head, EF_E_EXPECT);
         head->expect_continue = (seen & EF_SEEN_EXPECT_CONTINUE) != 0;
     }
+    if (head->method != EF_M_POST) head->grpc = 0;
     head->keep_alive = !(seen & EF_SEEN_CLOSE);
     head->upgrade = (seen & EF_SEEN_UPGRADE) && (seen & EF_SEEN_CONNECT_UPGRADE) && !(seen & EF_SEEN_UPGRADE_HTTP2);
     rc = mark_nominated(head, buf);

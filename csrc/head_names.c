@@ -72,6 +72,7 @@ unsigned ef_header_lookup(const uint8_t *name, size_t len) {
         if (IS("keep-alive")) return EF_H_KEEP_ALIVE;
         break;
     case 12:
+        if (IS("content-type")) return EF_H_CONTENT_TYPE;
         if (IS("x-request-id")) return EF_H_X_REQUEST_ID;
         break;
     case 14:

@@ -24,7 +24,6 @@ static const char *const refused[] = {
     "if-range",
     "location",
     "set-cookie",
-    "content-type",
     "max-forwards",
     "retry-after",
     "authorization",

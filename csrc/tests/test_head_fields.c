@@ -78,7 +78,7 @@ static const struct {
     unsigned flags;
 } known[] = {
     {"Connection", EF_H_CONNECTION, EF_SPAN_HOP},
-    {"Content-Type", EF_H_OTHER, 0},
+    {"Content-Type", EF_H_CONTENT_TYPE, 0},
     {"DATE", EF_H_DATE, 0},
     {"Expect", EF_H_EXPECT, 0},
     {"HTTP2-Settings", EF_H_HTTP2_SETTINGS, EF_SPAN_HOP},

@@ -70,12 +70,13 @@ cdef enum:
     C_TIMEOUTS = 10
     C_RETRIES = 11
     C_BUCKETS = 12
+    C_GRPC = 28  # + grpc-status, 0 to 16
 
 cdef enum:
-    L_OK = 28  # behind the cells of a route's row
-    L_OVER = 29
-    L_SHADOW_OVER = 30
-    L_ERROR = 31
-    L_STORE_US = 32
-    L_LOCAL_OVER = 33
-    L_NO_ROOM = 34
+    L_OK = 45  # behind the cells of a route's row
+    L_OVER = 46
+    L_SHADOW_OVER = 47
+    L_ERROR = 48
+    L_STORE_US = 49
+    L_LOCAL_OVER = 50
+    L_NO_ROOM = 51

@@ -6,7 +6,15 @@ cells, and by proxy/metrics, which reads them. Names are stable: new ones go at 
 
 from __future__ import annotations
 
-__all__ = ["BUCKET_BOUNDS_MS", "GLOBALS", "HEAD_ERRORS", "HTTP2_BREACHES", "LIMIT", "ROW"]
+__all__ = [
+    "BUCKET_BOUNDS_MS",
+    "GLOBALS",
+    "GRPC_STATUSES",
+    "HEAD_ERRORS",
+    "HTTP2_BREACHES",
+    "LIMIT",
+    "ROW",
+]
 
 # Upper bounds of the latency buckets in milliseconds (ef_stat_bucket); the last bucket is +Inf.
 BUCKET_BOUNDS_MS: tuple[float, ...] = (
@@ -32,6 +40,13 @@ HANDSHAKE_FAILURES: tuple[str, ...] = (
 )  # fmt: skip
 #: Versions, and whether a session went on; as net/peer.pyx places them.
 HANDSHAKES_DONE: tuple[str, ...] = ("1.2_false", "1.2_true", "1.3_false", "1.3_true")
+
+#: By number, as gRPC calls them (doc/statuscodes.md).
+GRPC_STATUSES: tuple[str, ...] = (
+    "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED",
+)  # fmt: skip
 
 GLOBALS: tuple[str, ...] = (
     "connections_total",
@@ -110,10 +125,11 @@ ROW: tuple[str, ...] = (
     "timeouts",
     "retries",
     *(f"duration_bucket_{i}" for i in range(len(BUCKET_BOUNDS_MS) + 1)),
+    *("grpc_" + name for name in GRPC_STATUSES),
 )
 
 # A row whose label is "limit\t<route>\t<limit>"; behind the cells of ROW, because both may share the overflow row.
 LIMIT: tuple[str, ...] = ("ok", "over", "shadow_over", "error", "store_us", "over_local", "no_room")
 
 assert len(GLOBALS) <= 128, "csrc/stat.h EF_STAT_GLOBALS"
-assert len(ROW) + len(LIMIT) <= 47, "csrc/stat.h EF_STAT_HOLDERS"
+assert len(ROW) + len(LIMIT) <= 55, "csrc/stat.h EF_STAT_HOLDERS"

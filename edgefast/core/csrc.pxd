@@ -93,6 +93,7 @@ cdef extern from "head.h" nogil:
         uint8_t target_empty_path
         uint8_t te_trailers
         uint8_t nominates
+        uint8_t grpc
         ef_span spans[128]
 
     void ef_head_reset(ef_head *head)
@@ -126,6 +127,14 @@ cdef extern from "chunk.h" nogil:
 
 cdef extern from "trailer.h" nogil:
     size_t ef_trailer_next(const uint8_t *lines, size_t len, size_t at, ef_span *span)
+
+
+cdef extern from "grpc.h" nogil:
+    enum:
+        EF_GRPC
+
+    int64_t ef_grpc_timeout(const uint8_t *value, size_t len)
+    int ef_grpc_status(const uint8_t *value, size_t len)
 
 
 cdef extern from "path.h" nogil:

@@ -34,7 +34,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, Htt
 from orjson import dumps as json_encode
 
 from edgefast import ir
-from edgefast.core.cells import GLOBALS, HANDSHAKE_FAILURES, HEAD_ERRORS, HTTP2_BREACHES, LIMIT, ROW
+from edgefast.core.cells import GLOBALS, GRPC_STATUSES, HANDSHAKE_FAILURES, HEAD_ERRORS, HTTP2_BREACHES, LIMIT, ROW
 from edgefast.core.upstream.resolver import Resolver
 from edgefast.credential import is_credential
 
@@ -105,6 +105,7 @@ include "limit/dispatcher.pyx"
 include "limit/limiter.pyx"
 # the request itself
 include "exchange/clientaddress.pyx"
+include "exchange/grpc.pyx"
 include "exchange/attempts.pyx"
 include "exchange/gathered.pyx"
 include "exchange/requestbody.pyx"
@@ -339,7 +340,7 @@ def _check_cells():
         G_HANDSHAKES_DONE: "handshakes_done_1.2_false",
         G_HANDSHAKES_DONE + 3: "handshakes_done_1.3_true",
     }
-    rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0"}
+    rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0", C_GRPC: "grpc_OK"}
     names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))
     if (
         any(GLOBALS[i] != name for i, name in expected.items()) or any(ROW[i] != name for i, name in rows.items())

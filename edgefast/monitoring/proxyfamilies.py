@@ -308,8 +308,14 @@ _ROWS = (
     _row(
         "counter",
         "requests_total",
-        "Requests by route, rule and class of the status.",
+        "Requests by route, rule and class of the status; of gRPC, what its status amounts to in HTTP.",
         (*_ROUTE, "code_class"),
+    ),
+    _row(
+        "counter",
+        "grpc_requests_total",
+        "Requests of gRPC by route, rule and the status that they ended with; routes that had some.",
+        (*_ROUTE, "grpc_status"),
     ),
     _row("counter", "requests_aborted_total", "Requests that ended without an answer.", _ROUTE),
     _row("counter", "request_bytes_total", "Bytes of bodies of requests.", _ROUTE, "bytes"),

@@ -53,6 +53,16 @@ TRAFFIC = (
                 "reqps",
             ),
             Panel(
+                "gRPC by status",
+                (
+                    (
+                        f"sum by (grpc_status) (rate(edgefast_grpc_requests_total{{$$}}{_RATE}))",
+                        "{{grpc_status}}",
+                    ),
+                ),
+                "reqps",
+            ),
+            Panel(
                 "Latency",
                 tuple((_quantile(one), f"p{one * 100:g}") for one in (0.5, 0.9, 0.99)),
                 "s",

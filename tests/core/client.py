@@ -22,6 +22,7 @@ class Response:
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
+    trailers: tuple[tuple[str, str], ...] = ()
 
     def value(self, name: str) -> str | None:
         """The only value of a header; None when it is absent."""
@@ -117,18 +118,25 @@ class Client:
             (name.lower(), value.strip()) for name, _, value in (x.partition(":") for x in lines)
         )
         status = int(first.split(" ")[1])
-        return Response(status, headers, b"" if head else await self._body(status, dict(headers)))
+        if head:
+            return Response(status, headers, b"")
+        return Response(status, headers, *await self._body(status, dict(headers)))
 
-    async def _body(self, status: int, headers: dict[str, str]) -> bytes:
+    async def _body(
+        self, status: int, headers: dict[str, str]
+    ) -> tuple[bytes, tuple[tuple[str, str], ...]]:
         if status < 200 or status in (204, 304):
-            return b""
+            return b"", ()
         if headers.get("transfer-encoding") == "chunked":
             parts = []
             while size := int(await self._line(), 16):
                 parts.append((await self._exactly(size + 2))[:-2])
-            assert await self._exactly(2) == b"\r\n"
-            return b"".join(parts)
-        return await self._exactly(int(headers["content-length"]))
+            trailers = []
+            while line := (await self._line()).decode("latin-1"):
+                name, _, value = line.partition(":")
+                trailers.append((name.lower(), value.strip()))
+            return b"".join(parts), tuple(trailers)
+        return await self._exactly(int(headers["content-length"])), ()
 
     async def _line(self) -> bytes:
         while b"\r\n" not in self._rest:

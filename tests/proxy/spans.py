@@ -25,7 +25,7 @@ SPAN = SpanRecord(
     tls_version=b"TLSv1.3", tls_cipher=b"TLS_AES_256_GCM_SHA384", tls_group=b"x25519", tls_resumed=1, port=443,
     client=b"203.0.113.9", peer=b"10.0.0.1", status=200, details=b"via_upstream", route=b"ns/web", rule=2, row=b"ns/web\t2",
     cluster=b"service/ns/web/80", backend_tls=0, sent_target=b"/b?x=1&sig=secret", sent_host=b"inner.test:81", bytes_in=3,
-    bytes_out=5, protocol=b"HTTP/2", tries=(FIRST, SECOND),
+    bytes_out=5, protocol=b"HTTP/2", grpc_status=-1, tries=(FIRST, SECOND),
 )  # fmt: skip
 
 

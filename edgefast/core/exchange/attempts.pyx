@@ -70,6 +70,8 @@ cdef class Attempts(UpstreamUser):
         if self.rule.backend_timeout:
             self.try_deadline = self.engine.wheel.now + self.rule.backend_timeout
             self.rearm()
+        if self.timeout_at:
+            write_timeout(self)
         if self.body.size:
             kept.iov_base = self.body.data
             kept.iov_len = self.body.size
@@ -119,6 +121,8 @@ cdef class Attempts(UpstreamUser):
             return 1
         self.status = head.response_status
         self.started_response = True
+        if self.grpc:
+            note_grpc_head(self, base, head)
         if self.rule.request_timeout <= 0 and self.route_deadline:
             self.route_deadline = 0
         self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
@@ -157,6 +161,8 @@ cdef class Attempts(UpstreamUser):
 
     cdef int on_response_trailers(self, const uint8_t *lines, size_t n) except -1:
         cdef Out *kept = &self.engine.trailers
+        if self.grpc:
+            note_grpc_trailers(self, lines, n)
         keep_trailers(kept, lines, n, self.backend.response_ops, True)
         return self.down.response_trailers(kept.data, kept.size) if kept.size else 0
 
@@ -311,6 +317,8 @@ cdef class Attempts(UpstreamUser):
         cdef int64_t at = self.idle_deadline
         if self.route_deadline and (at == 0 or self.route_deadline < at):
             at = self.route_deadline
+        if self.client_deadline and (at == 0 or self.client_deadline < at):
+            at = self.client_deadline
         if self.try_deadline and (at == 0 or self.try_deadline < at):
             at = self.try_deadline
         if self.ask_at and (at == 0 or self.ask_at < at):
@@ -326,6 +334,8 @@ cdef class Attempts(UpstreamUser):
             self.ask_at = 0
             self.rearm()
             return self.gather() if self.gathering else self.ask()
+        if self.client_deadline and self.client_deadline <= now:
+            return self.on_client_timeout()
         if self.route_deadline and self.route_deadline <= now:
             return self.on_timeout(F_TIMEOUT)
         if self.try_deadline and self.try_deadline <= now:
@@ -342,6 +352,12 @@ cdef class Attempts(UpstreamUser):
         if self.idle_deadline and self.idle_deadline <= now:
             return self.on_timeout(F_IDLE)
         return self.rearm()
+
+    cdef int on_client_timeout(self) except -1:
+        """As long as its client would wait. No fault of the backend's: whoever asks for a moment only would have it ejected."""
+        if self.rule.row != NULL:
+            ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
+        return self.abort(F_TIMEOUT) if self.started_response else self.fail(504, F_TIMEOUT)
 
     cdef int on_timeout(self, uint32_t flag) except -1:
         if self.rule.row != NULL:

@@ -35,6 +35,7 @@ cdef class Attempts(UpstreamUser):
         int64_t sent            # us; the try's request went out
         int64_t upstream_us     # us from there to the response head
         int64_t route_deadline, try_deadline, idle_deadline, ask_at   # ms; 0 none
+        int64_t client_deadline # ms; when its client gives up (grpc-timeout); 0: it does not say
         uint64_t tried          # endpoints tried, by index
         uint64_t bytes_out
         uint64_t announced      # bytes of the request's body, as its head says; 0 if it is unsized
@@ -42,8 +43,13 @@ cdef class Attempts(UpstreamUser):
         uint32_t flags
         int failure             # UpFailure of the last connection that was not made
         int status
+        int meant               # gRPC: the status of HTTP that says the same of how it ended; 0: not known yet
+        int grpc_status         # of the answer; -1: not known yet
+        size_t timeout_at       # where grpc-timeout has its digits in `head`; 0: it has none
         unsigned method
         bytes up_protocol       # of the last try
+        bint grpc               # it is gRPC: what the proxy itself says to it is, too (grpc.pyx)
+        bint grpc_answer        # its answer is, and may end with a status at any time
         bint expects_body       # the client announced a body
         bint unsized            # its length is not known
         bint body_done          # the client has sent all of it
@@ -73,6 +79,7 @@ cdef class Attempts(UpstreamUser):
     cdef int retry(self, int64_t wait, int status, uint32_t why) except -1
     cdef int rearm(self) except -1
     cdef int on_timeout(self, uint32_t flag) except -1
+    cdef int on_client_timeout(self) except -1
     cdef int drop_upstream(self, Cut why) except -1
     cdef bint forwards_bulk(self) noexcept
     cdef int on_down_writable(self) except -1
@@ -128,6 +135,7 @@ cdef class Exchange(RequestBody):
     cdef int forward(self, const uint8_t *base, ef_head *head, const uint8_t *path, size_t path_len, const uint8_t *query,
                      size_t query_len, size_t prefix_len) except -1
     cdef int answer(self, int status, bytes lines, uint32_t flag) except -1
+    cdef int say(self, int status, bytes lines, bytes reason) except -1
     cdef int allow_body(self) except -1
     cdef int client_gone(self) except -1
     cdef int tunnel_closed(self) except -1

@@ -39,6 +39,8 @@ cdef class Exchange(RequestBody):
         self.expects_body = head.body != EF_BODY_NONE
         self.unsized = self.expects_body and head.body != EF_BODY_LENGTH
         self.takes_trailers = head.te_trailers
+        self.grpc = head.grpc == EF_GRPC
+        self.grpc_status = -1
         self.announced = head.content_length if head.body == EF_BODY_LENGTH else 0
         self.left = -1 if self.unsized else <int64_t>self.announced
         engine.active += 1
@@ -222,12 +224,16 @@ cdef class Exchange(RequestBody):
                      size_t query_len, size_t prefix_len) except -1:
         """Write the backend's request head; its bytes are gone when the limits' answer comes."""
         cdef int64_t now = self.engine.wheel.now
+        if self.grpc:
+            bound_by_client(self, base, head)
         write_request_head(self, base, head, path, path_len, query, query_len, prefix_len)
         self.backend.cluster.active += 1
         self.forwarded = self.keeps_body = True
         self.idle_deadline = now + self.settings.stream_idle_timeout
         if self.rule.request_timeout > 0:
             self.route_deadline = now + self.rule.request_timeout
+        if self.timeout_at:
+            write_timeout(self)
         if self.verdict is not None and self.verdict.left:
             return self.rearm()
         return self.set_off()
@@ -248,22 +254,31 @@ cdef class Exchange(RequestBody):
         self.status = status
         self.drop_upstream(CUT_CANCEL)
         lines += self.limit_lines()
-        self.down.answer(status, lines + (self.cors_lines or b""), b"", self.method == EF_M_HEAD)
-        return self.finish()
+        return self.say(status, lines + (self.cors_lines or b""), b"")
 
     cdef int fail(self, int status, uint32_t flag) except -1:
         """The proxy's own answer to a failure, with a short reason."""
         self.flags |= flag
         self.status = status
         self.drop_upstream(cut_of(flag))
-        self.down.answer(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag), self.method == EF_M_HEAD)
+        return self.say(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag))
+
+    cdef int say(self, int status, bytes lines, bytes reason) except -1:
+        """Every answer of the proxy's own to a request leaves here."""
+        if self.grpc:
+            lines = grpc_lines(self, status, reason) + lines
+            self.meant, self.status = status, 200
+            status = 200
+            reason = b""
+        self.down.answer(status, lines, reason, self.method == EF_M_HEAD)
         return self.finish()
 
     cdef int abort(self, uint32_t flag) except -1:
         """The response cannot be completed, and the client is to know."""
         self.flags |= flag
         self.drop_upstream(cut_of(flag))
-        self.down.abort(cut_of(flag))
+        if not (self.grpc and end_stream(self, flag)):
+            self.down.abort(cut_of(flag))
         return self.finish()
 
     cdef int allow_body(self) except -1:
@@ -314,7 +329,9 @@ cdef class Exchange(RequestBody):
                 mirror.stop()
         took = self.engine.reactor.now_us() - self.started
         row = self.rule.row if self.rule is not None else self.engine.unmatched
-        kind = self.status // 100 - 1
+        if self.grpc:
+            end_grpc(self, row)
+        kind = meant_status(self, self.status) // 100 - 1
         if self.flags & F_CLIENT_GONE or kind < 0 or kind > 4:
             kind = C_ABORTED
         ef_stat_add(&row.cells[kind], 1)

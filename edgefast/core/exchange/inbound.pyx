@@ -49,6 +49,10 @@ cdef class Inbound(Session):
     cdef int response_end(self) except -1:
         raise NotImplementedError
 
+    cdef bint takes_end(self) noexcept:
+        """Trailers and an end can come at once, whatever of the body is out: its length was not told."""
+        raise NotImplementedError
+
     cdef bint has_room(self) noexcept:
         """A large piece of the response can be sent at once."""
         raise NotImplementedError

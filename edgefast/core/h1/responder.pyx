@@ -128,6 +128,9 @@ cdef class H1Responder(Inbound):
             self.chunked_response = False
         return self.engine.gather.flush(self.connection)
 
+    cdef bint takes_end(self) noexcept:
+        return self.chunked_response and self.takes_trailers
+
     cdef bint has_room(self) noexcept:
         return self.connection.has_room()
 

@@ -201,6 +201,9 @@ cdef class H2Responder(Inbound):
         engine.h2_holders += session.held != 0
         self.counted = holds
 
+    cdef bint takes_end(self) noexcept:
+        return self.session is not None and self.answered and not self.ended and not self.tunnel
+
     cdef size_t untaken(self) noexcept:
         return self.queue.len
 

@@ -70,6 +70,8 @@ cdef int write_request_head(
         out_raw(out, ex.request_id, ex.request_id_len)
         out_raw(out, <const char *>b"\r\n", 2)
     out_bytes(out, without(ex.rule.timeout_line, ops))
+    if ex.client_deadline:
+        place_timeout(ex, out, ops)
     if ex.trace is not None:
         write_trace(ex.trace, out, ops)
     out_reserve(out, 256 + PyBytes_GET_SIZE(ex.settings.via) + (PyBytes_GET_SIZE(ops.append) if ops is not None else 0))

@@ -107,7 +107,7 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     if listener is None:
         listener = ex.down.peer.port.log_first
     if listener is not None:
-        if not log_wanted(engine, listener, ex.status, took):
+        if not log_wanted(engine, listener, meant_status(ex, ex.status), took):
             return 0
         if listener.log_program is not None:
             return log_by_program(listener.log_program, ex.down.peer, ex, ex.status, took, None)
@@ -127,6 +127,10 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     log_text(out, ex.raw.data + ex.target_off, ex.target_len)
     out_raw(out, <const char *>b'","status":', 11)
     out_number(out, ex.status)
+    if ex.grpc:
+        out_raw(out, <const char *>b',"grpc_status":"', 16)
+        out_bytes(out, grpc_name(ex.grpc_status))
+        out_raw(out, <const char *>b'"', 1)
     out_raw(out, <const char *>b',"flags":"', 10)
     first = 1
     for i in range(F_COUNT):

@@ -18,6 +18,7 @@ cdef bytes flags_of(Exchange ex, int column, int status):
     if ex is None:
         return <bytes>PROTOCOL_ERROR[column]
     words = []
+    status = meant_status(ex, status)
     for i in range(F_COUNT):
         if ex.flags >> i & 1:
             word = PROTOCOL_ERROR if i == 9 and status == 400 else FLAG_WORDS[i]
@@ -55,6 +56,7 @@ cdef bytes details_of(Exchange ex, int status, bytes reason):
     if ex is None:
         return reason.replace(b" ", b"_")
     flags = ex.flags
+    status = meant_status(ex, status)
     failure = failure_of(flags, ex.failure, status)
     if failure is not None:
         if not flags & (F_OVERFLOW | F_CONNECT | F_PROTOCOL | F_RESET):

@@ -40,13 +40,16 @@ cdef enum:
     K_TLS_CIPHER = 46
     K_TLS_GROUP = 47
     K_TLS_RESUMED = 48
+    K_GRPC_NUMBER = 49
+    K_GRPC_CAMEL = 50
+    K_GRPC_SNAKE = 51
     # Fields of the default line.
-    K_FIELDS = 49
+    K_FIELDS = 52
 
 cdef tuple LOG_FIELDS = (
     "time", "client", "peer", "method", "host", "path", "status", "flags", "route", "rule", "limit", "limit_window",
     "limit_remaining", "backend", "endpoint", "request_id", "bytes_received", "bytes_sent", "duration_ms", "upstream_ms", "tries",
-    "user_agent", "trace_id", "reason",
+    "user_agent", "trace_id", "reason", "grpc_status",
 )
 
 _LOG_KINDS = {
@@ -58,6 +61,8 @@ _LOG_KINDS = {
     "RESPONSE_CODE_DETAILS": K_DETAILS,
     "RESPONSE_FLAGS": K_FLAGS,
     "RESPONSE_FLAGS_LONG": K_FLAGS_LONG,
+    "GRPC_STATUS": K_GRPC_CAMEL,
+    "GRPC_STATUS_NUMBER": K_GRPC_NUMBER,
     "DURATION": K_DURATION,
     "RESPONSE_DURATION": K_RESPONSE_DURATION,
     "RESPONSE_TX_DURATION": K_RESPONSE_TX_DURATION,
@@ -219,6 +224,8 @@ cdef class LogProgram:
                     self.wants_request = True
                 else:
                     self.wants_answer = True
+            elif op.kind == K_GRPC_CAMEL and piece.text != "CAMEL_STRING":
+                op.kind = K_GRPC_SNAKE if piece.text == "SNAKE_STRING" else K_GRPC_NUMBER
             elif op.kind == K_START_TIME or op.kind == K_EMIT_TIME:
                 op.at = <int>len(self.things)
                 self.things.append(TimeForm(piece.text))

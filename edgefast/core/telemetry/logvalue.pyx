@@ -185,6 +185,19 @@ cdef void put_tls_fact(int kind, const WireFacts *facts, LogValue *v) noexcept:
             v.shape = S_JSON
 
 
+cdef int put_grpc(LogProgram program, int kind, Exchange ex, LogValue *v) except -1:
+    """The status of a gRPC request; of others there is none."""
+    if ex is None or not ex.grpc:
+        return 0
+    if kind == K_GRPC_NUMBER:
+        put_number(v, ex.grpc_status)
+        return 0
+    name = grpc_name(ex.grpc_status)
+    if kind == K_GRPC_CAMEL:  # as Envoy spells them
+        name = b"OK" if name == b"OK" else b"Canceled" if name == b"CANCELLED" else name.title().replace(b"_", b"")
+    return program.put(v, name)
+
+
 cdef int log_value(
     LogProgram program, const LogOp *op, Peer peer, Exchange ex, LogMoment *moment, bytes reason, LogValue *v
 ) except -1:
@@ -211,6 +224,8 @@ cdef int log_value(
         program.put(v, program.hostname)
     elif kind == K_SERVER_NAME:
         program.put(v, peer.sni)
+    elif kind >= K_GRPC_NUMBER:
+        put_grpc(program, kind, ex, v)
     elif kind >= K_TLS_VERSION:
         put_tls_fact(kind, &peer.tls_facts, v)
     elif kind >= K_LOCAL:
@@ -325,6 +340,8 @@ cdef int log_field(
         put_number(v, ex.tries)
     elif name == "trace_id":
         program.put(v, trace_id_of(ex))
+    elif name == "grpc_status":
+        put_grpc(program, K_GRPC_SNAKE, ex, v)
     elif name == "user_agent":
         put_raw(v, ex.raw.data + ex.agent_off, ex.agent_len)
     if text is not None:

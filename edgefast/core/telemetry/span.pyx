@@ -154,7 +154,7 @@ cdef int end_try(Exchange ex, int status, uint32_t why, int64_t now) except -1:
     pack_number(out, trace.try_began - ex.started)
     pack_number(out, now - trace.try_began)
     pack_number(out, status)
-    pack_text(out, failure_of(why, ex.failure, ex.status))
+    pack_text(out, failure_of(why, ex.failure, meant_status(ex, ex.status)))
     pack_text(out, ex.endpoint.text if ex.chosen else None)
     pack_text(out, ex.up_protocol)
     trace.try_began = 0
@@ -284,7 +284,7 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     clock_gettime(CLOCK_REALTIME, &ts)
     if batch.count == 0:
         out.size = 3  # the array's head
-    pack_list(out, 33)
+    pack_list(out, 34)
     pack_bytes(out, trace.trace_id, 16, 16)
     pack_bytes(out, trace.parent_id, 8 if trace.has_parent else 0, 8)
     pack_bytes(out, trace.span_id, 8, 8)
@@ -313,6 +313,7 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     pack_number(out, ex.bytes_in)
     pack_number(out, ex.bytes_out)
     pack_text(out, ex.down.protocol)
+    pack_number(out, ex.grpc_status if ex.grpc else -1)
     pack_list(out, trace.kept)
     if trace.kept:
         out_raw(out, trace.ended.data, trace.ended.size)

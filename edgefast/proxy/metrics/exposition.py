@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from edgefast.core.cells import BUCKET_BOUNDS_MS, LIMIT, ROW
+from edgefast.core.cells import BUCKET_BOUNDS_MS, GRPC_STATUSES, LIMIT, ROW
 from edgefast.monitoring.proxyfamilies import BY_LABELS, OVERFLOW, PROXY
 from edgefast.proxy.metrics.openmetrics import EOF, canonical, heading_of, write_exemplar
 from edgefast.proxy.metrics.stats import Segment, sum_globals, sum_limits, sum_rows
@@ -28,6 +28,7 @@ _LIMIT_CELL = {name: index for index, name in enumerate(LIMIT)}
 _LIMIT_RESULTS = ("ok", "over", "shadow_over", "error")
 _CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx")
 _FIRST_BUCKET = _CELL["duration_bucket_0"]
+_FIRST_GRPC = _CELL["grpc_OK"]
 _BOUNDS = (*(f"{bound / 1000:g}" for bound in BUCKET_BOUNDS_MS), "+Inf")
 _CANONICAL_BOUNDS = tuple(map(canonical, _BOUNDS))
 #: What a heading is in OpenMetrics.
@@ -205,6 +206,13 @@ def _render_rows(
         lines += [
             f'{name}{{{labels},code_class="{one}"}} {cells[_CELL["requests_" + one]]}\n'
             for one in _CLASSES
+        ]
+    name, overflow = _open(lines, "grpc_requests_total"), _pair("route", "rule", b"")
+    for labels, cells in labelled:
+        lines += [
+            f'{name}{{{labels},grpc_status="{one}"}} {count}\n'
+            for one, count in zip(GRPC_STATUSES, cells[_FIRST_GRPC:], strict=False)
+            if count or (labels == overflow and one == "OK")  # the family is always there
         ]
     for short, cell in _OF_ROWS.items():
         _render_cells(lines, short, labelled, _CELL[cell], cell.endswith("_us"))

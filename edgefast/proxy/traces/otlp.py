@@ -55,6 +55,8 @@ _library = logging.getLogger("opentelemetry")
 _library.addHandler(logging.NullHandler())
 _library.propagate = False
 
+#: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE, DATA_LOSS.
+_GRPC_FAULTS = frozenset((2, 4, 12, 13, 14, 15))
 _SCOPE = InstrumentationScope("edgefast", __version__)
 
 _Attributes = dict[str, str | int | bool | list[str]]
@@ -109,7 +111,7 @@ class OtlpExporter:
             resource=self._resource,
             attributes={**_server_attributes(one, method), **self._attributes},
             kind=SpanKind.SERVER,
-            status=Status(StatusCode.ERROR if one.status >= 500 else StatusCode.UNSET),
+            status=Status(StatusCode.ERROR if _failed(one) else StatusCode.UNSET),
             start_time=one.start * 1000,
             end_time=(one.start + one.took) * 1000,
             instrumentation_scope=_SCOPE,
@@ -129,6 +131,11 @@ class OtlpExporter:
                 end_time=(began + each.took) * 1000,
                 instrumentation_scope=_SCOPE,
             )
+
+
+def _failed(one: SpanRecord) -> bool:
+    """A fault of the server's, by the semantic conventions for HTTP and for RPC."""
+    return one.status >= 500 or one.grpc_status in _GRPC_FAULTS
 
 
 def _context(
@@ -176,6 +183,11 @@ def _server_attributes(one: SpanRecord, method: str) -> _Attributes:
     }
     if query:
         found["url.query"] = _redact(query)
+    if one.grpc_status >= 0:
+        found |= {"rpc.system": "grpc", "rpc.grpc.status_code": one.grpc_status}
+        service, _, call = path.removeprefix("/").rpartition("/")
+        if service:
+            found |= {"rpc.service": service, "rpc.method": call}
     if one.user_agent:
         found["user_agent.original"] = _text(one.user_agent)
     if one.tls_version:

@@ -59,6 +59,7 @@ class SpanRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     bytes_in: int
     bytes_out: int
     protocol: bytes  # "HTTP/1.1"
+    grpc_status: int  # -1: it is no gRPC
     tries: tuple[TryRecord, ...]  # the first ones and the last; (): no backend was to be asked
 
 

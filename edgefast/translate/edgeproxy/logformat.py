@@ -21,17 +21,19 @@ from edgefast.problem import did_you_mean, supported_text
 from edgefast.reasons.word import Word
 
 #: Operator -> what stands in its brackets. The engine knows the same (tests/core/test_logprogram.py).
-OPERATORS: dict[str, Literal["", "request", "response", "time"]] = {
+OPERATORS: dict[str, Literal["", "request", "response", "time", "grpc"]] = {
     "REQ": "request",
     "RESP": "response",
     "START_TIME": "time",
     "EMIT_TIME": "time",
+    "GRPC_STATUS": "grpc",
     **dict.fromkeys(
         (
             "RESPONSE_CODE",
             "RESPONSE_CODE_DETAILS",
             "RESPONSE_FLAGS",
             "RESPONSE_FLAGS_LONG",
+            "GRPC_STATUS_NUMBER",
             "DURATION",
             "RESPONSE_DURATION",
             "RESPONSE_TX_DURATION",
@@ -78,6 +80,8 @@ PSEUDO = {
     "request": (":authority", ":method", ":path", ":scheme"),
     "response": (":status",),
 }
+#: How a status of gRPC is written.
+GRPC_FORMS = ("CAMEL_STRING", "SNAKE_STRING", "NUMBER")
 #: Characters of a value at most, whatever `:N` says.
 MAX_LIMIT = 4096
 #: What strftime gives in UTC, and %1f to %9f: fractions of a second.
@@ -86,7 +90,7 @@ TIME_CONVERSIONS = frozenset("aAbBcCdDeFgGhHIjklmMpPrRsSTuUVwWxXyYzZ")
 _OURS = {"x-envoy-upstream-service-time": "x-edge-upstream-service-time"}
 _NO_SUCH = re.compile(
     r"TRAILER|DYNAMIC_METADATA|CLUSTER_METADATA|UPSTREAM_METADATA|METADATA|FILTER_STATE|"
-    r"UPSTREAM_FILTER_STATE|ENVIRONMENT|CEL|GRPC_STATUS(_NUMBER)?|VIRTUAL_CLUSTER_NAME|"
+    r"UPSTREAM_FILTER_STATE|ENVIRONMENT|CEL|VIRTUAL_CLUSTER_NAME|"
     r"FILTER_CHAIN_NAME|CONNECTION_ID|COMMON_DURATION|REQUEST_DURATION|REQUEST_TX_DURATION|"
     r"ROUNDTRIP_DURATION|(DOWNSTREAM|UPSTREAM)_(TLS|PEER|LOCAL_(SUBJECT|URI_SAN|DNS_SAN))_?\w*|"
     r"(DOWNSTREAM|UPSTREAM)_(WIRE|HEADER)_BYTES_\w+|(REQUEST|RESPONSE)_HEADERS?_BYTES|"
@@ -157,6 +161,12 @@ def _parse_operator(name: str, inside: str | None, limit: str | None) -> ir.LogP
     if kind == "time":
         said = _check_time(inside or "")
         return said or ir.LogPiece(operator=name, text=inside or "")
+    if kind == "grpc":
+        form = inside or GRPC_FORMS[0]
+        if form in GRPC_FORMS:
+            return ir.LogPiece(operator=name, text=form)
+        text = f"{supported_text(_cut(form), GRPC_FORMS)} in %{name}%"
+        return Mistake("NotSupported", text, did_you_mean(form, GRPC_FORMS))
     if not kind:
         if inside is not None:
             return Mistake("Invalid", f"%{name}% takes nothing in brackets")

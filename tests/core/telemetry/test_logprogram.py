@@ -26,7 +26,7 @@ PASTED = """\
 
 
 def test_the_engine_knows_the_operators_of_templates(world: World) -> None:
-    brackets = {"": "", "request": "(a?b):9", "response": "(a)", "time": "(%s)"}
+    brackets = {"": "", "request": "(a?b):9", "response": "(a)", "time": "(%s)", "grpc": "(NUMBER)"}
     for name, kind in OPERATORS.items():
         assert (
             world.try_apply(make_fleet(make_listener(log=text_log(f"%{name}{brackets[kind]}%"))))

@@ -1,0 +1,1 @@
+"""gRPC on the wire: real clients and servers of it through a real proxy."""
