@@ -8,9 +8,12 @@ Must never: see an object that somebody else has already, or remember more than 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+
+from edgefast.resources.model.meta import ObjectMeta
 
 __all__ = ["KEPT", "STATUSES", "Sharing"]
 
@@ -20,6 +23,10 @@ KEPT = 4096
 STATUSES = 512
 #: Characters of a text that may be common; longer ones are somebody's own.
 _TEXT = 64
+#: Fields whose texts are always somebody's own.
+_OWN = frozenset({"uid", "creation_timestamp"})
+#: What says by itself whether it is equal.
+_PLAIN = (str, int, float, type(None))
 
 _EMPTY: dict[Any, Any] = {}
 
@@ -42,6 +49,8 @@ class Sharing:
         """Exchange the parts of an object for equal ones that were seen before."""
         for name in obj.__struct_fields__:
             value = getattr(obj, name)
+            if name in _OWN:
+                continue
             shared = self._find(value)
             if shared is not value:
                 msgspec.structs.force_setattr(obj, name, shared)
@@ -53,16 +62,19 @@ class Sharing:
             if not value:
                 return value
             value = tuple(map(self._find, value))
+            parts: Iterable[Any] = value
         elif isinstance(value, msgspec.Struct):
             self.share(value)
+            if isinstance(value, ObjectMeta):  # whose name it is has nobody else
+                return value
+            parts = (getattr(value, name) for name in value.__struct_fields__)
         elif isinstance(value, dict):
             return value or _EMPTY
         else:
             return value
-        try:
-            found = self._parts.setdefault(value, value)
-        except TypeError:  # a mapping is in it
-            return value
+        # Parts that are equal are the same by now, and stay so while what they are parts of is remembered.
+        key = (type(value), *(one if isinstance(one, _PLAIN) else id(one) for one in parts))
+        found = self._parts.setdefault(key, value)
         if len(self._parts) > KEPT:
             self._parts.clear()
         return found

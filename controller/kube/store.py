@@ -21,9 +21,9 @@ from controller.kube.sharing import Sharing
 from edgefast.problem import ObjectRef
 from edgefast.resources.decode.decode import DecodeError, close_api_object, decode_api_object
 from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo, Object
-from edgefast.resources.kubernetes.endpointslice import SERVICE_NAME_LABEL, EndpointSlice
+from edgefast.resources.kubernetes.endpointslice import SERVICE_NAME_LABEL, Endpoint, EndpointSlice
 from edgefast.resources.kubernetes.namespace import Namespace, label_namespace
-from edgefast.resources.kubernetes.service import Service
+from edgefast.resources.kubernetes.service import Service, ServiceSpec
 from edgefast.resources.model.closed import is_closed
 from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.model.reference import GATEWAY_GROUP
@@ -101,13 +101,15 @@ class Store:
             obj = closed
         else:
             self._forgive(name)
-        if _INFO[kind].group in (GATEWAY_GROUP, EDGE_GROUP):
-            self._note_status(name, obj, item)
         present = self._current(source, name)
+        same = present is not None and present == obj
+        if _INFO[kind].group in (GATEWAY_GROUP, EDGE_GROUP):
+            # Of what stays as it was nothing new is kept.
+            self._note_status(name, present if same and present is not None else obj, item)
+        if same:
+            return
         if present is None:
             self.counts[kind] += 1
-        elif present == obj:
-            return
         self._sharing.share(obj)
         self._change(source, name, obj)
 
@@ -225,14 +227,20 @@ def _ref(kind: str, namespace: str, name: str) -> ObjectRef:
 def _strip(obj: Object) -> Object:
     """Return the object without what differs although nothing that is read has changed, and without what nobody reads."""
     meta = obj.metadata
-    if isinstance(obj, Service | EndpointSlice):
-        # There are more of them than of all others together, and of these fields only others' are read.
-        labels = meta.labels
-        if isinstance(obj, EndpointSlice):
-            name = obj.service_name
-            labels = {SERVICE_NAME_LABEL: name} if name else {}
+    # There are more of these two than of all others together, and most of what they say is others' to read.
+    if isinstance(obj, Service):
+        least = ObjectMeta(name=meta.name, namespace=meta.namespace, labels=meta.labels)
+        spec = ServiceSpec(type=obj.spec.type, ports=obj.spec.ports)
+        return msgspec.structs.replace(obj, metadata=least, spec=spec)
+    if isinstance(obj, EndpointSlice):
+        name = obj.service_name
+        labels = {SERVICE_NAME_LABEL: name} if name else {}
         least = ObjectMeta(name=meta.name, namespace=meta.namespace, labels=labels)
-        return msgspec.structs.replace(obj, metadata=least)
+        endpoints = tuple(
+            Endpoint(addresses=one.addresses[:1], conditions=one.conditions)
+            for one in obj.endpoints
+        )
+        return msgspec.structs.replace(obj, metadata=least, endpoints=endpoints)
     annotations = meta.annotations
     if _LAST_APPLIED in annotations:
         annotations = {key: text for key, text in annotations.items() if key != _LAST_APPLIED}

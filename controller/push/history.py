@@ -15,7 +15,8 @@ from itertools import islice
 import msgspec
 
 from controller.push.limits import LOG_ENTRIES
-from edgefast.table.shards import TYPES, Delta, Key, Resource, Shards, diff
+from edgefast.sortedmap import find_unlike
+from edgefast.table.shards import TYPES, Delta, Key, Resource, Shards
 from edgefast.xds.messages import encode_item
 
 __all__ = ["NOTHING", "Held", "History"]
@@ -67,16 +68,15 @@ class History:
         if self.number and shards.version == self.version:
             self._shards = shards
             return False
-        before = self._shards.resources
-        delta = diff(self._shards if self.number else None, shards)
-        undo: dict[Key, str | None] = {}
-        for one in delta.put:
-            key = (one.type, one.name)
-            old = before.get(key)
-            undo[key] = old.version if old is not None else None
-            self._items.pop(key, None)
-        for key in delta.remove:
-            undo[key] = before[key].version
+        # The keys are the tables' own: a log of many changes keeps no others.
+        gone, come = find_unlike(self._shards.resources, shards.resources)
+        undo: dict[Key, str | None] = {
+            key: None if old is None else old.version
+            for key, one in come.items()
+            if (old := gone.get(key)) is None or old.version != one.version
+        }
+        undo.update((key, old.version) for key, old in gone.items() if key not in come)
+        for key in undo:
             self._items.pop(key, None)
         self._shards = shards
         self.version = shards.version

@@ -12,7 +12,7 @@ FREE = 3  # writes in a row that wait for nothing
 SPACE = 1.0  # seconds after those; they double
 SPACE_MAX = 4.0
 QUIET = 8.0  # seconds without a write after which all is forgotten
-_KEPT = 4096  # objects remembered
+_KEPT = 4096  # objects remembered at most
 
 Ref = tuple[str, str, str]
 
@@ -35,5 +35,5 @@ class Spacing:
         """Remember a write."""
         last, count = self._last.pop(ref, (0.0, 0))
         self._last[ref] = (now, 1 if now - last >= QUIET else count + 1)
-        while len(self._last) > _KEPT:
+        while len(self._last) > _KEPT or now - next(iter(self._last.values()))[0] >= QUIET:
             self._last.popitem(last=False)

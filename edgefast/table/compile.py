@@ -22,6 +22,7 @@ from edgefast.table.build import BlobBuilder
 from edgefast.table.fragment import Compiled, compile_virtual_host
 from edgefast.table.shards import (
     RESOURCE_LIMIT,
+    Key,
     Resource,
     Shards,
     digest_resource,
@@ -31,6 +32,8 @@ from edgefast.table.shards import (
 _encode = msgspec.msgpack.Encoder().encode
 
 Named = ir.Listener | ir.Cluster | ir.Secret | ir.RateLimitStore
+#: What an object was that became one resource of its name.
+_ONE = Compiled(())
 T = TypeVar("T", ir.VirtualHost, ir.Listener, ir.Cluster, ir.Secret, ir.RateLimitStore)
 
 LIMIT_STORE = "store"  # the name of the one resource of type limit_store
@@ -40,7 +43,8 @@ class _Memo(msgspec.Struct, frozen=True):
     """What one compilation leaves to the next. The fleet is kept alive, so that the ids of its objects stay theirs."""
 
     fleet: ir.Fleet
-    compiled: SortedMap[int, Compiled]  # by id of the object
+    # By id of the object, of those that became something else than one resource of their name.
+    compiled: SortedMap[int, Compiled]
     problems: SortedMap[int, tuple[Problem, ...]]  # of those that have any
 
 
@@ -59,11 +63,12 @@ def compile_fleet(fleet: ir.Fleet, previous: Shards | None = None) -> Shards:
         return compile_virtual_host(host, before, builder)
 
     old = work.memo.fleet
-    work.replace(old.virtual_hosts, fleet.virtual_hosts, _name_host, compile_host)
-    work.replace(old.listeners, fleet.listeners, _name, _compile_as("listener"))
-    work.replace(old.clusters, fleet.clusters, _name, _compile_as("cluster"))
-    work.replace(old.secrets, fleet.secrets, _name, _compile_as("secret"))
-    work.replace(_stores(old), _stores(fleet), _name, _compile_as("limit_store"))
+    work.replace("virtual_host", old.virtual_hosts, fleet.virtual_hosts, _name_host, compile_host)
+    work.replace("listener", old.listeners, fleet.listeners, _name, _compile_as("listener"))
+    work.replace("cluster", old.clusters, fleet.clusters, _name, _compile_as("cluster"))
+    work.replace("secret", old.secrets, fleet.secrets, _name, _compile_as("secret"))
+    stores = _compile_as("limit_store")
+    work.replace("limit_store", _stores(old), _stores(fleet), _name, stores)
     return work.finish(fleet)
 
 
@@ -84,6 +89,7 @@ class _Work:
 
     def replace(
         self,
+        type_: str,
         old: Sequence[T],
         new: Sequence[T],
         name: Callable[[T], str],
@@ -91,23 +97,26 @@ class _Work:
     ) -> None:
         """Take out what is no longer there, then compile what is new; `compile_one` gets what its name was before."""
         removed, added = find_changed(old, new)
-        before = {name(item): self._remove(item) for item in removed}
+        before = {(named := name(item)): self._remove(item, (type_, named)) for item in removed}
         for item in added:
             compiled = compile_one(item, before.get(name(item)))
-            self._compiled[id(item)] = compiled
+            if len(compiled.resources) != 1 or compiled.problems:
+                self._compiled[id(item)] = compiled
             if compiled.problems:
                 self._problems[id(item)] = compiled.problems
             for resource in compiled.resources:
                 self._add(resource)
 
-    def _remove(self, item: object) -> Compiled:
-        compiled = self._compiled[id(item)]
-        del self._compiled[id(item)]
+    def _remove(self, item: object, key: Key) -> Compiled:
+        """Take out what an object became; `key`: of the one resource that it has if nothing else is known of it."""
+        compiled = self._compiled.pop(id(item), _ONE)
         self._problems.pop(id(item), None)
-        for resource in compiled.resources:
-            key = (resource.type, resource.name)
-            del self._resources[key]
-            self._digest -= digest_resource(resource)
+        keys = [key]
+        if compiled is not _ONE:
+            keys = [(one.type, one.name) for one in compiled.resources]
+        for one in keys:
+            self._digest -= digest_resource(self._resources[one])
+            del self._resources[one]
         return compiled
 
     def _add(self, resource: Resource) -> None:

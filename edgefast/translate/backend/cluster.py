@@ -23,7 +23,7 @@ from edgefast.sortedmap import SortedMap
 from edgefast.translate.backend.backend import SERVES_H2, find_port
 from edgefast.translate.backend.backendcluster import translate_backend
 from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
-from edgefast.translate.facts.facts import Fact, Reader, World
+from edgefast.translate.facts.facts import CLUSTER_OF, Fact, Reader, World
 from edgefast.translate.facts.policyview import policy_for
 from edgefast.translate.facts.readers import Readers, find_readers, follow
 from edgefast.translate.report.report import Report
@@ -34,10 +34,17 @@ class ClusterOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fal
     """One cluster."""
 
     cluster: ir.Cluster
-    state: ClusterState
-    reads: frozenset[Fact]
+    broken: str = ""  # why requests must fail
+    mismatch: str = ""  # why none of the endpoints that there are is on its port
+    reads: tuple[Fact, ...] = ()  # but for those that its name says
     secrets: tuple[ir.Secret, ...] = ()
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def state(self) -> ClusterState:
+        """What routes may know of it."""
+        there = bool(self.cluster.endpoints or self.cluster.fallback)
+        return ClusterState(self.cluster.name, there, self.broken, self.mismatch)
 
 
 class Clusters:
@@ -57,7 +64,7 @@ class Clusters:
         self._world = world
         self._keyring = keyring
         self._previous = previous
-        self._stale = find_readers(readers, changed)
+        self._stale = find_readers(readers, changed) | _find_named(previous, changed)
         self._readers = readers.edit()
         self._outcomes = previous.edit()
         self._uses = uses.edit()
@@ -83,14 +90,14 @@ class Clusters:
     def refresh(self) -> set[Fact]:
         """Make anew what changed; return the facts of clusters whose state differs now."""
         return {
-            ("Cluster", "", ref.id)
-            for ref in tuple(self._stale)
-            if self.get(ref).state != self._previous[ref].state
+            ref for ref in tuple(self._stale) if self.get(ref).state != self._previous[ref].state
         }
 
     def get(self, ref: ClusterRef) -> ClusterOutcome:
         """Return a cluster; one that is equal to its predecessor keeps its identity."""
         found = self._outcomes.get(ref)
+        if found is not None and ref not in self._stale:
+            return found
         old = self._previous.get(ref) if found is None else found
         if old is not None and ref not in self._stale:
             self._outcomes[ref] = old
@@ -100,7 +107,7 @@ class Clusters:
         if old is not None and old.cluster == new.cluster:
             new = msgspec.structs.replace(new, cluster=old.cluster)
         self._outcomes[ref] = new
-        follow(self._readers, ref, found.reads if found else frozenset(), new.reads)
+        follow(self._readers, ref, found.reads if found else (), new.reads)
         self._stale.discard(ref)
         self.touched.add(ref)
         return new
@@ -150,6 +157,30 @@ class Clusters:
         return self.get(ref).state
 
 
+def _find_named(
+    clusters: SortedMap[ClusterRef, ClusterOutcome], changed: Iterable[Fact]
+) -> set[ClusterRef]:
+    """Return the clusters that are of one of these facts by their names."""
+    found: set[ClusterRef] = set()
+    for fact in changed:
+        kind = CLUSTER_OF.get(fact[0])
+        if kind is None:
+            continue
+        begin = (kind, *fact[1:])
+        for ref in clusters.starting_at(begin):
+            if ref[:3] != begin:
+                break
+            found.add(ref)
+    return found
+
+
+def _note(ref: ClusterRef, reader: Reader) -> tuple[Fact, ...]:
+    named = ref[:3]
+    kinds = CLUSTER_OF
+    said = (one for one in reader.reads if (kinds.get(one[0]), *one[1:]) != named)
+    return tuple(sorted(said))
+
+
 def translate_cluster(ref: ClusterRef, reader: Reader, keyring: Keyring) -> ClusterOutcome:
     """Translate the cluster of a reference that was resolved; one that is gone is empty."""
     make: Callable[[ClusterRef, Reader, Keyring], ClusterOutcome]
@@ -185,8 +216,8 @@ def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
             tls=tls,
             protocol=_protocol_of(ref, tls, port),
         ),
-        state=ClusterState(available=bool(ready or leaving), broken="", mismatch=mismatch),
-        reads=frozenset(reader.reads),
+        mismatch=mismatch,
+        reads=_note(ref, reader),
         secrets=secrets,
         problems=tuple(problems),
     )
@@ -201,8 +232,8 @@ def _translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
         cluster=ir.Cluster(
             name=ref.id, endpoints=made.endpoints, tls=tls, protocol=_protocol_of(ref, tls, None)
         ),
-        state=ClusterState(available=bool(made.endpoints), broken=made.broken),
-        reads=frozenset(reader.reads),
+        broken=made.broken,
+        reads=_note(ref, reader),
         secrets=secrets,
         problems=made.problems,
     )

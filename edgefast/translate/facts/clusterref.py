@@ -33,6 +33,7 @@ class ClusterRef(NamedTuple):
 class ClusterState(NamedTuple):
     """What routes depend on: their status and their shares of 503 and 500."""
 
+    name: str  # the cluster's in the IR: the one text of it
     available: bool  # it has an endpoint to send to
     broken: str  # why requests must fail, "" when it works
     mismatch: str = ""  # why none of the endpoints that there are is on its port

@@ -8,7 +8,7 @@ Must never: give access to a table as a whole; then everything would depend on e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 
 import msgspec
 
@@ -22,13 +22,39 @@ from edgefast.resources.kubernetes.secret import Secret
 from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.model.meta import LabelSelector
 from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
 from edgefast.translate.facts.policyview import PolicyView
 from edgefast.translate.facts.reference import Grants, is_granted
 from edgefast.translate.settings import Settings
 
-#: (kind of fact, namespace, name)
-Fact = tuple[str, str, str]
+#: (kind of fact, namespace, name); of what is known of a cluster, its name.
+Fact = tuple[str, str, str] | ClusterRef
+#: Facts that say by their names which clusters they are of, and kinds of those.
+CLUSTER_OF = {"Service": "service", "Slices": "service", "Policy": "service", "Backend": "backend"}
+
+
+_LIMIT_STORE = ("LimitStore", "", "")
+
+
+def implied_by(ref: ClusterRef) -> tuple[Fact, ...]:
+    """Return what a route has read, too, that has read a cluster: its endpoints are not among it."""
+    kind, namespace, name = ref[:3]
+    if kind == "service":
+        return (("Service", namespace, name), ("Policy", namespace, name))
+    return (("Backend", namespace, name),)
+
+
+def is_read(changed: Set[Fact], reads: Iterable[Fact]) -> bool:
+    """Tell whether any of these facts was read, `reads` being of `Reader.noted`."""
+    if not changed:
+        return False
+    for fact in reads:
+        if fact in changed:
+            return True
+        if isinstance(fact, ClusterRef) and not changed.isdisjoint(implied_by(fact)):
+            return True
+    return False
 
 
 class ListenerView(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +110,18 @@ class Reader:
         """The settings; a change of them makes every outcome anew."""
         return self._world.settings
 
+    def noted(self) -> tuple[Fact, ...]:
+        """Return what has been read, in order; what goes without saying for who has read a cluster is left out."""
+        said = self.reads.copy()
+        for ref in self.clusters:
+            said.difference_update(implied_by(ref))
+        return tuple(sorted(said))
+
+    def name_of(self, ref: ClusterRef) -> str:
+        """Return the name of a cluster in the IR."""
+        assert self._clusters is not None
+        return self._clusters(ref).name
+
     def service(self, namespace: str, name: str) -> Service | None:
         """Return a Service."""
         self.reads.add(("Service", namespace, name))
@@ -106,7 +144,7 @@ class Reader:
 
     def why_no_limits(self) -> str:
         """Return why there is no store for counters of rate limits, "" when there is one."""
-        self.reads.add(("LimitStore", "", ""))
+        self.reads.add(_LIMIT_STORE)
         return self._world.why_no_limits
 
     def secret(self, namespace: str, name: str) -> Secret | None:
@@ -121,22 +159,22 @@ class Reader:
 
     def gateway(self, namespace: str, name: str) -> GatewayView | None:
         """Return a Gateway of ours, None when it is another's or does not exist."""
-        self.reads.add(("Gateway", namespace, name))
+        self.reads.add(alike(("Gateway", namespace, name)))
         return self._world.gateways.get((namespace, name))
 
     def gateway_exists(self, namespace: str, name: str) -> bool:
         """Tell whether there is such a Gateway, whoever serves it."""
-        self.reads.add(("Gateway", namespace, name))
+        self.reads.add(alike(("Gateway", namespace, name)))
         return (namespace, name) in self._world.gateways
 
     def listener_set(self, namespace: str, name: str) -> ListenerSet | None:
         """Return a ListenerSet."""
-        self.reads.add(("ListenerSet", namespace, name))
+        self.reads.add(alike(("ListenerSet", namespace, name)))
         return self._world.snapshot.listener_sets.get((namespace, name))
 
     def labels(self, namespace: str) -> dict[str, str] | None:
         """Return a namespace's labels, None when a mistake keeps them from being known."""
-        self.reads.add(("Namespace", "", namespace))
+        self.reads.add(alike(("Namespace", "", namespace)))
         found = self._world.snapshot.namespaces.get(("", namespace))
         if found is None:
             return {NAME_LABEL: namespace}
@@ -149,7 +187,7 @@ class Reader:
 
     def cluster(self, ref: ClusterRef) -> ClusterState:
         """Return what there is to know of a cluster without its endpoints."""
-        self.reads.add(("Cluster", "", ref.id))
+        self.reads.add(ref)
         self.clusters.add(ref)
         assert self._clusters is not None
         return self._clusters(ref)
@@ -158,7 +196,7 @@ class Reader:
         """Tell whether a Gateway API object may refer to `to`, a (namespace, name)."""
         if to[0] == namespace:
             return True
-        self.reads.add(("Grants", "", to[0]))
+        self.reads.add(alike(("Grants", "", to[0])))
         return is_granted(
             self._world.grants.get(to[0], ()),
             kind=kind,

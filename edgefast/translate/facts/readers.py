@@ -7,18 +7,19 @@ Must never: miss a reader; whoever keeps outcomes says `follow` for each of them
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Collection, Iterable
 from typing import TypeVar
 
 from edgefast.sortedmap import Draft, SortedMap
-from edgefast.translate.facts.facts import Fact
+from edgefast.translate.facts.facts import CLUSTER_OF, Fact
 
 _R = TypeVar("_R")
 
 #: (fact, reader) of all that was read.
 Readers = SortedMap[tuple[Fact, _R], None]
 
-_NOTHING: Set[Fact] = frozenset()
+#: Facts that `Reader.noted` leaves out, and kinds of the clusters that are noted instead.
+_IMPLIED = {kind: name for kind, name in CLUSTER_OF.items() if kind != "Slices"}
 
 
 def find_readers(readers: Readers[_R], facts: Iterable[Fact]) -> set[_R]:
@@ -30,19 +31,29 @@ def find_readers(readers: Readers[_R], facts: Iterable[Fact]) -> set[_R]:
             if read != fact:
                 break
             found.add(reader)
+        kind = _IMPLIED.get(fact[0])
+        if kind is not None:
+            # Who has read a cluster does not say that it has read this.
+            begin = (kind, *fact[1:])
+            for read, reader in readers.starting_at((begin,)):
+                if read[:3] != begin:
+                    break
+                found.add(reader)
     return found
 
 
 def follow(
     readers: Draft[tuple[Fact, _R], None],
     reader: _R,
-    before: Set[Fact] = _NOTHING,
-    after: Set[Fact] = _NOTHING,
+    before: Collection[Fact] = (),
+    after: Collection[Fact] = (),
 ) -> None:
     """Note that a reader, which had read `before`, has read `after` instead."""
     if before is after or before == after:
         return
-    for fact in after - before:
-        readers[fact, reader] = None
-    for fact in before - after:
-        del readers[fact, reader]
+    for fact in after:
+        if fact not in before:
+            readers[fact, reader] = None
+    for fact in before:
+        if fact not in after:
+            del readers[fact, reader]

@@ -156,7 +156,7 @@ def _translate_mirror(
     if cluster is not None and numerator > 0:
         found.clusters.append(cluster)
         found.mirrors.append(
-            ir.Mirror(cluster=cluster.id, numerator=numerator, denominator=denominator)
+            ir.Mirror(cluster=reader.name_of(cluster), numerator=numerator, denominator=denominator)
         )
 
 

@@ -75,8 +75,7 @@ def _owner_of(place: Place, wide: Mapping[str, tuple[str, _Port]]) -> Owner | No
 def _loses(place: Place, owner: Owner, hosts: Hosts) -> bool:
     """Whether a route of the host is not on its owner's host of that name."""
     there = hosts.outcomes.get((owner.listener, place[1]))
-    parts = hosts.outcomes[place].parts
-    return there is None or not parts.keys() <= there.parts.keys()
+    return there is None or not hosts.outcomes[place].routes <= there.routes
 
 
 def placed_listeners(gateways: Iterable[GatewayDraft]) -> Iterator[ListenerDraft]:

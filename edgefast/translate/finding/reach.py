@@ -124,7 +124,7 @@ def _suspect_owned(hosts: Hosts, owned: Owned, old_hosts: Hosts, old_owned: Owne
         for owners, there in ((old_owned.owners, old_hosts), (owned.owners, hosts)):
             one = there.outcomes.get(place) if place in owners else None
             if one is not None:
-                found.update(one.parts)
+                found |= one.routes
     return found
 
 
@@ -151,7 +151,7 @@ def _find_across(one: ListenerDraft, hosts: Hosts, old: Across | None) -> Across
     covers = Covers(across=True)
     losses: dict[tuple[Key, Place], list[Loss]] = {}
     for place in chain:
-        entries = hosts.outcomes[place].entries
+        entries = hosts.outcomes[place].entries()
         for entry in entries if place is not chain[0] else ():
             winner = covers.find(entry[4])
             # A rule does not lose what it takes by another of its hostnames.
@@ -175,7 +175,7 @@ def _warn(
         owner = owned.owners.get(place)
         if owner is not None:
             there = hosts.outcomes.get((owner.listener, name))
-            owner = owner if there is None or key not in there.parts else None
+            owner = owner if there is None or key not in there.routes else None
         if not losses and owner is None:
             continue
         here = lost.setdefault(listener, _Lost({}, {}))

@@ -91,7 +91,7 @@ def _put_clusters(
             secrets.pop(ref, None)
             continue
         outcome = clusters[ref]
-        used[ref.id] = outcome.cluster
+        used[outcome.cluster.name] = outcome.cluster
         if outcome.secrets:
             secrets[ref] = outcome.secrets
         else:

@@ -18,10 +18,9 @@ _TOLD = 4  # matches and hostnames that a message names
 
 
 def close_rules(
-    route: HTTPRoute, closed: Closed, source: str, report: Report, *, placed: bool
+    route: HTTPRoute, name: str, closed: Closed, source: str, report: Report, *, placed: bool
 ) -> list[RuleOutcome]:
-    """Return the outcome of each rule; `placed`: a listener has the route."""
-    name = f"{route.metadata.namespace}/{route.metadata.name}"
+    """Return the outcome of each rule; `name`: namespace/name of the route; `placed`: a listener has it."""
     said = f"{closed.path}: {closed.reason}"
     outcomes = []
     for index, rule in enumerate(route.spec.rules):

@@ -17,6 +17,7 @@ from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.closed import Closed
 from edgefast.resources.snapshot import Key
+from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Fact, Reader
 from edgefast.translate.match.precedence import Age, MatchOrder, age_order, match_order
@@ -52,7 +53,7 @@ class RouteOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False
 
     route: HTTPRoute
     source: str
-    reads: frozenset[Fact]
+    reads: tuple[Fact, ...]  # of Reader.noted
     status: HTTPRouteStatus = HTTPRouteStatus(parents=())  # as far as the route alone decides
     listeners: tuple[
         tuple[str, ...], ...
@@ -65,10 +66,11 @@ class RouteOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False
 
 
 def translate_route(
-    route: HTTPRoute, source: str, reader: Reader, previous: RouteOutcome | None
+    key: Key, route: HTTPRoute, source: str, reader: Reader, previous: RouteOutcome | None
 ) -> RouteOutcome:
     """Translate one route; parts equal to those of `previous` keep their identity."""
     ref = ref_of(route)
+    age = age_order(route.metadata)
     reports, attachments = [], []
     for at, parent in enumerate(route.spec.parent_refs):
         report = Report(ref)
@@ -83,16 +85,17 @@ def translate_route(
     if route.closed is None:
         _check_unsupported(route, own, standalone=reader.settings.standalone)
     if not attachments and not reader.settings.standalone:
-        return RouteOutcome(route=route, source=source, reads=frozenset(reader.reads))
+        return RouteOutcome(route=route, source=source, reads=reader.noted())
     certificates = dict.fromkeys(one.gateway.certificate for one, _ in attachments) or {"": None}
     rules = {
         certificate: [
-            translate_rule(route, index, certificate, source, reader, report)
+            translate_rule(route, age[1], index, certificate, source, reader, report)
             for index in range(len(route.spec.rules))
         ]
         if closed is None
         else close_rules(
             route,
+            age[1],
             closed,
             source,
             report,
@@ -105,7 +108,7 @@ def translate_route(
     first = next(iter(rules.values()))
     working = not first or not all(one.broken for one in first)
     parts = {
-        certificate: _keep_part(_part_of(route, outcomes), previous)
+        certificate: _keep_part(_part_of(key, age, outcomes), previous)
         for certificate, outcomes in rules.items()
     }
     counted: dict[str, None] = {}
@@ -123,13 +126,15 @@ def translate_route(
     return RouteOutcome(
         route=route,
         source=source,
-        reads=frozenset(reader.reads),
-        status=HTTPRouteStatus(parents=tuple(parents)),
-        listeners=tuple(
-            tuple(listener.name for listener, _ in attached.listeners)
-            for attached, _ in attachments
+        reads=reader.noted(),
+        status=alike(HTTPRouteStatus(parents=tuple(parents))),
+        listeners=alike(
+            tuple(
+                tuple(listener.name for listener, _ in attached.listeners)
+                for attached, _ in attachments
+            )
         ),
-        counted=tuple(counted),
+        counted=alike(tuple(counted)),
         hosts=tuple((*place, part) for place, part in hosts.items()),
         clusters=tuple(sorted(reader.clusters.union(*(one.clusters for one in parts.values())))),
         users=_users_of(route, attachments, reader),
@@ -148,16 +153,17 @@ def _check_unsupported(route: HTTPRoute, report: Report, *, standalone: bool) ->
         report.refuse("spec.parentRefs", "Required", said)
 
 
-def _part_of(route: HTTPRoute, outcomes: list[RuleOutcome]) -> RoutePart:
-    meta = route.metadata
+def _part_of(key: Key, age: Age, outcomes: list[RuleOutcome]) -> RoutePart:
     return RoutePart(
-        key=(meta.namespace, meta.name),
-        age=age_order(meta),
+        key=key,
+        age=age,
         rules=tuple(one.rule for one in outcomes),
-        candidates=tuple(
-            (match_order(match, one.widened.get(at) if one.widened else None), index, at, match)
-            for index, one in enumerate(outcomes)
-            for at, match in one.matches
+        candidates=alike(
+            tuple(
+                (match_order(match, one.widened.get(at) if one.widened else None), index, at, match)
+                for index, one in enumerate(outcomes)
+                for at, match in one.matches
+            )
         ),
         clusters=tuple(dict.fromkeys(ref for one in outcomes for ref in one.clusters)),
     )
@@ -219,8 +225,8 @@ def _users_of(
     route: HTTPRoute, attachments: list[tuple[Attachment, Report]], reader: Reader
 ) -> tuple[tuple[Key, Key], ...]:
     """Return (Service, Gateway) for each Service that a Gateway that took the route uses because of it."""
-    services = [(namespace, name) for kind, namespace, name in reader.reads if kind == "Service"]
+    services = [(one[1], one[2]) for one in reader.reads if one[0] == "Service"]
     gateways = {
-        (one.gateway.namespace, one.gateway.name) for one, _ in attachments if one.listeners
+        alike((one.gateway.namespace, one.gateway.name)) for one, _ in attachments if one.listeners
     }
     return tuple(sorted((service, gateway) for gateway in gateways for service in services))

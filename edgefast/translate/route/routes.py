@@ -14,7 +14,8 @@ from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.sortedmap import SortedMap, find_unlike
 from edgefast.translate.backend.cluster import Clusters
-from edgefast.translate.facts.facts import Fact, Reader, World
+from edgefast.translate.facts.alike import alike
+from edgefast.translate.facts.facts import Fact, Reader, World, is_read
 from edgefast.translate.facts.readers import Readers, find_readers, follow
 from edgefast.translate.route.route import RouteOutcome, translate_route
 
@@ -56,13 +57,13 @@ def translate_routes(
             old is not None
             and old.route is route
             and old.source == source
-            and changed.isdisjoint(old.reads)
+            and not is_read(changed, old.reads)
         ):
             continue
         made += 1
-        new = translate_route(route, source, Reader(world, clusters.state), old)
+        new = translate_route(key, route, source, Reader(world, clusters.state), old)
         outcomes[key] = new
-        follow(reading, key, old.reads if old else frozenset(), new.reads)
+        follow(reading, key, old.reads if old else (), new.reads)
         changes.append((old, new))
     return Routes(
         outcomes=outcomes.done(), readers=reading.done(), changes=tuple(changes), made=made
@@ -108,6 +109,6 @@ def _source_of(route: HTTPRoute, key: Key, snapshot: Snapshot) -> str:
     Without the line: it moves with every edit above it, and each move would rebuild the table.
     """
     if route.metadata.generation:
-        return f"generation {route.metadata.generation}"
+        return alike(f"generation {route.metadata.generation}")
     found = snapshot.loaded.get(("HTTPRoute", *key))
     return found.file if found else ""

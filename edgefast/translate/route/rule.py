@@ -26,6 +26,7 @@ from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.rules.filter import check_filter_list
 from edgefast.resources.rules.httproute import check_redirect, check_timeouts
 from edgefast.translate.backend.backend import resolve_backend
+from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.filter.filter import Filters, Place, translate_filters
@@ -54,16 +55,25 @@ class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def translate_rule(
-    route: HTTPRoute, index: int, certificate: str, source: str, reader: Reader, report: Report
+    route: HTTPRoute,
+    named: str,
+    index: int,
+    certificate: str,
+    source: str,
+    reader: Reader,
+    report: Report,
 ) -> RuleOutcome:
-    """Translate `spec.rules[index]` for Gateways that show `certificate` to TLS backends."""
+    """Translate `spec.rules[index]` for Gateways that show `certificate` to TLS backends.
+
+    `named`: namespace/name of the route.
+    """
     rule, path, meta = route.spec.rules[index], f"spec.rules[{index}]", route.metadata
     before, wanted = len(report.refused), rule.matches or _ANY
     matches: list[tuple[int, ir.Match]] = []
     widened: dict[int, int] = {}
     for at, one in enumerate(wanted):
         match, length = translate_match(one, report, f"{path}.matches[{at}]")
-        matches += ((at, match),)
+        matches.append((at, alike(match)))
         if length is not None:
             widened[at] = length
     place = Place(
@@ -89,13 +99,13 @@ def translate_rule(
     refuse_unserved(route, report, "the rule answers 500", path=path)
     broken = report.refused[before:]
     shares, clusters = _translate_shares(rule, place, reader, report, path)
-    named = ir.Rule(route=f"{meta.namespace}/{meta.name}", index=index, name=name, source=source)
+    plain = ir.Rule(route=named, index=index, name=name, source=source)
     reason = broken[0].text() if broken else _check_shares(rule, shares, filters)
     if reason and not broken and not shares:
         report.lose(f"{path}.backendRefs", "Invalid", f"{reason}, so it answers 500")
     if reason:
         return RuleOutcome(
-            rule=msgspec.structs.replace(named, status=500, reason=reason),
+            rule=msgspec.structs.replace(plain, status=500, reason=reason),
             matches=tuple(matches),
             broken=bool(broken),
             clusters=(),
@@ -103,7 +113,7 @@ def translate_rule(
         )
     return RuleOutcome(
         rule=msgspec.structs.replace(
-            named,
+            plain,
             backends=shares,
             request_headers=filters.request_headers,
             response_headers=filters.response_headers,
@@ -168,14 +178,14 @@ def _translate_share(
         reason = report.unresolved[unresolved].text()
         return ir.BackendRef(weight=ref.weight, reason=reason), []
     if not ref.filters:
-        return ir.BackendRef(cluster=cluster.id, weight=ref.weight), [cluster]
+        return ir.BackendRef(cluster=reader.name_of(cluster), weight=ref.weight), [cluster]
     refuse_violations(check_filter_list(ref), report, path, "IncompatibleFilters")
     place = msgspec.structs.replace(place, limits=False)
     filters = translate_filters(ref.filters, place, reader, report, f"{path}.filters")
     if len(report.refused) > refused:
         return ir.BackendRef(weight=ref.weight, reason=report.refused[refused].text()), []
     share = ir.BackendRef(
-        cluster=cluster.id,
+        cluster=reader.name_of(cluster),
         weight=ref.weight,
         request_headers=filters.request_headers,
         response_headers=filters.response_headers,

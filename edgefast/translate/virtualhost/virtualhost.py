@@ -10,6 +10,8 @@ Must never: depend on the order in which routes came; the same routes give the s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 
@@ -18,6 +20,7 @@ from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.route.route import RouteOutcome, RoutePart
 from edgefast.translate.virtualhost.shadow import HostEntry, find_shadows
@@ -26,6 +29,7 @@ from edgefast.translate.virtualhost.turn import WIDENED, settle_turns, turn_of
 Place = tuple[str, str]  # listener, hostname
 Loss = tuple[HostEntry, HostEntry]  # what never takes a request, and what takes them all
 
+_NONE: Mapping[Key, Any] = {}  # most hosts have nothing to tell
 _NAMED = 3  # rival routes that a message names
 
 
@@ -33,12 +37,20 @@ class HostOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False)
     """One virtual host."""
 
     host: ir.VirtualHost
-    parts: Mapping[Key, RoutePart]
+    parts: tuple[RoutePart, ...]  # the oldest first
     clusters: tuple[ClusterRef, ...]
     limited: bool  # a rule of it has rate limits
-    entries: tuple[HostEntry, ...]  # in order of precedence
     overlaps: Mapping[Key, tuple[Problem, ...]]  # of routes that share a match with others
     shadows: Mapping[Key, tuple[Loss, ...]]  # by route: what never takes a request
+
+    @property
+    def routes(self) -> frozenset[Key]:
+        """The routes that have a part of it."""
+        return frozenset(part.key for part in self.parts)
+
+    def entries(self) -> list[HostEntry]:
+        """Return its matches in order of precedence; made anew each time."""
+        return _list_entries(self.parts)
 
 
 class Hosts(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
@@ -96,39 +108,50 @@ def _touch(
 ) -> dict[Key, RoutePart]:
     if place not in touched:
         old = outcomes.get(place)
-        touched[place] = dict(old.parts) if old else {}
+        touched[place] = {part.key: part for part in old.parts} if old else {}
     return touched[place]
 
 
 def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None) -> HostOutcome:
-    ordered = sorted(parts.values(), key=lambda part: part.age)
-    rules: list[ir.Rule] = []
-    entries: list[HostEntry] = []
-    widened = False
-    for part in ordered:
-        base, turn = len(rules), turn_of(part.age)
-        rules += part.rules
-        for order, index, at, match in part.candidates:
-            entries.append((order, turn, index, at, match, base + index, part.key))
-            widened = widened or order[-1] == WIDENED
-    if widened:
-        entries = settle_turns(entries)
-    entries.sort()  # never gets to the match: route, rule and place before it differ
+    ordered = tuple(parts.values())
+    alone = ordered[0] if len(ordered) == 1 else None
+    if alone is None:
+        ordered = tuple(sorted(ordered, key=attrgetter("age")))
+    entries = _list_entries(ordered)
+    rules = alone.rules if alone else tuple(rule for part in ordered for rule in part.rules)
+    placed = tuple([ir.Entry(match=entry[4], rule=entry[5]) for entry in entries])
     host = ir.VirtualHost(
         listener=place[0],
         hostname=place[1],
-        rules=tuple(rules),
-        entries=tuple(ir.Entry(match=entry[4], rule=entry[5]) for entry in entries),
+        rules=rules,
+        entries=alike(placed) if len(placed) == 1 else placed,
     )
     return HostOutcome(
         host=old.host if old is not None and old.host == host else host,
-        parts=parts,
-        clusters=tuple(dict.fromkeys(ref for part in ordered for ref in part.clusters)),
+        parts=ordered,
+        clusters=alone.clusters
+        if alone
+        else tuple(dict.fromkeys(ref for part in ordered for ref in part.clusters)),
         limited=any(rule.rate_limits for rule in rules),
-        entries=tuple(entries),
-        overlaps=_find_overlaps(place, entries) if len(ordered) > 1 else {},
-        shadows=_group(find_shadows(entries)) if len(entries) > 1 else {},
+        overlaps=_NONE if alone else _find_overlaps(place, entries),
+        shadows=(_group(find_shadows(entries)) if len(entries) > 1 else None) or _NONE,
     )
+
+
+def _list_entries(ordered: Iterable[RoutePart]) -> list[HostEntry]:
+    """Return the matches of parts, the oldest of which is first, in order of precedence."""
+    entries: list[HostEntry] = []
+    base, widened = 0, False
+    for part in ordered:
+        turn = turn_of(part.age)
+        for order, index, at, match in part.candidates:
+            entries.append((order, turn, index, at, match, base + index, part.key))
+            widened = widened or order[-1] == WIDENED
+        base += len(part.rules)
+    if widened:
+        entries = settle_turns(entries)
+    entries.sort()  # never gets to the match: route, rule and place before it differ
+    return entries
 
 
 def _group(losses: Iterable[Loss]) -> dict[Key, tuple[Loss, ...]]:

@@ -8,6 +8,7 @@ import pytest
 from controller.kube.sharing import KEPT, STATUSES, Sharing
 from edgefast.resources.decode.decode import decode_api_object
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.kubernetes.service import Service
 
 pytestmark = pytest.mark.pure
 
@@ -38,6 +39,22 @@ def test_what_is_equal_is_one_object_and_what_differs_is_not() -> None:
     assert a.metadata.labels is b.metadata.labels is b.metadata.annotations
     assert a.spec.parent_refs != c.spec.parent_refs
     assert a.spec.rules != b.spec.rules
+
+
+def test_parts_with_room_for_mappings_are_shared_too() -> None:
+    sharing = Sharing()
+    found = []
+    for name in ("a", "b"):
+        meta = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+        spec = {"type": "ClusterIP", "ports": [{"name": "http", "port": 8080, "targetPort": 3000}]}
+        document = {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}
+        one = decode_api_object(msgspec.json.encode(document), "Service")
+        assert isinstance(one, Service)
+        sharing.share(one)
+        found.append(one)
+    a, b = found
+    assert a.spec is b.spec
+    assert (a.metadata.name, b.metadata.name) == ("a", "b")
 
 
 def test_mappings_stay_each_object_s_own() -> None:

@@ -91,6 +91,12 @@ def test_of_services_and_their_endpoints_only_what_is_read_is_kept() -> None:
     noted = {**slice_["metadata"], "annotations": {"last-change": "now"}, "generation": 2}
     told.put("EndpointSlice", {**slice_, "metadata": {**noted, "resourceVersion": "2"}})
     assert told.changes == 2 and told.store.snapshot() is before
+    # Addresses and selectors are for others.
+    named = {**service, "metadata": {**meta, "name": "web", "resourceVersion": "2"}}
+    told.put(
+        "Service", {**named, "spec": {**spec, "clusterIP": "10.96.0.9", "selector": {"a": "b"}}}
+    )
+    assert told.changes == 2 and told.store.snapshot() is before
     moved = {**slice_, "metadata": {**noted, "resourceVersion": "3", "labels": {}}}
     told.put("EndpointSlice", moved)
     assert told.changes == 3 and not told.store.snapshot().slices_by_service

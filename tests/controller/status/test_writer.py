@@ -281,6 +281,14 @@ def test_an_object_that_keeps_changing_is_written_ever_more_seldom() -> None:
     assert SPACE > 0
 
 
+def test_of_objects_that_rest_nothing_is_remembered() -> None:
+    spacing = Spacing()
+    for number in range(1000):
+        spacing.note(("HTTPRoute", "default", f"r{number}"), number / 1000)
+    spacing.note(("HTTPRoute", "default", "later"), 1.0 + QUIET)
+    assert len(spacing._last) == 1
+
+
 def test_what_we_have_written_is_not_judged_again() -> None:
     room = Room("r0")
     ref = ("HTTPRoute", "default", "r0")
