@@ -1,0 +1,207 @@
+"""Http: connections to one API server: made, kept while they are idle, and used again.
+
+In: where the server is, with TLS and a proxy as an Access has them; requests. Out: `Answer`s (wire.py). A request on a kept connection that
+the server has just closed is made again if it only reads; anything else may have been done already.
+Must never: use a connection for two requests at a time, or send a line that a value has cut in two.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import re
+import socket
+import ssl
+from collections.abc import Mapping
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from controller.kube.access import Access
+from controller.kube.wire import Answer, Broken, Wire
+
+__all__ = ["Http"]
+
+_CONNECT_TIMEOUT = 5.0
+#: Seconds for which an unused connection is kept; API servers keep theirs for 90 or more.
+_IDLE = 75.0
+#: Seconds until all connections are closed; nobody is waited for.
+_LAST_LOOK = 1.0
+#: What may not be in a request line or a header.
+_BREAKS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_NO_TARGET = re.compile(r"[^\x21-\x7e]")
+
+
+class Http:
+    """See the module's text; call `close` at the end."""
+
+    def __init__(self, access: Access, headers: Mapping[str, str]) -> None:
+        """`headers`: of every request."""
+        self._access = access
+        self._url = urlsplit(access.host)
+        self._secure = self._url.scheme == "https"
+        self._port = self._url.port or (443 if self._secure else 80)
+        self._headers = {"Host": self._url.netloc.rpartition("@")[2], **headers}
+        self._idle: list[Wire] = []  # the one that was used last at the end
+        self._open: set[Wire] = set()
+        self._all_closed = asyncio.Event()
+
+    async def close(self) -> None:
+        """Close all connections, those of cancelled calls as well; TLS would say farewell on them for up to 30 s."""
+        for wire in tuple(self._open):
+            wire.cut()
+        await asyncio.sleep(0)  # transports close their sockets in the next turn
+
+    async def send(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> Answer:
+        """Make a request; `path` is behind the address of the server. Raises Broken, OSError."""
+        request = self._encode(method, path, headers, body)
+        while True:
+            wire = self._take_idle() or await self._connect()
+            kept = wire.used
+            try:
+                return await wire.ask(request)
+            except Broken as broken:
+                if not (kept and broken.untouched and method == "GET"):
+                    raise
+
+    def _encode(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> bytes:
+        target = self._url.path + path
+        lines = dict(self._headers)
+        if self._access.proxy is not None and not self._secure:
+            target = f"http://{lines['Host']}{target}"
+            lines |= _proxy_headers(urlsplit(self._access.proxy))
+        lines |= headers
+        if body is not None or method in ("POST", "PUT", "PATCH"):
+            lines["Content-Length"] = str(len(body or b""))
+        if _NO_TARGET.search(target) or any(map(_BREAKS.search, lines.values())):
+            raise Broken("a path or header with characters that none may have")
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        return f"{method} {target} HTTP/1.1\r\n{head}\r\n".encode("latin-1", "replace") + (
+            body or b""
+        )
+
+    # --- connections ----------------------------------------------------------------------------
+
+    def _take_idle(self) -> Wire | None:
+        now = asyncio.get_running_loop().time()
+        while self._idle:
+            wire = self._idle.pop()
+            if now - wire.idle_since < _IDLE:
+                return wire
+            for old in (wire, *self._idle):  # whose last use was before that
+                old.cut()
+            self._idle.clear()
+        return None
+
+    def _on_lost(self, wire: Wire) -> None:
+        self._open.discard(wire)
+        if wire in self._idle:
+            self._idle.remove(wire)
+
+    async def _connect(self) -> Wire:
+        """Make a connection, through the proxy if there is one."""
+        access, host = self._access, self._url.hostname or ""
+        tls = access.tls if self._secure else None
+        async with asyncio.timeout(_CONNECT_TIMEOUT):
+            if access.proxy is None:
+                return await self._make(host, self._port, tls, access.server_name or host)
+            proxy = urlsplit(access.proxy)
+            if proxy.scheme not in ("http", ""):
+                said = f"a proxy of {proxy.scheme}:// cannot be used, only one of http://"
+                raise OSError(said)
+            there = proxy.hostname or "", proxy.port or 80
+            if not self._secure:
+                return await self._make(*there, None, "")
+            made = await _tunnel(await _dial(*there), f"{_bracket(host)}:{self._port}", proxy)
+            return await self._wrap(made, tls, access.server_name or host)
+
+    async def _make(self, host: str, port: int, tls: ssl.SSLContext | None, name: str) -> Wire:
+        return await self._wrap(await _dial(host, port), tls, name)
+
+    async def _wrap(self, made: socket.socket, tls: ssl.SSLContext | None, name: str) -> Wire:
+        """Make a wire of a connected socket."""
+        loop = asyncio.get_running_loop()
+        try:
+            _, wire = await loop.create_connection(
+                lambda: Wire(self._idle.append, self._on_lost),
+                sock=made,
+                ssl=tls,
+                server_hostname=name if tls is not None else None,
+            )
+        except BaseException:
+            made.close()
+            raise
+        self._open.add(wire)
+        return wire
+
+
+async def _dial(host: str, port: int) -> socket.socket:
+    """Connect to the first address of a name that can be reached."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    failed: OSError = OSError(f"{host} has no address")
+    for family, kind, protocol, _, address in found:
+        made = _make_socket(family, kind, protocol)
+        try:
+            await loop.sock_connect(made, address)
+            return made
+        except OSError as error:
+            made.close()
+            failed = error
+        except BaseException:
+            made.close()
+            raise
+    raise failed
+
+
+def _make_socket(family: int, kind: int, protocol: int) -> socket.socket:
+    """Make a socket that notices within about 30 s that the other machine is gone without a word."""
+    made = socket.socket(family, kind, protocol)
+    made.setblocking(False)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 15)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+    # Bytes of ours that nobody acknowledges: the same time.
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
+    return made
+
+
+async def _tunnel(made: socket.socket, target: str, proxy: SplitResult) -> socket.socket:
+    """Ask a proxy for a way through (RFC 9110 9.3.6)."""
+    loop = asyncio.get_running_loop()
+    lines = {"Host": target, **_proxy_headers(proxy)}
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    said = b""
+    try:
+        await loop.sock_sendall(made, f"CONNECT {target} HTTP/1.1\r\n{head}\r\n".encode())
+        # Byte by byte: what comes after the head is the server's.
+        while not said.endswith(b"\r\n\r\n"):
+            more = await loop.sock_recv(made, 1)
+            if not more or len(said) > 8192:
+                raise OSError("the proxy gave no answer that can be read")
+            said += more
+        status = said.split(b" ", 2)[1:2]
+        if not said.startswith(b"HTTP/1.") or status != [b"200"]:
+            line = said.split(b"\r\n", 1)[0].decode("latin-1")
+            raise OSError(f"the proxy refused: {line}")
+    except BaseException:
+        with contextlib.suppress(OSError):
+            made.close()
+        raise
+    return made
+
+
+def _proxy_headers(proxy: SplitResult) -> dict[str, str]:
+    if proxy.username is None:
+        return {}
+    named = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}".encode()
+    return {"Proxy-Authorization": f"Basic {base64.b64encode(named).decode()}"}
+
+
+def _bracket(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
