@@ -6,11 +6,13 @@ import asyncio
 import base64
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+import uvloop
 
 from controller.certs.issue import issue_server
 from controller.certs.ring import make_ring
@@ -37,6 +39,17 @@ class Server:
         length = next((int(one[16:]) for one in lines if one.startswith(b"content-length: ")), 0)
         mine.append(head + await reader.readexactly(length))
         return mine[-1]
+
+
+def run_on_both(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a test on asyncio's loop and on the one that a controller has: their transports are not alike."""
+    run(test())
+
+    async def bounded() -> None:
+        async with asyncio.timeout(60):
+            await test()
+
+    uvloop.run(bounded())
 
 
 @contextlib.asynccontextmanager
@@ -112,7 +125,7 @@ def test_a_connection_is_used_again_and_none_for_two_at_once() -> None:
             await asyncio.gather(*(ask(http) for _ in range(4)))
             assert len(server.requests) == 4
 
-    run(test())
+    run_on_both(test)
 
 
 def test_what_only_reads_is_asked_again_on_a_new_connection_and_nothing_else() -> None:
@@ -133,7 +146,7 @@ def test_what_only_reads_is_asked_again_on_a_new_connection_and_nothing_else() -
                 )  # a new connection: there is no reason why another one should do better
             assert [len(one) for one in server.requests] == [1]
 
-    run(test())
+    run_on_both(test)
 
 
 def test_a_call_that_is_cancelled_takes_its_connection_with_it() -> None:
@@ -154,7 +167,7 @@ def test_a_call_that_is_cancelled_takes_its_connection_with_it() -> None:
             await gone.wait()
             assert not http._open
 
-    run(test())
+    run_on_both(test)
 
 
 @pytest.mark.parametrize("path", ["/a b", "/a\r\nX: y", "/é"])
@@ -167,7 +180,7 @@ def test_nothing_is_sent_that_would_be_read_otherwise(path: str) -> None:
                 await http.send("GET", "/", {"Authorization": "Bearer a\nb"}, None)
             assert not server.requests
 
-    run(test())
+    run_on_both(test)
 
 
 def test_a_proxy_is_asked_for_the_whole_address() -> None:
@@ -181,7 +194,7 @@ def test_a_proxy_is_asked_for_the_whole_address() -> None:
             assert said.startswith(b"GET http://api.example:8080/prefix/x HTTP/1.1\r\n")
             assert b"Proxy-Authorization: Basic " + base64.b64encode(b"user:p@ss") in said
 
-    run(test())
+    run_on_both(test)
 
 
 def test_a_tunnel_leads_to_the_server_that_was_meant(tmp_path: Path) -> None:
@@ -193,9 +206,9 @@ def test_a_tunnel_leads_to_the_server_that_was_meant(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(pair.key_pem)
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     served.load_cert_chain(tmp_path / "crt", tmp_path / "key")
-    told: list[bytes] = []
 
     async def test() -> None:
+        told: list[bytes] = []
         async with serving(tls=served) as server:
 
             async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -231,7 +244,7 @@ def test_a_tunnel_leads_to_the_server_that_was_meant(tmp_path: Path) -> None:
                     with pytest.raises(OSError, match="403 Forbidden"):
                         await ask(http)
 
-    run(test())
+    run_on_both(test)
 
 
 @pytest.mark.parametrize("scheme", ["https", "socks5"])
@@ -243,7 +256,7 @@ def test_a_proxy_of_another_kind_is_refused_with_words(scheme: str) -> None:
             with pytest.raises(OSError, match=f"{scheme}:// cannot be used"):
                 await ask(http)
 
-    run(test())
+    run_on_both(test)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
