@@ -8,24 +8,30 @@
 void ef_h2_guard_begin(ef_h2_guard *guard, uint32_t head_limit, int64_t now_ms) {
     memset(guard, 0, sizeof(*guard));
     guard->most_continuations = head_limit / EF_H2_FRAME + EF_H2_CONTINUATIONS;
-    guard->resets_at = guard->progress = now_ms;
+    guard->resets.at = guard->refused.at = guard->progress = now_ms;
     guard->left = EF_H2_PREFACE;
 }
 
-/* The bucket leaks; in thousandths, so that looking often loses nothing. */
-int ef_h2_guard_reset(ef_h2_guard *guard, int64_t now_ms) {
-    const int64_t passed = now_ms - guard->resets_at;
+/* One more into a bucket that leaks; in thousandths, so that looking often loses nothing. 0: it is full. */
+static int put(ef_h2_bucket *bucket, uint32_t most, uint32_t rate, int64_t now_ms) {
+    const int64_t passed = now_ms - bucket->at;
     if (passed > 0) {
-        const uint64_t leaked = (uint64_t)passed * EF_H2_RESETS_RATE;
-        guard->resets = leaked >= guard->resets ? 0 : guard->resets - (uint32_t)leaked;
-        guard->resets_at = now_ms;
+        const uint64_t leaked = (uint64_t)passed * rate;
+        bucket->level = leaked >= bucket->level ? 0 : bucket->level - (uint32_t)leaked;
+        bucket->at = now_ms;
     }
-    if (guard->resets > (EF_H2_RESETS - 1) * 1000u) return EF_H2_B_RESETS;
-    guard->resets += 1000u;
-    return EF_H2_CALM;
+    if (bucket->level > (most - 1) * 1000u) return 0;
+    bucket->level += 1000u;
+    return 1;
 }
 
-int ef_h2_guard_refuse(ef_h2_guard *guard) { return ++guard->refused > EF_H2_REFUSED ? EF_H2_B_REFUSED : EF_H2_CALM; }
+int ef_h2_guard_reset(ef_h2_guard *guard, int64_t now_ms) {
+    return put(&guard->resets, EF_H2_RESETS, EF_H2_RESETS_RATE, now_ms) ? EF_H2_CALM : EF_H2_B_RESETS;
+}
+
+int ef_h2_guard_refuse(ef_h2_guard *guard, int64_t now_ms) {
+    return put(&guard->refused, EF_H2_REFUSED, EF_H2_REFUSED_RATE, now_ms) ? EF_H2_CALM : EF_H2_B_REFUSED;
+}
 
 int ef_h2_guard_stream(ef_h2_guard *guard, int64_t now_ms) {
     guard->streams++;
@@ -122,7 +128,7 @@ const char *ef_h2_breach_name(int breach) {
         [EF_H2_CALM] = "none",           [EF_H2_B_RESETS] = "resets",   [EF_H2_B_CONTINUATIONS] = "continuations",
         [EF_H2_B_SETTINGS] = "settings", [EF_H2_B_ACKS] = "acks",       [EF_H2_B_OVERHEAD] = "overhead",
         [EF_H2_B_UPDATES] = "updates",   [EF_H2_B_REFUSED] = "refused", [EF_H2_B_HEAD] = "head",
-        [EF_H2_B_STALL] = "stall",
+        [EF_H2_B_STALL] = "stall",       [EF_H2_B_MEMORY] = "memory",
     };
     return breach >= 0 && breach < EF_H2_B_COUNT ? names[breach] : "unknown";
 }

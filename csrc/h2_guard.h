@@ -12,7 +12,8 @@
  *   OVERHEAD       empty frames, priorities, padding, unknown frames: bytes received against those of heads and bodies
  *                  (CVE-2019-9511, -9513, -9518)
  *   UPDATES        WINDOW_UPDATE frames per DATA frame that we sent (CVE-2019-9511)
- *   REFUSED        streams that we refused because there were too many
+ *   REFUSED        streams that we refused because there were too many: a bucket of EF_H2_REFUSED, EF_H2_REFUSED_RATE more
+ *                  each second
  *
  * Returns: EF_H2_CALM, or the breach. Memory: the caller's; no clock of its own, no malloc. Cost: a few adds per frame.
  */
@@ -33,8 +34,9 @@ enum ef_h2_breach {
     EF_H2_B_OVERHEAD,
     EF_H2_B_UPDATES,
     EF_H2_B_REFUSED,
-    EF_H2_B_HEAD,  /* ef_h2_text_field said EF_H2_CLOSE */
-    EF_H2_B_STALL, /* nothing moved for too long */
+    EF_H2_B_HEAD,   /* ef_h2_text_field said EF_H2_CLOSE */
+    EF_H2_B_STALL,  /* nothing moved for too long */
+    EF_H2_B_MEMORY, /* it held most of what a worker may hold for slow clients */
     EF_H2_B_COUNT
 };
 
@@ -54,16 +56,21 @@ enum ef_h2_frame {
 #define EF_H2_FLAG_ACK    1u
 #define EF_H2_FLAG_PADDED 8u
 
+/* What leaks with time. */
+typedef struct ef_h2_bucket {
+    int64_t at;     /* ms: its last look */
+    uint32_t level; /* in thousandths */
+    uint32_t reserved_;
+} ef_h2_bucket;
+
 typedef struct ef_h2_guard {
     uint64_t received; /* bytes of frames, with their heads */
     uint64_t payload;  /* of those, of header blocks and bodies */
     uint64_t updates, sent_data, streams;
-    int64_t resets_at; /* ms: the bucket's last look */
-    int64_t progress;  /* ms: when something last moved that a request is about */
-    uint32_t resets;   /* in the bucket, in thousandths */
-    uint32_t acks;     /* owed */
-    uint32_t refused;
-    uint32_t block; /* CONTINUATION frames of the block that is being read */
+    ef_h2_bucket resets, refused;
+    int64_t progress; /* ms: when something last moved that a request is about */
+    uint32_t acks;    /* owed */
+    uint32_t block;   /* CONTINUATION frames of the block that is being read */
     uint32_t most_continuations;
     uint32_t left;    /* bytes of the frame, or of the client's preface, until the next frame's head */
     uint8_t got;      /* bytes of `head` */
@@ -85,7 +92,7 @@ int ef_h2_guard_frame(ef_h2_guard *guard, unsigned type, unsigned flags, size_t 
 
 int ef_h2_guard_stream(ef_h2_guard *guard, int64_t now_ms); /* a request begins */
 int ef_h2_guard_reset(ef_h2_guard *guard, int64_t now_ms);  /* a stream was reset, whoever did it */
-int ef_h2_guard_refuse(ef_h2_guard *guard);                 /* a stream was refused */
+int ef_h2_guard_refuse(ef_h2_guard *guard, int64_t now_ms); /* a stream was refused */
 void ef_h2_guard_padding(ef_h2_guard *guard, size_t bytes); /* of these, so many were no body */
 void ef_h2_guard_sent(ef_h2_guard *guard, unsigned type, unsigned flags, size_t length, int64_t now_ms);
 

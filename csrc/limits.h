@@ -35,7 +35,8 @@
 #define EF_H2_CONTINUATIONS 3u    /* CONTINUATION frames of a block beyond those that a head of the limit needs */
 #define EF_H2_RESETS        1000u /* streams reset, by the client or because of it, before they are counted in time */
 #define EF_H2_RESETS_RATE   33u   /* ... and each second after that */
-#define EF_H2_REFUSED       100u  /* streams of a connection that we refused, as it had too many */
+#define EF_H2_REFUSED       100u  /* streams of a connection that we refused, as it had too many, before ... */
+#define EF_H2_REFUSED_RATE  3u    /* ... they are counted in time: so many more each second */
 #define EF_H2_ACKS          100u  /* answers to SETTINGS and PING that wait to be sent */
 #define EF_H2_SETTINGS      32u   /* entries of a SETTINGS frame; RFC 9113 names six */
 #define EF_H2_OVERHEAD      8u    /* bytes received are at most so many times those of heads and bodies ... */

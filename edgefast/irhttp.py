@@ -15,7 +15,7 @@ __all__ = ["ClientAddress", "Http2Settings", "HttpSettings"]
 class Http2Settings(Struct, frozen=True, gc=False):
     """HTTP/2 with clients (EdgeProxy spec.http2)."""
 
-    enabled: bool = False
+    enabled: bool = True
     max_concurrent_streams: int = 100
     initial_stream_window: int = 64 * 1024
     initial_connection_window: int = 1024 * 1024

@@ -39,16 +39,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         else if (what == 11)
             resets += (breach = ef_h2_guard_reset(&guard, now)) == EF_H2_CALM;
         else if (what == 12)
-            refused += (breach = ef_h2_guard_refuse(&guard)) == EF_H2_CALM;
+            refused += (breach = ef_h2_guard_refuse(&guard, now)) == EF_H2_CALM;
         else if (what == 13)
             ef_h2_guard_padding(&guard, length);
         else
             ef_h2_guard_sent(&guard, data[at] >> 4, data[at + 1], length, now);
         REQUIRE(breach >= EF_H2_CALM && breach < EF_H2_B_COUNT);
         REQUIRE(resets <= EF_H2_RESETS + (uint64_t)(now - 1000) * EF_H2_RESETS_RATE / 1000);
-        REQUIRE(refused <= EF_H2_REFUSED);
+        REQUIRE(refused <= EF_H2_REFUSED + (uint64_t)(now - 1000) * EF_H2_REFUSED_RATE / 1000);
         REQUIRE(guard.acks <= EF_H2_ACKS + size);
-        REQUIRE(guard.payload <= guard.received && guard.progress <= now && guard.resets_at <= now);
+        REQUIRE(guard.payload <= guard.received && guard.progress <= now && guard.resets.at <= now);
         if (breach != EF_H2_CALM) return 0;
         REQUIRE(guard.received / EF_H2_OVERHEAD <= guard.payload + EF_H2_OVERHEAD_FREE || what == 13);
     }

@@ -97,10 +97,18 @@ static void test_updates(void) {
 }
 
 static void test_refused(void) {
-    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+    int64_t now = 5000;
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, now);
     for (unsigned i = 0; i < EF_H2_REFUSED; i++)
-        CHECK_EQUAL(ef_h2_guard_refuse(&guard), EF_H2_CALM);
-    CHECK_EQUAL(ef_h2_guard_refuse(&guard), EF_H2_B_REFUSED);
+        CHECK_EQUAL(ef_h2_guard_refuse(&guard, now), EF_H2_CALM);
+    CHECK_EQUAL(ef_h2_guard_refuse(&guard, now), EF_H2_B_REFUSED);
+    for (int second = 0; second < 100; second++) { /* a client that lives long is refused now and then */
+        now += 1000;
+        for (unsigned i = 0; i < EF_H2_REFUSED_RATE; i++)
+            CHECK_EQUAL(ef_h2_guard_refuse(&guard, now), EF_H2_CALM);
+    }
+    CHECK_EQUAL(ef_h2_guard_refuse(&guard, now), EF_H2_B_REFUSED);
+    CHECK_EQUAL(ef_h2_guard_reset(&guard, now), EF_H2_CALM); /* a bucket of its own */
 }
 
 static void test_progress(void) {
@@ -151,7 +159,7 @@ static void test_bytes(void) {
         CHECK_EQUAL(guard.payload, 5 + 6 - 3);
         CHECK_EQUAL(guard.acks, 1);
         CHECK_EQUAL(guard.updates, 1);
-        CHECK_EQUAL(guard.resets, 1000);
+        CHECK_EQUAL(guard.resets.level, 1000);
         CHECK_EQUAL(guard.left, 0);
         CHECK_EQUAL(guard.got, 0);
     }

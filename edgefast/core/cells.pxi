@@ -57,9 +57,9 @@ cdef enum:
     G_H2_RESET = 81
     G_H2_MALFORMED = 82
     G_H2_REFUSED = 83
-    G_H2_BREACH = 84  # nine, enum ef_h2_breach from 1 on
-    G_HANDSHAKES_FAILED_BY = 93  # + enum ef_tls_failure; 0: its deadline
-    G_HANDSHAKES_DONE = 103  # + 2 of TLS 1.3, + 1 of a session that goes on
+    G_H2_BREACH = 84  # ten, enum ef_h2_breach from 1 on
+    G_HANDSHAKES_FAILED_BY = 94  # + enum ef_tls_failure; 0: its deadline
+    G_HANDSHAKES_DONE = 104  # + 2 of TLS 1.3, + 1 of a session that goes on
 
 cdef enum:
     C_ABORTED = 5

@@ -32,7 +32,7 @@ HEAD_ERRORS: tuple[str, ...] = (
 
 # enum ef_h2_breach from 1 on, as ef_h2_breach_name() spells it; the engine checks the spelling at start.
 HTTP2_BREACHES: tuple[str, ...] = (
-    "resets", "continuations", "settings", "acks", "overhead", "updates", "refused", "head", "stall",
+    "resets", "continuations", "settings", "acks", "overhead", "updates", "refused", "head", "stall", "memory",
 )  # fmt: skip
 #: In the order of csrc/tls/tls.h enum ef_tls_failure, but for the first, which stands for a deadline.
 HANDSHAKE_FAILURES: tuple[str, ...] = (

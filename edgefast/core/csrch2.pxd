@@ -55,6 +55,7 @@ cdef extern from "h2_guard.h" nogil:
         EF_H2_CALM
         EF_H2_B_HEAD
         EF_H2_B_STALL
+        EF_H2_B_MEMORY
         EF_H2_B_COUNT
         EF_H2_PREFACE
 
@@ -65,6 +66,6 @@ cdef extern from "h2_guard.h" nogil:
     int ef_h2_guard_feed(ef_h2_guard *guard, const uint8_t *data, size_t len, int64_t now_ms)
     int ef_h2_guard_stream(ef_h2_guard *guard, int64_t now_ms)
     int ef_h2_guard_reset(ef_h2_guard *guard, int64_t now_ms)
-    int ef_h2_guard_refuse(ef_h2_guard *guard)
+    int ef_h2_guard_refuse(ef_h2_guard *guard, int64_t now_ms)
     void ef_h2_guard_sent(ef_h2_guard *guard, unsigned type, unsigned flags, size_t length, int64_t now_ms)
     const char *ef_h2_breach_name(int breach)

@@ -30,6 +30,8 @@ cdef class Inbound
 cdef class Outbound
 cdef class H1Client
 cdef class H2Server
+cdef class H2Holder
+cdef class H2Holders
 cdef class Exchange
 cdef class Mirror
 cdef class Endpoint
@@ -109,6 +111,7 @@ include "exchange/exchange.pxd"
 include "exchange/gathered.pxd"
 include "h1/server.pxd"
 include "h2/server.pxd"
+include "h2/holders.pxd"
 
 
 cdef class Engine:
@@ -126,8 +129,7 @@ cdef class Engine:
         Out h2_out              # frames on their way to a client
         uint8_t *h2_text        # the head of an HTTP/2 request, as it is written; NULL: there was none yet
         ef_h2_pair h2_pairs[512]
-        size_t h2_held          # bytes of memory for answers that HTTP/2's clients have not taken
-        size_t h2_holders       # connections that hold any of it
+        H2Holders h2_holders    # what HTTP/2's clients have of the worker
         Out counter_key         # the key being made for a rate limit
         ef_head request_head
         ef_head response_head

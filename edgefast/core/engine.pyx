@@ -25,6 +25,7 @@ from base64 import b64encode
 from collections import OrderedDict, deque
 from http import HTTPStatus
 from hashlib import blake2b, sha1
+from heapq import heapify, heappop, heappush
 from ipaddress import ip_network
 from weakref import WeakValueDictionary
 
@@ -86,6 +87,7 @@ include "h2/stream.pyx"
 include "h2/callbacks.pyx"
 include "h2/session.pyx"
 include "h2/stalls.pyx"
+include "h2/holders.pyx"
 include "h2/takeover.pyx"
 # what lies between their bytes and the descriptor
 include "tls/library.pyx"
@@ -191,6 +193,7 @@ cdef class Engine:
         self.old = set()
         self.mirrors = set()
         self.handshakes = Handshakes(self)
+        self.h2_holders = H2Holders()
         self.resolver = Resolver(loop)
         seed = os.urandom(16)
         self.random[0] = int.from_bytes(seed[:8], "little") | 1

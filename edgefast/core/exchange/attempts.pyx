@@ -33,10 +33,16 @@ cdef class Attempts(UpstreamUser):
     cdef int gather(self) except -1:
         raise NotImplementedError
 
+    cdef int go(self) except -1:
+        raise NotImplementedError
+
     # --- what is sent -----------------------------------------------------------------------------------------------
 
     cdef int flush(self) except -1:
         """End of what the client sent for now: a head that waited for body bytes goes out alone."""
+        if self.deferred:
+            self.deferred = False
+            return self.go()
         if self.gathering:
             return self.gather()
         if self.head_pending and self.up is not None:

@@ -66,6 +66,7 @@ cdef class Attempts(UpstreamUser):
         int64_t reads_until     # ms; what the client has taken is enough until then (answerRate)
         size_t untaken          # bytes that it had not taken when it was looked at last
         bint gathering          # nobody is asked before more of the body is here
+        bint deferred           # ... before what is being handed over is
 
     cdef int flush(self) except -1
     cdef int read_on(self) except -1
@@ -87,6 +88,7 @@ cdef class Attempts(UpstreamUser):
     cdef int abort(self, uint32_t flag) except -1
     cdef int finish(self) except -1
     cdef int gather(self) except -1
+    cdef int go(self) except -1
 
 
 # What an exchange knows of the body it passes on.
@@ -103,7 +105,6 @@ cdef class RequestBody(Attempts):
     cdef int set_off(self) except -1
     cdef bint gathers_on(self, size_t total) except -1
     cdef int leave_crowd(self) except -1
-    cdef int go(self) except -1
     cdef int open_mirrors(self) except -1
     cdef bytes limit_lines(self)
     cdef int request_body(self, iovec *iov, int n, size_t total, int64_t left) except -1

@@ -276,7 +276,7 @@ cdef class Exchange(RequestBody):
     cdef int abort(self, uint32_t flag) except -1:
         """The response cannot be completed, and the client is to know."""
         self.flags |= flag
-        self.drop_upstream(cut_of(flag))
+        self.drop_upstream(CUT_CANCEL if flag & F_SLOW_READER else cut_of(flag))  # which is no backend's fault
         if not (self.grpc and end_stream(self, flag)):
             self.down.abort(cut_of(flag))
         return self.finish()
@@ -353,6 +353,8 @@ cdef inline Cut cut_of(uint32_t flag) noexcept:
         return CUT_TIMEOUT
     if flag & F_INVALID:
         return CUT_PROTOCOL
+    if flag & F_SLOW_READER:
+        return CUT_CALM
     return CUT_CANCEL if flag & F_TOO_LARGE else CUT_INTERNAL
 
 

@@ -69,6 +69,9 @@ cdef class RequestBody(Attempts):
 
     cdef int go(self) except -1:
         """Start mirrors, ask for a connection."""
+        if self.down.handing and self.down.defers:
+            self.deferred = True
+            return 0
         self.gathering = False
         self.ask_at = 0
         if self.crowd is not None:

@@ -37,7 +37,7 @@ cdef class H1Server(H1Responder):
         self.connection.learn_end(False, &client)
         self.peer.take_address(inet_text(client.host) if client.kind == ADDRESS_INET else b"127.0.0.1")  # a unix socket's is here
         self.state = D_PROXY if port.proxy_protocol else D_HEAD
-        return self.connection.arm(port.settings.head_timeout)
+        return h2_take_over(self) if self.state == D_HEAD and h2_is_agreed(self) else self.connection.arm(port.settings.head_timeout)
 
     # --- bytes from the client -------------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ cdef class H1Server(H1Responder):
         cdef ssize_t length
         cdef int verdict
         cdef Exchange ex
-        if self.requests == 0 and head == NULL and n and data[0] == c"P" and h2_takes_over(self, data, n):
+        if self.requests == 0 and head == NULL and n and (data[0] == c"P" or self.peer.tls) and h2_takes_over(self, data, n):
             return 0
         if head == NULL:
             head = &engine.request_head

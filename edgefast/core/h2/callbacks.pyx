@@ -93,7 +93,7 @@ cdef int h2_on_invalid_frame(nghttp2_session *frames, const nghttp2_frame *frame
     cdef H2Server session = <H2Server>user
     if why == NGHTTP2_ERR_REFUSED_STREAM:
         session.engine.count(G_H2_REFUSED)
-        session.breach = ef_h2_guard_refuse(&session.guard)
+        session.breach = ef_h2_guard_refuse(&session.guard, session.engine.wheel.now)
         if session.breach:
             return NGHTTP2_ERR_CALLBACK_FAILURE
     elif frame.hd.type == NGHTTP2_HEADERS:

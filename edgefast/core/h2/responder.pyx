@@ -37,7 +37,6 @@ cdef class H2Responder(Inbound):
             _log.error("an answer has more fields than HTTP/2 is given, or one that is none")
             return self.reset(NGHTTP2_INTERNAL_ERROR)
         self.answered = True
-        self.moved = engine.wheel.now
         body.source.ptr = NULL
         body.read_callback = h2_read_body
         if nghttp2_submit_response(
@@ -139,7 +138,7 @@ cdef class H2Responder(Inbound):
         if self.session is None or n == 0:
             return 0
         if self.queue.len == 0:
-            self.moved = self.engine.wheel.now
+            self.reads_until = self.engine.wheel.now + BODY_PATIENCE_MS
         piece.iov_base = <void *>data
         piece.iov_len = n
         queue_append(&self.queue, &piece, 1, 0, n, H2_BLOCK)
@@ -176,14 +175,14 @@ cdef class H2Responder(Inbound):
         cdef Connection connection = self.session.connection if self.session is not None else None
         if connection is None:
             self.write_paused = False
-        elif self.queue.len > connection.buffer_bytes or (self.queue.len and self.engine.h2_held > H2_HELD):
+        elif self.queue.len > connection.buffer_bytes or (self.queue.len and self.engine.h2_holders.is_crowded(self.session.holder)):
             self.write_paused = True
 
     cdef void took(self, size_t n) noexcept:
         """The client has these bytes, or the kernel."""
         queue_take(&self.queue, n)
         self.recount()
-        self.moved = self.engine.wheel.now
+        h2_pay(self, n)
         if self.write_paused and self.queue.len <= self.session.connection.buffer_bytes // 4:
             self.write_paused = False
             self.session.woken.append(self)
@@ -191,14 +190,10 @@ cdef class H2Responder(Inbound):
     cdef void recount(self) noexcept:
         """What it holds has changed: memory, not bytes in it, is what others lack."""
         cdef H2Server session = self.session
-        cdef Engine engine = self.engine
         cdef size_t holds = self.queue.room + self.heads
         if session is None or holds == self.counted:
             return
-        engine.h2_holders -= session.held != 0
-        session.held += holds - self.counted
-        engine.h2_held += holds - self.counted
-        engine.h2_holders += session.held != 0
+        h2_hold(session, session.held + holds - self.counted)
         self.counted = holds
 
     cdef bint takes_end(self) noexcept:

@@ -10,7 +10,7 @@ cdef class H2Responder(Inbound):
         size_t heads            # bytes of heads that are not sent yet
         size_t counted          # bytes of memory that the session and the engine know of
         size_t unconsumed       # bytes of the request's body that the client's window is not told of yet
-        int64_t moved           # ms; when the client last took some of the queue
+        int64_t reads_until     # ms; what the client has taken of the queue is enough until then (answerRate)
         int64_t left            # body bytes still to come; -1: nobody knows
         bytes key               # Sec-WebSocket-Key of a tunnel; None: no tunnel asked for
         bint tunnel             # the backend has agreed
@@ -21,6 +21,7 @@ cdef class H2Responder(Inbound):
         bint wants_continue
         bint read_paused
         bint is_head
+        bint surplus            # the worker has too many open: it is refused when its head is here
 
     cdef int begin_answer(self, Out *out, bint has_body) except -1
     cdef int say(self, Out *out) except -1
@@ -54,6 +55,10 @@ cdef class H2Server(Session):
         list woken              # those whose exchange may go on once what is being sent is sent
         ef_h2_guard guard
         size_t held             # bytes of memory for answers that are not taken yet
+        size_t queued           # of these, in the connection's own queue
+        size_t late             # of these, in streams that are behind, as of the last look
+        H2Holder holder         # who shares that with its other connections
+        object holder_key
         ef_h2_text text         # of the block that is being read
         Out partial             # what there is of it, when it comes in several reads
         int32_t block           # the stream of the block that is being read; 0: none

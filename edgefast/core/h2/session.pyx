@@ -44,6 +44,7 @@ cdef class H2Server(Session):
         ef_h2_guard_begin(&self.guard, settings.request_limits.head, now)
         engine.count(G_H2_CONNECTIONS)
         engine.connections.add(self)
+        engine.h2_holders.join(self)
         connection.session = self
         self.connection = connection
         self.ack_by = now + H2_ACK_MS
@@ -130,6 +131,9 @@ cdef class H2Server(Session):
             return 0
         ef_h2_guard_stream(&self.guard, engine.wheel.now)
         stream = H2Stream.__new__(H2Stream, self, id)
+        stream.surplus = not engine.h2_holders.has_stream(self.holder)
+        engine.h2_holders.streams += 1
+        self.holder.streams += 1
         self.streams[id] = stream
         self.idle_by = 0
         nghttp2_session_set_stream_user_data(self.frames, id, <void *>stream)
@@ -156,7 +160,7 @@ cdef class H2Server(Session):
             if length and stream.exchange is not None:
                 stream.exchange.request_trailers(self.text.buf, length)
             return stream.end()
-        if engine.h2_held > H2_HELD and self.held > H2_SHARE and self.held > H2_HELD // engine.h2_holders:  # before anything is done for it
+        if stream.surplus or engine.h2_holders.refuses(self):  # before anything is done for it
             engine.count(G_H2_REFUSED)
             return stream.reset(NGHTTP2_REFUSED_STREAM)
         facts.method = EF_M_GET
@@ -198,6 +202,8 @@ cdef class H2Server(Session):
         self.flush()
         if self.breach != EF_H2_CALM and not self.discarding:
             self.calm(self.breach)
+        if self.engine.h2_holders.held > H2_HELD:
+            self.engine.h2_holders.make_room(self.engine.wheel.now)
         return self.rearm() if not self.connection.closed and not self.discarding else 0
 
     cdef int flush(self) except -1:
@@ -234,6 +240,7 @@ cdef class H2Server(Session):
             self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, out.size)
             connection.send(out.data, out.size)
             out.size = 0
+        h2_recount(self)
         if connection.write_paused and not self.write_by:
             self.unsent = connection.unsent()
             self.write_by = self.engine.wheel.now + self.port.settings.stream_idle_timeout
@@ -247,6 +254,10 @@ cdef class H2Server(Session):
             self.idle_by = self.engine.wheel.now + self.port.settings.idle_timeout
         if not nghttp2_session_want_read(self.frames) and not nghttp2_session_want_write(self.frames):
             return self.over()
+        return 0
+
+    cdef int on_sent(self) except -1:
+        h2_recount(self)
         return 0
 
     cdef int on_writable(self, bint writable) except -1:
@@ -317,6 +328,7 @@ cdef class H2Server(Session):
         self.engine.connections.discard(self)
         self.engine.count_down(G_CONNECTIONS_ACTIVE)
         self.let_streams_go()
+        self.engine.h2_holders.leave(self)
         nghttp2_session_del(self.frames)
         self.frames = NULL
         free(self.partial.data)

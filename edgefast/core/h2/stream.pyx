@@ -9,6 +9,7 @@ cdef class H2Stream(H2Responder):
         self.engine = session.engine
         self.peer = session.peer
         self.protocol = HTTP_2
+        self.is_http2 = self.defers = True
         self.id = id
 
     cdef int begin(self, const uint8_t *base, ef_head *head, bint ends) except -1:
@@ -98,6 +99,8 @@ cdef class H2Stream(H2Responder):
         self.drop_queue()
         self.session = None
         self.exchange = None
+        self.engine.h2_holders.streams -= 1
+        session.holder.streams -= 1
         self.handing = False
         if self.unconsumed:
             nghttp2_session_consume_connection(session.frames, self.unconsumed)

@@ -1,16 +1,32 @@
-# Where a plain connection becomes one of HTTP/2: by what its client says first.
+# Where a connection becomes one of HTTP/2: by what its TLS has agreed on, a plain one by what its client says first.
 
 cdef const uint8_t *H2_PREFACE = <const uint8_t *>b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
+cdef bint h2_is_agreed(H1Server first) noexcept:
+    """Its TLS has said so: nothing else may come, whatever it looks like (RFC 9113 3.2)."""
+    return first.peer.tls and first.peer.tls_facts.alpn_h2
+
+
+cdef int h2_take_over(H1Server first) except -1:
+    """The connection is another session's from here on."""
+    cdef Engine engine = first.engine
+    cdef H2Server session = H2Server.__new__(H2Server, engine, first.port, first.peer)
+    engine.connections.discard(first)
+    if first in engine.old:
+        engine.old.discard(first)
+        engine.old.add(session)
+    return session.take_over(first.connection)
+
+
 cdef int h2_takes_over(H1Server first, const uint8_t *data, size_t n) except -1:
-    """The first bytes of a plain connection. 0: they are no client's preface (RFC 9113 3.3); 1: they may be one, when there are more, or
-    they are, and the connection is another session's from here on."""
-    cdef H2Server session
+    """The first bytes of a connection. 0: they are no client's preface (RFC 9113 3.3); 1: they may be one, when there are more, or
+    the connection is another session's."""
+    if h2_is_agreed(first):
+        h2_take_over(first)
+        return 1
     if not first.port.settings.h2_enabled or first.peer.tls or memcmp(data, H2_PREFACE, min(n, <size_t>EF_H2_PREFACE)) != 0:
         return 0
     if n >= EF_H2_PREFACE:
-        first.engine.connections.discard(first)
-        session = H2Server.__new__(H2Server, first.engine, first.port, first.peer)
-        session.take_over(first.connection)
+        h2_take_over(first)
     return 1

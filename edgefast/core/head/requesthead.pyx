@@ -75,7 +75,7 @@ cdef int write_request_head(
     if ex.trace is not None:
         write_trace(ex.trace, out, ops)
     out_reserve(out, 256 + PyBytes_GET_SIZE(ex.settings.via) + (PyBytes_GET_SIZE(ops.append) if ops is not None else 0))
-    out_bytes(out, without(ex.settings.via, ops))
+    out_bytes(out, without(ex.settings.via_2 if ex.down.is_http2 else ex.settings.via, ops))
     if ops is not None:
         out_bytes(out, ops.append)
     if ex.upgrade and upgrade != NULL:

@@ -208,6 +208,8 @@ cdef class Connection(Outgoing):
                 self.finish_write()
             if self.state == WIRE_CLOSING:
                 return self.part()
+        if self.out.len == 0 and self.state == WIRE_OPEN:
+            self.session.on_sent()
         if self.write_paused and self.out.len <= self.buffer_bytes // 4:
             self.write_paused = False
             if self.state == WIRE_OPEN:

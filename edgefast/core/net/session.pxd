@@ -9,6 +9,7 @@ cdef class Session:
     cdef bint holds_back(self) noexcept
     cdef bint takes_bulk(self) noexcept
     cdef int on_writable(self, bint writable) except -1
+    cdef int on_sent(self) except -1
     cdef int on_eof(self) except -1
     cdef int on_hangup(self) except -1
     cdef int on_turn_end(self) except -1

@@ -25,6 +25,10 @@ cdef class Session:
         """The peer takes no more for now, or does again."""
         return 0
 
+    cdef int on_sent(self) except -1:
+        """The socket has taken all that waited for it."""
+        return 0
+
     cdef int on_eof(self) except -1:
         """The peer has sent its last byte; it may still read."""
         return self.connection.shut(False)

@@ -25,7 +25,7 @@ cdef class HttpSettings:
         int64_t h2_ping         # ms of silence before a client is asked; 0: never
         uint32_t max_requests
         int escaped_slashes     # 0 redirect, 1 keep, 2 reject
-        bytes via               # b"via: ...\r\n" or b""
+        bytes via, via_2        # b"via: ...\r\n" of messages that came in HTTP/1.1, and in HTTP/2, or b""
         uint32_t trusted_hops
         InetRange *trusted      # networks whose x-forwarded-for is believed
         int n_trusted

@@ -42,6 +42,7 @@ cdef class HttpSettings:
         self.h2_ping = spec.http2.keepalive_ping
         self.escaped_slashes = {"UnescapeAndRedirect": 0, "KeepUnchanged": 1, "Reject": 2}[spec.escaped_slashes]
         self.via = b"via: 1.1 %b\r\n" % spec.via.encode() if spec.via else b""
+        self.via_2 = b"via: 2.0 %b\r\n" % spec.via.encode() if spec.via else b""
         self.trusted_hops = spec.client_address.trusted_hops
         self.trusted = inet_ranges(spec.client_address.trusted_cidrs)
         self.n_trusted = <int>len(spec.client_address.trusted_cidrs)

@@ -22,6 +22,8 @@ __all__ = ["ServerPort", "ServerTls", "certificate_covers", "check_secret", "loa
 
 #: Contexts that are freed at once: 20 us each.
 _RELEASE = 20
+#: ALPN, best first (docs/http2.md): who offers neither is refused, who offers nothing speaks HTTP/1.1.
+_PROTOCOLS = ("h2", "http/1.1")
 #: Seconds of a session, where clients show no certificates: of those who do none is resumed (csrc/tls/tickets.c).
 _LIFETIME = 7200
 
@@ -44,7 +46,7 @@ def load_secret(secret: ir.Secret) -> TlsContext | None:
         TlsContext(server=True).trust(secret.ca)
     if not (secret.certificate and secret.private_key):
         return None
-    context = TlsContext(server=True, lifetime=_LIFETIME)
+    context = TlsContext(server=True, protocols=_PROTOCOLS, lifetime=_LIFETIME)
     _add_pair(context, secret)
     return context
 
@@ -98,11 +100,12 @@ class ServerTls:
 
 
 class _Rule(NamedTuple):
-    """What belongs to a port: lowest version, CA of client certificates, whether they must verify."""
+    """What belongs to a port: lowest version, CA of client certificates, whether they must verify, HTTP/2."""
 
     version: str
     ca: str
     insecure: bool
+    http2: bool
 
     @property
     def verifies(self) -> bool:
@@ -119,6 +122,7 @@ def _rule_of(group: list[ir.Listener]) -> _Rule:
         max(one.min_version for one in settings),
         asking[0].client_ca if asking else "",
         bool(asking) and not strict,
+        all(listener.http.http2.enabled for listener in group),
     )
 
 
@@ -151,6 +155,7 @@ class ServerPort:
         context = TlsContext(
             server=True,
             minimum=self.rule.version,
+            protocols=_PROTOCOLS if self.rule.http2 else _PROTOCOLS[1:],
             verify=verify,
             lifetime=_LIFETIME,
         )
@@ -173,7 +178,7 @@ class ServerPort:
         changed: frozenset[str],
         loaded: Mapping[str, TlsContext],
     ) -> None:
-        plain = not self.rule.ca and self.rule.version == "1.2"
+        plain = not self.rule.ca and self.rule.version == "1.2" and self.rule.http2
         listeners: dict[str, _Certificates] = {}
         for listener in group:
             assert listener.tls is not None

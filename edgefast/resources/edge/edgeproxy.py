@@ -171,7 +171,10 @@ class ProxyHTTP2(Element, frozen=True, kw_only=True):
 
     enabled: Annotated[
         bool | None,
-        Meta(description="Takes HTTP/2 of clients that begin with it on HTTP listeners."),
+        Meta(
+            description="Speaks HTTP/2 with clients: on HTTPS listeners where they offer it (ALPN), "
+            "on HTTP listeners where they begin with it."
+        ),
     ] = None
     max_concurrent_streams: Annotated[
         Annotated[int, Meta(ge=1, le=1000)] | None,

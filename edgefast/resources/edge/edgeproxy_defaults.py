@@ -63,7 +63,7 @@ DEFAULT_SPEC = EdgeProxySpec(
         underscores="RejectRequest",
     ),
     http2=ProxyHTTP2(
-        enabled=False,
+        enabled=True,
         max_concurrent_streams=100,
         initial_stream_window_size="64KiB",
         initial_connection_window_size="1MiB",

@@ -54,7 +54,7 @@ def load(context: ssl.SSLContext, pair: Pair) -> None:
 def client(bundle: bytes = CA.bundle, pair: Pair | None = None) -> ssl.SSLContext:
     """A client that verifies."""
     context = ssl.create_default_context(cadata=bundle.decode())
-    context.set_alpn_protocols(["h2", "http/1.1"])
+    context.set_alpn_protocols(["http/1.1"])
     if pair is not None:
         load(context, pair)
     return context

@@ -6,6 +6,7 @@ In: an address. Out: what came back, stream by stream. Must never wait without a
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -27,9 +28,6 @@ from h2.exceptions import ProtocolError
 
 CEILING = 20.0  # seconds, against hangs
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-
-#: HTTP/2 is off unless a listener's settings say otherwise.
-ON = {"http2": {"enabled": True}}
 
 Fields = list[tuple[bytes, bytes]]
 
@@ -54,9 +52,23 @@ class Stream:
 class H2Client:
     """One connection. `read(until)` handles what comes until the condition holds or the peer is gone."""
 
-    def __init__(self, port: int, *, window: bool = True, start: bool = True) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), CEILING)
+    def __init__(
+        self,
+        port: int,
+        *,
+        window: bool = True,
+        start: bool = True,
+        source: str = "127.0.0.1",
+        tls: ssl.SSLContext | None = None,
+        sni: str | None = None,
+    ) -> None:
+        address = ("127.0.0.1", port)
+        self.socket = socket.create_connection(address, CEILING, source_address=(source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.scheme = "http"
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=sni)
+            self.scheme = "https"
         self.frames = H2Connection(
             H2Configuration(
                 client_side=True,
@@ -99,7 +111,7 @@ class H2Client:
         self, fields: Iterable[tuple[str, str]] = (), *, end: bool = True, **pseudo: str
     ) -> int:
         """Open a stream: GET / of "a", or what `pseudo` says; returns its number."""
-        head = {"method": "GET", "scheme": "http", "authority": "a", "path": "/"} | pseudo
+        head = {"method": "GET", "scheme": self.scheme, "authority": "a", "path": "/"} | pseudo
         number, self._next = self._next, self._next + 2
         self.streams[number] = Stream()
         block = [(f":{name}", value) for name, value in head.items() if value] + list(fields)

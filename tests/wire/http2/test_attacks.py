@@ -13,7 +13,7 @@ from origin.message import RequestReader
 from origin.scripted import Peer, ScriptedOrigin
 from wire.harness import objects as make
 from wire.harness.site import Site
-from wire.http2.client import ON, H2Client
+from wire.http2.client import H2Client
 
 CALM, PROTOCOL, SETTINGS_TIMEOUT = 11, 1, 4
 HEAD = [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a")]
@@ -36,7 +36,7 @@ def serving(**http: str) -> Iterator[Site]:
             make.route("all", [make.rule("origin")]),
             *make.service("origin", [("127.0.0.1", origin.port)]),
         ]
-        with Site(objects, http=http, settings=ON) as running:
+        with Site(objects, http=http) as running:
             yield running
 
 

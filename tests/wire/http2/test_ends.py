@@ -11,7 +11,7 @@ from typing import Any
 from origin.scripted import Peer, ScriptedOrigin
 from wire.harness import objects as make
 from wire.harness.site import Site
-from wire.http2.client import CEILING, ON, PREFACE, H2Client
+from wire.http2.client import CEILING, PREFACE, H2Client
 
 LAST = 2**31 - 1
 
@@ -23,9 +23,7 @@ def serving(script: Any, settings: dict[str, Any] | None = None, **http: Any) ->
             make.route("all", [make.rule("origin")]),
             *make.service("origin", [("127.0.0.1", origin.port)]),
         ]
-        with Site(
-            objects, http=http, settings={"http2": {"enabled": True} | (settings or {})}
-        ) as running:
+        with Site(objects, http=http, settings={"http2": settings or {}}) as running:
             yield running
 
 
@@ -59,7 +57,7 @@ def test_drain_loses_nothing() -> None:
             make.route("all", [make.rule("origin")]),
             *make.service("origin", [("127.0.0.1", origin.port)]),
         ]
-        site = Site(objects, drain_timeout=20, settings=ON)
+        site = Site(objects, drain_timeout=20)
         site.start()
         try:
             with H2Client(site.port) as client:

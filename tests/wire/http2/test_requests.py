@@ -11,7 +11,7 @@ from origin.message import RequestReader
 from origin.scripted import Peer, ScriptedOrigin
 from wire.harness import objects as make
 from wire.harness.site import Site
-from wire.http2.client import CEILING, ON, PREFACE, H2Client
+from wire.http2.client import CEILING, PREFACE, H2Client
 
 LARGE = bytes(range(256)) * 4000
 
@@ -53,7 +53,7 @@ def site() -> Iterator[Site]:
             make.route("all", [make.rule("origin")]),
             *make.service("origin", [("127.0.0.1", origin.port)]),
         ]
-        with Site(objects, http={"bodySize": "1Mi"}, settings=ON) as running:
+        with Site(objects, http={"bodySize": "1Mi"}) as running:
             yield running
 
 
@@ -209,7 +209,7 @@ def test_cancel_reaches_the_backend() -> None:
             make.route("all", [make.rule("origin")]),
             *make.service("origin", [("127.0.0.1", origin.port)]),
         ]
-        with Site(objects, settings=ON) as site, H2Client(site.port) as client:
+        with Site(objects) as site, H2Client(site.port) as client:
             number = client.ask()
             assert arrived.wait(CEILING)
             client.frames.reset_stream(number, 8)

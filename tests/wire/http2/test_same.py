@@ -11,7 +11,7 @@ from origin.message import Message
 from origin.scripted import Peer, ScriptedOrigin
 from wire.harness import objects as make
 from wire.harness.site import Site
-from wire.http2.client import ON, H2Client
+from wire.http2.client import H2Client
 
 #: What is made anew for each request, or tells how its body is framed.
 OWN = {b"x-request-id", b"transfer-encoding", b"content-length", b"traceparent"}
@@ -58,7 +58,7 @@ def site(recorder: Recorder) -> Iterator[Site]:
             make.route("some", rules),
             *make.service("origin", [("127.0.0.1", origin.port)]),
         ]
-        with Site(objects, settings=ON) as running:
+        with Site(objects) as running:
             yield running
 
 

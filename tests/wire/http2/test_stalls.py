@@ -13,7 +13,7 @@ from origin.message import RequestReader
 from origin.scripted import Peer, ScriptedOrigin
 from wire.harness import objects as make
 from wire.harness.site import Site
-from wire.http2.client import ON, PREFACE, H2Client
+from wire.http2.client import PREFACE, H2Client
 
 CEILING = 30.0  # seconds, against hangs
 HEAD = [(":method", "GET"), (":scheme", "http"), (":authority", "a")]
@@ -47,7 +47,7 @@ def site() -> Iterator[Site]:
             *make.service("origin", [("127.0.0.1", origin.port)]),
         ]
         http = {"streamIdleTimeout": "4s", "headTimeout": "1s"}
-        with Site(objects, http=http, settings=ON) as running:
+        with Site(objects, http=http) as running:
             yield running
 
 
@@ -113,7 +113,7 @@ def test_answers_with_large_heads(count: int, size: int) -> None:
             make.route("all", [make.rule("origin")]),
             *make.service("origin", [("127.0.0.1", origin.port)]),
         ]
-        with Site(objects, settings=ON) as large, H2Client(large.port) as client:
+        with Site(objects) as large, H2Client(large.port) as client:
             client.frames.decoder.max_header_list_size = 1 << 20
             stream = client.get()
             assert stream.status == 200 and stream.body == b"ok"

@@ -11,7 +11,7 @@ import pytest
 from origin.scripted import Peer, ScriptedOrigin
 from wire.harness import objects as make
 from wire.harness.site import Site
-from wire.http2.client import ON, H2Client, Stream
+from wire.http2.client import H2Client, Stream
 
 TUNNEL = [
     (":method", "CONNECT"),
@@ -55,7 +55,7 @@ def site() -> Iterator[Site]:
             make.route("all", [make.rule("origin")]),
             *make.service("origin", [("127.0.0.1", origin.port)]),
         ]
-        with Site(objects, settings=ON) as running:
+        with Site(objects) as running:
             yield running
 
 
@@ -143,7 +143,7 @@ def test_a_tunnel_has_no_body() -> None:
             make.route("all", [make.rule("origin")]),
             *make.service("origin", [("127.0.0.1", origin.port)]),
         ]
-        with Site(objects, settings=ON) as site, H2Client(site.port) as client:
+        with Site(objects) as site, H2Client(site.port) as client:
             for length in ("1000", "0"):
                 number = client.ask(
                     [("sec-websocket-version", "13"), ("content-length", length)],

@@ -114,7 +114,8 @@ def test_tickets_allow_no_early_data(port: TlsPort, trusted: Path, tmp_path: Pat
     assert promised and set(promised) == {"0"}
 
 
-def test_curl(port: TlsPort, trusted: Path) -> None:
+@pytest.mark.parametrize(("asked", "spoken"), [("--http2", "2"), ("--http1.1", "1.1")])
+def test_curl(port: TlsPort, trusted: Path, asked: str, spoken: str) -> None:
     for version in ("--tlsv1.2", "--tlsv1.3"):
         argv = [
             "curl",
@@ -125,12 +126,13 @@ def test_curl(port: TlsPort, trusted: Path) -> None:
             "--cacert",
             str(trusted),
             version,
+            asked,
         ]
         argv += ["--resolve", f"{NAME}:{port.port}:127.0.0.1", "--output", "/dev/null"]
         argv += ["--write-out", "%{http_code} %{http_version} %{ssl_verify_result}"]
         argv += [f"https://{NAME}:{port.port}/"]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=60, env=ALONE)
-        assert done.stdout == "200 1.1 0", done.stderr
+        assert done.stdout == f"200 {spoken} 0", done.stderr
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="Go is not installed here")
