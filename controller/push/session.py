@@ -9,7 +9,7 @@ then. A session that has refused is over.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -185,7 +185,8 @@ class Session:
     def take(self) -> Iterator[bytes] | None:
         """Return the messages of the next batch, to be sent in order, or None when there is none to send.
 
-        Messages are made as they are taken: only one is in memory. Raises Refused when the proxy is too far behind.
+        Messages are made as they are taken: one, and what the next one holds, are in memory. The last one commits. Raises Refused when the
+        proxy is too far behind.
         """
         if not self.due:
             return None
@@ -199,18 +200,30 @@ class Session:
     def _messages(self, delta: Delta) -> Iterator[bytes]:
         version = self._target[1]
         self.resources_sent += len(delta.put) + len(delta.remove)
-        for type_ in TYPES:
-            puts = (self._history.item(one) for one in delta.put if one.type == type_)
-            for items in cut_items(puts):
-                yield encode_response(type_, items, (), self._next_nonce(type_), version)
-        for type_ in reversed(TYPES):
-            gone = (name for kind, name in delta.remove if kind == type_)
-            for names in cut_names(gone):
-                yield encode_response(type_, (), names, self._next_nonce(type_), version)
+        parts = self._cut(delta)
+        last = next(parts, None)
+        for part in parts:
+            assert last is not None
+            yield encode_response(*last, self._next_nonce(last[0]), version)
+            last = part
         self._nonce += 1
         self._commit = str(self._nonce)
         self.phase = Phase.WAITING
-        yield encode_commit(version, self._commit)
+        if last is None:
+            yield encode_commit(version, self._commit)
+        else:
+            yield encode_response(*last, self._commit, version, commits=True)
+
+    def _cut(self, delta: Delta) -> Iterator[tuple[str, Sequence[bytes], Sequence[str]]]:
+        """Give what is in each message: type, items, names of what goes."""
+        for type_ in TYPES:
+            puts = (self._history.item(one) for one in delta.put if one.type == type_)
+            for items in cut_items(puts):
+                yield type_, items, ()
+        for type_ in reversed(TYPES):
+            gone = (name for kind, name in delta.remove if kind == type_)
+            for names in cut_names(gone):
+                yield type_, (), names
 
     def _next_nonce(self, type_: str) -> str:
         self._nonce += 1

@@ -64,7 +64,7 @@ class Batch:
         return bool(self._parts)
 
     def add(self, response: Response) -> int:
-        """Take in one response that is no commit; returns the bytes of its resources. Raises ProtocolError."""
+        """Take in one response that is no commit alone; returns the bytes of its resources. Raises ProtocolError."""
         type_ = response.type
         if type_ not in TYPES or not (response.puts or response.removed):
             raise ProtocolError(f"a response of {type_} brings nothing")
@@ -81,8 +81,9 @@ class Batch:
             self._exchange((type_, one.name), one)
         for name in response.removed:
             self._exchange((type_, name), None)
-        names = frozenset(one.name for one in response.puts)
-        self._parts.append((type_, response.nonce, names))
+        if not response.commits:  # else the answer to the commit is the answer to it
+            names = frozenset(one.name for one in response.puts)
+            self._parts.append((type_, response.nonce, names))
         return size
 
     def _exchange(self, key: Key, one: Resource | None) -> None:

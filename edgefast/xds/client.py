@@ -213,9 +213,11 @@ class XdsClient:
                 if batch.version != taken:
                     taken = ""  # what follows leads elsewhere
                 if batch.version == response.version != taken:
-                    # All of it is here; the commit can only say so, and requests wait.
+                    # All of it is here; a commit that comes later can only say so, and requests wait.
                     taken = response.version
                     await self._take(batch.close(taken))
+                if response.commits:
+                    break
             self._commit_nonce = ""
             if response.version != taken:
                 try:

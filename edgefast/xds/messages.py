@@ -14,12 +14,14 @@ as the table formats, it refuses when the opening is over, for the same reason.
 
 Batch. After the opening, and whenever the fleet's table is another one, the server sends
   puts in the order of TYPES, then removals in the reverse order (`encode_response`, cut by `cut_items`, `cut_names`),
-  each with a nonce of its own, then the commit (`encode_commit`) with the table's `Shards.version`.
-After an opening the batch is what differs from what is held: the commit alone when nothing does. A version of "" or one
+  each with a nonce of its own; the last of them holds the commit as its last resource, with the table's `Shards.version`, so that
+  most changes are one message and one answer.
+After an opening the batch is what differs from what is held: a commit alone (`encode_commit`) when nothing does; a proxy takes one
+after a batch, too. A version of "" or one
 that the server does not know differs. Only one batch is under way: the next one is sent when the commit is answered,
 and holds all that has changed since.
 
-Answers. The proxy buffers until the table is whole: every resource's version must be the digest of its bytes, and the
+Answers. A response that commits is answered as a commit and not besides. The proxy buffers until the table is whole: every resource's version must be the digest of its bytes, and the
 table's version that of all resources. It is whole with the commit at the latest, or as soon as what has come makes the version
 that the responses name (no half of a batch does). Then the proxy takes it in, and after the commit it answers every response
 by its nonce, the commit last.
@@ -150,13 +152,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server says. A commit has neither puts nor removals; its version is the table's."""
+    """What a server says. A commit alone has neither puts nor removals; the version of what commits is the table's."""
 
     type: str
     puts: tuple[Resource, ...] = ()
     removed: tuple[str, ...] = ()
     nonce: str = ""
     version: str = ""
+    commits: bool = False  # it closes its batch
 
 
 # --- server to proxy --------------------------------------------------------------------------------
@@ -168,21 +171,31 @@ def encode_item(resource: Resource) -> bytes:
 
 
 def encode_response(
-    type_: str, items: Iterable[bytes], removed: Iterable[str], nonce: str, version: str
+    type_: str,
+    items: Iterable[bytes],
+    removed: Iterable[str],
+    nonce: str,
+    version: str,
+    *,
+    commits: bool = False,
 ) -> bytes:
-    """Return a response of `items` (of `encode_item`) and names; `version` is the table's that is coming."""
+    """Return a response of `items` (of `encode_item`) and names; `version` is the table's that is coming.
+
+    `commits`: it is the last of its batch.
+    """
     head = protobuf.DeltaDiscoveryResponse(
         type_url=TYPE_URLS[type_],
         removed_resources=removed,
         nonce=nonce,
         system_version_info=version,
     )
-    return b"".join((head.SerializeToString(), *items))
+    end = (_pack(COMMIT, TABLE, version, b""),) if commits else ()
+    return b"".join((head.SerializeToString(), *items, *end))
 
 
 def encode_commit(version: str, nonce: str) -> bytes:
     """Return the response that closes a batch."""
-    return encode_response(COMMIT, (_pack(COMMIT, TABLE, version, b""),), (), nonce, version)
+    return encode_response(COMMIT, (), (), nonce, version, commits=True)
 
 
 def cut_items(items: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -200,24 +213,34 @@ def decode_response(data: bytes) -> Response:
     told = protobuf.DeltaDiscoveryResponse()
     _parse(told, data)
     type_ = _type_of(told.type_url)
-    puts = []
+    puts: list[Resource] = []
+    end: Resource | None = None  # the commit
     for one in told.resources:
-        if one.resource.type_url != told.type_url:
+        held = _type_of(one.resource.type_url)
+        if end is not None or held not in (type_, COMMIT):
             raise ProtocolError(f"a response of {type_} holds a resource of another type")
         _bound(one.name, one.version)
-        puts.append(Resource(type_, one.name, one.version, one.resource.value))
+        found = Resource(held, one.name, one.version, one.resource.value)
+        if held == COMMIT:
+            end = found
+        else:
+            puts.append(found)
     _bound(told.nonce, told.system_version_info, *told.removed_resources)
     if not told.nonce:
         raise ProtocolError(f"a response of {type_} has no nonce")
     removed = tuple(told.removed_resources)
-    if type_ != COMMIT:
-        version = told.system_version_info
-        return Response(
-            type=type_, puts=tuple(puts), removed=removed, nonce=told.nonce, version=version
-        )
-    if removed or len(puts) != 1 or puts[0].name != TABLE or puts[0].data:
+    if end is None and type_ == COMMIT:
+        raise ProtocolError(f"a commit without a {TABLE}")
+    if end is not None and (end.name != TABLE or end.data or (type_ == COMMIT and removed)):
         raise ProtocolError(f"a commit holds something else than one {TABLE}")
-    return Response(type=COMMIT, nonce=told.nonce, version=puts[0].version)
+    return Response(
+        type=type_,
+        puts=tuple(puts),
+        removed=removed,
+        nonce=told.nonce,
+        version=told.system_version_info if end is None else end.version,
+        commits=end is not None,
+    )
 
 
 # --- proxy to server --------------------------------------------------------------------------------

@@ -81,6 +81,7 @@ class PlainServer:
         self.refuse: tuple[grpc.StatusCode, str] | None = None
         self.spoil: Callable[[str, bytes], bytes] = lambda _, data: data
         self.lies: list[str] = []  # versions to say in place of the true ones
+        self.joined = False  # the last response of a batch commits, as a controller's does
         self.silent = False  # responses do not name the table's version before the commit does
         self.commits = asyncio.Event()  # while it is clear no commit is sent
         self.commits.set()
@@ -192,20 +193,29 @@ class PlainServer:
                 continue
             answered.clear()
             now = {key: one.version for key, one in shards.resources.items()}
+            parts: list[tuple[str, Any, Any]] = []
             for type_ in TYPES:
                 items = [
                     encode_item(one)
                     for key, one in sorted(shards.resources.items())
                     if key[0] == type_ and held.get(key) != one.version
                 ]
-                for part in cut_items(items):
-                    await self._send(stream, type_, part, ())
+                parts += ((type_, part, ()) for part in cut_items(items))
             for type_ in reversed(TYPES):
                 names = sorted(key[1] for key in held if key[0] == type_ and key not in now)
-                for gone in cut_names(names):
-                    await self._send(stream, type_, (), gone)
+                parts += ((type_, (), gone) for gone in cut_names(names))
+            last = parts.pop() if self.joined and parts else None
+            for part in parts:
+                await self._send(stream, *part)
             await self.commits.wait()
-            await self._commit(stream, self.lies.pop() if self.lies else shards.version)
+            version = self.lies.pop() if self.lies else shards.version
+            if last is not None:
+                nonce = self._nonce(stream, COMMIT)
+                stream.versions[nonce] = version
+                data = encode_response(*last, nonce, version, commits=True)
+                await self._write(stream, last[0], data)
+            else:
+                await self._commit(stream, version)
             held = now
             await answered.wait()
 

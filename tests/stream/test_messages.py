@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgefast.problem import ObjectRef, Problem
-from edgefast.table.shards import RESOURCE_LIMIT, TYPES, make_resource
+from edgefast.table.shards import RESOURCE_LIMIT, TYPES, Resource, make_resource
 from edgefast.xds import protobuf
 from edgefast.xds.limits import (
     MESSAGE_FILL,
@@ -25,6 +25,7 @@ from edgefast.xds.messages import (
     Node,
     ProtocolError,
     Request,
+    Response,
     cut_items,
     cut_names,
     decode_request,
@@ -81,8 +82,32 @@ def test_a_commit_is_its_version_and_nothing_else() -> None:
     told = decode_response(encode_commit("abc", "9"))
     assert (told.type, told.version, told.nonce) == (COMMIT, "abc", "9")
     assert not told.puts
+    assert told.commits
     with pytest.raises(ProtocolError, match="commit"):
         decode_response(encode_response(COMMIT, [], ["x"], "9", "abc"))
+    with pytest.raises(ProtocolError, match="commit"):
+        decode_response(encode_response(COMMIT, [], ["x"], "9", "abc", commits=True))
+
+
+def test_the_last_response_of_a_batch_commits() -> None:
+    one = make_resource("cluster", "a", b"x")
+    put = encode_response("cluster", [encode_item(one)], [], "1", "abc", commits=True)
+    assert decode_response(put) == Response(
+        type="cluster", puts=(one,), nonce="1", version="abc", commits=True
+    )
+    gone = decode_response(encode_response("cluster", [], ["a"], "1", "abc", commits=True))
+    assert (gone.removed, gone.version, gone.commits) == (("a",), "abc", True)
+    assert not decode_response(encode_response("cluster", [encode_item(one)], [], "1", "v")).commits
+    # Nothing comes after it, and it holds nothing.
+    for wrong in (
+        put + encode_item(one),
+        put + encode_item(Resource(COMMIT, TABLE, "abc", b"")),
+        encode_response("cluster", [encode_item(Resource(COMMIT, "b", "v", b""))], [], "1", "v"),
+        encode_response("cluster", [encode_item(Resource(COMMIT, TABLE, "v", b"y"))], [], "1", "v"),
+        encode_response("cluster", [encode_item(make_resource("secret", "a", b""))], [], "1", "v"),
+    ):
+        with pytest.raises(ProtocolError):
+            decode_response(wrong)
 
 
 @pytest.mark.parametrize(

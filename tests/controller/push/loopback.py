@@ -201,15 +201,16 @@ class Proxy:
                 self.held[put.type, put.name] = put
             for name in one.removed:
                 del self.held[one.type, name]
-            if one.type == COMMIT:
+            if one.commits:
                 self.version = one.version
                 return found
 
     async def answer(self, batch: Sequence[Response], refused: Sequence[Any] = ()) -> None:
         """Answer a batch; the refused ones are told with the commit and with their messages."""
         for one in batch:
-            bad = tuple(r for r in refused if one.type in (COMMIT, r.type))
-            request = Request(type=one.type, nonce=one.nonce, refused=bad)
+            type_ = COMMIT if one.commits else one.type
+            bad = tuple(r for r in refused if type_ in (COMMIT, r.type))
+            request = Request(type=type_, nonce=one.nonce, refused=bad)
             await self.call.write(encode_request(request))
 
     async def take(self) -> list[Response]:

@@ -60,8 +60,9 @@ def answer(
 ) -> Told | None:
     told = None
     for one in batch:
-        bad = tuple(refused) if one.type == COMMIT else ()
-        told = session.receive(Request(type=one.type, nonce=one.nonce, refused=bad))
+        type_ = COMMIT if one.commits else one.type
+        bad = tuple(refused) if one.commits else ()
+        told = session.receive(Request(type=type_, nonce=one.nonce, refused=bad))
     return told
 
 
@@ -77,7 +78,7 @@ def test_a_new_node_gets_the_table_and_then_what_changes() -> None:
     assert told == Told("")
     assert session.due
     batch = take(session)
-    assert [one.type for one in batch] == ["virtual_host", COMMIT]
+    assert [(one.type, one.commits) for one in batch] == [("virtual_host", True)]
     assert {one.version for one in batch} == {ONE.version}
     assert session.phase is Phase.WAITING and not session.due
     assert answer(session, batch) == Told(ONE.version)
@@ -97,8 +98,8 @@ def test_puts_and_removals_in_their_order_each_with_a_nonce() -> None:
     assert [(one.type, bool(one.puts)) for one in batch] == [
         *((type_, True) for type_ in TYPES),
         *((type_, False) for type_ in reversed(TYPES)),
-        (COMMIT, False),
     ]
+    assert [one.commits for one in batch] == [False] * (len(batch) - 1) + [True]
     assert len({one.nonce for one in batch}) == len(batch)
 
 
@@ -109,7 +110,7 @@ def test_nothing_differs_and_the_commit_comes_alone() -> None:
         session, told = begin(history, versions, version)
         assert told == Told(version)
         batch = take(session)
-        assert [one.type for one in batch] == [COMMIT]
+        assert [(one.type, one.commits) for one in batch] == [(COMMIT, True)]
         assert answer(session, batch) == Told(ONE.version)
 
 
@@ -131,24 +132,27 @@ def test_a_resumed_stream_gets_the_difference_alone() -> None:
 
 
 def test_one_batch_under_way_and_what_comes_meanwhile_is_one_batch() -> None:
-    history = history_of(ONE)
+    tables = [
+        shards((make_resource("cluster", "c", b""), *one.resources.values()))
+        for one in (ONE, TWO, shards_of({"a": "3"}))
+    ]
+    history = history_of(tables[0])
     session, _ = begin(history)
     batch = session.take()
     assert batch is not None
     first = decode_response(next(batch))
-    history.publish(TWO)
-    history.publish(shards_of({"a": "3"}))
+    history.publish(tables[1])
+    history.publish(tables[2])
     assert session.take() is None
     rest = [decode_response(one) for one in batch]
     # What was begun ends as it was begun.
-    assert rest[-1].version == ONE.version
+    assert rest[-1].version == tables[0].version
     assert session.take() is None
-    for one in (first, *rest):
-        session.receive(Request(type=one.type, nonce=one.nonce))
+    answer(session, (first, *rest))
     batch2 = take(session)
     assert [one.name for one in batch2[0].puts] == ["a"]
-    assert batch2[1].removed == ("b",)
-    assert len(batch2) == 3
+    assert batch2[1].removed == ("b",) and batch2[1].commits
+    assert len(batch2) == 2
 
 
 def test_there_and_back_again_sends_a_commit_alone() -> None:
@@ -228,16 +232,16 @@ def test_a_mismatch_ends_it() -> None:
 
 def test_messages_are_filled_and_made_one_at_a_time() -> None:
     half = MESSAGE_FILL // 2 - 200
-    table = shards(make_resource("cluster", f"c{i}", bytes(half)) for i in range(5))
+    table = shards(make_resource("cluster", f"c{i}", bytes(half)) for i in range(7))
     history = history_of(table)
     session, _ = begin(history)
     batch = session.take()
     assert batch is not None
     next(batch)
-    assert history.encoded <= 3
+    assert history.encoded <= 5  # and the next one: the last commits
     rest = list(batch)
-    assert history.encoded == 5
-    assert [len(decode_response(one).puts) for one in rest] == [2, 1, 0]
+    assert history.encoded == 7
+    assert [len(decode_response(one).puts) for one in rest] == [2, 2, 1]
     assert max(map(len, rest)) <= MESSAGE_FILL + 500
 
 
@@ -323,18 +327,21 @@ def test_formats_must_meet() -> None:
     "wrong",
     [
         Request(type="virtual_host", nonce="99"),
-        Request(type="cluster", nonce="1"),  # the nonce is another type's
-        Request(type=COMMIT, nonce="1"),
+        Request(type="listener", nonce="1"),  # the nonce is another type's
+        Request(type=COMMIT, nonce="0"),
+        Request(type="virtual_host", nonce="2"),  # it commits
         Request(type="virtual_host"),
-        Request(type="virtual_host", nonce="1", subscribe=("*",)),
-        Request(type="virtual_host", nonce="1", held={"a": "1"}),
-        Request(type="virtual_host", nonce="1", node=Node("pod-b")),
+        Request(type="cluster", nonce="1", subscribe=("*",)),
+        Request(type="cluster", nonce="1", held={"a": "1"}),
+        Request(type="cluster", nonce="1", node=Node("pod-b")),
         Request(type=COMMIT, nonce="2"),  # before the rest of its batch
     ],
 )
 def test_answers_that_are_none(wrong: Request) -> None:
-    session, _ = begin(history_of(ONE))
-    take(session)
+    session, _ = begin(
+        history_of(shards((make_resource("cluster", "c", b""), *ONE.resources.values())))
+    )
+    assert [one.nonce for one in take(session)] == ["1", "2"]
     cause, _ = refused(session, wrong)
     assert cause in ("replayed", "protocol", "node")
 

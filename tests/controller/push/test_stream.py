@@ -97,7 +97,7 @@ def test_a_table_is_sent_when_its_last_message_is(tmp_path: Path) -> None:
             before = counts.batches, counts.messages
             fleets.publish(FLEET, TWO)
             await fleets.sent(20)
-            assert (counts.batches, counts.messages) == (before[0] + 1, before[1] + 2)
+            assert (counts.batches, counts.messages) == (before[0] + 1, before[1] + 1)
             fleets.publish(FLEET, ONE)
             await fleets.sent(
                 20
@@ -130,7 +130,7 @@ def test_a_slow_proxy_holds_nobody_and_costs_one_message(tmp_path: Path) -> None
                     table = shards(changed.values())
                     loopback.fleets.publish(FLEET, table)
                     batch = await proxy.take()
-                    assert [len(one.puts) for one in batch] == [1, 0]
+                    assert [len(one.puts) for one in batch] == [1]
                     assert proxy.version == table.version
             # The bytes of a resource were made once, whoever has read them.
             assert loopback.fleets.find(FLEET).history.encoded <= 200 + 20
