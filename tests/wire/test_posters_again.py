@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections import deque
 from contextlib import suppress
 
@@ -18,14 +17,19 @@ from wire.harness.site import Site
 HEAD = b"POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000000\r\n\r\n" + b"x" * 20_000
 UPLOAD = b"u" * 3_000_000  # more than bodyBuffer
 UPLOADS = 20
+LOT = 50  # posters that come again at once
 
 
 class Posters:
-    """Connections that begin an upload and send no more of it; the oldest goes when `most` are there."""
+    """Connections that begin an upload and send no more of it; the oldest goes when `most` are there.
 
-    def __init__(self, port: int, most: int, rate: int) -> None:
+    They come again as fast as the proxy takes them: the next lot when a request behind the last one was answered. More would
+    measure the machine, which may be a slow one with a slow build, by its queue of new connections.
+    """
+
+    def __init__(self, site: Site, most: int) -> None:
         self.made = 0
-        self._port, self._most, self._rate = port, most, rate
+        self._site, self._most = site, most
         self._open: deque[socket.socket] = deque()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="posters")
@@ -41,34 +45,31 @@ class Posters:
             one.close()
 
     def _run(self) -> None:
-        began = time.monotonic()
         while not self._end.is_set():
-            ahead = self.made / self._rate - (time.monotonic() - began)
-            if ahead > 0:
-                self._end.wait(ahead)
-            self._begin()
-            if len(self._open) > self._most:
-                self._open.popleft().close()
+            for _ in range(LOT):
+                self._begin()
+                if len(self._open) > self._most:
+                    self._open.popleft().close()
+            with self._site.client(source="127.0.0.3") as client:
+                assert client.request("GET", "/behind").status == 200
 
     def _begin(self) -> None:
         self.made += 1
         with suppress(OSError):
-            one = socket.create_connection(("127.0.0.1", self._port))
+            one = socket.create_connection(("127.0.0.1", self._site.port))
             self._open.append(one)
             one.setblocking(False)
             one.send(HEAD)
 
 
-@pytest.mark.parametrize(
-    ("most", "rate"), [(2500, 2500), pytest.param(3000, 3000, marks=pytest.mark.heavy)]
-)
-def test_uploads_pass_among_posters_that_come_again(most: int, rate: int) -> None:
+@pytest.mark.parametrize("most", [2000, pytest.param(3000, marks=pytest.mark.heavy)])
+def test_uploads_pass_among_posters_that_come_again(most: int) -> None:
     with RecordingOrigin() as origin, descriptors(most * 2 + 500):
         objects = [
             make.route("all", [make.rule("origin", timeouts={"request": "300s"})]),
             *make.service("origin", [("127.0.0.1", origin.port)]),
         ]
-        with Site(objects) as site, Posters(site.port, most, rate) as posters:
+        with Site(objects) as site, Posters(site, most) as posters:
             site.wait_until(
                 lambda: (
                     posters.made > most
@@ -77,10 +78,13 @@ def test_uploads_pass_among_posters_that_come_again(most: int, rate: int) -> Non
                     > 0
                 ),
                 "a crowd",
+                60,
             )
+            before = posters.made
             for number in range(UPLOADS):
                 with site.client(source="127.0.0.2") as client:
                     answer = client.request("POST", "/large", body=UPLOAD)
                     assert answer.status == 200, number
                 with site.client() as client:
                     assert client.request("GET", "/").status == 200, number
+            assert posters.made > before + LOT * UPLOADS // 4, "they came again all the time"
