@@ -12,22 +12,13 @@ from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, translate
 from edgefast.translate.facts.facts import World
 from edgefast.translate.facts.reference import index_grants
-from edgefast.translate.fleet.front import translate_front
+from edgefast.translate.fleet.front import ASIDE, translate_front
 from edgefast.translate.tls.keyring import Keyring
 from tests.translate import world
 from tests.translate.golden import HERE, read_input
 
 pytestmark = pytest.mark.pure
 
-ASIDE = (
-    "http_routes",
-    "services",
-    "endpoint_slices",
-    "slices_by_service",
-    "backend_tls_policies",
-    "rate_limit_filters",
-    "backends",
-)
 PLAIN = Settings()
 
 

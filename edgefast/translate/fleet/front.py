@@ -21,7 +21,7 @@ from edgefast.translate.tls.keyring import Keyring
 
 #: Tables of a snapshot that no Gateway, class, EdgeProxy or certificate reference leads to. A table that is not named here is
 #: looked at: one too many costs time, one too few would be a wrong answer.
-_ASIDE = frozenset(
+ASIDE = frozenset(
     {
         "http_routes",
         "services",
@@ -32,7 +32,7 @@ _ASIDE = frozenset(
         "backends",
     }
 )
-_TABLES = tuple(name for name in Snapshot.__struct_fields__ if name not in _ASIDE)
+_TABLES = tuple(name for name in Snapshot.__struct_fields__ if name not in ASIDE)
 
 
 class Front(msgspec.Struct, frozen=True, eq=False):

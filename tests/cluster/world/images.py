@@ -28,7 +28,12 @@ def default_images() -> dict[str, Image]:
     unbuffered = {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     return {
         "edgefast": Image((str(BIN / "edgefast"),), (), unbuffered, OWN_USER),
-        "edgefast-controller": Image((str(BIN / "edgefast-controller"),), (), unbuffered, OWN_USER),
+        "edgefast-controller": Image(
+            (str(BIN / "edgefast-controller"),),
+            (),
+            {**unbuffered, "MALLOC_ARENA_MAX": "1"},
+            OWN_USER,
+        ),
         ECHO_IMAGE: Image((str(GATEWAY_API_HOME / "echo-basic"),)),
         "redis": Image((debian("redis-server"),)),
         "curl": Image((debian("curl"),)),
