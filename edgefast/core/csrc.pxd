@@ -266,6 +266,7 @@ cdef extern from "<sys/uio.h>" nogil:
 
 cdef extern from "<sys/socket.h>" nogil:
     enum:
+        MSG_MORE
         MSG_NOSIGNAL
         MSG_DONTWAIT
         MSG_PEEK

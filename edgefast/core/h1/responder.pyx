@@ -46,6 +46,7 @@ cdef class H1Responder(Inbound):
         if ex is not None and self.port.log_wants_answer:
             keep_answer(ex, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
         self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, PyBytes_GET_SIZE(text))
+        self.connection.end_follows = self.closing
         return self.connection.send(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
 
     cdef int send_continue(self) except -1:
@@ -126,6 +127,7 @@ cdef class H1Responder(Inbound):
         if self.chunked_response:
             self.engine.gather.add_last_chunk(self.connection)
             self.chunked_response = False
+        self.connection.end_follows = self.closing
         return self.engine.gather.flush(self.connection)
 
     cdef bint takes_end(self) noexcept:

@@ -97,7 +97,8 @@ cdef class Outgoing(Watched):
         """Hand bytes to the kernel now. WIRE_LOST is noted, and what is queued dropped."""
         cdef ssize_t sent
         if self.wire is None:
-            sent = plain_write(self.fd, iov, n, total)
+            sent = plain_write(self.fd, iov, n, total, MSG_MORE if self.end_follows else 0)
+            self.end_follows = False
             if sent == WIRE_LOST:
                 self.error = errno
         else:

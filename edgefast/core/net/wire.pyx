@@ -43,24 +43,25 @@ cdef inline ssize_t plain_read(int fd, uint8_t *to, size_t room) noexcept:
     return WIRE_AGAIN if errno == EAGAIN or errno == EINTR else WIRE_LOST
 
 
-cdef ssize_t plain_write(int fd, const iovec *iov, int n, size_t total) noexcept:
+cdef ssize_t plain_write(int fd, const iovec *iov, int n, size_t total, int flags) noexcept:
+    """flags: MSG_MORE, when what follows at once is to share a segment with this; or 0."""
     cdef ssize_t sent
     cdef msghdr message
     cdef uint8_t small[SMALL_WRITE]
     cdef uint8_t *to = small
     cdef int i
     if n == 1:
-        sent = send(fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL)
+        sent = send(fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL | flags)
     elif total <= sizeof(small):  # copying a little is cheaper than sendmsg
         for i in range(n):
             memcpy(to, iov[i].iov_base, iov[i].iov_len)
             to += iov[i].iov_len
-        sent = send(fd, small, total, MSG_NOSIGNAL)
+        sent = send(fd, small, total, MSG_NOSIGNAL | flags)
     else:
         memset(&message, 0, sizeof(message))
         message.msg_iov = <iovec *>iov
         message.msg_iovlen = n
-        sent = sendmsg(fd, &message, MSG_NOSIGNAL)
+        sent = sendmsg(fd, &message, MSG_NOSIGNAL | flags)
     if sent >= 0:
         return sent
     return WIRE_AGAIN if errno == EAGAIN or errno == EINTR else WIRE_LOST

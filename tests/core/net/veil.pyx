@@ -131,4 +131,4 @@ cdef ssize_t plain_write_one(int fd, const void *data, size_t n) noexcept:
     cdef iovec iov
     iov.iov_base = <void *>data
     iov.iov_len = n
-    return plain_write(fd, &iov, 1, n)
+    return plain_write(fd, &iov, 1, n, 0)
