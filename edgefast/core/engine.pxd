@@ -149,7 +149,7 @@ cdef class Engine:
         bint draining
         bint closing
         uint64_t random[2]
-        Window window
+        object window           # what a Witness is shown
         Witness idle_request_witness
         Witness idle_response_witness
         # what is seen

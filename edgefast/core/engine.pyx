@@ -5,9 +5,10 @@
 # below, room by room, in the order the data flows (ARCHITECTURE.md, "The way of a request").
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
+from cpython.memoryview cimport PyMemoryView_FromMemory, PyMemoryView_GET_BUFFER
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_ITEM
 from libc.errno cimport EAGAIN, EINTR, errno
@@ -198,7 +199,7 @@ cdef class Engine:
         seed = os.urandom(16)
         self.random[0] = int.from_bytes(seed[:8], "little") | 1
         self.random[1] = int.from_bytes(seed[8:], "little")
-        self.window = Window()
+        self.window = new_window()
 
     def __dealloc__(self):
         free(self.path)

@@ -281,12 +281,8 @@ cdef class H1Client(H1Requester):
                 self.engine.count(G_PARSER_DISAGREEMENTS)
                 self.fail(LOST_PROTOCOL)
                 return 0
-            if self.keep_alive:
-                keep_witness(self.engine, self.witness)
-                self.witness = None
-            else:
-                drop_witness(self.witness)
-                self.witness = None
+            keep_witness(self.engine, self.witness)
+            self.witness = None
         self.served += 1
         self.endpoint.succeeded()
         self.user = None

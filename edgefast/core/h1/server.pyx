@@ -35,7 +35,10 @@ cdef class H1Server(H1Responder):
             engine.count(G_CONNECTIONS_TLS_TOTAL)
             engine.count(G_HANDSHAKES_DONE + self.peer.take_wire(self.connection.wire))
         self.connection.learn_end(False, &client)
-        self.peer.take_address(inet_text(client.host) if client.kind == ADDRESS_INET else b"127.0.0.1")  # a unix socket's is here
+        if client.kind == ADDRESS_INET:
+            self.peer.take_host(client.host)
+        else:
+            self.peer.take_address(b"127.0.0.1")  # a unix socket's is here
         self.state = D_PROXY if port.proxy_protocol else D_HEAD
         return h2_take_over(self) if self.state == D_HEAD and h2_is_agreed(self) else self.connection.arm(port.settings.head_timeout)
 
@@ -168,11 +171,10 @@ cdef class H1Server(H1Responder):
             return 0
         if head.body == EF_BODY_NONE:
             if verdict == 1:
-                keep_witness(self.engine, self.witness)
-                self.witness = None
+                keep_witness(engine, self.witness)
             else:
                 drop_witness(self.witness)
-                self.witness = None
+            self.witness = None
             self.state = D_WAIT
         elif head.body == EF_BODY_LENGTH:
             self.left = head.content_length
@@ -182,7 +184,7 @@ cdef class H1Server(H1Responder):
             self.trailers.size = 0
             self.nominates = head.nominates
             self.state = D_CHUNKED
-        if verdict == 2 and head.keep_alive:  # an upgrade that the parser followed and we do not
+        if verdict == 2:  # an upgrade that the parser followed and we do not
             drop_witness(self.witness)
             self.witness = None
         self.port.approach_host()
@@ -264,12 +266,8 @@ cdef class H1Server(H1Responder):
                 drop_witness(self.witness)
                 self.witness = None
                 return self.refuse(400, DISAGREE)
-            if not self.closing:
-                keep_witness(self.engine, self.witness)
-                self.witness = None
-            else:
-                drop_witness(self.witness)
-                self.witness = None
+            keep_witness(self.engine, self.witness)
+            self.witness = None
         self.state = D_WAIT
         if self.trailers.size:
             self.end_trailers()

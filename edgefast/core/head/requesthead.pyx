@@ -101,14 +101,28 @@ cdef tuple forwarded_lines(Exchange ex):
 cdef void write_uuid(Engine engine, uint8_t *to) noexcept:
     """A random UUID, version 4 (RFC 9562 5.4), 36 bytes of text."""
     cdef uint64_t a = ef_random(engine.random), b = ef_random(engine.random)
-    cdef int i, at = 0
-    cdef uint64_t word
+    cdef uint8_t digits[32]
     a = (a & <uint64_t>0xFFFFFFFFFFFF0FFF) | 0x4000
     b = (b & <uint64_t>0x3FFFFFFFFFFFFFFF) | <uint64_t>0x8000000000000000
-    for i in range(32):
-        word = a if i < 16 else b
-        if i == 8 or i == 12 or i == 16 or i == 20:
-            to[at] = c"-"
-            at += 1
-        to[at] = b"0123456789abcdef"[(word >> (60 - 4 * (i & 15))) & 15]
-        at += 1
+    hex_digits(<uint32_t>(a >> 32), digits)
+    hex_digits(<uint32_t>a, digits + 8)
+    hex_digits(<uint32_t>(b >> 32), digits + 16)
+    hex_digits(<uint32_t>b, digits + 24)
+    memcpy(to, digits, 8)
+    to[8] = to[13] = to[18] = to[23] = c"-"
+    memcpy(to + 9, digits + 8, 4)
+    memcpy(to + 14, digits + 12, 4)
+    memcpy(to + 19, digits + 16, 4)
+    memcpy(to + 24, digits + 20, 12)
+
+
+cdef inline void hex_digits(uint32_t word, uint8_t *to) noexcept:
+    """Eight lower-case digits, all at once: each nibble becomes a byte, and those above 9 go on from "a"."""
+    cdef uint64_t x = word
+    cdef int i
+    x = (x << 16 | x) & <uint64_t>0x0000FFFF0000FFFF
+    x = (x << 8 | x) & <uint64_t>0x00FF00FF00FF00FF
+    x = (x << 4 | x) & <uint64_t>0x0F0F0F0F0F0F0F0F
+    x += <uint64_t>0x3030303030303030 + ((x + <uint64_t>0x0606060606060606) >> 4 & <uint64_t>0x0101010101010101) * 39
+    for i in range(8):
+        to[i] = <uint8_t>(x >> (56 - 8 * i))

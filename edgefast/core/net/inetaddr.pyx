@@ -11,8 +11,8 @@ cdef bint inet_read(const uint8_t *text, size_t n, uint8_t *out) noexcept:
         return False
     memcpy(copy, text, n)
     copy[n] = 0
-    if inet_pton(AF_INET6, copy, out) == 1:
-        return True
+    if memchr(text, c":", n) != NULL:
+        return inet_pton(AF_INET6, copy, out) == 1
     if inet_pton(AF_INET, copy, out + 12) != 1:
         return False
     inet_map(out)
@@ -32,12 +32,19 @@ cdef inline bint inet_read_bytes(bytes text, uint8_t *out) noexcept:
 cdef bytes inet_text(const uint8_t *address):
     """The one spelling of an address: RFC 5952, all of it in hexadecimal."""
     cdef char text[INET_TEXT]
-    cdef int zeros = 0
+    cdef int zeros = 0, i
+    cdef Out out
+    if inet_is_v4(address):  # the library's way to these leads through sprintf, for each connection
+        out.data = <uint8_t *>text
+        out.size = 0
+        for i in range(12, 16):
+            if i > 12:
+                out_raw(&out, <const char *>b".", 1)
+            out_number(&out, address[i])
+        return text[:out.size]
     while zeros < 14 and address[zeros] == 0:
         zeros += 1
-    if inet_is_v4(address):
-        inet_ntop(AF_INET, address + 12, text, sizeof(text))
-    elif zeros == 12 or zeros == 13:  # IPv4-compatible, which is no IPv4 address (RFC 4291 2.5.5.1): the library would spell it so
+    if zeros == 12 or zeros == 13:  # IPv4-compatible, which is no IPv4 address (RFC 4291 2.5.5.1): the library would spell it so
         snprintf(text, sizeof(text), "::%x:%x", address[12] << 8 | address[13], address[14] << 8 | address[15])
     else:
         inet_ntop(AF_INET6, address, text, sizeof(text))

@@ -1,5 +1,9 @@
 # Who is at the other end of a client's connection.
 
+cdef enum:
+    OWN_LINES = 256  # bytes, more than the lines with two addresses of INET_TEXT have
+
+
 cdef class Peer:
     cdef:
         PortTable port
@@ -14,3 +18,5 @@ cdef class Peer:
 
     cdef int take_wire(self, Wire wire) except -1
     cdef int take_address(self, bytes text) except -1
+    cdef int take_host(self, const uint8_t *host) except -1
+    cdef int write_lines(self) except -1

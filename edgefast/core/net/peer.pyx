@@ -15,14 +15,37 @@ cdef class Peer:
         wire.describe(&self.tls_facts)
         return 2 * (strcmp(self.tls_facts.version, b"TLSv1.3") == 0) + (1 if self.tls_facts.resumed else 0)
 
+    cdef int take_host(self, const uint8_t *host) except -1:
+        """Who it is, as the socket says."""
+        self.address = inet_text(host)
+        self.internal = inet_is_private(host)
+        return self.write_lines()
+
     cdef int take_address(self, bytes text) except -1:
-        """Who it is."""
-        cdef uint8_t address[INET_SIZE]
+        """Who it is, as the PROXY protocol says."""
+        cdef uint8_t host[INET_SIZE]
         self.address = text
-        self.internal = inet_read_bytes(text, address) and inet_is_private(address)
-        self.own_lines = b"x-forwarded-for: %b\r\nx-forwarded-proto: %b\r\n%b" % (
-            text,
-            b"https" if self.tls else b"http",
-            b"x-edge-internal: true\r\n" if self.internal else b"x-edge-external-address: %b\r\n" % text,
-        )
+        self.internal = inet_read_bytes(text, host) and inet_is_private(host)
+        return self.write_lines()
+
+    cdef int write_lines(self) except -1:
+        """Each connection has them: no formatting through objects."""
+        cdef uint8_t lines[OWN_LINES]
+        cdef Out out
+        cdef bytes text = self.address
+        out.data = lines
+        out.size = 0
+        out_raw(&out, <const char *>b"x-forwarded-for: ", 17)
+        out_bytes(&out, text)
+        if self.tls:
+            out_raw(&out, <const char *>b"\r\nx-forwarded-proto: https\r\n", 28)
+        else:
+            out_raw(&out, <const char *>b"\r\nx-forwarded-proto: http\r\n", 27)
+        if self.internal:
+            out_raw(&out, <const char *>b"x-edge-internal: true\r\n", 23)
+        else:
+            out_raw(&out, <const char *>b"x-edge-external-address: ", 25)
+            out_bytes(&out, text)
+            out_raw(&out, <const char *>b"\r\n", 2)
+        self.own_lines = lines[:out.size]
         return 0

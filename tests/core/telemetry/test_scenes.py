@@ -110,6 +110,12 @@ async def disagreement(world: World, patch: pytest.MonkeyPatch) -> None:
         def should_keep_alive(self) -> bool:
             return True
 
+        def get_method(self) -> bytes:
+            return b"GET"
+
+        def set_dangerous_leniencies(self, *, lenient_keep_alive: bool) -> None:
+            pass
+
     patch.setattr(engine_module, "HttpRequestParser", Doubtful)
     client = await world.client(await world.serve(make_fleet(make_cluster(1))))
     assert (await client.get()).status == 400

@@ -1,0 +1,92 @@
+"""A client's last request on a connection, and what its end costs."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+import pytest
+
+from core.backend import say
+from core.client import Client, make_request
+from core.fleets import make_cluster, make_fleet
+from core.world import World
+from edgefast.core import engine
+
+LAST = make_request(headers=[("connection", "close")])
+
+
+def tcp_info(client: Client) -> tuple[int, int]:
+    """Segments that are not acknowledged yet, and segments that came (struct tcp_info of linux/tcp.h)."""
+    info = client.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 144)
+    unacked, came = struct.unpack_from("I", info, 24), struct.unpack_from("I", info, 140)
+    return unacked[0], came[0]
+
+
+async def test_the_end_comes_with_the_answer(world: World) -> None:
+    """In one segment: a segment more is most of what the end of a connection costs."""
+    backend = await world.backend()
+    port = await world.serve(make_fleet(make_cluster(backend.port)))
+    client = await world.client(port)
+    await client.send(LAST)
+    call = await backend.call()
+    await world.until(lambda: tcp_info(client)[0] == 0)
+    before = tcp_info(client)[1]
+    call.reply(b"x")
+    assert (await client.response()).value("connection") == "close"
+    assert await client.ending() == "closed"
+    assert tcp_info(client)[1] == before + 1
+
+
+async def test_the_end_comes_with_an_answer_of_the_proxy(world: World) -> None:
+    port = await world.serve(make_fleet())
+    client = await world.client(port)
+    await client.send(LAST[:20])
+    await world.until(lambda: tcp_info(client)[0] == 0)
+    before = tcp_info(client)[1]
+    await client.send(LAST[20:])
+    assert (await client.response()).status == 404
+    assert await client.ending() == "closed"
+    assert tcp_info(client)[1] <= before + 2  # the other one: that the rest of the request came
+
+
+async def test_one_that_takes_no_answer_at_once_has_all_of_it(world: World) -> None:
+    """What the socket does not take waits, and its end with it."""
+    body = bytes(4 << 20)
+    backend = await world.backend()
+    port = await world.serve(make_fleet(make_cluster(backend.port)))
+    client = await world.client(port, receive_buffer=4096)
+    await client.send(LAST)
+    call = await backend.call()
+    call.reply(body)
+    assert (await client.response()).body == body
+    assert await client.ending() == "closed"
+    client.close()
+    await world.until(lambda: world.engine.open_connections == 0)
+
+
+async def test_the_second_parser_is_used_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def count(kind: str) -> None:
+        parser = getattr(engine, kind)
+
+        def make(owner: object) -> object:
+            made.append(kind)
+            return parser(owner)
+
+        monkeypatch.setattr(engine, kind, make)
+
+    count("HttpRequestParser")
+    count("HttpResponseParser")
+    backend = await world.backend(say("x"))
+    port = await world.serve(make_fleet(make_cluster(backend.port)))
+    body = make_request(method="POST", headers=[("connection", "close")], body=b"abc")
+    for message in (LAST, body, LAST, make_request()):
+        client = await world.client(port)
+        await client.send(message)
+        assert (await client.response()).body == b"x"
+        client.close()
+    assert sorted(made) == ["HttpRequestParser", "HttpResponseParser"]
