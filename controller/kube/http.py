@@ -24,8 +24,6 @@ __all__ = ["Http"]
 _CONNECT_TIMEOUT = 5.0
 #: Seconds for which an unused connection is kept; API servers keep theirs for 90 or more.
 _IDLE = 75.0
-#: Seconds until all connections are closed; nobody is waited for.
-_LAST_LOOK = 1.0
 #: What may not be in a request line or a header.
 _BREAKS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _NO_TARGET = re.compile(r"[^\x21-\x7e]")
@@ -105,21 +103,16 @@ class Http:
         """Make a connection, through the proxy if there is one."""
         access, host = self._access, self._url.hostname or ""
         tls = access.tls if self._secure else None
-        async with asyncio.timeout(_CONNECT_TIMEOUT):
-            if access.proxy is None:
-                return await self._make(host, self._port, tls, access.server_name or host)
-            proxy = urlsplit(access.proxy)
-            if proxy.scheme not in ("http", ""):
-                said = f"a proxy of {proxy.scheme}:// cannot be used, only one of http://"
-                raise OSError(said)
-            there = proxy.hostname or "", proxy.port or 80
-            if not self._secure:
-                return await self._make(*there, None, "")
-            made = await _tunnel(await _dial(*there), f"{_bracket(host)}:{self._port}", proxy)
-            return await self._wrap(made, tls, access.server_name or host)
-
-    async def _make(self, host: str, port: int, tls: ssl.SSLContext | None, name: str) -> Wire:
-        return await self._wrap(await _dial(host, port), tls, name)
+        if access.proxy is None:
+            return await self._wrap(await _dial(host, self._port), tls, access.server_name or host)
+        proxy = urlsplit(access.proxy)
+        if proxy.scheme not in ("http", ""):
+            said = f"a proxy of {proxy.scheme}:// cannot be used, only one of http://"
+            raise OSError(said)
+        made = await _dial(proxy.hostname or "", proxy.port or 80)
+        if self._secure:
+            made = await _tunnel(made, f"{_bracket(host)}:{self._port}", proxy)
+        return await self._wrap(made, tls, access.server_name or host)
 
     async def _wrap(self, made: socket.socket, tls: ssl.SSLContext | None, name: str) -> Wire:
         """Make a wire of a connected socket."""
@@ -139,7 +132,12 @@ class Http:
 
 
 async def _dial(host: str, port: int) -> socket.socket:
-    """Connect to the first address of a name that can be reached."""
+    """Connect to the first address of a name that can be reached. TLS and proxies have the time of the whole call."""
+    async with asyncio.timeout(_CONNECT_TIMEOUT):
+        return await _dial_any(host, port)
+
+
+async def _dial_any(host: str, port: int) -> socket.socket:
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     failed: OSError = OSError(f"{host} has no address")
