@@ -60,6 +60,7 @@ cdef enum:
     G_H2_BREACH = 84  # ten, enum ef_h2_breach from 1 on
     G_HANDSHAKES_FAILED_BY = 94  # + enum ef_tls_failure; 0: its deadline
     G_HANDSHAKES_DONE = 104  # + 2 of TLS 1.3, + 1 of a session that goes on
+    G_PENDING_GAVE_WAY = 108
 
 cdef enum:
     C_ABORTED = 5

@@ -109,6 +109,7 @@ GLOBALS: tuple[str, ...] = (
     *("http2_breach_" + name for name in HTTP2_BREACHES),
     *("handshakes_failed_" + name for name in HANDSHAKE_FAILURES),
     *("handshakes_done_" + name for name in HANDSHAKES_DONE),
+    "pending_gave_way",
 )
 
 ROW: tuple[str, ...] = (

@@ -39,6 +39,8 @@ cdef class Pool
 cdef class Cluster
 cdef class UpstreamUser
 cdef class Line
+cdef class Turns
+cdef class Behind
 cdef class BodyShare
 cdef class BodyClient
 cdef class AnswerShare
@@ -86,9 +88,12 @@ include "h1/gather.pxd"
 include "exchange/cut.pxd"
 include "exchange/inbound.pxd"
 include "exchange/outbound.pxd"
-include "upstream/line.pxd"
 include "upstream/upstreamuser.pxd"
 include "upstream/endpoint.pxd"
+include "upstream/ranks.pxd"
+include "upstream/line.pxd"
+include "upstream/turns.pxd"
+include "upstream/behind.pxd"
 include "upstream/bodyclient.pxd"
 include "upstream/bodyshare.pxd"
 include "upstream/answershare.pxd"

@@ -26,7 +26,7 @@ from base64 import b64encode
 from collections import OrderedDict, deque
 from http import HTTPStatus
 from hashlib import blake2b, sha1
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from ipaddress import ip_network
 from weakref import WeakValueDictionary
 
@@ -120,9 +120,12 @@ include "head/trailers.pyx"
 include "head/requesthead.pyx"
 include "head/responsehead.pyx"
 # a backend
+include "upstream/ranks.pyx"
 include "upstream/line.pyx"
+include "upstream/turns.pyx"
 include "upstream/upstreamuser.pyx"
 include "upstream/endpoint.pyx"
+include "upstream/behind.pyx"
 include "upstream/bodyclient.pyx"
 include "upstream/bodyshare.pyx"
 include "upstream/answershare.pyx"
@@ -343,6 +346,7 @@ def _check_cells():
         G_HANDSHAKES_FAILED_BY: "handshakes_failed_" + HANDSHAKE_FAILURES[0],
         G_HANDSHAKES_DONE: "handshakes_done_1.2_false",
         G_HANDSHAKES_DONE + 3: "handshakes_done_1.3_true",
+        G_PENDING_GAVE_WAY: "pending_gave_way",
     }
     rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0", C_GRPC: "grpc_OK"}
     names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))

@@ -173,6 +173,11 @@ _CELLS = (
         "Requests refused because too many connections and requests wait for the backend.",
         "pending_refused",
     ),
+    _count(
+        "pending_gave_way",
+        "Of these, those that had waited already: their address had most in the queue when another one came.",
+        "pending_gave_way",
+    ),
     _count("retries", "Tries after the first.", "retries"),
     _count(
         "retries_over_budget",

@@ -60,3 +60,25 @@ def test_slow_readers_starve_nobody(count: int, reads: bool) -> None:
         assert site.metric("edgefast_pending_refused_total") == refused
         assert site.metric("edgefast_request_timeouts_total") == 0
         assert site.metric("edgefast_requests_active") <= CONNECTIONS
+
+
+@pytest.mark.heavy
+def test_a_full_queue_of_one_address_is_nobody_elses() -> None:
+    """They come faster than they give way: those who wait for a connection are theirs, and make room for another address."""
+    count = 3 * CONNECTIONS
+    with LargeOrigin() as origin, descriptors(count * 4 + 500), ExitStack() as stack:
+        objects = [
+            make.route("all", [make.rule("origin", timeouts={"request": "300s"})]),
+            *make.service("origin", [("127.0.0.1", origin.port)]),
+        ]
+        site = stack.enter_context(Site(objects))
+        readers = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for reader in readers:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.connect(("127.0.0.1", site.port))
+        for reader in readers:
+            reader.sendall(ASK)
+        for number in range(20):
+            with site.client(source="127.0.0.2") as client:
+                assert client.request("GET", "/").status == 200, number
+        assert site.metric("edgefast_pending_refused_total") > 0, "the queue was full"

@@ -283,24 +283,11 @@ cdef class Attempts(UpstreamUser):
         return base + <int64_t>(ef_random(self.engine.random) % <uint64_t>(span - base + 1))
 
     cdef int ask(self) except -1:
-        """Begin a try: ask for a connection. Who waits for a place among slow bodies looks now and then whether somebody gives way."""
+        """Begin a try: ask for a connection."""
         cdef Exchange ex = <Exchange>self
-        if self.streams and self.waiting and self.place is None:
-            self.backend.cluster.share().serve()
-            if not self.streams or not self.waiting or self.place is not None:
-                return 0
-            self.ask_at = self.engine.wheel.now + SHARE_LOOK_MS
-            return self.rearm()
         if ex.trace is not None and ex.trace.flags & 1:
             begin_try(ex)
-        self.backend.cluster.acquire(self, self.tried)
-        if self.streams and self.waiting and self.place is None:
-            self.ask_at = self.engine.wheel.now + SHARE_LOOK_MS
-            return self.rearm()
-        return 0
-
-    cdef void placed(self) noexcept:
-        self.ask_at = 0  # of the look at the queue: to ask once more would take a second connection
+        return self.backend.cluster.acquire(self, self.tried)
 
     cdef int retry(self, int64_t wait, int status, uint32_t why) except -1:
         """The try is over, with that status or for that reason; another one comes in `wait` ms."""

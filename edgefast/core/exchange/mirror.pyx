@@ -22,7 +22,7 @@ cdef class Mirror(UpstreamUser):
         self.engine.keep_mirror(self)
         self.engine.count(G_MIRRORED)
         self.streams = ex.streams
-        self.source = ex.origin() if self.streams else None
+        self.source = ex.origin()
         if self.streams and not cluster.share().try_enter(self):  # a copy waits for nobody's body
             return self.stop()
         return cluster.acquire(self, 0)

@@ -180,7 +180,6 @@ cdef class RequestBody(Attempts):
             if self.place is None and self.waiting:  # for a place, which it needs no more
                 self.streams = False
                 self.stop_waiting()
-                self.ask_at = 0
                 return self.ask()
             self.complete()
         if self.up is not None:

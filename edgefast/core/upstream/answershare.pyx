@@ -28,7 +28,7 @@ cdef class AnswerShare(Timer):
         self.holders.add(user)
         if self.watching:
             self.fresh.append((user.reads_until, user))
-        return self.make_room() if self.watching or self.cluster.pending.size() else 0
+        return self.make_room() if self.watching or self.cluster.pending.waiting else 0
 
     cdef int leave(self, Attempts user) except -1:
         """Its client reads again, or it has ended."""
@@ -57,7 +57,7 @@ cdef class AnswerShare(Timer):
         try:
             if not self.watching or self.engine.wheel.now >= self.look_at:
                 self.look()
-            while most and cluster.pending.size() > self.leaving:
+            while most and cluster.pending.waiting > self.leaving:
                 user = self.next_one()
                 if user is None:
                     break
@@ -72,7 +72,7 @@ cdef class AnswerShare(Timer):
         return self.end_unused()
 
     cdef int on_deadline(self, int64_t now) except -1:
-        if self.cluster.pending.size():
+        if self.cluster.pending.waiting:
             self.make_room()
             return self.engine.wheel.arm(self, now + SHARE_LOOK_MS) if self.holders and self.deadline <= now else 0
         self.watching = False

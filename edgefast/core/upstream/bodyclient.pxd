@@ -1,9 +1,6 @@
 # What one client has of a BodyShare.
 
-cdef class BodyClient(Line):
+cdef class BodyClient(Ranked):  # by places that it holds
     cdef:
-        BodyShare share
         bytes address       # UpstreamUser.origin(); None: of all that have none
-        uint32_t places     # that it holds
-
-    cdef UpstreamUser first_that_stopped(self, int *looks)
+        Behind behind       # its users that hold them

@@ -6,16 +6,15 @@ cdef enum Entry:
     SHARE_FULL = 3      # and so is the queue
 
 
-cdef class BodyShare:
+cdef class BodyShare(Turns):
     cdef:
-        Engine engine
         Cluster cluster
         set holders         # UpstreamUser that have a place
-        dict clients        # address -> BodyClient, of those that hold places or wait
-        object turns        # OrderedDict of BodyClient with somebody who waits: whose turn is next
-        uint32_t waiting    # users, of all clients
+        Behind untrusted    # of these, who has to give way to a body that comes
+        Behind stopped      # ... and to one that does not
+        dict clients        # address -> BodyClient, of those that hold places
+        Ranks richest       # of these, but for the one without an address
         dict gatherers      # UpstreamUser that ask nobody while so many hold places; in the order in which they came
-        int64_t look_at[3]  # ms; before then nobody can be found who has to give way (1: to a body that comes, 2: to a client with less)
         bint serving
         bint dissolving     # _let_go is queued
 
@@ -26,11 +25,10 @@ cdef class BodyShare:
     cdef bint has_room(self, UpstreamUser user) except -1
     cdef bint try_enter(self, UpstreamUser user) except -1
     cdef Entry enter(self, UpstreamUser user) except <Entry>-1
-    cdef BodyClient client_of(self, UpstreamUser user)
-    cdef int let_go(self, BodyClient client) except -1
-    cdef bint has_less(self, UpstreamUser user) except -1
-    cdef bint make_way(self, UpstreamUser user, BodyClient own) except -1
-    cdef int leave(self, UpstreamUser user) except -1
+    cdef bint has_less(self, bytes address, HttpSettings settings) except -1
+    cdef bint make_way(self, UpstreamUser user) except -1
+    cdef UpstreamUser first_that_stopped(self, Line line, int *looks)
+    cdef int give_back(self, UpstreamUser user) except -1
     cdef int forget(self, UpstreamUser user) except -1
     cdef int end_unused(self) except -1
     cdef UpstreamUser next_one(self)

@@ -15,13 +15,14 @@ cdef inline uint32_t share_of(uint32_t connections, uint32_t percent) noexcept:
     return places or 1
 
 
-cdef class BodyShare:
+cdef class BodyShare(Turns):
     def __cinit__(self, Engine engine, Cluster cluster):
-        self.engine = engine
         self.cluster = cluster
         self.holders = set()
+        self.untrusted = Behind(True)
+        self.stopped = Behind(False)
         self.clients = {}
-        self.turns = OrderedDict()
+        self.richest = Ranks.__new__(Ranks)
         self.gatherers = {}
 
     cdef uint32_t limit(self, HttpSettings settings) noexcept:
@@ -44,28 +45,10 @@ cdef class BodyShare:
         """There is a place for this one; if need be, somebody has just given way."""
         return <uint32_t>len(self.holders) < self.limit(user.settings) or self.evict(user)
 
-    # --- clients -----------------------------------------------------------------------------------------------------
-
-    cdef BodyClient client_of(self, UpstreamUser user):
-        cdef bytes address = user.origin()
+    cdef bint has_less(self, bytes address, HttpSettings settings) except -1:
+        """That client has less than one may keep."""
         cdef BodyClient client = self.clients.get(address)
-        if client is None:
-            client = BodyClient.__new__(BodyClient)
-            client.share = self
-            client.address = address
-            self.clients[address] = client
-        return client
-
-    cdef int let_go(self, BodyClient client) except -1:
-        """Of one that has nothing any more."""
-        if client.places == 0 and client.size() == 0 and self.clients.get(client.address) is client:
-            del self.clients[client.address]
-        return 0
-
-    cdef bint has_less(self, UpstreamUser user) except -1:
-        """Its client has less than one may keep."""
-        cdef BodyClient client = self.clients.get(user.origin())
-        return client is None or client.places < self.client_limit(user.settings)
+        return client is None or client.count < self.client_limit(settings)
 
     # --- those that come ---------------------------------------------------------------------------------------------
 
@@ -80,59 +63,68 @@ cdef class BodyShare:
 
     cdef Entry enter(self, UpstreamUser user) except <Entry>-1:
         """Take a place, now or later: then the cluster is asked again on the user's behalf."""
-        cdef BodyClient client
         if self.try_enter(user):
             return SHARE_ENTERED
-        client = self.client_of(user)
-        if self.waiting >= self.cluster.max_pending and not self.make_way(user, client):
-            self.let_go(client)
+        if not self.make_room(user, self.cluster.max_pending) and not self.make_way(user):
             return SHARE_FULL
-        client.join(user)
+        self.cluster.bodies = self  # whoever was refused may have been the last one
+        self.join(user)
         if user.comes():
             self.serve()  # those before it may not
+        if self.waiting and self._slot < 0:
+            self.engine.wheel.arm(self, self.engine.wheel.now + SHARE_LOOK_MS)
         return SHARE_WAITS
 
-    cdef bint make_way(self, UpstreamUser user, BodyClient own) except -1:
-        """Somebody in the full queue is refused: the last one of the client with most in it, if this one's has less; else, for a body
-        that comes, one that does not. False when there is none: SHARE_TURNS are looked at."""
+    cdef bint make_way(self, UpstreamUser user) except -1:
+        """For a body that comes one that does not is refused, whoever's it is. False when there is none among SHARE_TURNS."""
         cdef UpstreamUser last = None
-        cdef BodyClient client, most = own
+        cdef Line line
         cdef int looks = SHARE_TURNS
-        for client in self.turns:
-            if client.size() > most.size():
-                most = client
-            looks -= 1
-            if looks == 0:
+        if not user.comes():
+            return False
+        for line in self.order:
+            last = self.first_that_stopped(line, &looks)
+            if last is not None or looks == 0:
                 break
-        looks = SHARE_TURNS
-        if most.size() > own.size() + 1:
-            last = most.first_that_stopped(&looks)
-            if last is None:
-                last = next(reversed(most.users))
-        elif user.comes():
-            for client in self.turns:
-                last = client.first_that_stopped(&looks)
-                if last is not None or looks == 0:
-                    break
         if last is None:
             return False
-        last.stop_waiting()
-        self.engine.count(G_PENDING_REFUSED)
-        last.on_up_failed(UP_OVERFLOW)
-        self.clients[own.address] = own  # whoever was refused may have been the last one of the same client
-        self.cluster.bodies = self
-        return True
+        self.refuse(last)
+        return self.waiting < self.cluster.max_pending
+
+    cdef UpstreamUser least_of(self, Line line):
+        cdef int looks = SHARE_TURNS
+        cdef UpstreamUser user = self.first_that_stopped(line, &looks)
+        return user if user is not None else line.last()
+
+    cdef UpstreamUser first_that_stopped(self, Line line, int *looks):
+        """The one who waits longest of those that do not come; None: there is none among as many as may be looked at."""
+        cdef UpstreamUser user
+        for user in line.users:
+            if not user.comes():
+                return user
+            looks[0] -= 1
+            if looks[0] == 0:
+                break
+        return None
 
     # --- those that go -----------------------------------------------------------------------------------------------
 
     cdef int leave(self, UpstreamUser user) except -1:
+        Turns.leave(self, user)
+        return self.end_unused()
+
+    cdef int give_back(self, UpstreamUser user) except -1:
         """The body is complete, or nobody cares any more."""
         cdef BodyClient client = user.sender
         user.place = None
         user.sender = None
         self.holders.discard(user)
-        client.places -= 1
-        self.let_go(client)
+        if client.address is not None:
+            self.richest.down(client)
+        else:
+            client.count -= 1
+        if client.count == 0:
+            del self.clients[client.address]
         if self.waiting:
             self.serve()
         if self.gatherers and not self.dissolving:
@@ -146,8 +138,10 @@ cdef class BodyShare:
         return self.end_unused()
 
     cdef int end_unused(self) except -1:
-        if not self.holders and self.waiting == 0 and not self.gatherers and self.cluster.bodies is self:
-            self.cluster.bodies = None
+        if not self.holders and self.waiting == 0 and not self.gatherers:
+            self.engine.wheel.disarm(self)
+            if self.cluster.bodies is self:
+                self.cluster.bodies = None
         return 0
 
     def _let_go(self):
@@ -174,35 +168,31 @@ cdef class BodyShare:
         """The next one that comes, of the client whose turn it is; those before it have lost theirs. When none of SHARE_TURNS comes, the
         one behind them."""
         cdef UpstreamUser user, found = None
-        cdef BodyClient client
+        cdef Line line
         cdef list lost = []
         cdef int looks = SHARE_TURNS
-        for client in self.turns:
-            for user in client.users:
+        for line in self.order:
+            for user in line.users:
                 if user.comes():
                     found = user
                     break
-                lost.append((client, user))
+                lost.append((line, user))
                 looks -= 1
                 if looks == 0:
                     break
             if found is not None or looks == 0:
                 break
-        for client, user in lost:
-            client.users.move_to_end(user)
-        if found is None:
-            client = next(iter(self.turns))
-            found = client.first()
-        return found
+        for line, user in lost:
+            line.users.move_to_end(user)
+        return found if found is not None else self.first()
 
     cdef UpstreamUser next_with_less(self, HttpSettings settings):
         """The next one of a client that has less than one may keep; None: there is none among SHARE_TURNS clients."""
-        cdef BodyClient client
-        cdef uint32_t limit = self.client_limit(settings)
+        cdef Line line
         cdef int looks = SHARE_TURNS
-        for client in self.turns:
-            if client.places < limit:
-                return client.first()
+        for line in self.order:
+            if self.has_less(line.address, settings):
+                return line.first()
             looks -= 1
             if looks == 0:
                 break
@@ -211,7 +201,7 @@ cdef class BodyShare:
     cdef int serve(self) except -1:
         """Places for those who wait, in turn."""
         cdef UpstreamUser user
-        cdef BodyClient client
+        cdef Line line
         cdef int most = SHARE_BURST
         if self.serving:
             return 0
@@ -225,42 +215,37 @@ cdef class BodyShare:
                         break
                 if user.line is None:  # who gave way has ended it, too
                     continue
-                client = <BodyClient>user.line
+                line = user.line
                 self.hold(user)
                 user.stop_waiting()
-                if client.size():
-                    self.turns.move_to_end(client)
+                self.pass_turn(line)
                 self.cluster.acquire(user, 0)
                 most -= 1
         finally:
             self.serving = False
+        if self.waiting and most == 0:
+            return self.engine.wheel.arm(self, self.engine.wheel.now + TICK_MS)
+        return 0
+
+    cdef int on_deadline(self, int64_t now) except -1:
+        """Who waits looks now and then whether somebody gives way."""
+        self.serve()
+        if self.waiting and self._slot < 0:
+            return self.engine.wheel.arm(self, now + SHARE_LOOK_MS)
         return 0
 
     cdef bint evict(self, UpstreamUser user) except -1:
-        """The one who is furthest behind has to go, or of a client that has too much the one who brought least; False when there is none."""
-        cdef UpstreamUser one, last = None, rich = None
-        cdef int64_t now = self.engine.wheel.now, until, least = 0, poorest = 0
-        cdef bint comes = user.comes(), less = now >= self.look_at[2] and self.has_less(user)
-        cdef uint32_t limit = self.client_limit(user.settings)
-        if now < self.look_at[comes] and not less:
+        """The one who is furthest behind has to go, or of the client that has too much, and most, the one who brought least; False when
+        there is none."""
+        cdef int64_t now = self.engine.wheel.now
+        cdef BodyClient rich
+        cdef UpstreamUser last = (self.untrusted if user.comes() else self.stopped).first(now, now)
+        if last is None and self.has_less(user.origin(), user.settings):
+            rich = <BodyClient>self.richest.first()
+            if rich is not None and rich.count > self.client_limit(user.settings):
+                last = rich.behind.first(now + NEVER_MS, now)
+        if last is None:
             return False
-        for one in self.holders:
-            until = one.trusted_until if comes else one.progress_until
-            if (last is None or until < least) and one.keeps_waiting():
-                last = one
-                least = until
-            if less and one.sender.places > limit and one.sender.address is not None:
-                if (rich is None or one.trusted_until < poorest) and one.keeps_waiting():
-                    rich = one
-                    poorest = one.trusted_until
-        if last is None or least > now:
-            # going through all of them for each arrival would be an attack of its own
-            self.look_at[comes] = now + SHARE_LOOK_MS if last is None else max(min(least, now + SHARE_LOOK_MS), now + TICK_MS)
-            if rich is None:
-                if less:
-                    self.look_at[2] = now + SHARE_LOOK_MS
-                return False
-            last = rich
         self.engine.count(G_BODIES_GAVE_WAY)
         serving, self.serving = self.serving, True  # its place is for who asked
         try:
@@ -270,12 +255,24 @@ cdef class BodyShare:
         return True
 
     cdef int hold(self, UpstreamUser user) except -1:
-        cdef BodyClient client = self.client_of(user)
+        cdef bytes address = user.origin()
+        cdef BodyClient client = self.clients.get(address)
+        if client is None:
+            client = BodyClient.__new__(BodyClient)
+            client.address = address
+            self.clients[address] = client
+        if address is not None:
+            self.richest.up(client)
+        else:
+            client.count += 1
         self.cluster.bodies = self  # whoever has just given way may have been the last one
-        client.places += 1
         user.place = self
         user.sender = client
+        user.progress_until = user.trusted_until = 0
         user.set_out()
         self.holders.add(user)
-        user.placed()
+        self.untrusted.add(user, len(self.holders))
+        self.stopped.add(user, len(self.holders))
+        if address is not None:
+            client.behind.add(user, client.count)
         return 0

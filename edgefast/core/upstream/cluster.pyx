@@ -10,7 +10,7 @@ cdef class Cluster(Pool):
         self.log = json_encode(name)
         self.resolved = {}
         self.endpoints = []
-        self.pending = Line.__new__(Line)
+        self.pending = Turns(engine)
 
     def __dealloc__(self):
         free(self.load)
@@ -114,7 +114,7 @@ cdef class Cluster(Pool):
         return {
             "name": self.name,
             "connections": self.connections,
-            "pending": self.pending.size(),
+            "pending": self.pending.waiting,
             "bodies": len(self.bodies.holders) if self.bodies is not None else 0,
             "bodies_waiting": self.bodies.waiting if self.bodies is not None else 0,
             "slow_answers": len(self.answers.holders) if self.answers is not None else 0,

@@ -1,9 +1,10 @@
-# Users that wait in turn.
+# Users of one client that wait for the same thing.
 
-cdef class Line:
-    cdef object users       # OrderedDict UpstreamUser -> None
+cdef class Line(Ranked):    # by how many stand in it
+    cdef:
+        bytes address       # UpstreamUser.origin(); None: of all that have none
+        Turns turns
+        object users        # OrderedDict UpstreamUser -> None
 
-    cdef uint32_t size(self) noexcept
     cdef UpstreamUser first(self)
-    cdef int join(self, UpstreamUser user) except -1
-    cdef int leave(self, UpstreamUser user) except -1
+    cdef UpstreamUser last(self)

@@ -7,7 +7,7 @@ cdef class Pool:
         ef_endpoint_load *load  # of each endpoint
         uint32_t size           # how many
         uint32_t connections
-        Line pending        # who waits for a connection
+        Turns pending       # who waits for a connection
         uint32_t max_connections, max_pending   # of the spec
         BodyShare bodies    # None while no body is on its way
         AnswerShare answers # None while no client is slower than its backend
@@ -25,4 +25,6 @@ cdef class Pool:
     cdef void done(self, Endpoint endpoint) noexcept
     cdef BodyShare share(self)
     cdef AnswerShare slow_answers(self)
+    cdef int wait(self, UpstreamUser user) except -1
+    cdef UpstreamUser next_pending(self)
     cdef int serve_pending(self) except -1

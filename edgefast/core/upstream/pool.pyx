@@ -33,8 +33,8 @@ cdef class Pool:
                 self.engine.count(G_PENDING_REFUSED)
                 return user.on_up_failed(UP_OVERFLOW)
         if self.size == 0:
-            if self.resolving() and self.pending.size() < self.max_pending:
-                return self.pending.join(user)
+            if self.resolving():
+                return self.wait(user)
             return user.on_up_failed(UP_NO_ENDPOINT)
         endpoint = self.pick(tried)
         if endpoint is None:
@@ -54,12 +54,29 @@ cdef class Pool:
                 user.chosen = True
                 self.engine.count(G_UPSTREAM_REUSES)
                 return user.on_up_ready(up)
-            if self.pending.size() >= self.max_pending:
-                self.engine.count(G_PENDING_REFUSED)
-                return user.on_up_failed(UP_OVERFLOW)
-            self.pending.join(user)
+            self.wait(user)
             return self.answers.make_room() if self.answers is not None else 0
         return self.dial(user, endpoint)
+
+    cdef int wait(self, UpstreamUser user) except -1:
+        """Until there is a connection; when too many do, the client with most of them gives way."""
+        if self.pending.make_room(user, self.max_pending):
+            self.pending.join(user)
+            return self.serve_pending()  # who gave way may have left a connection, too
+        self.engine.count(G_PENDING_REFUSED)
+        return user.on_up_failed(UP_OVERFLOW)
+
+    cdef UpstreamUser next_pending(self):
+        """Whose turn it is, who waits no more; None: nobody does."""
+        cdef UpstreamUser user
+        cdef Line line
+        if self.pending.waiting == 0:
+            return None
+        user = self.pending.first()
+        line = user.line
+        user.stop_waiting()
+        self.pending.pass_turn(line)
+        return user
 
     cdef Outbound checkout(self, Endpoint endpoint):
         """A living idle connection of the endpoint, the one used last; None when it has none."""
@@ -128,15 +145,14 @@ cdef class Pool:
         return self.serve_pending()
 
     cdef int release(self, Outbound up) except -1:
-        """A connection is free again: the longest waiting user gets it, else the pool."""
+        """A connection is free again: whose turn it is gets it, else the pool."""
         cdef Endpoint endpoint = up.endpoint
         cdef UpstreamUser user
         if endpoint.index < 0 or not up.is_open():
             up.stop(False)
             return 0
-        if self.pending.size():
-            user = self.pending.first()
-            user.stop_waiting()
+        user = self.next_pending()
+        if user is not None:
             user.endpoint = endpoint
             user.chosen = True
             self.load[endpoint.index].active += 1
@@ -174,8 +190,8 @@ cdef class Pool:
         return self.answers
 
     cdef int serve_pending(self) except -1:
-        while self.pending.size() and (self.size or not self.resolving()):
+        while self.pending.waiting and (self.size or not self.resolving()):
             if self.size and self.connections >= self.max_connections:
                 return 0
-            self.acquire(self.pending.first(), 0)
+            self.acquire(self.next_pending(), 0)
         return 0

@@ -40,7 +40,6 @@ cdef class UpstreamUser(Timer):
     cdef bytes origin(self)
     cdef bint keeps_waiting(self) noexcept
     cdef bint comes(self) noexcept
-    cdef void placed(self) noexcept
     cdef int crowd_left(self) except -1
     cdef void set_out(self) noexcept
     cdef int give_way(self) except -1

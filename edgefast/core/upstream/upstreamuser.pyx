@@ -44,7 +44,7 @@ cdef class UpstreamUser(Timer):
         """It wants no connection any more, or has one."""
         cdef Line line = self.line  # which may be nobody else's when it has left
         self.waiting = False
-        return line.leave(self) if line is not None else 0
+        return line.turns.leave(self) if line is not None else 0
 
     # --- a body that is still coming (bodyshare.pyx) ---------------------------------------------------------------------------------
 
@@ -60,17 +60,14 @@ cdef class UpstreamUser(Timer):
         """Its bytes are coming, or would if they were read: so it goes before those whose bytes are not."""
         return False
 
-    cdef void placed(self) noexcept:
-        """It has its place: nothing has to be looked for any more."""
-
     cdef int crowd_left(self) except -1:
         """There is room for what was gathered because there was none."""
         return 0
 
     cdef void set_out(self) noexcept:
-        """From now on it is the client that is waited for."""
-        self.progress_until = self.engine.wheel.now + BODY_GRACE_MS
-        self.trusted_until = self.engine.wheel.now + BODY_PATIENCE_MS
+        """From now on it is the client that is waited for; what it has brought already stays (Behind: both never go back)."""
+        self.progress_until = max(self.progress_until, self.engine.wheel.now + BODY_GRACE_MS)
+        self.trusted_until = max(self.trusted_until, self.engine.wheel.now + BODY_PATIENCE_MS)
 
     cdef int give_way(self) except -1:
         """End it: others wait for its connection."""
@@ -90,4 +87,4 @@ cdef class UpstreamUser(Timer):
         """The request needs no place any more."""
         cdef BodyShare place = self.place  # as above
         self.streams = False
-        return place.leave(self) if place is not None else 0
+        return place.give_back(self) if place is not None else 0

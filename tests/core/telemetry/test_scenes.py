@@ -239,6 +239,7 @@ def test_every_name_has_its_scene() -> None:
     }  # test_handshakes.py, tests/proxy/tls
     spans = {"spans_recorded", "spans_dropped"}  # test_trace.py
     slow = {"bodies_gave_way", "bodies_not_gathered", "answers_gave_way"}  # test_slow_*.py
+    slow.add("pending_gave_way")  # test_pending_clients.py
     faults = {"faults"}  # test_faults.py
     http2 = {name for name in GLOBALS if name.startswith("http2_")}  # tests/wire/http2
     elsewhere = by_the_log_writer | refusals | limits | handshakes | spans | slow | faults | http2

@@ -1,0 +1,17 @@
+# Users that wait in turns of their clients.
+
+cdef class Turns(Timer):    # for queues whose users wait until somebody falls behind (BodyShare)
+    cdef:
+        Engine engine
+        dict lines          # address -> Line, of those in which somebody stands
+        object order        # OrderedDict Line -> None: whose turn is next
+        Ranks sizes         # of lines
+        uint32_t waiting    # users, of all clients
+
+    cdef int join(self, UpstreamUser user) except -1
+    cdef int leave(self, UpstreamUser user) except -1
+    cdef UpstreamUser first(self)
+    cdef int pass_turn(self, Line line) except -1
+    cdef bint make_room(self, UpstreamUser user, uint32_t most) except -1
+    cdef UpstreamUser least_of(self, Line line)
+    cdef int refuse(self, UpstreamUser user) except -1
