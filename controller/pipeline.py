@@ -214,7 +214,8 @@ class Pipeline:
         Objects live as long as their Kubernetes twins: looking at all of them again and again would hold up the loop.
         What is garbage is collected first, since it would stay for ever.
         """
-        count = len(snapshot.http_routes) + len(snapshot.services) + len(snapshot.endpoint_slices)
+        routes = len(snapshot.http_routes) + len(snapshot.grpc_routes)
+        count = routes + len(snapshot.services) + len(snapshot.endpoint_slices)
         if self._frozen < 0 or count > self._frozen * _GROWTH + _GROWTH_LEAST:
             self._frozen = count
             gc.collect()

@@ -21,6 +21,7 @@ from edgefast.cli.screen import (
     ProblemRow,
     RouteRow,
 )
+from edgefast.resources.model.routename import name_of, route_key
 
 Json = dict[str, Any]
 
@@ -45,8 +46,9 @@ def make_overview(
     routes: Sequence[Json],
     listener_sets: Sequence[Json] = (),
     policies: Sequence[Json] = (),
+    calls: Sequence[Json] = (),
 ) -> Overview:
-    """Return the overview; objects in the order given. `policies`: BackendTLSPolicies."""
+    """Return the overview; objects in the order given. `policies`: BackendTLSPolicies, `calls`: GRPCRoutes."""
     return Overview(
         classes=tuple(
             ClassRow(
@@ -66,7 +68,10 @@ def make_overview(
             ),
         ),
         listener_sets=tuple(map(_listener_set_row, listener_sets)),
-        routes=tuple(row for one in routes for row in _route_rows(one)),
+        routes=(
+            *(row for one in routes for row in _route_rows("HTTPRoute", one)),
+            *(row for one in calls for row in _route_rows("GRPCRoute", one)),
+        ),
         problems=tuple(
             problem
             for kind, objects in (
@@ -74,6 +79,7 @@ def make_overview(
                 ("Gateway", gateways),
                 ("ListenerSet", listener_sets),
                 ("HTTPRoute", routes),
+                ("GRPCRoute", calls),
                 ("BackendTLSPolicy", policies),
             )
             for one in objects
@@ -147,8 +153,10 @@ def _listener_rows(one: Json, gateway: str, place: str) -> Iterator[ListenerRow]
         )
 
 
-def _route_rows(one: Json) -> Iterator[RouteRow]:
-    name, hostnames = _name(one), tuple(one["spec"].get("hostnames") or ())
+def _route_rows(kind: str, one: Json) -> Iterator[RouteRow]:
+    meta = one["metadata"]
+    name = name_of(route_key(kind, meta["namespace"], meta["name"]))
+    hostnames = tuple(one["spec"].get("hostnames") or ())
     entries = (one.get("status") or {}).get("parents") or ()
     for entry in entries:
         conditions = entry["conditions"]

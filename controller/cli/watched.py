@@ -69,16 +69,17 @@ class ClusterSource:
         kube = await self._session.kube()
         where = self._where(kube)
         notes: list[str] = []
-        classes, gateways, routes, sets, policies, fleets = await asyncio.gather(
+        classes, gateways, routes, calls, sets, policies, fleets = await asyncio.gather(
             kube.list_all(APIS[_GATEWAY_API, "GatewayClass"]),
             kube.list_all(APIS[_GATEWAY_API, "Gateway"], where),
             kube.list_all(APIS[_GATEWAY_API, "HTTPRoute"], where),
+            self._list_newer("GRPCRoute", where, notes),
             self._list_newer("ListenerSet", where, notes),
             self._list_newer("BackendTLSPolicy", where, notes),
             asyncio.to_thread(_ask_admin, self._admin),
         )
         pods, pages = await self._ask_proxies(kube, gateways, notes)
-        seen = make_overview(classes, gateways, routes, sets, policies)
+        seen = make_overview(classes, gateways, routes, sets, policies, calls)
         known = [one for one in fleets if one["fleet"] not in self._hidden]
         place = "" if where is None else f", namespace {where}"
         if where is not None and not gateways:

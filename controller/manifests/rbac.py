@@ -89,7 +89,7 @@ WATCH: Final = Group(
     (
         Grant(
             (_GATEWAY,),
-            ("gateways", "httproutes", "listenersets", "backendtlspolicies"),
+            ("gateways", "httproutes", "grpcroutes", "listenersets", "backendtlspolicies"),
             _READ,
             "What is translated; get reads one again when its status was changed meanwhile.",
         ),
@@ -99,6 +99,7 @@ WATCH: Final = Group(
             (
                 "gateways/status",
                 "httproutes/status",
+                "grpcroutes/status",
                 "listenersets/status",
                 "backendtlspolicies/status",
             ),

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from edgefast import ir
+from edgefast.resources.model.routename import key_of
 
 #: (namespace, name)
 Key = tuple[str, str]
@@ -30,7 +31,7 @@ class Blame(msgspec.Struct, frozen=True):
     """What to tell whom."""
 
     gateways: dict[Key, tuple[str, ...]] = {}
-    routes: dict[Key, tuple[str, ...]] = {}
+    routes: dict[Key, tuple[str, ...]] = {}  # by the keys of resources/model/routename.py
 
 
 NOBODY = Blame()
@@ -55,8 +56,7 @@ def blame(fleet: ir.Fleet, refusals: Iterable[Refusal]) -> Blame:
 
 
 def _split(name: str) -> Key:
-    namespace, _, rest = name.partition("/")
-    return namespace, rest
+    return key_of(name)
 
 
 def _concerned(fleet: ir.Fleet, refusal: Refusal) -> Iterator[tuple[str, set[str]]]:

@@ -18,6 +18,7 @@ from controller.status.hold import OPEN, Gate, hold_status
 from controller.status.merge import merge_status
 from controller.status.progress import NO_REASONS, Progress, Reach
 from controller.status.shape import SHAPES, Json, is_bad
+from edgefast.resources.model.routename import ref_of_key, route_key
 from edgefast.sortedmap import find_unlike
 from edgefast.translate.status.status import AnyStatus, Statuses
 
@@ -35,6 +36,7 @@ _TABLES = {
     "Gateway": "gateways",
     "ListenerSet": "listener_sets",
     "HTTPRoute": "http_routes",
+    "GRPCRoute": "grpc_routes",
     "BackendTLSPolicy": "backend_tls_policies",
 }
 
@@ -170,7 +172,8 @@ class Board:
             self._blame[fleet] = blame
             for one in (before, blame):
                 dirty |= {("Gateway", *key) for key in one.gateways}
-                dirty |= {("HTTPRoute", *key) for key in one.routes}
+                for ref in map(ref_of_key, one.routes):
+                    dirty.add((ref.kind, ref.namespace, ref.name))
                 dirty |= {
                     ("ListenerSet", *key)
                     for key, gateway in self._parents.items()
@@ -273,7 +276,8 @@ class Board:
         if ref[0] in ("Gateway", "ListenerSet"):
             refused = blame.gateways.get(gateway, ())
         else:
-            refused = blame.routes.get(ref[1:], ()) if ref[0] == "HTTPRoute" else ()
+            named = route_key(*ref) if ref[0] in ("HTTPRoute", "GRPCRoute") else None
+            refused = blame.routes.get(named, ()) if named else ()
         notes, awaited = self._notes.get(fleet, _NOTHING)
         return Gate(
             open=self._reached.get(fleet, 0) >= revision,

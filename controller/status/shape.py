@@ -62,6 +62,7 @@ SHAPES: dict[str, Shape] = {
     ),
     "ListenerSet": Shape(own_types=_types("ListenerSet"), own_listener_types=_types("Listener")),
     "HTTPRoute": Shape(entries="parents", entry_ref="parentRef", max_entries=32),
+    "GRPCRoute": Shape(entries="parents", entry_ref="parentRef", max_entries=32),
     "BackendTLSPolicy": Shape(entries="ancestors", entry_ref="ancestorRef", max_entries=16),
 }
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from edgefast.problem import ObjectRef
+from edgefast.resources.gatewayapi.grpcroute import Route
 from edgefast.resources.kinds import ref_of
 from edgefast.translate.finding.absent import find_absent
 from edgefast.translate.translation import Translation
@@ -46,12 +47,15 @@ def _find_lost(old: Translation, new: Translation) -> Iterator[tuple[ObjectRef, 
     """Give each route that differs, with each Gateway of it that neither side serves."""
     sides = (old.memo.world, new.memo.world)
     for one in sides:
-        for key, route in one.snapshot.http_routes.items():
-            others = (side.snapshot.http_routes.get(key) for side in sides)
+        routes: Iterator[Route] = chain(
+            one.snapshot.http_routes.values(), one.snapshot.grpc_routes.values()
+        )
+        for route in routes:
+            others = (side.snapshot.get(ref_of(route)) for side in sides)
             if all(other == route for other in others):
                 continue
             for parent in route.spec.parent_refs:
-                gateway = (parent.namespace or key[0], parent.name)
+                gateway = (parent.namespace or route.metadata.namespace, parent.name)
                 served = any(side.gateways.get(gateway) is not None for side in sides)
                 if parent.kind == "Gateway" and not served:
                     yield ref_of(route), ObjectRef("Gateway", *gateway, parent.group)

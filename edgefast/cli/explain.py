@@ -89,7 +89,10 @@ def explain_command(
     most: int,
     output: Format,
 ) -> None:
-    """Show why a request gets the answer it gets; METHOD is GET when it is left out."""
+    """Show why a request gets the answer it gets; METHOD is GET when it is left out.
+
+    grpc://HOST/PACKAGE.SERVICE/METHOD asks for a call of gRPC, grpcs:// for one over TLS.
+    """
     method, url = _read_words(request)
     if bool(files) + (bool(admin) or live) != 1:
         raise click.UsageError("give one of -f FILE|DIR, --admin ADDRESS and --live")

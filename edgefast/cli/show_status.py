@@ -12,6 +12,7 @@ from edgefast.cli.counters import Rate, sum_rates
 from edgefast.cli.output import escape_control, render_table
 from edgefast.cli.screen import ProxyRow, RouteRow, Screen
 from edgefast.problem import ask_about
+from edgefast.resources.model.routename import route_of
 
 _Row = Sequence[object]
 _Table = tuple[Sequence[str], Sequence[_Row]]
@@ -119,7 +120,7 @@ def _tables(screen: Screen) -> Iterator[_Table]:
 
 def _routes(screen: Screen) -> _Table:
     rates = {one.route: one for one in screen.traffic}
-    wrong = {one.object.split(" ")[1] for one in screen.problems if one.object.startswith("HTTPRoute ")}  # fmt: skip
+    wrong = {name for one in screen.problems if (name := route_of(one.object))}
 
     def order(one: RouteRow) -> tuple[bool, float, str]:
         rate = rates.get(one.name)

@@ -27,6 +27,7 @@ from edgefast.cli.screen import (
     Screen,
     WorkerRow,
 )
+from edgefast.resources.model.routename import route_of
 
 
 def is_proxy(admin: str) -> bool:
@@ -205,8 +206,8 @@ def _routes(dump: Any) -> Iterator[RouteRow]:
         rows[key] = msgspec.structs.replace(row, accepted=one["accepted"], resolved=one["resolved"])
     known = {name for name, _ in rows}
     for one in dump["problems"]:
-        kind, _, name = one["object"].partition(" ")
-        if kind == "HTTPRoute" and name not in known:
+        name = route_of(one["object"])
+        if name and name not in known:
             rows[name, ""] = RouteRow(name=name)
     return (rows[key] for key in sorted(rows))
 

@@ -17,6 +17,7 @@ from edgefast.console.numbers import Rate
 from edgefast.console.rows import Row, make_row
 from edgefast.console.state import State
 from edgefast.credential import is_hidden, show, show_query
+from edgefast.resources.model.routename import ref_of_name
 from edgefast.why.described import list_filters
 from edgefast.why.pair import make_host
 from edgefast.why.served import render_endpoint
@@ -154,10 +155,11 @@ def _describe_listener(listener: ir.Listener, node: Node) -> Iterator[Section]:
 
 
 def _describe_rule(node: Node, rule: ir.Rule) -> Iterator[Section]:
+    ref = ref_of_name(rule.route)
     yield _section(
         "Rule",
         [
-            ("HTTPRoute", rule.route),
+            (ref.kind, f"{ref.namespace}/{ref.name}"),
             ("rule", f"{rule.index}" + (f" ({rule.name})" if rule.name else "")),
             *([("written in", rule.source)] if rule.source else []),
             *([("answers", f"{rule.status}, {rule.reason}".rstrip(", "))] if rule.status else []),

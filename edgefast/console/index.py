@@ -188,7 +188,7 @@ def _words(node: Node) -> Sequence[str]:
         return (node.name,)
     return (
         subject.route,
-        subject.route.partition("/")[2],
+        subject.route.rpartition("/")[2],
         subject.name,
         *(describe_match(one) for one in node.matches),
         *(one.path or "/" for one in node.matches),

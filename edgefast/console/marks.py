@@ -16,6 +16,7 @@ from edgefast import ir
 from edgefast.console.index import Index, Node
 from edgefast.problem import Problem
 from edgefast.reasons.named import name_reasons
+from edgefast.resources.model.routename import name_of, ref_of_name, route_key
 
 _RULE = re.compile(r"spec\.rules\[(\d+)\]")
 
@@ -58,7 +59,7 @@ class Marks:
             if not isinstance(rule, ir.Rule) or rule.route in told_routes:
                 continue
             said = "; ".join(dict.fromkeys(_why_broken(rule)))
-            text = f"HTTPRoute {rule.route} spec.rules[{rule.index}]: {said}"
+            text = f"{ref_of_name(rule.route)} spec.rules[{rule.index}]: {said}"
             told = Told("error", text, rule.source, node.id, name_reasons(text))
             self._mark(node, told)
             if text not in once:
@@ -96,7 +97,8 @@ def _find_nodes(index: Index, problem: Problem) -> Iterator[Node]:
     if ref is None:
         return
     name = f"{ref.namespace}/{ref.name}"
-    if ref.kind == "HTTPRoute":
+    if ref.kind in ("HTTPRoute", "GRPCRoute"):
+        name = name_of(route_key(ref.kind, ref.namespace, ref.name))
         part = _RULE.match(problem.path)
         for node in index.routes.get(name, ()):
             rule = node.subject

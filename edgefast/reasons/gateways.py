@@ -113,7 +113,7 @@ GATEWAYS = (
         "names them too, else for none.",
         fix=("Remove the kind.",),
         example=gateway(
-            "listeners: [{name: http, port: 8080, protocol: HTTP, allowedRoutes: {kinds: [{kind: GRPCRoute}]}}]\n"
+            "listeners: [{name: http, port: 8080, protocol: HTTP, allowedRoutes: {kinds: [{kind: TLSRoute}]}}]\n"
         ),
     ),
     Page(

@@ -98,9 +98,11 @@ ROUTES = (
     Page(
         word="NotAllowedByListeners",
         means="Listeners of the parent take no routes of this namespace or kind: `allowedRoutes` of each says which. By default it "
-        "is the Gateway's own namespace.",
+        "is the Gateway's own namespace. Or an older route of the other kind, HTTPRoute or GRPCRoute, has a host of a listener "
+        "in common with it: a listener serves a host to one kind.",
         fix=(
-            "Let the Gateway's owner allow it (`allowedRoutes.namespaces.from: All` or a selector), or move the route.",
+            "Let the Gateway's owner allow it (`allowedRoutes.namespaces.from: All` or a selector), or move the route. Give the kinds "
+            "hostnames of their own, or listeners.",
         ),
         example="apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: stock, namespace: warehouse}\n"
         "spec:\n  parentRefs: [{name: edge, namespace: default}]\n"

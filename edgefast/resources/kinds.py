@@ -16,6 +16,7 @@ from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
+from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.gatewayapi.referencegrant import ReferenceGrant
@@ -34,6 +35,7 @@ Object = (
     GatewayClass
     | Gateway
     | HTTPRoute
+    | GRPCRoute
     | ListenerSet
     | ReferenceGrant
     | BackendTLSPolicy
@@ -86,6 +88,7 @@ _ALL = (
     _kind(GATEWAY_GROUP, GatewayClass, "gatewayclasses", "v1", "v1beta1", namespaced=False),
     _kind(GATEWAY_GROUP, Gateway, "gateways", "v1", "v1beta1"),
     _kind(GATEWAY_GROUP, HTTPRoute, "httproutes", "v1", "v1beta1"),
+    _kind(GATEWAY_GROUP, GRPCRoute, "grpcroutes", "v1"),
     _kind(GATEWAY_GROUP, ListenerSet, "listenersets", "v1"),
     _kind(GATEWAY_GROUP, ReferenceGrant, "referencegrants", "v1", "v1beta1"),
     _kind(GATEWAY_GROUP, BackendTLSPolicy, "backendtlspolicies", "v1", "v1alpha3"),

@@ -21,6 +21,7 @@ from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
+from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.gatewayapi.referencegrant import ReferenceGrant
@@ -40,6 +41,7 @@ _TABLES: dict[str, str] = {
     "GatewayClass": "gateway_classes",
     "Gateway": "gateways",
     "HTTPRoute": "http_routes",
+    "GRPCRoute": "grpc_routes",
     "ListenerSet": "listener_sets",
     "ReferenceGrant": "reference_grants",
     "BackendTLSPolicy": "backend_tls_policies",
@@ -60,6 +62,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     gateway_classes: SortedMap[Key, GatewayClass] = EMPTY
     gateways: SortedMap[Key, Gateway] = EMPTY
     http_routes: SortedMap[Key, HTTPRoute] = EMPTY
+    grpc_routes: SortedMap[Key, GRPCRoute] = EMPTY
     listener_sets: SortedMap[Key, ListenerSet] = EMPTY
     reference_grants: SortedMap[Key, ReferenceGrant] = EMPTY
     backend_tls_policies: SortedMap[Key, BackendTLSPolicy] = EMPTY

@@ -16,6 +16,7 @@ import msgspec
 from edgefast import ir
 from edgefast._csrc import ffi, lib
 from edgefast.problem import ObjectRef, Problem
+from edgefast.resources.model.routename import ref_of_name
 from edgefast.table.build import KIND, BlobBuilder, BlobEntry, BuildError, Depths, Predicate
 from edgefast.table.shards import RESOURCE_LIMIT, Resource, make_resource
 
@@ -241,8 +242,8 @@ def _left_out(match: ir.Match, rule: ir.Rule, why: str) -> Problem:
 
 
 def _route_of(rule: ir.Rule) -> ObjectRef:
-    namespace, _, name = rule.route.rpartition("/")
-    return ObjectRef("HTTPRoute", namespace, name)
+    ref = ref_of_name(rule.route)
+    return ObjectRef(ref.kind, ref.namespace, ref.name)
 
 
 def _refuse(host: ir.VirtualHost, why: str, builder: BlobBuilder) -> Compiled:

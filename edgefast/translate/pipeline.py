@@ -38,7 +38,7 @@ from edgefast.translate.fleet.front import translate_front
 from edgefast.translate.fleet.shelf import Shelves
 from edgefast.translate.gateway.listenerset import find_lost_sets
 from edgefast.translate.judge.policystatus import judge_policies
-from edgefast.translate.judge.statuses import judge_all, judge_routes
+from edgefast.translate.judge.statuses import RouteStatuses, judge_all, judge_routes
 from edgefast.translate.policy.backendtlspolicy import Policies, close_refused, translate_policies
 from edgefast.translate.ratelimit.limitstore import translate_limit_store
 from edgefast.translate.route.routes import translate_routes
@@ -131,7 +131,7 @@ def translate(
     )
     sums = sum_routes(routes.changes, memo.sums if memo else RouteSums())
     route_statuses = judge_routes(
-        routes.outcomes, sums, hosts, reach, memo.route_statuses if memo else EMPTY
+        routes.outcomes, sums, hosts, reach, memo.route_statuses if memo else RouteStatuses()
     )
     if memo and previous and policies is memo.policies and sums.users is memo.sums.users:
         policy_statuses = previous.statuses.backend_tls_policies

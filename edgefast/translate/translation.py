@@ -24,11 +24,12 @@ from edgefast.translate.finding.owned import Owned
 from edgefast.translate.finding.reach import Reach
 from edgefast.translate.fleet.front import Front
 from edgefast.translate.fleet.shelf import Shelves
+from edgefast.translate.judge.statuses import RouteStatuses
 from edgefast.translate.policy.backendtlspolicy import Policies
 from edgefast.translate.ratelimit.limitstore import LimitStore
 from edgefast.translate.route.route import RouteOutcome
 from edgefast.translate.route.routesums import RouteSums
-from edgefast.translate.status.status import HTTPRouteStatus, Statuses
+from edgefast.translate.status.status import Statuses
 from edgefast.translate.tls.keyring import Keyring
 from edgefast.translate.virtualhost.virtualhost import Hosts
 
@@ -59,7 +60,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     hosts: Hosts
     owned: Owned
     reach: Reach
-    route_statuses: SortedMap[Key, HTTPRouteStatus]
+    route_statuses: RouteStatuses
     shelves: Shelves
 
 

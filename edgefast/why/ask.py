@@ -15,9 +15,12 @@ import msgspec
 
 from edgefast.inetaddr import read_address
 
-_URL = re.compile(r"(?:(https?)://)?([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.I | re.S)
+_URL = re.compile(r"(?:(https?|grpcs?)://)?([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.I | re.S)
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@\[\]]+)(?::([0-9]{1,5}))?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+#: What a call is, and over what it comes.
+_CALLS = {"grpc": "http", "grpcs": "https"}
+_CALL_FIELDS = (("content-type", "application/grpc"), ("te", "trailers"))
 
 
 class AskError(ValueError):
@@ -59,10 +62,16 @@ def read_ask(
     source: str = "127.0.0.1",
     sni: str | None = None,
 ) -> Ask:
-    """Read a request; headers are "name: value", `sni` None is what a client would send. Raises AskError."""
+    """Read a request; headers are "name: value", `sni` None is what a client would send. Raises AskError.
+
+    A URL of gRPC, grpc://host/package.Service/Method (grpcs: over TLS), is a call: a POST that says so.
+    """
     found = _URL.fullmatch(url)
     assert found is not None  # every text is one
     scheme = (found[1] or "http").lower()
+    is_call = scheme in _CALLS
+    if is_call:
+        method, scheme = "POST", _CALLS[scheme]
     authority = _AUTHORITY.fullmatch(found[2])
     if authority is None:
         raise AskError(f'"{url}" is no URL such as http://www.example.com/shop')
@@ -71,6 +80,9 @@ def read_ask(
         raise AskError(f'"{url}": port {port} is not between 1 and 65535')
     host = name if port == _DEFAULT_PORTS[scheme] else f"{name}:{port}"
     lines = [_read_header(line) for line in headers]
+    if is_call:
+        given = {header.lower() for header, _ in lines}
+        lines += [field for field in _CALL_FIELDS if field[0] not in given]
     named = [value for header, value in lines if header.lower() == "host"]
     if len(named) > 1:
         raise AskError("Host is given twice")

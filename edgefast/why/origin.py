@@ -14,11 +14,13 @@ import msgspec
 from edgefast import ir
 from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.grpcroute import GRPCBackendRef, GRPCRoute, Route
+from edgefast.resources.gatewayapi.httproute import HTTPBackendRef, HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.model.closed import is_closed
 from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.resources.model.routename import key_of, ref_of_name
+from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.match.precedence import Age, age_order
 from edgefast.translate.route.route import RouteOutcome
 from edgefast.translate.translation import Translation
@@ -84,17 +86,20 @@ class Origin:
         route = self.route(rule.route)
         if route is None:
             return self.rule_place(rule, path)
-        refs = route.spec.rules[rule.index].backend_refs
+        refs: tuple[HTTPBackendRef | GRPCBackendRef, ...] = route.spec.rules[
+            rule.index
+        ].backend_refs
         weighty = [at for at, one in enumerate(refs) if one.weight > 0]
         return self.rule_place(rule, f"{path}[{weighty[share]}]" if share < len(weighty) else path)
 
-    def route(self, name: str) -> HTTPRoute | None:
-        """Return the object of a route, "namespace/name"."""
-        return self._snapshot.http_routes.get(_key(name))
+    def route(self, name: str) -> Route | None:
+        """Return the object of a route by its name among all routes."""
+        found = self._snapshot.get(ref_of_name(name))
+        return found if isinstance(found, HTTPRoute | GRPCRoute) else None
 
     def route_ref(self, name: str) -> ObjectRef:
-        """Return the reference to a route, "namespace/name"."""
-        return ObjectRef("HTTPRoute", *_key(name), GATEWAY_GROUP)
+        """Return the reference to a route by its name among all routes."""
+        return ref_of_name(name)
 
     def route_place(self, name: str, path: str = "") -> Place:
         """Return the place of a field of a route."""
@@ -132,9 +137,4 @@ class Origin:
         return Place(object=str(ref), path=path, source=str(source))
 
     def _outcome(self, name: str) -> RouteOutcome | None:
-        return self._translation.memo.routes.get(_key(name)) if self._translation else None
-
-
-def _key(name: str) -> Key:
-    namespace, _, plain = name.partition("/")
-    return namespace, plain
+        return self._translation.memo.routes.get(key_of(name)) if self._translation else None

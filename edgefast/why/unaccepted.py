@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.gatewayapi.httproute import HTTPPathMatch, HTTPRoute
+from edgefast.resources.gatewayapi.grpcroute import (
+    GRPCMethodMatch,
+    GRPCRoute,
+    GRPCRouteMatch,
+    Route,
+)
+from edgefast.resources.gatewayapi.httproute import HTTPPathMatch
+from edgefast.resources.model.routename import name_of, route_key
 from edgefast.table.match import Call, order_hostnames
 from edgefast.translate.match.path import check_path, normalize_path
 from edgefast.translate.route.route import RouteOutcome
@@ -24,8 +31,8 @@ def find_unaccepted(origin: Origin, host: str, call: Call) -> Iterator[Candidate
     if translation is None:
         return
     names = {*order_hostnames(host)}
-    for (namespace, name), outcome in translation.memo.routes.items():
-        route = outcome.route
+    for key, outcome in translation.memo.routes.items():
+        route, name = outcome.route, name_of(key)
         if outcome.hosts or not names & {one.lower() for one in route.spec.hostnames or ("*",)}:
             continue
         if not _may_match(route, call.path.decode("utf-8", "replace")):
@@ -33,18 +40,18 @@ def find_unaccepted(origin: Origin, host: str, call: Call) -> Iterator[Candidate
         reason, said = _reason(outcome)
         problem = next(iter(outcome.problems), None)
         yield Candidate(
-            route=f"{namespace}/{name}",
+            route=name,
             reason=f"route not accepted: {reason}" + (f", {said}" if said else ""),
             code="not_accepted",
-            place=origin.route_place(f"{namespace}/{name}", problem.path if problem else ""),
+            place=origin.route_place(name, problem.path if problem else ""),
         )
 
 
 def find_refused(origin: Origin) -> Iterator[Candidate]:
-    """Give HTTPRoutes of files that mistakes keep out: their hostnames are not known, so it may be any."""
+    """Give routes of files that mistakes keep out: their hostnames are not known, so it may be any."""
     first: dict[ObjectRef, Problem] = {}
     for problem in origin.problems:
-        if problem.object is not None and problem.object.kind == "HTTPRoute":
+        if problem.object is not None and problem.object.kind in ("HTTPRoute", "GRPCRoute"):
             if problem.severity == "error" and origin.is_refused(problem.object):
                 if origin.is_closed(problem.object):
                     continue  # in its place it takes requests
@@ -52,7 +59,7 @@ def find_refused(origin: Origin) -> Iterator[Candidate]:
     for ref, problem in first.items():
         said = " ".join((problem.path, problem.reason, problem.message))
         yield Candidate(
-            route=f"{ref.namespace}/{ref.name}",
+            route=name_of(route_key(ref.kind, ref.namespace, ref.name)),
             reason=f"route left out for a mistake: {said}",
             code="refused",
             place=Place(
@@ -76,11 +83,21 @@ def _reason(outcome: RouteOutcome) -> tuple[str, str]:
     return "no listener serves it", "its listeners are not programmed"
 
 
-def _may_match(route: HTTPRoute, path: str) -> bool:
+def _may_match(route: Route, path: str) -> bool:
+    if isinstance(route, GRPCRoute):
+        matches = [one for rule in route.spec.rules for one in rule.matches or (GRPCRouteMatch(),)]
+        return any(_may_call(one.method, path) for one in matches)
     return not route.spec.rules or any(
         not rule.matches or any(_may_take(one.path, path) for one in rule.matches)
         for rule in route.spec.rules
     )
+
+
+def _may_call(match: GRPCMethodMatch | None, path: str) -> bool:
+    if match is None or match.type == "RegularExpression":
+        return True
+    service, _, method = path.removeprefix("/").partition("/")
+    return match.service in (None, service) and match.method in (None, method)
 
 
 def _may_take(match: HTTPPathMatch, path: str) -> bool:

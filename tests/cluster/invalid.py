@@ -54,7 +54,7 @@ def certificate_of(world: World) -> dict[str, str]:
 
 def ground_gateways(ground: Ground) -> list[Manifest]:
     """Return the Gateways that cases refer to, in the merged class."""
-    closed = {**listener("closed", 8081), "allowedRoutes": {"kinds": [{"kind": "GRPCRoute"}]}}
+    closed = {**listener("closed", 8081), "allowedRoutes": {"kinds": [{"kind": "TLSRoute"}]}}
     return [
         gateway(
             ground.namespace,

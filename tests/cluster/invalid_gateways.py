@@ -77,7 +77,7 @@ def _listeners(ground: Ground) -> Iterator[Case]:
     )
     for what, kind in (
         ("unknown", {"kind": "HTTPRoutes"}),
-        ("grpc", {"kind": "GRPCRoute"}),
+        ("grpc", {"kind": "TLSRoute"}),
         ("group", {"group": "example.com", "kind": "HTTPRoute"}),
     ):
         name = f"kinds-{what}"

@@ -16,6 +16,7 @@ from edgefast.resources.model.shape import Shape, shape_of
 from edgefast.resources.model.unserved import PLACES, UNSERVED, Closes, judge_field
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
+from edgefast.translate.backend import backend
 
 pytestmark = pytest.mark.pure
 
@@ -37,7 +38,9 @@ Gateway:
   spec:
     gatewayClassName: edge
     allowedListeners: {namespaces: {from: All}}
-    listeners: [{name: http, port: 80, protocol: HTTP}]
+    listeners:
+    - {name: http, port: 80, protocol: HTTP}
+    - {name: grpc, port: 81, protocol: HTTP}
 ListenerSet:
   apiVersion: gateway.networking.k8s.io/v1
   metadata: {name: set, namespace: default}
@@ -48,7 +51,7 @@ HTTPRoute:
   apiVersion: gateway.networking.k8s.io/v1
   metadata: {name: web, namespace: default}
   spec:
-    parentRefs: [{name: gw}, {name: set, kind: ListenerSet}]
+    parentRefs: [{name: gw, sectionName: http}, {name: set, kind: ListenerSet}]
     rules:
     - matches: [{path: {value: /own}}]
       backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]
@@ -60,6 +63,14 @@ HTTPRoute:
       backendRefs: [{name: far, namespace: other, port: 80}]
     - matches: [{path: {value: /RateLimitFilter}}]
       filters: [{type: ExtensionRef, extensionRef: {group: gateway.edge.io, kind: RateLimitFilter, name: limits}}]
+      backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]
+GRPCRoute:
+  apiVersion: gateway.networking.k8s.io/v1
+  metadata: {name: web, namespace: default}
+  spec:
+    parentRefs: [{name: gw, sectionName: grpc}]
+    rules:
+    - matches: [{method: {service: shop.Own}}]
       backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]
 BackendTLSPolicy:
   apiVersion: gateway.networking.k8s.io/v1
@@ -112,11 +123,18 @@ addressType: IPv4
 endpoints: [{addresses: [10.0.0.2]}]
 ports: [{port: 80}]
 """
-LISTENER, LISTENER_OF_SET = "default/gw/http", "default/gw/default/set/http"
+#: Where the rules are that a kind may close.
+LISTENERS = {"ListenerSet": "default/gw/default/set/http", "GRPCRoute": "default/gw/grpc"}
 #: The rule of the route that a kind may close, by its place.
 RULES = {"BackendTLSPolicy": 1, "Backend": 2, "ReferenceGrant": 3, "RateLimitFilter": 4}
 NEW = "notYetKnown"
 SETTINGS = Settings(enable_backend=True, standalone=True)
+
+
+@pytest.fixture(autouse=True)
+def _http2_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What closes a rule is looked at where it would be open."""
+    monkeypatch.setattr(backend, "SERVES_H2", True)
 
 
 def _serve(kind: str, raw: dict[str, Any]) -> Translation:
@@ -132,7 +150,7 @@ def _serve(kind: str, raw: dict[str, Any]) -> Translation:
 def _is_open(kind: str, served: Translation) -> bool:
     """Tell whether requests still come to a backend by what an object of the kind says."""
     (fleet,) = served.ir.fleets
-    listener = LISTENER_OF_SET if kind == "ListenerSet" else LISTENER
+    listener = LISTENERS.get(kind, "default/gw/http")
     hosts = [one for one in fleet.virtual_hosts if one.listener == listener]
     return any(one.rules[RULES.get(kind, 0)].status == 0 for one in hosts)
 

@@ -265,7 +265,8 @@ cdef int log_exchange_value(LogProgram program, const LogOp *op, Exchange ex, Lo
         program.put(v, ex.up_protocol if ex.sent else None)
     elif kind == K_ROUTE_NAME:
         if ex.rule is not None:
-            program.put(v, b"httproute/%b/rule/%d" % (ex.rule.route.encode(), ex.rule.index))
+            route = ex.rule.route if ex.rule.route.startswith("grpcroute/") else "httproute/" + ex.rule.route
+            program.put(v, b"%b/rule/%d" % (route.encode(), ex.rule.index))
     elif kind == K_STREAM_ID:
         if ex.request_id_len:
             put_raw(v, ex.request_id, ex.request_id_len)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from edgefast.problem import ObjectRef, Problem
 from edgefast.proxy.agent.workerslot import WorkerSlot
 from edgefast.proxy.control import messages
+from edgefast.resources.model.routename import ref_of_name
 
 __all__ = ["Uncounted"]
 
@@ -110,7 +111,7 @@ class Uncounted:
             name, _, number = limit.partition("#")
             namespace, _, name = name.rpartition("/")
             path = f"spec.global.rules[{number}]"
-            said = f"{_NO_ROOM} (HTTPRoute {route})"
+            said = f"{_NO_ROOM} ({ref_of_name(route)})"
             yield Problem(ObjectRef("RateLimitFilter", namespace, name), path, "NotCounted", said)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from edgefast.resources.model.routename import name_of, route_key
 from edgefast.translate.status.condition import Condition
 from edgefast.translate.translation import Translation
 
@@ -44,7 +45,9 @@ def list_objects(translation: Translation) -> dict[str, list[dict[str, str]]]:
 def _routes(translation: Translation) -> Iterator[dict[str, str]]:
     """Give each route once for each Gateway: the worst of what its listeners and ListenerSets tell it."""
     statuses = translation.statuses
-    for (namespace, name), status in statuses.http_routes.items():
+    both = (("HTTPRoute", statuses.http_routes), ("GRPCRoute", statuses.grpc_routes))
+    found = ((kind, key, one) for kind, table in both for key, one in table.items())
+    for kind, (namespace, name), status in found:
         told: dict[str, tuple[list[str], list[str]]] = {}
         for one in status.parents:
             ref = one.parent_ref
@@ -56,7 +59,7 @@ def _routes(translation: Translation) -> Iterator[dict[str, str]]:
             resolved.append(_find(one.conditions, "ResolvedRefs"))
         for parent, (accepted, resolved) in told.items():
             yield {
-                "name": f"{namespace}/{name}",
+                "name": name_of(route_key(kind, namespace, name)),
                 "parent": parent,
                 "accepted": _worst(accepted),
                 "resolved": _worst(resolved),

@@ -1,6 +1,6 @@
-"""Closed routes: of an HTTPRoute with a mistake, the place that it was to have, so that it can be kept closed.
+"""Closed routes: of a route with a mistake, the place that it was to have, so that it can be kept closed.
 
-In: the plain value of a document, or of an API server's object, and what is wrong with it. Out: an HTTPRoute that serves nothing
+In: the plain value of a document, or of an API server's object, and what is wrong with it. Out: a route that serves nothing
 (`closed`): parents, hostnames and matches as far as they can be read, names of fields and words that are all but right included.
 What cannot be read of a match is left out of it, so that it takes more: of a path its beginning, or every path. Hostnames are not
 made more: without one that can be read there is no place, for all other hosts of a listener are other people's.
@@ -10,7 +10,7 @@ Must never: bring anything into service, or raise for what a user wrote.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import msgspec
@@ -43,12 +43,22 @@ from edgefast.resources.model.reference import ParentReference
 from edgefast.resources.rules.httproute import check_literal
 from edgefast.resources.rules.rule import Violation
 
-__all__ = ["close_route"]
+__all__ = ["Kind", "close_as", "close_route", "read_values"]
 
 #: An expression for any value at all, line breaks included.
 _ANY_VALUE = "(?s).*"
 #: Where the beginning of a path of unknown type ends: here a pattern of some kind may begin.
 _PATTERN = re.compile(r"[*?\[\](){}|^$+\\]")
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """What a kind of route is made of, and how one of its matches is read: with whether it takes more than was written."""
+
+    route: type[Any]
+    spec: type[Any]
+    rule: type[Any]
+    match: type[Any]
+    read_match: Callable[[dict[str, Any]], tuple[Any, bool]]
 
 
 def close_route(
@@ -58,23 +68,31 @@ def close_route(
 
     `first`: the first mistake; `repeated`: paths of fields that the document gives twice, of which one is lost.
     """
+    made: HTTPRoute = close_as(_HTTP, raw, ref, first, repeated)
+    return made
+
+
+def close_as(
+    kind: Kind, raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path]
+) -> Any:
+    """Do what close_route does, for a kind of route."""
     spec = raw.get("spec")
     spec = spec if isinstance(spec, dict) else {}
-    parents = tuple(_read_parents(field_of(spec, "parentRefs", HTTPRouteSpec)))
-    hostnames, lost = read_hostnames(field_of(spec, "hostnames", HTTPRouteSpec))
+    parents = tuple(_read_parents(field_of(spec, "parentRefs", kind.spec)))
+    hostnames, lost = read_hostnames(field_of(spec, "hostnames", kind.spec))
     if not hostnames:  # they may be in a field that is not known, or in the one of two that is lost
         twice = {("spec",), ("spec", "hostnames")}.intersection(repeated)
-        lost = lost or bool(twice) or is_strange(spec, HTTPRouteSpec)
-    rules: list[HTTPRouteRule] = []
+        lost = lost or bool(twice) or is_strange(spec, kind.spec)
+    rules: list[Any] = []
     widened: set[tuple[int, int]] = set()
     for at, matches in enumerate(
-        _read_rules(spec, {path for path in repeated if path[:1] == ("spec",)})
+        _read_rules(kind, spec, {path for path in repeated if path[:1] == ("spec",)})
     ):
-        rules.append(HTTPRouteRule(matches=tuple(match for match, _ in matches)))
+        rules.append(kind.rule(matches=tuple(match for match, _ in matches)))
         widened.update((at, place) for place, (_, wide) in enumerate(matches) if wide)
-    return HTTPRoute(
+    return kind.route(
         metadata=read_meta(raw.get("metadata"), ref),
-        spec=HTTPRouteSpec(
+        spec=kind.spec(
             parent_refs=() if lost else parents, hostnames=hostnames, rules=tuple(rules)
         ),
         closed=Closed(
@@ -85,7 +103,7 @@ def close_route(
     )
 
 
-_Match = tuple[HTTPRouteMatch, bool]  # and whether it takes more than was written
+_Match = tuple[Any, bool]  # and whether it takes more than was written
 
 
 # --- where ---------------------------------------------------------------------------------------
@@ -114,42 +132,48 @@ def _read_parents(raw: object) -> Iterator[ParentReference]:
 # --- what ----------------------------------------------------------------------------------------
 
 
-def _read_rules(spec: dict[str, Any], repeated: Collection[Path]) -> Iterator[list[_Match]]:
+def _read_rules(
+    kind: Kind, spec: dict[str, Any], repeated: Collection[Path]
+) -> Iterator[list[_Match]]:
     """Give the matches of each rule, at least one of each."""
-    raw, left = field_of(spec, "rules", HTTPRouteSpec), MAX_CLOSED_PARTS
+    raw, left = field_of(spec, "rules", kind.spec), MAX_CLOSED_PARTS
     rules = list(items_of(raw))
     if not rules or ("spec",) in repeated or ("spec", "rules") in repeated:
-        yield [(HTTPRouteMatch(), raw is not None or is_strange(spec, HTTPRouteSpec))]
+        yield [(kind.match(), raw is not None or is_strange(spec, kind.spec))]
     for at, rule in enumerate(rules):
         if left <= 0:
-            yield [(HTTPRouteMatch(), True)]
+            yield [(kind.match(), True)]
             return
         here = ("spec", "rules", at)
-        found = list(_read_matches(rule, {path[3:] for path in repeated if path[:3] == here}, left))
+        found = list(
+            _read_matches(kind, rule, {path[3:] for path in repeated if path[:3] == here}, left)
+        )
         left -= len(found)
         yield found
 
 
-def _read_matches(rule: object, repeated: Collection[Path], most: int) -> Iterator[_Match]:
+def _read_matches(
+    kind: Kind, rule: object, repeated: Collection[Path], most: int
+) -> Iterator[_Match]:
     if not isinstance(rule, dict):
-        yield HTTPRouteMatch(), True
+        yield kind.match(), True
         return
-    raw = field_of(rule, "matches", HTTPRouteRule)
+    raw = field_of(rule, "matches", kind.rule)
     matches = list(items_of(raw))
     lost = any(path in ((), ("matches",)) for path in repeated) or len(matches) > most
     if not matches or lost:
-        yield HTTPRouteMatch(), lost or raw is not None or is_strange(rule, HTTPRouteRule)
+        yield kind.match(), lost or raw is not None or is_strange(rule, kind.rule)
     for at, match in enumerate(matches[:most]):
         if not isinstance(match, dict) or any(path[:2] == ("matches", at) for path in repeated):
-            yield HTTPRouteMatch(), True
+            yield kind.match(), True
         else:
-            yield _read_match(match)
+            yield kind.read_match(match)
 
 
 def _read_match(raw: dict[str, Any]) -> _Match:
     path, wide = _read_path(raw)
-    headers, wide_headers = _read_values(field_of(raw, "headers", HTTPRouteMatch), HTTPHeaderMatch)
-    query, wide_query = _read_values(
+    headers, wide_headers = read_values(field_of(raw, "headers", HTTPRouteMatch), HTTPHeaderMatch)
+    query, wide_query = read_values(
         field_of(raw, "queryParams", HTTPRouteMatch), HTTPQueryParamMatch
     )
     method = field_of(raw, "method", HTTPRouteMatch)
@@ -205,7 +229,7 @@ def _sound_beginning(path: str) -> str:
 _MAX_PATH = 1024
 
 
-def _read_values(raw: object, struct: type[Any]) -> tuple[tuple[Any, ...], bool]:
+def read_values(raw: object, struct: type[Any]) -> tuple[tuple[Any, ...], bool]:
     """Return the conditions on headers or parameters, and whether a part of them is left out."""
     found = []
     items = list(items_of(raw))
@@ -225,3 +249,6 @@ def _read_values(raw: object, struct: type[Any]) -> tuple[tuple[Any, ...], bool]
         if built is not None:
             found.append(built)
     return tuple(found), wide
+
+
+_HTTP = Kind(HTTPRoute, HTTPRouteSpec, HTTPRouteRule, HTTPRouteMatch, _read_match)

@@ -280,7 +280,7 @@ def decode_api_object(raw: Mapping[str, Any] | bytes | msgspec.Raw, kind: str) -
 
 
 #: Of objects of an API server these are closed. Without its class a fleet stays as it is.
-_PLACES = ("HTTPRoute", "Gateway", "ListenerSet")
+_PLACES = ("HTTPRoute", "GRPCRoute", "Gateway", "ListenerSet")
 
 
 def close_api_object(raw: bytes | msgspec.Raw, ref: ObjectRef, error: DecodeError) -> Object | None:

@@ -17,6 +17,7 @@ from edgefast.problem import ObjectRef, Severity, did_you_mean
 from edgefast.reasons.word import Word
 from edgefast.resources.decode.closed import close_route
 from edgefast.resources.decode.closedgateway import close_gateway, close_listener_set
+from edgefast.resources.decode.closedgrpc import close_grpc_route
 from edgefast.resources.decode.closedscope import close_gateway_class, close_namespace
 from edgefast.resources.decode.walk import Walk
 from edgefast.resources.decode.yaml_text import ParsedDocument
@@ -26,6 +27,7 @@ from edgefast.resources.foreign.target import Target
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
+from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.kinds import KINDS, KindInfo, Object
@@ -42,10 +44,11 @@ from edgefast.resources.rules.rules import obeys
 DEFAULT_NAMESPACE = "default"
 
 #: An object that only keeps the place of one with a mistake.
-Closing = HTTPRoute | Gateway | ListenerSet | GatewayClass | Namespace
+Closing = HTTPRoute | GRPCRoute | Gateway | ListenerSet | GatewayClass | Namespace
 #: Kinds that have a place, or decide about those of others.
 _CLOSES: dict[str, Callable[..., Closing]] = {
     "HTTPRoute": close_route,
+    "GRPCRoute": close_grpc_route,
     "Gateway": close_gateway,
     "ListenerSet": close_listener_set,
     "GatewayClass": close_gateway_class,

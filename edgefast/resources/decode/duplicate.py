@@ -7,6 +7,8 @@ Must never: take anything from the object that is served.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import msgspec
 
 from edgefast.resources.decode.nearly import NAMELESS
@@ -14,12 +16,8 @@ from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.foreign.target import Target
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway, GatewaySpec
-from edgefast.resources.gatewayapi.httproute import (
-    HTTPRoute,
-    HTTPRouteMatch,
-    HTTPRouteRule,
-    HTTPRouteSpec,
-)
+from edgefast.resources.gatewayapi.grpcroute import GRPCRoute, GRPCRouteMatch, GRPCRouteRule, Route
+from edgefast.resources.gatewayapi.httproute import HTTPRoute, HTTPRouteMatch, HTTPRouteRule
 from edgefast.resources.gatewayapi.listener import AllowedRoutes, Listener, RouteNamespaces
 from edgefast.resources.gatewayapi.listenerset import ListenerSet, ListenerSetSpec
 from edgefast.resources.loaded import Loaded
@@ -34,9 +32,11 @@ _ANY_ROUTES = AllowedRoutes(namespaces=RouteNamespaces(from_="All"))
 def close_duplicate(item: Loaded, first: Loaded, number: int) -> Loaded | None:
     """Return what keeps the place of `item` closed, the `number`th of its name, while `first` is served."""
     obj, winner = item.obj, first.obj
-    made: HTTPRoute | Gateway | ListenerSet | None = None
+    made: Route | Gateway | ListenerSet | None = None
     if isinstance(obj, HTTPRoute) and isinstance(winner, HTTPRoute):
-        made = _close_route(obj, winner)
+        made = _close_route(obj, winner, HTTPRouteMatch())
+    elif isinstance(obj, GRPCRoute) and isinstance(winner, GRPCRoute):
+        made = _close_route(obj, winner, GRPCRouteMatch())
     elif isinstance(obj, Gateway) and isinstance(winner, Gateway):
         same_class = obj.spec.gateway_class_name == winner.spec.gateway_class_name
         if listeners := _left(obj.spec.listeners, winner.spec.listeners if same_class else ()):
@@ -99,24 +99,29 @@ def _name(item: Loaded, number: int) -> str:
     return f"{item.obj.metadata.name}{NAMELESS}{number}"
 
 
-def _close_route(route: HTTPRoute, winner: HTTPRoute) -> HTTPRoute | None:
+_R = TypeVar("_R", HTTPRoute, GRPCRoute)
+_Match = HTTPRouteMatch | GRPCRouteMatch
+
+
+def _close_route(route: _R, winner: _R, every: _Match) -> _R | None:
+    """`every`: the match of a rule without any."""
     spec, other = route.spec, winner.spec
     beside = (spec.parent_refs, spec.hostnames) == (other.parent_refs, other.hostnames)
-    there = {one for rule in other.rules for one in _matches(rule)} if beside else set()
+    there = {one for rule in other.rules for one in _matches(rule, every)} if beside else set()
     rules = tuple(
-        HTTPRouteRule(matches=left)
+        type(rule)(matches=left)  # type: ignore[arg-type]
         for rule in spec.rules
-        for left in (tuple(one for one in _matches(rule) if one not in there),)
+        for left in (tuple(one for one in _matches(rule, every) if one not in there),)
         if left
     )
     if not rules:
         return None
-    made = HTTPRouteSpec(parent_refs=spec.parent_refs, hostnames=spec.hostnames, rules=rules)
-    return HTTPRoute(metadata=route.metadata, spec=made)
+    made = type(spec)(parent_refs=spec.parent_refs, hostnames=spec.hostnames, rules=rules)
+    return type(route)(metadata=route.metadata, spec=made)
 
 
-def _matches(rule: HTTPRouteRule) -> tuple[HTTPRouteMatch, ...]:
-    return rule.matches or (HTTPRouteMatch(),)
+def _matches(rule: HTTPRouteRule | GRPCRouteRule, every: _Match) -> tuple[_Match, ...]:
+    return rule.matches or (every,)
 
 
 def _left(listeners: tuple[Listener, ...], others: tuple[Listener, ...]) -> tuple[Listener, ...]:

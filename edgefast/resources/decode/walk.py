@@ -20,6 +20,7 @@ import msgspec
 from edgefast.credential import hide, is_credential, is_token
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.reasons.word import Word
+from edgefast.resources.gatewayapi.grpcroute import GRPCBackendRef
 from edgefast.resources.gatewayapi.httproute import HTTPBackendRef
 from edgefast.resources.limits import MAX_SHOWN_VALUE, MAX_UNSERVED
 from edgefast.resources.loaded import Path, render_path
@@ -121,7 +122,7 @@ class Walk:
             sound &= self._check_rules(shape.struct, built, tainted, path)
         if not sound or tainted:
             return _Broken(built, frozenset(tainted))
-        if isinstance(built, BackendObjectReference | HTTPBackendRef):
+        if isinstance(built, BackendObjectReference | HTTPBackendRef | GRPCBackendRef):
             self.references.append((path, built))
         return built
 

@@ -57,7 +57,7 @@ _SERVING = {
     "traefik.io": {"IngressRoute", "IngressRouteTCP", "IngressRouteUDP"},
 }
 #: Kinds that are written for requests to be served, whosever group is before them.
-_ROUTED = frozenset({"HTTPRoute", "ListenerSet"})
+_ROUTED = frozenset({"GRPCRoute", "HTTPRoute", "ListenerSet"})
 #: Of the letters of an apiVersion, how many must agree for it to be taken for a slip.
 _SLIP = 0.9
 _GROUPS = frozenset({"apps", "autoscaling", "batch", "policy", "discovery.k8s.io"})
@@ -101,7 +101,7 @@ def judge_foreign(api_version: str, kind: str) -> Verdict:
     in_group = [info.kind for info in KINDS.values() if info.group == group]
     if group in (GATEWAY_GROUP, *_OLD_GROUPS, EDGE_GROUP):
         if kind in LATER_ROUTES:
-            said = f'"{kind}" is not served yet (served: HTTPRoute)'
+            said = f'"{kind}" is not served yet (served: HTTPRoute, GRPCRoute)'
             return Verdict("kind", "NotSupported", said, "", "error")
         if not in_group:
             said = f'"{kind}" of {api_version} is not served'

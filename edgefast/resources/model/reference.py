@@ -19,7 +19,7 @@ from edgefast.resources.model.fields import (
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
 #: Routes that are to be served by a later release, and the protocols of their listeners.
-LATER_ROUTES = frozenset({"GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute"})
+LATER_ROUTES = frozenset({"TCPRoute", "TLSRoute", "UDPRoute"})
 LATER_PROTOCOLS = frozenset({"TCP", "TLS", "UDP"})
 
 

@@ -37,6 +37,7 @@ UNSERVED: dict[str, dict[str, Closes]] = {
     "Gateway": {**_FILTERS, "spec.addresses[].routability": "object"},
     "ListenerSet": _FILTERS,
     "HTTPRoute": {"spec.rules[].sessionPersistence": "rule"},
+    "GRPCRoute": {"spec.rules[].sessionPersistence": "rule"},
 }
 
 _WHOLE: tuple[tuple[str, Closes], ...] = (("", "object"),)
@@ -51,6 +52,7 @@ PLACES: dict[str, tuple[tuple[str, Closes], ...]] = {
     ),
     "ListenerSet": (("spec.listeners[]", "listener"), *_WHOLE),
     "HTTPRoute": (("spec.rules[]", "rule"), *_WHOLE),
+    "GRPCRoute": (("spec.rules[]", "rule"), *_WHOLE),
     "ReferenceGrant": _WHOLE,
     "BackendTLSPolicy": _WHOLE,
     "RateLimitFilter": _WHOLE,

@@ -10,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from edgefast.resources.gatewayapi.grpcroute import (
+    GRPCBackendRef,
+    GRPCRouteFilter,
+    GRPCRouteRule,
+)
 from edgefast.resources.gatewayapi.httproute import HTTPBackendRef, HTTPRouteRule
 from edgefast.resources.gatewayapi.httproutefilter import (
     Fraction,
@@ -34,6 +39,10 @@ _PAYLOADS = {
     "CORS": ("cors", "cors"),
     "ExternalAuth": ("external_auth", "externalAuth"),
     "ExtensionRef": ("extension_ref", "extensionRef"),
+}
+_GRPC_PAYLOADS = {
+    word: _PAYLOADS[word]
+    for word in ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestMirror", "ExtensionRef")
 }
 _PATH_PAYLOADS = {
     "ReplaceFullPath": ("replace_full_path", "replaceFullPath"),
@@ -69,6 +78,12 @@ def check_filter(one: HTTPRouteFilter) -> Iterable[Violation]:
     return _check_payload(one, one.type, _PAYLOADS)
 
 
+@BOOK.on(GRPCRouteFilter, "type", *(attr for attr, _ in _GRPC_PAYLOADS.values()))
+def check_grpc_filter(one: GRPCRouteFilter) -> Iterable[Violation]:
+    """Exactly the payload that `type` names."""
+    return _check_payload(one, one.type, _GRPC_PAYLOADS)
+
+
 @BOOK.on(HTTPPathModifier, "type", "replace_full_path", "replace_prefix_match")
 def check_path_modifier(one: HTTPPathModifier) -> Iterable[Violation]:
     """Exactly the payload that `type` names."""
@@ -83,7 +98,11 @@ def check_external_auth(one: HTTPExternalAuthFilter) -> Iterable[Violation]:
 
 @BOOK.on(HTTPRouteRule, "filters")
 @BOOK.on(HTTPBackendRef, "filters")
-def check_filter_list(holder: HTTPRouteRule | HTTPBackendRef) -> Iterable[Violation]:
+@BOOK.on(GRPCRouteRule, "filters")
+@BOOK.on(GRPCBackendRef, "filters")
+def check_filter_list(
+    holder: HTTPRouteRule | HTTPBackendRef | GRPCRouteRule | GRPCBackendRef,
+) -> Iterable[Violation]:
     """Most types come once; a redirect and a rewrite exclude each other."""
     filters: tuple[Any, ...] = holder.filters
     if len(filters) < 2:

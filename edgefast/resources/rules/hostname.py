@@ -12,6 +12,7 @@ import ipaddress
 from collections.abc import Iterable
 
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicyValidation
+from edgefast.resources.gatewayapi.grpcroute import GRPCRouteSpec
 from edgefast.resources.gatewayapi.httproute import HTTPRouteSpec
 from edgefast.resources.gatewayapi.httproutefilter import (
     HTTPRequestRedirectFilter,
@@ -35,7 +36,8 @@ def check_hostname(name: str) -> str:
 
 
 @BOOK.on(HTTPRouteSpec, "hostnames")
-def check_hostnames(spec: HTTPRouteSpec) -> Iterable[Violation]:
+@BOOK.on(GRPCRouteSpec, "hostnames")
+def check_hostnames(spec: HTTPRouteSpec | GRPCRouteSpec) -> Iterable[Violation]:
     """Hosts of a route are names."""
     for index, name in enumerate(spec.hostnames):
         said = check_hostname(name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from edgefast.resources.gatewayapi.grpcroute import GRPCRouteMatch, GRPCRouteRule, GRPCRouteSpec
 from edgefast.resources.gatewayapi.httproute import (
     HTTPHeaderMatch,
     HTTPPathMatch,
@@ -69,7 +70,8 @@ def check_expression(
 
 
 @BOOK.on(HTTPRouteMatch, "headers", late=True)
-def check_folded_names(match: HTTPRouteMatch) -> Iterable[Violation]:
+@BOOK.on(GRPCRouteMatch, "headers", late=True)
+def check_folded_names(match: HTTPRouteMatch | GRPCRouteMatch) -> Iterable[Violation]:
     """Header names have no case, so of two that differ in it alone the first counts."""
     names: set[str] = set()
     for index, one in enumerate(match.headers):
@@ -123,9 +125,10 @@ def _modifiers_of(
 
 
 @BOOK.on(HTTPRouteSpec, "rules")
-def check_rules(spec: HTTPRouteSpec) -> Iterable[Violation]:
+@BOOK.on(GRPCRouteSpec, "rules")
+def check_rules(spec: HTTPRouteSpec | GRPCRouteSpec) -> Iterable[Violation]:
     """Rule names differ, and a route has 128 matches at most."""
-    rules = spec.rules
+    rules: tuple[HTTPRouteRule | GRPCRouteRule, ...] = spec.rules
     if sum(len(rule.matches) for rule in rules) > MAX_MATCHES:
         total = sum(len(rule.matches) for rule in rules)
         yield Violation(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicySpec
+from edgefast.resources.gatewayapi.grpcroute import GRPCBackendRef, GRPCRouteSpec
 from edgefast.resources.gatewayapi.httproute import HTTPBackendRef, HTTPRouteSpec
 from edgefast.resources.model.reference import BackendObjectReference, ParentReference
 from edgefast.resources.rules.rule import RuleBook, Violation
@@ -19,7 +20,10 @@ BOOK = RuleBook()
 
 @BOOK.on(BackendObjectReference, "group", "kind", "port")
 @BOOK.on(HTTPBackendRef, "group", "kind", "port")
-def check_service_port(ref: BackendObjectReference | HTTPBackendRef) -> Iterable[Violation]:
+@BOOK.on(GRPCBackendRef, "group", "kind", "port")
+def check_service_port(
+    ref: BackendObjectReference | HTTPBackendRef | GRPCBackendRef,
+) -> Iterable[Violation]:
     """A Service needs a port, a Backend has its own."""
     if ref.port is None and ref.kind == "Service" and not ref.group:
         return (Violation(("port",), "Required", "a Service is referred to by port"),)
@@ -27,7 +31,8 @@ def check_service_port(ref: BackendObjectReference | HTTPBackendRef) -> Iterable
 
 
 @BOOK.on(HTTPRouteSpec, "parent_refs")
-def check_parent_refs(spec: HTTPRouteSpec) -> Iterable[Violation]:
+@BOOK.on(GRPCRouteSpec, "parent_refs")
+def check_parent_refs(spec: HTTPRouteSpec | GRPCRouteSpec) -> Iterable[Violation]:
     """References to one parent must differ by sectionName or port, and all must say one."""
     refs = spec.parent_refs
     if len(refs) < 2:

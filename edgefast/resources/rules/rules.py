@@ -19,6 +19,7 @@ from edgefast.resources.rules import (
     edge,
     filter,
     gateway,
+    grpcroute,
     hostname,
     httproute,
     reference,
@@ -28,6 +29,7 @@ from edgefast.resources.rules.rule import Rule
 _BOOKS = (
     reference.BOOK,
     httproute.BOOK,
+    grpcroute.BOOK,
     filter.BOOK,
     gateway.BOOK,
     hostname.BOOK,

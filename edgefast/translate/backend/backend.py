@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.resources.edge.backend import Backend
+from edgefast.resources.gatewayapi.grpcroute import GRPCBackendRef
 from edgefast.resources.gatewayapi.httproute import HTTPBackendRef
 from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.resources.kubernetes.service import Service, ServicePort
@@ -34,19 +35,20 @@ SERVES_H2 = False
 
 
 def resolve_backend(
-    ref: HTTPBackendRef | BackendObjectReference,
+    ref: HTTPBackendRef | GRPCBackendRef | BackendObjectReference,
     namespace: str,
     certificate: str,
     reader: Reader,
     report: Report,
     path: str,
     *,
-    h2: bool = False,
+    kind: str = "HTTPRoute",
 ) -> ClusterRef | None:
-    """Resolve a reference of an HTTPRoute in `namespace`; `path` is its field path.
+    """Resolve a reference of a route of a kind in `namespace`; `path` is its field path.
 
-    h2: nothing but HTTP/2 will do, whatever the port says it can do besides.
+    To a GRPCRoute's nothing but HTTP/2 is spoken, whatever the port says it can do besides.
     """
+    route, h2 = kind, kind == "GRPCRoute"
     kind = _kind_of(ref)
     if not kind:
         named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind
@@ -62,8 +64,8 @@ def resolve_backend(
         report.unresolve(f"{path}.kind", "InvalidKind", said)
         return None
     target = (ref.namespace or namespace, ref.name)
-    if not reader.permits("HTTPRoute", namespace, ref.group, kind, target):
-        said = refusal_text("HTTPRoute", namespace, kind, *target)
+    if not reader.permits(route, namespace, ref.group, kind, target):
+        said = refusal_text(route, namespace, kind, *target)
         report.unresolve(path, "RefNotPermitted", said)
         return None
     if kind == "Service":
@@ -71,19 +73,19 @@ def resolve_backend(
     return _resolve_own(ref, target, certificate, reader, report, path, h2=h2)
 
 
-def _meant_kind(ref: HTTPBackendRef | BackendObjectReference) -> str:
+def _meant_kind(ref: HTTPBackendRef | GRPCBackendRef | BackendObjectReference) -> str:
     """Return the hint at the kind that is meant; a kind of another project's group is no slip of ours."""
     return did_you_mean(ref.kind, KINDS) if ref.group in ("", EDGE_GROUP) else ""
 
 
-def _kind_of(ref: HTTPBackendRef | BackendObjectReference) -> str:
+def _kind_of(ref: HTTPBackendRef | GRPCBackendRef | BackendObjectReference) -> str:
     if (ref.group, ref.kind) == ("", "Service"):
         return "Service"
     return "Backend" if (ref.group, ref.kind) == (EDGE_GROUP, "Backend") else ""
 
 
 def _resolve_service(
-    ref: HTTPBackendRef | BackendObjectReference,
+    ref: HTTPBackendRef | GRPCBackendRef | BackendObjectReference,
     target: tuple[str, str],
     certificate: str,
     reader: Reader,
@@ -147,7 +149,7 @@ def _check_protocol(port: ServicePort, *, encrypted: bool, h2: bool) -> str:
 
 
 def _resolve_own(
-    ref: HTTPBackendRef | BackendObjectReference,
+    ref: HTTPBackendRef | GRPCBackendRef | BackendObjectReference,
     target: tuple[str, str],
     certificate: str,
     reader: Reader,

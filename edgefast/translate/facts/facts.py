@@ -65,7 +65,7 @@ class ListenerView(msgspec.Struct, frozen=True, kw_only=True):
     set: Key | None = None  # the ListenerSet it is of
     port: int
     hostname: str  # "*" when none is given
-    takes_routes: bool  # HTTPRoute is among its supported kinds
+    kinds: tuple[str, ...]  # of routes that it takes
     from_namespaces: str  # allowedRoutes.namespaces.from
     selector: LabelSelector | None
     served: bool  # it is programmed: its virtual hosts exist

@@ -9,12 +9,15 @@ Must never: leave out a filter silently.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from edgefast import ir
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.reasons.word import Word
 from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
+from edgefast.resources.gatewayapi.grpcroute import GRPCRouteFilter
 from edgefast.resources.gatewayapi.httproutefilter import HTTPRequestMirrorFilter, HTTPRouteFilter
 from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.resources.model.reference import LocalObjectReference
@@ -34,15 +37,23 @@ _EXTENSIONS = ("RateLimitFilter",)
 _ALL_RULES = (
     "spec.rules"  # what all RateLimitFilters of a route lack is told of them together, once
 )
-_TYPES: tuple[str, ...] = (
-    "RequestHeaderModifier",
-    "ResponseHeaderModifier",
-    "RequestRedirect",
-    "URLRewrite",
-    "RequestMirror",
-    "CORS",
-    "ExtensionRef",
-)
+_TYPES: dict[str, tuple[str, ...]] = {
+    "HTTPRoute": (
+        "RequestHeaderModifier",
+        "ResponseHeaderModifier",
+        "RequestRedirect",
+        "URLRewrite",
+        "RequestMirror",
+        "CORS",
+        "ExtensionRef",
+    ),
+    "GRPCRoute": (
+        "RequestHeaderModifier",
+        "ResponseHeaderModifier",
+        "RequestMirror",
+        "ExtensionRef",
+    ),
+}
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -50,6 +61,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     namespace: str  # of the route
     certificate: str  # of the Gateway, "namespace/secret" or ""
+    kind: str  # of the route
     prefixes: bool  # all matches of the rule are PathPrefix
     limits: bool = True  # RateLimitFilters are allowed: it is the rule itself
 
@@ -80,7 +92,11 @@ class Filters:
 
 
 def translate_filters(
-    filters: tuple[HTTPRouteFilter, ...], place: Place, reader: Reader, report: Report, path: str
+    filters: Sequence[HTTPRouteFilter | GRPCRouteFilter],
+    place: Place,
+    reader: Reader,
+    report: Report,
+    path: str,
 ) -> Filters:
     """Translate filters in order; `path` is the field path of the list."""
     found = Filters()
@@ -89,9 +105,21 @@ def translate_filters(
     seen: set[str] = set()
     for at, one in enumerate(filters):
         if one.type not in seen or one.type in _REPEATABLE:
-            _translate(one, found, place, reader, report, f"{path}[{at}]")
+            plain = one if isinstance(one, HTTPRouteFilter) else _plain(one)
+            _translate(plain, found, place, reader, report, f"{path}[{at}]")
         seen.add(one.type)
     return found
+
+
+def _plain(one: GRPCRouteFilter) -> HTTPRouteFilter:
+    """Filters of GRPCRoutes are some of those of HTTPRoutes, in the same words."""
+    return HTTPRouteFilter(
+        type=one.type,
+        request_header_modifier=one.request_header_modifier,
+        response_header_modifier=one.response_header_modifier,
+        request_mirror=one.request_mirror,
+        extension_ref=one.extension_ref,
+    )
 
 
 def _translate(
@@ -122,8 +150,9 @@ def _translate(
     elif one.type == "ExternalAuth":
         said = "external authorisation is not available yet; the rule answers 500"
         report.refuse(f"{path}.type", "UnsupportedValue", said)
-    elif one.type not in _TYPES:
-        report.refuse(f"{path}.type", "UnsupportedValue", supported_text(one.type, _TYPES))
+    elif one.type not in _TYPES[place.kind]:
+        said = supported_text(one.type, _TYPES[place.kind])
+        report.refuse(f"{path}.type", "UnsupportedValue", said)
     else:
         report.refuse(path, "UnsupportedValue", f"{one.type} without its settings")
 
@@ -152,6 +181,7 @@ def _translate_mirror(
         reader,
         report,
         f"{path}.backendRef",
+        kind=place.kind,
     )
     if cluster is not None and numerator > 0:
         found.clusters.append(cluster)

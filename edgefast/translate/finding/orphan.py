@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from edgefast.problem import Problem, did_you_mean
 from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.grpcroute import Route
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.kubernetes.endpointslice import SERVICE_NAME_LABEL
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy
@@ -44,7 +44,7 @@ def find_orphans(world: World, classes: Mapping[str, GatewayClassOutcome]) -> It
 def _nothing(world: World) -> Iterator[Problem]:
     """Say that there is nothing to serve; routes without their Gateway, and files that cannot be read, are told at their place."""
     snapshot = world.snapshot
-    attached = snapshot.http_routes or snapshot.listener_sets
+    attached = snapshot.http_routes or snapshot.grpc_routes or snapshot.listener_sets
     if snapshot.gateways or attached or snapshot.refused or snapshot.unread:
         return
     said = "a Gateway, and a GatewayClass for it; nothing is served without them"
@@ -56,9 +56,10 @@ def _unwatched(world: World) -> Iterator[Problem]:
     settings, snapshot = world.settings, world.snapshot
     if not settings.watch_namespaces and settings.watch_selector is None:
         return
-    served: tuple[Gateway | HTTPRoute, ...] = (
+    served: tuple[Gateway | Route, ...] = (
         *snapshot.gateways.values(),
         *snapshot.http_routes.values(),
+        *snapshot.grpc_routes.values(),
     )
     for found in served:
         name = found.metadata.namespace

@@ -14,15 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.problem import Problem
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.model.routename import ref_of_key
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import EMPTY, SortedMap, find_unlike
 from edgefast.translate.finding.owned import Owned, Owner, placed_listeners
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.hostname import ANY, covering
-from edgefast.translate.route.route import RouteOutcome, RoutePart
+from edgefast.translate.route.route import RouteOutcome, RoutePart, key_of_route
 from edgefast.translate.route.routes import Routes
 from edgefast.translate.virtualhost.shadow import Covers, HostEntry
 from edgefast.translate.virtualhost.virtualhost import Hosts, Loss, Place
@@ -95,7 +96,9 @@ def find_unreached(
 def _keys_of(change: tuple[RouteOutcome | None, RouteOutcome | None]) -> Iterator[Key]:
     for one in change:
         if one is not None:
-            yield one.route.metadata.namespace, one.route.metadata.name
+            meta = one.route.metadata
+            plain = type(one.route) is HTTPRoute
+            yield (meta.namespace, meta.name) if plain else key_of_route(one.route)
 
 
 def _suspect_hosts(hosts: Hosts, old: Hosts) -> set[Key]:
@@ -236,7 +239,7 @@ def _name(winners: Iterable[HostEntry], key: Key) -> str:
     names = {
         f"spec.rules[{one[2]}].matches[{one[3]}]"
         if one[6] == key
-        else f"HTTPRoute {'/'.join(one[6])} spec.rules[{one[2]}].matches[{one[3]}]": None
+        else f"{ref_of_key(one[6])} spec.rules[{one[2]}].matches[{one[3]}]": None
         for one in winners
     }
     return _list(list(names))
@@ -247,5 +250,4 @@ def _list(names: list[str]) -> str:
 
 
 def _problem(key: Key, path: str, said: str) -> Problem:
-    ref = ObjectRef("HTTPRoute", *key, GATEWAY_GROUP)
-    return Problem(ref, path, "Shadowed", said, severity="warning")
+    return Problem(ref_of_key(key), path, "Shadowed", said, severity="warning")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from edgefast.problem import Problem
+from edgefast.resources.gatewayapi.grpcroute import GRPCBackendRef
 from edgefast.resources.gatewayapi.httproute import HTTPBackendRef
 from edgefast.resources.loaded import render_path
 from edgefast.resources.model.reference import BackendObjectReference
@@ -25,15 +26,15 @@ from edgefast.translate.report.report import Report
 def check_references(
     world: World, clusters: Callable[[ClusterRef], ClusterState]
 ) -> Iterator[Problem]:
-    """Report the backends of refused HTTPRoutes that lead nowhere."""
+    """Report the backends of refused routes that lead nowhere."""
     for (kind, namespace, _), refused in world.snapshot.refused.items():
-        if kind != "HTTPRoute":
+        if kind not in ("HTTPRoute", "GRPCRoute"):
             continue
         for path, ref in refused.references:
-            if isinstance(ref, HTTPBackendRef | BackendObjectReference):
+            if isinstance(ref, HTTPBackendRef | GRPCBackendRef | BackendObjectReference):
                 report = Report(refused.ref)
                 reader = Reader(world, clusters)
-                resolve_backend(ref, namespace, "", reader, report, render_path(path))
+                resolve_backend(ref, namespace, "", reader, report, render_path(path), kind=kind)
                 for problem in report.problems:
                     source = refused.source_at(path)
                     yield msgspec.structs.replace(problem, source=source)

@@ -15,6 +15,7 @@ from edgefast.resources.foreign.target import Target, pod_labels
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.kinds import EDGE_GROUP, Object
 from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.model.routename import ref_of_key
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.route.route import RouteOutcome
@@ -26,6 +27,7 @@ _TABLES: dict[tuple[str, str], Callable[[Snapshot], Mapping[Key, Object]]] = {
     (GATEWAY_GROUP, "GatewayClass"): lambda snapshot: snapshot.gateway_classes,
     (GATEWAY_GROUP, "Gateway"): lambda snapshot: snapshot.gateways,
     (GATEWAY_GROUP, "HTTPRoute"): lambda snapshot: snapshot.http_routes,
+    (GATEWAY_GROUP, "GRPCRoute"): lambda snapshot: snapshot.grpc_routes,
     (GATEWAY_GROUP, "ListenerSet"): lambda snapshot: snapshot.listener_sets,
     ("", "Service"): lambda snapshot: snapshot.services,
     (EDGE_GROUP, "Backend"): lambda snapshot: snapshot.backends,
@@ -59,9 +61,10 @@ def _find_served(
             served.update(("ListenerSet", one.key) for one in draft.sets if one.served)
     for key, outcome in routes.items():
         if outcome.hosts:
-            served.add(("HTTPRoute", key))
+            ref = ref_of_key(key)
+            served.add((ref.kind, (ref.namespace, ref.name)))
             kinds = {"service": "Service", "backend": "Backend"}
-            served.update((kinds[ref.kind], (ref.namespace, ref.name)) for ref in outcome.clusters)
+            served.update((kinds[one.kind], (one.namespace, one.name)) for one in outcome.clusters)
     return served
 
 

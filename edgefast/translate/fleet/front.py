@@ -24,6 +24,7 @@ from edgefast.translate.tls.keyring import Keyring
 ASIDE = frozenset(
     {
         "http_routes",
+        "grpc_routes",
         "services",
         "endpoint_slices",
         "slices_by_service",

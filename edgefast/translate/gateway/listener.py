@@ -33,7 +33,7 @@ from edgefast.translate.tls.keyring import Keyring
 from edgefast.translate.tls.tls import TlsOutcome, translate_tls
 
 PROTOCOLS = ("HTTP", "HTTPS")
-ROUTE_KINDS = ("HTTPRoute",)
+ROUTE_KINDS = ("HTTPRoute", "GRPCRoute")
 NAMESPACES = ("All", "Same", "Selector")
 _NOT_YET = "it is not served yet"
 
@@ -115,7 +115,7 @@ class ListenerDraft:
             set=self.set,
             port=self.port,
             hostname=self.hostname,
-            takes_routes=bool(self.kinds),
+            kinds=tuple(one.kind for one in self.kinds),
             from_namespaces=allowed.from_,
             selector=allowed.selector,
             served=self.served and gateway_served,

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from edgefast.problem import Problem
+from edgefast.resources.model.routename import GRPC
 from edgefast.resources.snapshot import Key
-from edgefast.sortedmap import SortedMap
+from edgefast.sortedmap import EMPTY, SortedMap
 from edgefast.translate.finding.reach import Reach
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
@@ -25,17 +26,24 @@ from edgefast.translate.settings import Settings
 from edgefast.translate.status.condition import holds, render_problems
 from edgefast.translate.status.status import (
     GatewayClassStatus,
-    HTTPRouteStatus,
     PolicyStatus,
+    RouteStatus,
     Statuses,
 )
 from edgefast.translate.virtualhost.virtualhost import Hosts
 
 
+class RouteStatuses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Those of all routes, by kind."""
+
+    http: SortedMap[Key, RouteStatus] = EMPTY
+    grpc: SortedMap[Key, RouteStatus] = EMPTY
+
+
 def judge_all(
     classes: Mapping[str, GatewayClassOutcome],
     gateways: Sequence[GatewayDraft],
-    routes: SortedMap[Key, HTTPRouteStatus],
+    routes: RouteStatuses,
     policies: dict[Key, PolicyStatus],
     sums: RouteSums,
     settings: Settings,
@@ -57,7 +65,8 @@ def judge_all(
             for one, draft in sets
         },
         parents={one.key: draft.key for one, draft in sets},
-        http_routes=routes,
+        http_routes=routes.http,
+        grpc_routes=routes.grpc,
         backend_tls_policies=policies,
     )
 
@@ -71,22 +80,24 @@ def judge_routes(
     sums: RouteSums,
     hosts: Hosts,
     reach: Reach,
-    previous: SortedMap[Key, HTTPRouteStatus],
-) -> SortedMap[Key, HTTPRouteStatus]:
+    previous: RouteStatuses,
+) -> RouteStatuses:
     """Return the statuses of all routes; only those that `reach` has looked at are judged anew."""
-    found = previous.edit()
+    http, grpc = previous.http.edit(), previous.grpc.edit()
     for key in sorted(reach.suspects):
-        status = sums.statuses.get(key)
+        found, plain, status = http, key, sums.statuses.get(key)
+        if "/" in key[0]:  # only those of other kinds have one
+            found, plain = grpc, (key[0].removeprefix(GRPC), key[1])
         if status is None:
-            found.pop(key, None)
+            found.pop(plain, None)
             continue
         outcome = routes[key]
         overlaps, unreached = _overlaps_of(key, outcome, hosts), reach.warnings.get(key, ())
         if overlaps or unreached:
             status = _judge_route(outcome, overlaps, unreached)
-        if found.get(key) != status:
-            found[key] = status
-    return found.done()
+        if found.get(plain) != status:
+            found[plain] = status
+    return RouteStatuses(http=http.done(), grpc=grpc.done())
 
 
 def _overlaps_of(key: Key, outcome: RouteOutcome, hosts: Hosts) -> list[tuple[str, Problem]]:
@@ -101,7 +112,7 @@ def _judge_route(
     outcome: RouteOutcome,
     overlaps: Iterable[tuple[str, Problem]],
     unreached: Iterable[tuple[str, Problem]],
-) -> HTTPRouteStatus:
+) -> RouteStatus:
     parents = []
     for parent, listeners in zip(outcome.status.parents, outcome.listeners, strict=True):
         conditions = parent.conditions
@@ -113,4 +124,4 @@ def _judge_route(
                 generation = outcome.route.metadata.generation
                 conditions = (*conditions, holds(word, word, said, generation))
         parents.append(msgspec.structs.replace(parent, conditions=conditions))
-    return HTTPRouteStatus(parents=tuple(parents))
+    return RouteStatus(parents=tuple(parents))

@@ -49,7 +49,7 @@ _BELOW = "(/.*)?"
 _META = re.compile(r"[\\.\[\]()*+?{}|^$]")
 
 _Target = tuple[ir.PathKind, str]
-_Wrong = list[tuple[str, str]]  # field path, what is wrong with it
+Wrong = list[tuple[str, str]]  # field path, what is wrong with it
 
 
 #: A match in the IR; of one that takes more than was written, how long the path was that was.
@@ -58,10 +58,10 @@ Matched = tuple[ir.Match, int | None]
 
 def translate_match(match: HTTPRouteMatch, report: Report, path: str) -> Matched:
     """Translate one match; `path` is its field path, e.g. spec.rules[0].matches[1]."""
-    wrong: _Wrong = []
+    wrong: Wrong = []
     target = _translate_path(match.path, wrong, f"{path}.path")
-    headers = _translate_values(match.headers, wrong, report, f"{path}.headers", fold=True)
-    query = _translate_values(match.query_params, wrong, report, f"{path}.queryParams", fold=False)
+    headers = translate_values(match.headers, wrong, report, f"{path}.headers", fold=True)
+    query = translate_values(match.query_params, wrong, report, f"{path}.queryParams", fold=False)
     if match.method in _NEVER_ROUTED:
         report.lose(
             f"{path}.method", "NotSupported", f"{match.method} is answered 405 before routing"
@@ -97,7 +97,7 @@ def tell_match(match: ir.Match) -> str:
     return f"{method}{told}" + (f" with {', '.join(named)}" if named else "")
 
 
-def _translate_path(match: HTTPPathMatch, wrong: _Wrong, path: str) -> _Target:
+def _translate_path(match: HTTPPathMatch, wrong: Wrong, path: str) -> _Target:
     if match.type not in _PATH_TYPES:
         wrong.append((f"{path}.type", supported_text(match.type, _PATH_TYPES)))
         return "regex", _ANY_PATH
@@ -133,9 +133,9 @@ def _sound_beginning(path: str) -> str:
     return path
 
 
-def _translate_values(
+def translate_values(
     matches: Sequence[HTTPHeaderMatch | HTTPQueryParamMatch],
-    wrong: _Wrong,
+    wrong: Wrong,
     report: Report,
     path: str,
     *,
@@ -156,7 +156,7 @@ def _translate_values(
 
 
 def _translate_value(
-    match: HTTPHeaderMatch | HTTPQueryParamMatch, name: str, wrong: _Wrong, path: str
+    match: HTTPHeaderMatch | HTTPQueryParamMatch, name: str, wrong: Wrong, path: str
 ) -> ir.ValueMatch:
     if match.type == "Exact":
         return ir.ValueMatch(name=name, value=match.value)

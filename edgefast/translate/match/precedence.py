@@ -24,15 +24,23 @@ MatchOrder = tuple[int, int, int, int, int, int]
 Age = tuple[int, str]  # nanoseconds since 1970, namespace/name
 
 
-def match_order(match: ir.Match, widened: int | None = None) -> MatchOrder:
+def match_order(
+    match: ir.Match, widened: int | None = None, characters: int | None = None
+) -> MatchOrder:
     """Return the part of the order that the match itself decides.
 
     `widened`: it takes more than was written, and its path was that long. The last part says so; what it means for the turn
-    among equals is in virtualhost/turn.py.
+    among equals is in virtualhost/turn.py. `characters`: what counts in place of the path's length (match/call.py).
     """
     return (
         _KINDS[match.kind],
-        -(len(match.path) if widened is None else widened),
+        -(
+            widened
+            if widened is not None
+            else len(match.path)
+            if characters is None
+            else characters
+        ),
         0 if match.method else 1,
         -len(match.headers),
         -len(match.query),

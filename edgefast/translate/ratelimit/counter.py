@@ -15,15 +15,17 @@ from hashlib import blake2b
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.grpcroute import Route
+from edgefast.resources.model.routename import name_of, route_key
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def name_route(route: HTTPRoute, *, standalone: bool) -> str:
+def name_route(route: Route, *, standalone: bool) -> str:
     """Return the route's part: files have no uid that lasts."""
     meta = route.metadata
-    return (not standalone and meta.uid) or f"{meta.namespace}/{meta.name}"
+    called = name_of(route_key(type(route).__name__, meta.namespace, meta.name))
+    return (not standalone and meta.uid) or called
 
 
 def name_rule(name: str, matches: Iterable[ir.Match]) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from edgefast.problem import did_you_mean, supported_text
-from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.grpcroute import Route
 from edgefast.resources.model.reference import GATEWAY_GROUP, ParentReference
 from edgefast.resources.rules.hostname import check_hostname, check_hostnames
 from edgefast.translate.facts.facts import GatewayView, ListenerView, Reader
@@ -36,7 +36,7 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def attach_route(
-    route: HTTPRoute, parent: ParentReference, reader: Reader, report: Report, path: str
+    route: Route, parent: ParentReference, reader: Reader, report: Report, path: str
 ) -> Attachment | None:
     """Attach to one parent; None when it is not ours to judge. Refusals go to the report."""
     namespace = parent.namespace or route.metadata.namespace
@@ -61,11 +61,14 @@ def attach_route(
     if not named:
         _refuse_name(parent, namespace, there, report, path)
         return attached
-    allowed = [one for one in named if _allows(one, namespace, route.metadata.namespace, reader)]
+    kind = type(route).__name__
+    allowed = [
+        one for one in named if _allows(one, namespace, kind, route.metadata.namespace, reader)
+    ]
     if not allowed:
         said = (
-            f"no listener of {parent.kind} {namespace}/{parent.name} allows HTTPRoutes of "
-            f"namespace {route.metadata.namespace} ({_rules_text(named)})"
+            f"no listener of {parent.kind} {namespace}/{parent.name} allows {kind}s of "
+            f"namespace {route.metadata.namespace} ({_rules_text(named, kind)})"
         )
         report.refuse(path, "NotAllowedByListeners", said)
         return attached
@@ -155,9 +158,9 @@ def _refuse_name(
     report.refuse(f"{path}.port", "NoMatchingParent", said)
 
 
-def _allows(listener: ListenerView, own: str, namespace: str, reader: Reader) -> bool:
-    """Tell whether a listener of an object in namespace `own` takes routes of a namespace."""
-    if not listener.takes_routes:
+def _allows(listener: ListenerView, own: str, kind: str, namespace: str, reader: Reader) -> bool:
+    """Tell whether a listener of an object in namespace `own` takes routes of a kind and namespace."""
+    if kind not in listener.kinds:
         return False
     if listener.from_namespaces == "Same":
         return namespace == own
@@ -170,12 +173,12 @@ def _allows(listener: ListenerView, own: str, namespace: str, reader: Reader) ->
     return listener.from_namespaces == "All"
 
 
-def _rules_text(listeners: list[ListenerView]) -> str:
+def _rules_text(listeners: list[ListenerView], kind: str) -> str:
     """Say what each listener allows."""
     texts = (
         f"{one.section}: from {one.from_namespaces}"
-        if one.takes_routes
-        else f"{one.section}: no HTTPRoute"
+        if kind in one.kinds
+        else f"{one.section}: no {kind}"
         for one in listeners
     )
     return ", ".join(dict.fromkeys(texts))

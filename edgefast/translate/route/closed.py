@@ -8,30 +8,35 @@ Must never: send a request anywhere, or leave a match out: one that nothing can 
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.grpcroute import Route
+from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.closed import Closed
-from edgefast.translate.match.match import tell_match, translate_match
+from edgefast.translate.match.match import tell_match
 from edgefast.translate.report.report import Report
-from edgefast.translate.route.rule import RuleOutcome
+from edgefast.translate.route.rule import Match, Rule, RuleOutcome, characters_in, translate_any
 
 _TOLD = 4  # matches and hostnames that a message names
 
 
 def close_rules(
-    route: HTTPRoute, name: str, closed: Closed, source: str, report: Report, *, placed: bool
+    route: Route, name: str, closed: Closed, source: str, report: Report, *, placed: bool
 ) -> list[RuleOutcome]:
-    """Return the outcome of each rule; `name`: namespace/name of the route; `placed`: a listener has it."""
+    """Return the outcome of each rule; `name`: of the route, among all; `placed`: a listener has it."""
+    ref = ref_of(route)
     said = f"{closed.path}: {closed.reason}"
     outcomes = []
-    for index, rule in enumerate(route.spec.rules):
+    rules: tuple[Rule, ...] = route.spec.rules
+    for index, rule in enumerate(rules):
+        characters = characters_in(rule.matches)
         matches: list[tuple[int, ir.Match]] = []
         widened: dict[int, int] = {}
-        for at, one in enumerate(rule.matches):
-            match, length = translate_match(one, Report(report.object), "")
+        written: tuple[Match, ...] = rule.matches
+        for at, one in enumerate(written):
+            match, length = translate_any(one, Report(report.object), "")
             if length is not None or (index, at) in closed.widened:
-                widened[at] = len(match.path) if length is None else length
+                widened[at] = characters.get(at, len(match.path)) if length is None else length
             matches.append((at, match))
-        reason = f"HTTPRoute {name} {said}"
+        reason = f"{ref} {said}"
         outcomes.append(
             RuleOutcome(
                 rule=ir.Rule(route=name, index=index, source=source, status=500, reason=reason),
@@ -39,6 +44,7 @@ def close_rules(
                 broken=True,
                 clusters=(),
                 widened=widened,
+                characters=characters,
             )
         )
     mistake = f"the route has a mistake: {said}"
@@ -48,13 +54,13 @@ def close_rules(
     return outcomes
 
 
-def _tell_fate(route: HTTPRoute, outcomes: list[RuleOutcome]) -> str:
+def _tell_fate(route: Route, outcomes: list[RuleOutcome]) -> str:
     places = dict.fromkeys(tell_match(match) for one in outcomes for _, match in one.matches)
     hosts = f" of {_list(route.spec.hostnames)}" if route.spec.hostnames else ""
     return f"500 is answered for {_list(places)}{hosts}"
 
 
-def _tell_lost(route: HTTPRoute) -> str:
+def _tell_lost(route: Route) -> str:
     what = "listener" if route.spec.parent_refs else "parent or hostname"
     return f"it is left out; no {what} of it can be told to answer 500 for, so its requests go to other routes"
 

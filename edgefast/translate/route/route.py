@@ -1,8 +1,8 @@
-"""Routes: one HTTPRoute -> its statuses and what it adds to virtual hosts.
+"""Routes: one route -> its statuses and what it adds to virtual hosts.
 
 In: a route and a Reader. Out: a `RouteOutcome`, valid until the route or a fact it read changes; it
 holds no line numbers, so that text moving in a file changes nothing.
-Source: Gateway API HTTPRoute. A route is accepted by a parent when a listener takes it and a rule of
+Source: Gateway API HTTPRoute, GRPCRoute. A route is accepted by a parent when a listener takes it and a rule of
 it works; rules that do not are named in PartiallyInvalid.
 Must never: know of other routes (see virtualhost.py).
 """
@@ -13,9 +13,10 @@ import msgspec
 
 from edgefast import ir
 from edgefast.problem import Problem
-from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.grpcroute import Route
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.closed import Closed
+from edgefast.resources.model.routename import RouteKey, name_of, route_key
 from edgefast.resources.snapshot import Key
 from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
@@ -26,7 +27,7 @@ from edgefast.translate.route.attachment import Attachment, attach_route
 from edgefast.translate.route.closed import close_rules
 from edgefast.translate.route.rule import RuleOutcome, translate_rule
 from edgefast.translate.status.condition import Condition, fails, holds, judge, render_problems
-from edgefast.translate.status.status import HTTPRouteStatus, RouteParentStatus
+from edgefast.translate.status.status import RouteParentStatus, RouteStatus
 
 #: Of a route with addresses among its hostnames, which an API server may let through.
 _ADDRESSES = Closed(
@@ -41,7 +42,7 @@ Candidate = tuple[MatchOrder, int, int, ir.Match]
 class RoutePart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a route adds to each of its virtual hosts on Gateways with one client certificate."""
 
-    key: Key
+    key: RouteKey
     age: Age
     rules: tuple[ir.Rule, ...]
     candidates: tuple[Candidate, ...]
@@ -51,10 +52,10 @@ class RoutePart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class RouteOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """One route."""
 
-    route: HTTPRoute
+    route: Route
     source: str
     reads: tuple[Fact, ...]  # of Reader.noted
-    status: HTTPRouteStatus = HTTPRouteStatus(parents=())  # as far as the route alone decides
+    status: RouteStatus = RouteStatus(parents=())  # as far as the route alone decides
     listeners: tuple[
         tuple[str, ...], ...
     ] = ()  # per entry of `status.parents`: names of its listeners
@@ -63,14 +64,23 @@ class RouteOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False
     clusters: tuple[ClusterRef, ...] = ()  # all it looked at or sends to
     users: tuple[tuple[Key, Key], ...] = ()  # (Gateway, Service) pairs, for policies' ancestors
     problems: tuple[Problem, ...] = ()
+    rival: RouteOutcome | None = (
+        None  # what it would be, if none of the other kind were before it (rivals.py)
+    )
+
+
+def key_of_route(route: Route) -> RouteKey:
+    """Return the key of a route among routes of all kinds."""
+    return route_key(type(route).__name__, route.metadata.namespace, route.metadata.name)
 
 
 def translate_route(
-    key: Key, route: HTTPRoute, source: str, reader: Reader, previous: RouteOutcome | None
+    key: RouteKey, route: Route, source: str, reader: Reader, previous: RouteOutcome | None
 ) -> RouteOutcome:
     """Translate one route; parts equal to those of `previous` keep their identity."""
     ref = ref_of(route)
     age = age_order(route.metadata)
+    named = age[1] if key[0] == route.metadata.namespace else name_of(key)
     reports, attachments = [], []
     for at, parent in enumerate(route.spec.parent_refs):
         report = Report(ref)
@@ -89,13 +99,13 @@ def translate_route(
     certificates = dict.fromkeys(one.gateway.certificate for one, _ in attachments) or {"": None}
     rules = {
         certificate: [
-            translate_rule(route, age[1], index, certificate, source, reader, report)
+            translate_rule(route, named, index, certificate, source, reader, report)
             for index in range(len(route.spec.rules))
         ]
         if closed is None
         else close_rules(
             route,
-            age[1],
+            named,
             closed,
             source,
             report,
@@ -127,7 +137,7 @@ def translate_route(
         route=route,
         source=source,
         reads=reader.noted(),
-        status=alike(HTTPRouteStatus(parents=tuple(parents))),
+        status=alike(RouteStatus(parents=tuple(parents))),
         listeners=alike(
             tuple(
                 tuple(listener.name for listener, _ in attached.listeners)
@@ -142,7 +152,7 @@ def translate_route(
     )
 
 
-def _check_unsupported(route: HTTPRoute, report: Report, *, standalone: bool) -> None:
+def _check_unsupported(route: Route, report: Report, *, standalone: bool) -> None:
     lost = standalone and not route.spec.parent_refs
     if route.spec.use_default_gateways not in (None, "None"):
         said = "default Gateways are not available yet; name parents in parentRefs"
@@ -153,14 +163,14 @@ def _check_unsupported(route: HTTPRoute, report: Report, *, standalone: bool) ->
         report.refuse("spec.parentRefs", "Required", said)
 
 
-def _part_of(key: Key, age: Age, outcomes: list[RuleOutcome]) -> RoutePart:
+def _part_of(key: RouteKey, age: Age, outcomes: list[RuleOutcome]) -> RoutePart:
     return RoutePart(
         key=key,
         age=age,
         rules=tuple(one.rule for one in outcomes),
         candidates=alike(
             tuple(
-                (match_order(match, one.widened.get(at) if one.widened else None), index, at, match)
+                (match_order(match, one.widened.get(at), one.characters.get(at)), index, at, match)
                 for index, one in enumerate(outcomes)
                 for at, match in one.matches
             )
@@ -177,7 +187,7 @@ def _keep_part(part: RoutePart, previous: RouteOutcome | None) -> RoutePart:
 
 
 def _judge_parent(
-    route: HTTPRoute,
+    route: Route,
     attached: Attachment,
     report: Report,
     own: Report,
@@ -222,7 +232,7 @@ def _tell_dropped(rules: list[RuleOutcome]) -> str:
 
 
 def _users_of(
-    route: HTTPRoute, attachments: list[tuple[Attachment, Report]], reader: Reader
+    route: Route, attachments: list[tuple[Attachment, Report]], reader: Reader
 ) -> tuple[tuple[Key, Key], ...]:
     """Return (Service, Gateway) for each Service that a Gateway that took the route uses because of it."""
     services = [(one[1], one[2]) for one in reader.reads if one[0] == "Service"]

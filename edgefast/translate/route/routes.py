@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import msgspec
 
-from edgefast.resources.gatewayapi.httproute import HTTPRoute
-from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.resources.gatewayapi.grpcroute import Route
+from edgefast.resources.model.routename import GRPC, RouteKey, route_key
+from edgefast.resources.snapshot import Snapshot
 from edgefast.sortedmap import SortedMap, find_unlike
 from edgefast.translate.backend.cluster import Clusters
 from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.facts import Fact, Reader, World, is_read
 from edgefast.translate.facts.readers import Readers, find_readers, follow
+from edgefast.translate.route.rivals import settle_rivals
 from edgefast.translate.route.route import RouteOutcome, translate_route
 
 Change = tuple[RouteOutcome | None, RouteOutcome | None]
@@ -25,8 +27,8 @@ Change = tuple[RouteOutcome | None, RouteOutcome | None]
 class Routes(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """All route outcomes."""
 
-    outcomes: SortedMap[Key, RouteOutcome]
-    readers: Readers[Key]
+    outcomes: SortedMap[RouteKey, RouteOutcome]
+    readers: Readers[RouteKey]
     changes: tuple[Change, ...]
     made: int
 
@@ -34,25 +36,28 @@ class Routes(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 def translate_routes(
     world: World,
     clusters: Clusters,
-    previous: SortedMap[Key, RouteOutcome],
-    readers: Readers[Key],
+    previous: SortedMap[RouteKey, RouteOutcome],
+    readers: Readers[RouteKey],
     before: World | None,
     changed: set[Fact],
 ) -> Routes:
     """Translate what changed since `before`; `readers` are those of `previous`."""
     outcomes, reading = previous.edit(), readers.edit()
-    changes: list[Change] = []
+    changes: dict[RouteKey, Change] = {}
     made = 0
     snapshot = world.snapshot
     for key in sorted(_find_suspects(world, previous, readers, before, changed)):
-        route, old = snapshot.http_routes.get(key), previous.get(key)
-        if route is None or not _is_watched(world, key[0]):
+        route: Route | None = snapshot.http_routes.get(key)
+        if route is None and key[0].startswith(GRPC):
+            route = snapshot.grpc_routes.get((key[0].removeprefix(GRPC), key[1]))
+        old = previous.get(key)
+        if route is None or not _is_watched(world, route.metadata.namespace):
             if old is not None:
-                changes.append((old, None))
+                changes[key] = (old, None)
                 del outcomes[key]
                 follow(reading, key, old.reads)
             continue
-        source = _source_of(route, key, snapshot)
+        source = _source_of(route, snapshot)
         if (
             old is not None
             and old.route is route
@@ -61,22 +66,24 @@ def translate_routes(
         ):
             continue
         made += 1
-        new = translate_route(key, route, source, Reader(world, clusters.state), old)
+        kept = old.rival or old if old else None
+        new = translate_route(key, route, source, Reader(world, clusters.state), kept)
         outcomes[key] = new
         follow(reading, key, old.reads if old else (), new.reads)
-        changes.append((old, new))
+        changes[key] = (old, new)
+    settled = settle_rivals(outcomes.done(), changes)
     return Routes(
-        outcomes=outcomes.done(), readers=reading.done(), changes=tuple(changes), made=made
+        outcomes=settled, readers=reading.done(), changes=tuple(changes.values()), made=made
     )
 
 
 def _find_suspects(
     world: World,
-    previous: SortedMap[Key, RouteOutcome],
-    readers: Readers[Key],
+    previous: SortedMap[RouteKey, RouteOutcome],
+    readers: Readers[RouteKey],
     before: World | None,
     changed: set[Fact],
-) -> set[Key]:
+) -> set[RouteKey]:
     """Return all routes that may have to be translated again, or are gone."""
     snapshot = world.snapshot
     old = before.snapshot if before is not None else None
@@ -85,8 +92,11 @@ def _find_suspects(
         or old.loaded is not snapshot.loaded  # the file that a route is from may be another one
         or (old.namespaces is not snapshot.namespaces and _is_limited(world))
     ):
-        return {*snapshot.http_routes, *previous}
-    found: set[Key] = set().union(*find_unlike(old.http_routes, snapshot.http_routes))
+        grpc = (route_key("GRPCRoute", *key) for key in snapshot.grpc_routes)
+        return {*snapshot.http_routes, *grpc, *previous}
+    found: set[RouteKey] = set().union(*find_unlike(old.http_routes, snapshot.http_routes))
+    for unlike in find_unlike(old.grpc_routes, snapshot.grpc_routes):
+        found.update(route_key("GRPCRoute", *key) for key in unlike)
     return found | find_readers(readers, changed)
 
 
@@ -103,12 +113,13 @@ def _is_watched(world: World, namespace: str) -> bool:
     return settings.watches(namespace, found.metadata.labels if found else {})
 
 
-def _source_of(route: HTTPRoute, key: Key, snapshot: Snapshot) -> str:
+def _source_of(route: Route, snapshot: Snapshot) -> str:
     """Say where a rule comes from: the generation in a cluster, else the file.
 
     Without the line: it moves with every edit above it, and each move would rebuild the table.
     """
     if route.metadata.generation:
         return alike(f"generation {route.metadata.generation}")
-    found = snapshot.loaded.get(("HTTPRoute", *key))
+    meta = route.metadata
+    found = snapshot.loaded.get((type(route).__name__, meta.namespace, meta.name))
     return found.file if found else ""

@@ -12,10 +12,11 @@ from typing import TypeVar
 import msgspec
 
 from edgefast.problem import Problem
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import EMPTY, Draft, SortedMap
-from edgefast.translate.route.route import RouteOutcome
-from edgefast.translate.status.status import HTTPRouteStatus
+from edgefast.translate.route.route import RouteOutcome, key_of_route
+from edgefast.translate.status.status import RouteStatus
 
 _T = TypeVar("_T")
 
@@ -23,7 +24,7 @@ _T = TypeVar("_T")
 class RouteSums(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What is asked of all routes together; never changed after it was made."""
 
-    statuses: SortedMap[Key, HTTPRouteStatus] = EMPTY  # as far as each route alone decides
+    statuses: SortedMap[Key, RouteStatus] = EMPTY  # as far as each route alone decides
     attached: SortedMap[str, int] = EMPTY  # routes by listener
     users: SortedMap[tuple[Key, Key], int] = EMPTY  # routes by (Service, Gateway)
     problems: SortedMap[Key, tuple[Problem, ...]] = EMPTY  # of routes that have any
@@ -50,7 +51,10 @@ def sum_routes(
     for old, new in changes:
         one = new or old
         assert one is not None
-        key = (one.route.metadata.namespace, one.route.metadata.name)
+        route, meta = one.route, one.route.metadata
+        key = (
+            (meta.namespace, meta.name) if type(route) is HTTPRoute else key_of_route(route)
+        )  # most there are cost no call
         if new is not None and new.status.parents:
             statuses[key] = new.status
         else:

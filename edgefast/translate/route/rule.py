@@ -9,14 +9,19 @@ Must never: let one rule's mistake reach its siblings.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from edgefast import ir
+from edgefast.resources.gatewayapi.grpcroute import (
+    GRPCBackendRef,
+    GRPCRouteMatch,
+    GRPCRouteRule,
+    Route,
+)
 from edgefast.resources.gatewayapi.httproute import (
     HTTPBackendRef,
-    HTTPRoute,
     HTTPRouteMatch,
     HTTPRouteRetry,
     HTTPRouteRule,
@@ -30,15 +35,19 @@ from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.filter.filter import Filters, Place, translate_filters
-from edgefast.translate.match.match import translate_match
+from edgefast.translate.match.call import characters_of, translate_call
+from edgefast.translate.match.match import Matched, translate_match
 from edgefast.translate.ratelimit.counter import name_route, name_rule
 from edgefast.translate.ratelimit.ratelimit import translate_rate_limits
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
 
-#: What `matches: []` stands for: an API server puts the default in only where the field is absent.
+#: What `matches: []` stands for: an API server puts the default in only where the field is absent; for GRPCRoutes there is none.
 _ANY = (HTTPRouteMatch(),)
+_ANY_CALL = (GRPCRouteMatch(),)
+#: Calls may last: only what a client says of its patience bounds them.
+_NO_TIMEOUT = ir.Timeouts(request=0)
 #: RETRY_MAX_ATTEMPTS of core/consts.pxi.
 MAX_RETRIES = 16
 
@@ -52,10 +61,30 @@ class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     clusters: tuple[ClusterRef, ...]
     #: Places of matches that take more than was written: the length of the path that was.
     widened: Mapping[int, int] = {}
+    #: What precedence counts of matches of calls, in place of the lengths of their paths (match/call.py).
+    characters: Mapping[int, int] = {}
+
+
+Rule = HTTPRouteRule | GRPCRouteRule
+Match = HTTPRouteMatch | GRPCRouteMatch
+
+
+def translate_any(match: Match, report: Report, path: str) -> Matched:
+    """Translate a match of any kind of route."""
+    if isinstance(match, GRPCRouteMatch):
+        return translate_call(match, report, path)
+    return translate_match(match, report, path)
+
+
+def characters_in(matches: Iterable[Match]) -> dict[int, int]:
+    """Return what precedence counts of matches of calls, by place; of others nothing."""
+    return {
+        at: characters_of(one) for at, one in enumerate(matches) if isinstance(one, GRPCRouteMatch)
+    }
 
 
 def translate_rule(
-    route: HTTPRoute,
+    route: Route,
     named: str,
     index: int,
     certificate: str,
@@ -65,24 +94,30 @@ def translate_rule(
 ) -> RuleOutcome:
     """Translate `spec.rules[index]` for Gateways that show `certificate` to TLS backends.
 
-    `named`: namespace/name of the route.
+    `named`: what the route is called among all.
     """
     rule, path, meta = route.spec.rules[index], f"spec.rules[{index}]", route.metadata
-    before, wanted = len(report.refused), rule.matches or _ANY
+    before = len(report.refused)
+    http = rule if isinstance(rule, HTTPRouteRule) else None
+    wanted: tuple[Match, ...] = rule.matches or (_ANY if http else _ANY_CALL)
     matches: list[tuple[int, ir.Match]] = []
     widened: dict[int, int] = {}
     for at, one in enumerate(wanted):
-        match, length = translate_match(one, report, f"{path}.matches[{at}]")
+        match, length = translate_any(one, report, f"{path}.matches[{at}]")
         matches.append((at, alike(match)))
         if length is not None:
             widened[at] = length
+    characters = {} if http else characters_in(wanted)
     place = Place(
         namespace=meta.namespace,
         certificate=certificate,
-        prefixes=all(one.path.type == "PathPrefix" for one in wanted),
+        kind=type(route).__name__,
+        prefixes=http is not None
+        and all(one.path.type == "PathPrefix" for one in http.matches or _ANY),
     )
-    for violations in (check_filter_list(rule), check_redirect(rule)):
-        refuse_violations(violations, report, path, "IncompatibleFilters")
+    refuse_violations(check_filter_list(rule), report, path, "IncompatibleFilters")
+    if http:
+        refuse_violations(check_redirect(http), report, path, "IncompatibleFilters")
     filters = translate_filters(rule.filters, place, reader, report, f"{path}.filters")
     name = _name_of(route, index, report, f"{path}.name")
     rate_limits: tuple[ir.RateLimit, ...] = ()
@@ -94,8 +129,11 @@ def translate_rule(
             report,
             f"{path}.filters",
         )
-    timeouts = _translate_timeouts(rule.timeouts, report, f"{path}.timeouts")
-    retry = _translate_retry(rule.retry, report, f"{path}.retry")
+    timeouts: ir.Timeouts | None = _NO_TIMEOUT
+    retry = None
+    if http:
+        timeouts = _translate_timeouts(http.timeouts, report, f"{path}.timeouts")
+        retry = _translate_retry(http.retry, report, f"{path}.retry")
     refuse_unserved(route, report, "the rule answers 500", path=path)
     broken = report.refused[before:]
     shares, clusters = _translate_shares(rule, place, reader, report, path)
@@ -110,6 +148,7 @@ def translate_rule(
             broken=bool(broken),
             clusters=(),
             widened=widened,
+            characters=characters,
         )
     return RuleOutcome(
         rule=msgspec.structs.replace(
@@ -128,10 +167,11 @@ def translate_rule(
         matches=tuple(matches),
         broken=False,
         clusters=(*clusters, *filters.clusters),
+        characters=characters,
     )
 
 
-def _name_of(route: HTTPRoute, index: int, report: Report, path: str) -> str:
+def _name_of(route: Route, index: int, report: Report, path: str) -> str:
     """Return the rule's name, "" when it has none of its own: the standard CRDs let names be equal.
 
     Rules of one name would count together what each is limited to.
@@ -144,12 +184,13 @@ def _name_of(route: HTTPRoute, index: int, report: Report, path: str) -> str:
 
 
 def _translate_shares(
-    rule: HTTPRouteRule, place: Place, reader: Reader, report: Report, path: str
+    rule: Rule, place: Place, reader: Reader, report: Report, path: str
 ) -> tuple[tuple[ir.BackendRef, ...], list[ClusterRef]]:
     shares: list[ir.BackendRef] = []
     clusters: list[ClusterRef] = []
     empty = False
-    for at, ref in enumerate(rule.backend_refs):
+    refs: tuple[HTTPBackendRef | GRPCBackendRef, ...] = rule.backend_refs
+    for at, ref in enumerate(refs):
         share, used = _translate_share(ref, place, reader, report, f"{path}.backendRefs[{at}]")
         state = reader.cluster(used[0]) if used else None
         if state is not None and not state.available:
@@ -169,11 +210,13 @@ def _translate_shares(
 
 
 def _translate_share(
-    ref: HTTPBackendRef, place: Place, reader: Reader, report: Report, path: str
+    ref: HTTPBackendRef | GRPCBackendRef, place: Place, reader: Reader, report: Report, path: str
 ) -> tuple[ir.BackendRef, list[ClusterRef]]:
     """Translate one backendRef; the clusters begin with its own and are none when it is invalid."""
     unresolved, refused = len(report.unresolved), len(report.refused)
-    cluster = resolve_backend(ref, place.namespace, place.certificate, reader, report, path)
+    cluster = resolve_backend(
+        ref, place.namespace, place.certificate, reader, report, path, kind=place.kind
+    )
     if cluster is None:
         reason = report.unresolved[unresolved].text()
         return ir.BackendRef(weight=ref.weight, reason=reason), []
@@ -197,7 +240,7 @@ def _translate_share(
     return share, [cluster, *filters.clusters]
 
 
-def _check_shares(rule: HTTPRouteRule, shares: tuple[ir.BackendRef, ...], filters: Filters) -> str:
+def _check_shares(rule: Rule, shares: tuple[ir.BackendRef, ...], filters: Filters) -> str:
     """Return why the rule has nowhere to send to, "" when it has or redirects."""
     if filters.redirect is not None or any(one.cluster for one in shares):
         return ""

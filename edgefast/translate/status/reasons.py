@@ -151,7 +151,7 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "ResolvedRefs",
             "False",
             "InvalidRouteKinds",
-            "`allowedRoutes.kinds` has a kind other than HTTPRoute.",
+            "`allowedRoutes.kinds` has a kind other than HTTPRoute and GRPCRoute.",
         ),
         Reason(
             "ResolvedRefs",

@@ -83,8 +83,8 @@ class RouteParentStatus(Status, frozen=True, kw_only=True):
     conditions: tuple[Condition, ...]
 
 
-class HTTPRouteStatus(Status, frozen=True, kw_only=True):
-    """`status` of an HTTPRoute: our entries of `parents`."""
+class RouteStatus(Status, frozen=True, kw_only=True):
+    """`status` of a route: our entries of `parents`."""
 
     parents: tuple[RouteParentStatus, ...]
 
@@ -110,7 +110,7 @@ class ListenerSetStatus(Status, frozen=True, kw_only=True):
     listeners: tuple[ListenerStatus, ...] = ()
 
 
-AnyStatus = GatewayClassStatus | GatewayStatus | HTTPRouteStatus | PolicyStatus | ListenerSetStatus
+AnyStatus = GatewayClassStatus | GatewayStatus | RouteStatus | PolicyStatus | ListenerSetStatus
 
 
 class Statuses(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +119,8 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
     gateway_classes: dict[Key, GatewayClassStatus] = {}
     gateways: dict[Key, GatewayStatus] = {}
     listener_sets: dict[Key, ListenerSetStatus] = {}
-    http_routes: Mapping[Key, HTTPRouteStatus] = {}
+    http_routes: Mapping[Key, RouteStatus] = {}
+    grpc_routes: Mapping[Key, RouteStatus] = {}
     backend_tls_policies: dict[Key, PolicyStatus] = {}
     #: The Gateway of each ListenerSet of ours; no part of any status.
     parents: dict[Key, Key] = {}
@@ -143,6 +144,7 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
             ("Gateway", dict(self.gateways)),
             ("ListenerSet", dict(self.listener_sets)),
             ("HTTPRoute", dict(self.http_routes)),
+            ("GRPCRoute", dict(self.grpc_routes)),
             ("BackendTLSPolicy", dict(self.backend_tls_policies)),
         )
         for kind, table in tables:

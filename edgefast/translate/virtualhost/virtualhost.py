@@ -16,13 +16,14 @@ from typing import Any
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.problem import Problem
+from edgefast.resources.model.routename import ref_of_key
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.route.route import RouteOutcome, RoutePart
+from edgefast.translate.virtualhost.calls import order_calls
 from edgefast.translate.virtualhost.shadow import HostEntry, find_shadows
 from edgefast.translate.virtualhost.turn import WIDENED, settle_turns, turn_of
 
@@ -150,6 +151,7 @@ def _list_entries(ordered: Iterable[RoutePart]) -> list[HostEntry]:
         base += len(part.rules)
     if widened:
         entries = settle_turns(entries)
+    entries = order_calls(entries)
     entries.sort()  # never gets to the match: route, rule and place before it differ
     return entries
 
@@ -178,12 +180,11 @@ def _find_overlaps(place: Place, entries: list[HostEntry]) -> dict[Key, tuple[Pr
 
 
 def _overlap(place: Place, entry: HostEntry, keys: list[Key]) -> Problem:
-    namespace, name = entry[6]
     rivals = ["/".join(key) for key in keys if key != entry[6]][:_NAMED]
     names = ", ".join(rivals) + (" and more" if len(keys) - 1 > _NAMED else "")
-    first = "takes" if keys[0] == entry[6] else f"never takes (HTTPRoute {'/'.join(keys[0])} does)"
+    first = "takes" if keys[0] == entry[6] else f"never takes ({ref_of_key(keys[0])} does)"
     return Problem(
-        object=ObjectRef("HTTPRoute", namespace, name, GATEWAY_GROUP),
+        object=ref_of_key(entry[6]),
         path=f"spec.rules[{entry[2]}].matches[{entry[3]}]",
         reason="RouteRulesOverlap",
         message=f"equals a match of {names} on {place[0]} and {first} the requests",

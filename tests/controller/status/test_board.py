@@ -16,11 +16,11 @@ from edgefast.translate.status.condition import Condition, fails, holds
 from edgefast.translate.status.status import (
     GatewayStatus,
     GatewayStatusAddress,
-    HTTPRouteStatus,
     ListenerSetStatus,
     ListenerStatus,
     RouteKind,
     RouteParentStatus,
+    RouteStatus,
     Statuses,
 )
 from tests.controller.status.said import OURS
@@ -32,11 +32,11 @@ FLEET_OF = {("default", "gw"): "fleet"}
 ROUTE, GATEWAY = ("HTTPRoute", "default", "r"), ("Gateway", "default", "gw")
 
 
-def route(*conditions: Condition, gateway: str = "gw") -> HTTPRouteStatus:
+def route(*conditions: Condition, gateway: str = "gw") -> RouteStatus:
     parent = RouteParentStatus(
         parent_ref=ParentReference(name=gateway), controller_name=OURS, conditions=conditions
     )
-    return HTTPRouteStatus(parents=(parent,))
+    return RouteStatus(parents=(parent,))
 
 
 def good(generation: int = 1) -> Condition:
@@ -56,7 +56,7 @@ class World:
         self.server: dict[Any, Any] = {}
         self.gateway = GatewayStatus(conditions=(holds("Programmed", "Programmed", "up", 1),))
 
-    def want(self, version: str, now: float = 0.0, **routes: HTTPRouteStatus) -> set[Any]:
+    def want(self, version: str, now: float = 0.0, **routes: RouteStatus) -> set[Any]:
         self.revision += 1
         statuses = Statuses(
             gateways={("default", "gw"): self.gateway},
@@ -253,7 +253,7 @@ def test_listener_sets_and_their_routes_wait_for_the_fleet_of_the_gateway() -> N
     statuses = Statuses(
         gateways={("default", "gw"): world.gateway},
         listener_sets={("default", "more"): ListenerSetStatus(conditions=(programmed,))},
-        http_routes={("default", "r"): HTTPRouteStatus(parents=(parent,))},
+        http_routes={("default", "r"): RouteStatus(parents=(parent,))},
         parents={("default", "more"): ("default", "gw")},
     )
     one = ("ListenerSet", "default", "more")

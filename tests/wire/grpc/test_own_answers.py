@@ -13,7 +13,7 @@ from origin.scripted import Peer, ScriptedOrigin
 from wire.harness import objects as make
 from wire.harness.ports import free_port
 from wire.harness.site import Site
-from wire.http2.client import ON, H2Client
+from wire.http2.client import H2Client
 
 DEADLINE = 20.0  # seconds, against hangs
 OK = (
@@ -58,7 +58,7 @@ def site() -> Iterator[Site]:
             {"apiVersion": f"{make.EDGE}/v1alpha1", "kind": "RateLimitFilter",
              "metadata": {"name": "limit", "namespace": "default"}, "spec": limited},
         ]  # fmt: skip
-        with Site(objects, settings=ON) as running:
+        with Site(objects) as running:
             yield running
         RELEASED.set()
 

@@ -31,7 +31,7 @@
 {{- define "edge.rules.watch" -}}
 # What is translated; get reads one again when its status was changed meanwhile.
 - apiGroups: ["gateway.networking.k8s.io"]
-  resources: ["gateways", "httproutes", "listenersets", "backendtlspolicies"]
+  resources: ["gateways", "httproutes", "grpcroutes", "listenersets", "backendtlspolicies"]
   verbs: ["get", "list", "watch"]
 # Which references may cross namespaces.
 - apiGroups: ["gateway.networking.k8s.io"]
@@ -39,7 +39,7 @@
   verbs: ["list", "watch"]
 # Conditions, addresses and attached routes; nothing else of users' objects is written.
 - apiGroups: ["gateway.networking.k8s.io"]
-  resources: ["gateways/status", "httproutes/status", "listenersets/status", "backendtlspolicies/status"]
+  resources: ["gateways/status", "httproutes/status", "grpcroutes/status", "listenersets/status", "backendtlspolicies/status"]
   verbs: ["patch"]
 # Our own kinds.
 - apiGroups: ["gateway.edge.io"]

@@ -1,0 +1,26 @@
+"""Requests as people write them: calls of gRPC by their URL."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgefast.why.ask import Ask, read_ask
+
+pytestmark = pytest.mark.pure
+
+CALL = (("content-type", "application/grpc"), ("te", "trailers"))
+
+
+def test_a_call_is_a_post_that_says_so() -> None:
+    asked = read_ask("GET", "grpc://shop.test:8080/shop.v1.Cart/Add")
+    assert asked == Ask(
+        method="POST", scheme="http", port=8080, host="shop.test:8080", target="/shop.v1.Cart/Add", headers=CALL
+    )  # fmt: skip
+
+
+def test_a_call_over_tls_and_fields_of_its_own() -> None:
+    asked = read_ask("GET", "grpcs://shop.test/a.B/C", ["Content-Type: application/grpc+proto"])
+    assert (asked.scheme, asked.port, asked.host, asked.sni) == (
+        "https", 443, "shop.test", "shop.test",
+    )  # fmt: skip
+    assert asked.headers == (("Content-Type", "application/grpc+proto"), CALL[1])
