@@ -1,4 +1,4 @@
-"""What slow clients of HTTP/2 may hold of a worker's memory together: 48 MiB, each address as much as is free, whatever `bufferBytes` gives."""
+"""What slow clients of HTTP/2 may hold of a worker's memory together: 32 MiB, each address as much as is free, whatever `bufferBytes` gives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wire.http2.client import H2Client
 
 REFUSED, CANCEL = 7, 8
 MIB = 1 << 20
-HELD = 48 * MIB
+HELD = 32 * MIB
 ANSWER = 160 * MIB
 KERNEL = 24 * MIB  # at most, of both sockets' buffers on the way
 FULL = 1.0  # seconds without room in the origin's socket

@@ -14,9 +14,8 @@ from wire.http2.client import H2Client
 from wire.http2.frames import requests
 
 CEILING = 30.0  # seconds, against hangs
-STREAMS = 20_000  # of a worker
+STREAMS = 10_000  # of a worker
 MOST = 1000  # of a connection
-HELD = 48 << 20
 ANSWER = 60 << 10
 CANCEL = b"\0\0\0\x08"
 MANY = {"http2": {"maxConcurrentStreams": MOST}}
@@ -75,17 +74,21 @@ def test_streams_of_a_worker_are_shared() -> None:
                     requests(numbers, end=False, method="POST", path="/a", content_length="9")
                 )
 
-        def taken() -> tuple[float, float]:
+        def count() -> tuple[float, float]:
+            """Opened, those included that gave way meanwhile, and refused."""
+            gone = site.metric("edgefast_bodies_gave_way_total")
             now = site.metric("edgefast_http2_streams_refused_total") - refused
-            return site.metric("edgefast_requests_active"), now
+            return site.metric("edgefast_requests_active") + gone, now
 
         half = STREAMS // 2
         fill(half // MOST + 1, "127.0.0.1")
-        site.wait_until(lambda: sum(taken()) >= half + MOST, "requests", CEILING)
-        assert taken() == (half, MOST + 1)  # and the last connection's first one
+        site.wait_until(lambda: sum(count()) >= half + MOST, "requests", CEILING)
+        assert site.metric("edgefast_requests_active") <= half
+        first = count()[1]
+        assert first > 0
         fill(1, OTHER)
-        site.wait_until(lambda: sum(taken()) >= half + 2 * MOST + 1, "requests of another", CEILING)
-        assert taken() == (half + MOST, MOST + 1)
+        site.wait_until(lambda: sum(count()) >= half + 2 * MOST, "requests of another", CEILING)
+        assert count()[1] == first
         assert site.ask(target="/b").status == 404
 
 
