@@ -1,0 +1,175 @@
+"""The loads of a soak: what each client does, once, and how often.
+
+In: a port set and a journal. Out: requests in the journal. Each is one connection, or a few, and ends by itself; whoever runs it again
+and again is soak.py. Anything but the answer that is due is a failure.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from wire.harness.client import Client, build_request
+from wire.http2.client import H2Client
+from wire.soak.journal import Journal
+
+NAME = "a.test"
+PAUSE = 0.01  # seconds between two requests of a client: the machine is for others, too
+UPGRADE = [
+    ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"),
+    ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+]  # fmt: skip
+
+
+@dataclass
+class Target:
+    """Where to, and for how long."""
+
+    plain: int
+    tls: int
+    make_context: Callable[[], ssl.SSLContext]
+    journal: Journal
+    over: threading.Event
+    numbers: itertools.count[int] = field(default_factory=itertools.count)
+    #: Of each thread: its client's context and last session.
+    own: threading.local = field(default_factory=threading.local)
+
+    def connect(self, *, tls: bool) -> Client:
+        """An HTTP/1.1 connection, by TLS without a session."""
+        if tls:
+            return Client(("127.0.0.1", self.tls), tls=self.context, sni=NAME)
+        return Client(("127.0.0.1", self.plain))
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """This thread's."""
+        if not hasattr(self.own, "context"):
+            self.own.context, self.own.session = self.make_context(), None
+        made: ssl.SSLContext = self.own.context
+        return made
+
+    def pause(self) -> bool:
+        """A moment; False: it is over."""
+        return not self.over.wait(PAUSE)
+
+
+def _ask(client: Client) -> None:
+    answer = client.request("GET", "/soak", NAME)
+    assert (answer.status, answer.body) == (200, b"/soak"), answer
+
+
+def _keep(target: Target, kind: str, *, tls: bool) -> None:
+    with target.connect(tls=tls) as client:
+        for _ in range(200):
+            _ask(client)
+            target.journal.note(kind)
+            if not target.pause():
+                return
+
+
+def kept(target: Target) -> None:
+    """Two hundred requests on a connection."""
+    _keep(target, "kept", tls=False)
+
+
+def kept_tls(target: Target) -> None:
+    """The same by TLS."""
+    _keep(target, "kept_tls", tls=True)
+
+
+def new(target: Target) -> None:
+    """A connection for a request with a body."""
+    with target.connect(tls=False) as client:
+        answer = client.request("POST", "/new", NAME, body=b"x" * 5000)
+        assert (answer.status, answer.body) == (200, b"/new"), answer
+    target.journal.note("new")
+
+
+def new_tls(target: Target) -> None:
+    """A full handshake for a request."""
+    with target.connect(tls=True) as client:
+        _ask(client)
+    target.journal.note("new_tls")
+
+
+def resumed(target: Target) -> None:
+    """A connection with the session of the one before."""
+    context, session = target.context, target.own.session
+    with socket.create_connection(("127.0.0.1", target.tls), 30) as raw:
+        with context.wrap_socket(raw, server_hostname=NAME, session=session) as sock:
+            sock.sendall(build_request("GET", "/soak", NAME, [("Connection", "close")]))
+            answer = b""
+            while data := sock.recv(4096):
+                answer += data
+            assert answer.startswith(b"HTTP/1.1 200 ") and answer.endswith(b"/soak"), answer
+            target.own.session = sock.session
+            target.journal.note("resumed", resumed=bool(sock.session_reused))
+
+
+def aborted(target: Target) -> None:
+    """Somebody who leaves in the middle, each time another one, by a reset."""
+    beginnings = (
+        (target.plain, b"GET / HT"),
+        (target.plain, build_request("POST", "/", NAME, body=b"x" * 100)[:-50]),
+        (target.plain, build_request("GET", "/", NAME) * 3),
+        (target.tls, b"\x16\x03\x01\x02\x00\x01"),
+        (target.tls, b""),
+        (target.plain, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00"),
+    )
+    port, said = beginnings[next(target.numbers) % len(beginnings)]
+    with socket.create_connection(("127.0.0.1", port), 30) as sock:
+        sock.sendall(said)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    target.journal.note("aborted")
+
+
+def tunnel(target: Target) -> None:
+    """A switch of protocols, plain or by TLS, and an echo through it."""
+    with target.connect(tls=next(target.numbers) % 2 == 0) as client:
+        client.expect("GET")
+        client.send(build_request("GET", "/tunnel", NAME, UPGRADE))
+        assert client.read_response().status == 101
+        for number in range(100):
+            said = b"%d " % number * 50
+            client.send(said)
+            heard = bytes(client.reader.rest)
+            client.reader.rest.clear()
+            while len(heard) < len(said):
+                data = client.sock.recv(65536)
+                assert data, "the tunnel ended"
+                heard += data
+            assert heard == said
+            target.journal.note("tunnel")
+            if not target.pause():
+                return
+
+
+def http2(target: Target) -> None:
+    """Eight streams at once, ten times."""
+    with H2Client(target.plain) as client:
+        for _ in range(10):
+            numbers = [client.ask(authority=NAME, path="/soak") for _ in range(8)]
+            for number in numbers:
+                stream = client.finish(number)
+                assert (stream.status, stream.body) == (200, b"/soak"), stream
+            target.journal.note("http2", len(numbers))
+            if not target.pause():
+                return
+
+
+#: How many threads do what.
+LOADS: dict[Callable[[Target], None], int] = {
+    kept: 3,
+    kept_tls: 3,
+    new: 1,
+    new_tls: 1,
+    resumed: 2,
+    aborted: 1,
+    tunnel: 2,
+    http2: 2,
+}
