@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import socket
+import ssl
 from collections.abc import Iterator
 
 import pytest
@@ -12,8 +14,10 @@ from cluster.world.apiserver import ApiServer
 from controller.certs.tickets import Tickets, decode_tickets, derive_for_fleet
 from edgefast.xds.givensecrets import GivenSecrets
 from proxy.handover.test_tickets_go_on import secrets_of
+from wire.harness.certificates import Authority
 
 NAME = "edge-gateway-tickets"
+HOST = "a.test"
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +97,52 @@ def test_what_others_do_to_the_secret_is_repaired(bench: Bench) -> None:
     assert held(bench) == before
     bench.api.delete(path)
     assert held(bench) == before
+
+
+def visit(
+    address: str, port: int, context: ssl.SSLContext, session: ssl.SSLSession | None = None
+) -> tuple[ssl.SSLSession | None, bool]:
+    """A handshake and an answered request with one proxy of a fleet: its session, and whether it goes back to the one given."""
+    with socket.create_connection((address, port), 10) as raw:
+        sock = context.wrap_socket(raw, server_hostname=HOST, session=session)
+        with sock:
+            sock.sendall(b"GET / HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n" % HOST.encode())
+            answer = b""
+            while data := sock.recv(4096):
+                answer += data
+            assert answer.startswith(b"HTTP/1.1 404 "), answer
+            return sock.session, bool(sock.session_reused)
+
+
+def test_a_client_resumes_at_another_replica(bench: Bench) -> None:
+    """In both versions, and at one that was not there when its session began."""
+    authority = Authority()
+    pair = authority.issue([HOST])
+    data = {"tls.crt": pair.certificate, "tls.key": pair.key}
+    encoded = {name: base64.b64encode(one).decode() for name, one in data.items()}
+    bench.apply("Secret", "shown", None, "v1", type="kubernetes.io/tls", data=encoded)
+    tls = {"certificateRefs": [{"name": "shown"}]}
+    port = bench.add_gateway("https", protocol="HTTPS", tls=tls)
+    fleet = bench.fleet("https")
+    proxies = {at: bench.start_proxy(fleet, at, f"127.0.0.{at}") for at in ("2", "3")}
+    current = given(bench, fleet).current
+    for proxy in proxies.values():
+        wait_for("the fleet's keys", lambda p=proxy: current in ring(p))
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        context = authority.client_context()
+        context.minimum_version = context.maximum_version = version
+
+        def serves(at: str, context: ssl.SSLContext = context) -> ssl.SSLSession | None:
+            try:
+                return visit(f"127.0.0.{at}", port, context)[0]
+            except OSError:
+                return None
+
+        session = wait_for("a session", lambda look=serves: look("2"))
+        wait_for("the other replica", lambda look=serves: look("3"))
+        assert visit("127.0.0.3", port, context, session)[1]
+        proxies["3"].stop()
+        proxies["3"] = bench.start_proxy(fleet, "3", "127.0.0.3")
+        wait_for("the keys after a restart", lambda: current in ring(proxies["3"]))
+        wait_for("the other replica", lambda look=serves: look("3"))
+        assert visit("127.0.0.3", port, context, session)[1]
