@@ -22,6 +22,7 @@ from controller.kube.client import Kube
 from controller.options import Options
 from controller.push.credentials import KeysError
 from controller.views import open_servers
+from edgefast.daemon.cores import forbid_cores
 from edgefast.daemon.failure import explain_failure
 from edgefast.daemon.interpreter import share_interpreter
 from edgefast.daemon.logs import set_level, start_logging
@@ -36,6 +37,7 @@ _THRESHOLDS = (20_000, 20, 100)
 
 def serve(options: Options, log_level: str | None) -> int:
     """Control until a signal; `log_level` wins over the configuration's, until that changes."""
+    forbid_cores()  # authorities' keys are in memory
     start_logging(log_level or "info")
     share_interpreter()
     gc.set_threshold(*_THRESHOLDS)

@@ -17,6 +17,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from edgefast.daemon.address import check_ip, parse_address
+from edgefast.daemon.cores import forbid_cores
 from edgefast.daemon.failure import explain_failure, is_refusal
 from edgefast.daemon.logs import LEVELS, write_line
 from edgefast.proxy.accesslog.logfile import check_log_file
@@ -195,7 +196,8 @@ def in_words() -> Iterator[None]:
 
 
 def check_start(settings: ProxySettings) -> None:
-    """End the process when there are too few descriptors to begin."""
+    """End the process when there are too few descriptors to begin; keys that come into its memory stay there."""
+    forbid_cores()
     servers = sum(one is not None for one in (settings.admin, settings.metrics, settings.ready))
     if why := explain_start(raise_limit(), settings.workers, servers):
         give_up(why)
