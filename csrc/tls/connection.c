@@ -31,14 +31,36 @@ static int keep_early(ef_tls *tls, const uint8_t *data, size_t n) {
     return 1;
 }
 
-int ef_tls_hello(ef_tls *tls, int fd, ef_hello *hello) {
+/* 1: some bytes more are there. */
+static int read_early(ef_tls *tls, int fd, size_t most) {
     uint8_t piece[EARLY_PIECE];
     tls->fd = fd;
-    for (;;) {
-        ssize_t n = recv(fd, piece, sizeof(piece), 0);
-        if (n == 0) return lose(tls, 0, EF_TLS_F_CLOSED);
-        if (n < 0) return errno == EAGAIN || errno == EINTR ? EF_TLS_AGAIN : lose(tls, errno, EF_TLS_F_CLOSED);
-        if (!keep_early(tls, piece, (size_t)n)) return lose(tls, ENOMEM, EF_TLS_F_LOCAL);
+    ssize_t n = recv(fd, piece, most < sizeof(piece) ? most : sizeof(piece), 0);
+    if (n == 0) return lose(tls, 0, EF_TLS_F_CLOSED);
+    if (n < 0) return errno == EAGAIN || errno == EINTR ? EF_TLS_AGAIN : lose(tls, errno, EF_TLS_F_CLOSED);
+    return keep_early(tls, piece, (size_t)n) ? 1 : lose(tls, ENOMEM, EF_TLS_F_LOCAL);
+}
+
+int ef_tls_preamble(ef_tls *tls, int fd, size_t most) {
+    return tls->early_len < most ? read_early(tls, fd, most - tls->early_len) : EF_TLS_AGAIN;
+}
+
+void ef_tls_skip(ef_tls *tls, size_t n) {
+    tls->early_len -= (uint32_t)n;
+    if (tls->early_len) {
+        memmove(tls->early, tls->early + n, tls->early_len);
+    } else {
+        free(tls->early);
+        tls->early = NULL;
+    }
+}
+
+int ef_tls_hello(ef_tls *tls, int fd, ef_hello *hello) {
+    for (int come = tls->early_len && !tls->need;; come = 0) { /* ... behind a preamble */
+        if (!come) {
+            int result = read_early(tls, fd, EARLY_PIECE);
+            if (result != 1) return result;
+        }
         if (tls->early_len < tls->need) continue;
         int32_t size = ef_hello_scan(tls->early, tls->early_len, hello);
         if (size > 0) return 1;
@@ -70,6 +92,9 @@ static int make(ef_tls *tls, ef_tls_context *context) {
         return 0;
     }
     SSL_set_bio(ssl, bio, bio);
+#if defined(OPENSSL_IS_AWSLC) || defined(OPENSSL_IS_BORINGSSL)
+    SSL_set_shed_handshake_config(ssl, 1); /* its own copy of the context's certificates and rules: nobody negotiates twice */
+#endif
     tls->ssl = ssl;
     tls->context = context;
     return 1;
@@ -278,6 +303,7 @@ void ef_tls_free(ef_tls *tls) {
         SSL_set_shutdown(tls->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); /* or its session would be forgotten */
         SSL_free(tls->ssl);
     }
+    ef_tls_session_free(tls->session);
     free(tls->early);
     free(tls->out);
     memset(tls, 0, sizeof(*tls));

@@ -4,9 +4,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* RFC 6125 6.4.3: a wildcard stands for the whole first label and nothing else. */
+/* RFC 6125 6.4.3: a wildcard stands for the whole first label and nothing else; of a whole top-level domain nobody has a certificate
+ * (libraries, which compare the name that is asked for, say the same). */
 static int covers(const char *pattern, size_t n, const char *name, size_t name_n) {
-    if (n > 2 && pattern[0] == '*' && pattern[1] == '.') {
+    if (n > 2 && pattern[0] == '*' && pattern[1] == '.' && memchr(pattern + 2, '.', n - 2)) {
         const char *dot = memchr(name, '.', name_n);
         if (!dot || dot == name) return 0;
         name_n -= (size_t)(dot - name);

@@ -76,9 +76,42 @@ static int on_ticket(SSL *ssl, uint8_t *name, uint8_t *iv, EVP_CIPHER_CTX *ciphe
     return result;
 }
 
+#if !defined(OPENSSL_IS_AWSLC) && !defined(OPENSSL_IS_BORINGSSL) /* which bound it themselves */
+/* A client of 1.3 that comes back gets a new ticket each time, and a session of 1.3 begins anew with it. When the full handshake was goes
+ * along in the ticket. Wall time, as sessions have it: replicas share no other clock. */
+static int on_making(SSL *ssl, void *of) {
+    SSL_SESSION *session = SSL_get_session(ssl);
+    uint64_t began = (uint64_t)time(NULL);
+    void *told;
+    size_t n;
+    (void)of;
+    if (SSL_SESSION_get0_ticket_appdata(session, &told, &n) && n == sizeof(began))
+        return 1; /* of the one it goes back to */
+    return SSL_SESSION_set1_ticket_appdata(session, &began, sizeof(began));
+}
+
+static SSL_TICKET_RETURN on_reading(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t name_n,
+                                    SSL_TICKET_STATUS status, void *of) {
+    const uint64_t now = (uint64_t)time(NULL);
+    uint64_t began;
+    void *told;
+    size_t n;
+    (void)ssl, (void)name, (void)name_n, (void)of;
+    if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) return SSL_TICKET_RETURN_IGNORE_RENEW;
+    if (!SSL_SESSION_get0_ticket_appdata(session, &told, &n) || n != sizeof(began))
+        return SSL_TICKET_RETURN_IGNORE_RENEW;
+    memcpy(&began, told, sizeof(began));
+    if (now > began && now - began > EF_TLS_SESSION_MOST) return SSL_TICKET_RETURN_IGNORE_RENEW;
+    return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+#endif
+
 void ef_tls_context_tickets(ef_tls_context *context, const ef_ticket_ring *ring) {
     context->tickets = ring;
     SET_CALLBACK(context->ssl, on_ticket);
+#if !defined(OPENSSL_IS_AWSLC) && !defined(OPENSSL_IS_BORINGSSL)
+    SSL_CTX_set_session_ticket_cb(context->ssl, on_making, on_reading, NULL);
+#endif
 }
 
 /* Before the handshake: no tickets without keys of ours, nor for who shows a certificate. */

@@ -7,7 +7,8 @@
  * thread, before the first connection; whoever made it frees it after the last one. Setters return 0 or a negative ef_tls_unusable.
  *
  * A connection (ef_tls, in the caller's memory, zeroed) goes through these steps:
- *   server   ef_tls_hello until the client's hello is whole; ef_tls_accept with a context for its name, or ef_tls_refuse
+ *   server   (with the PROXY protocol) ef_tls_preamble until its end is among tls->early, and ef_tls_skip of what belongs to it
+ *            ef_tls_hello until the client's hello is whole; ef_tls_accept with a context for its name, or ef_tls_refuse
  *   client   ef_tls_connect
  *   both     ef_tls_handshake until it is 1; ef_tls_read, ef_tls_write; ef_tls_end; ef_tls_free at any time
  * Until ef_tls_accept it costs what its client has sent and nothing of the library. Results: numbers of bytes, EF_TLS_AGAIN or
@@ -35,7 +36,10 @@
 #define EF_TLS_HELD_MOST (256u * 1024u) /* bytes held back: a flight with a long chain of certificates, or records */
 #define EF_TLS_READ_MOST (32u * 1024u)  /* bytes of messages without data that one call goes through */
 #define EF_TLS_HANDSHAKE_MOST \
-    (256u * 1024u)                  /* bytes of a peer's handshake: twice the library's longest chain of certificates */
+    (256u * 1024u) /* bytes of a peer's handshake: twice the library's longest chain of certificates */
+#define EF_TLS_SESSION_MOST \
+    (24 *                   \
+     3600) /* seconds from a full handshake, however often a session is renewed: two periods of keys; AWS-LC: 7 days */
 #define EF_TLS_ALPN   64            /* bytes of all protocols that a context offers */
 #define EF_TLS_SCOPE  32            /* bytes of a session's scope */
 #define EF_TLS_STAPLE (16u * 1024u) /* bytes of an OCSP response; translate/tls/staple.py takes no longer ones */
@@ -72,6 +76,7 @@ typedef struct ef_tls_context ef_tls_context;
 
 typedef struct ef_tls {
     void *ssl;
+    void *session; /* of a client: the newest that its peer gave, until ef_tls_take_session */
     ef_tls_context *context;
     ef_ticket_rule *rule; /* of a server: the scope's, the caller's memory; NULL: no tickets */
     uint8_t *early;       /* bytes that came before there was an ssl */
@@ -100,6 +105,7 @@ int ef_tls_context_trust_system(ef_tls_context *context);
 void ef_tls_context_verify(ef_tls_context *context, int verify); /* enum ef_tls_verify; who asks resumes nothing */
 /* Of a client: one of these names must be in the certificate, instead of the name it asks for. */
 int ef_tls_context_san(ef_tls_context *context, int is_uri, const char *name, size_t n);
+void ef_tls_context_keep_sessions(ef_tls_context *context);          /* of a client: ef_tls_take_session has some */
 void ef_tls_context_lifetime(ef_tls_context *context, long seconds); /* of sessions */
 const char *ef_tls_library(void);                                    /* its name and version, as it says them */
 /* Of a server: tickets are made with keys of this ring, which is the caller's and outlives the context. Without one there are none. */
@@ -110,6 +116,9 @@ int ef_tls_context_staple(ef_tls_context *context, const uint8_t *response, size
 void ef_tls_rule_init(ef_ticket_rule *rule, const uint8_t *scope);
 const char *ef_tls_unusable_reason(void); /* the library's words for the last negative answer, until the next call */
 
+/* One read: 1 when there are more early bytes, of `most` in all, than before. */
+int ef_tls_preamble(ef_tls *tls, int fd, size_t most);
+void ef_tls_skip(ef_tls *tls, size_t n); /* the first n early bytes are not the hello's */
 int ef_tls_hello(ef_tls *tls, int fd, ef_hello *hello);
 int ef_tls_refuse(ef_tls *tls, int fd, uint8_t alert, int why);
 /* rule: the scope's, for tickets, the caller's for as long as the connection lives; NULL: none are made or taken. */
@@ -122,6 +131,13 @@ int ef_tls_pending(const ef_tls *tls); /* after a read: the next one needs no de
 ssize_t ef_tls_write(ef_tls *tls, const struct iovec *iov, int n, size_t total);
 int ef_tls_end(ef_tls *tls);
 void ef_tls_free(ef_tls *tls);
+
+/* Of a client: the session for a next connection, the caller's from here on; NULL: none came since the last call. Connections that are
+ * open alone have one: its peer was verified. Offered before the handshake, to a peer that was verified by the same rules. */
+void *ef_tls_take_session(ef_tls *tls);
+int ef_tls_offer_session(ef_tls *tls, void *session); /* 0: it is not; the handshake is a full one */
+int ef_tls_session_over(const void *session);         /* the peer's certificate has expired */
+void ef_tls_session_free(void *session);
 
 /* Of an open connection; texts live as long as the process. */
 const char *ef_tls_version(const ef_tls *tls);

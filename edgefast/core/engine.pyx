@@ -93,6 +93,7 @@ include "h2/takeover.pyx"
 # what lies between their bytes and the descriptor
 include "tls/library.pyx"
 include "tls/context.pyx"
+include "tls/backendsessions.pyx"
 include "tls/handshakes.pyx"
 include "tls/tlswire.pyx"
 include "tls/tlsacceptor.pyx"

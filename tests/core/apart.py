@@ -28,10 +28,11 @@ _LIBRARY = "EDGEFAST_TEST_"  # and a name: the library of it
 Test = Callable[..., Coroutine[Any, Any, None]]
 
 
-def apart(*, clock: bool = False, calls: bool = False) -> Callable[[Test], Test]:
-    """Run this test in a child process."""
+def apart(*, clock: bool = False, calls: bool = False, **settings: Any) -> Callable[[Test], Test]:
+    """Run this test in a child process, in a World with these settings."""
 
     def mark(test: Test) -> Test:
+        test.settings = settings  # type: ignore[attr-defined]
         test.apart = ["clock"] * clock + ["calls"] * calls  # type: ignore[attr-defined]
         return test
 
@@ -91,9 +92,9 @@ async def _live(test: Test, world: World) -> None:
 def main() -> None:
     """Entry point of the child."""
     module, name = sys.argv[1:]
-    world = World()
+    test = getattr(importlib.import_module(module), name)
+    world = World(**test.settings)
     try:
-        test = getattr(importlib.import_module(module), name)
         world.loop.run_until_complete(_live(test, world))
     finally:
         world.close()

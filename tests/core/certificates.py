@@ -16,9 +16,10 @@ from proxy.pki import Authority
 class Site:
     """A certificate for these names."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, seconds: int = 0) -> None:
+        """`seconds`: that it is valid from now on."""
         authority = Authority()
-        pair = authority.issue(*names)
+        pair = authority.issue(*names, seconds=seconds)
         self._pair = pair
         self._pem = pair.certificate + pair.key
         self.bundle = authority.bundle

@@ -34,12 +34,13 @@ cdef class H1Server(H1Responder):
         if self.peer.tls:
             engine.count(G_CONNECTIONS_TLS_TOTAL)
             engine.count(G_HANDSHAKES_DONE + self.peer.take_wire(self.connection.wire))
-        self.connection.learn_end(False, &client)
-        if client.kind == ADDRESS_INET:
-            self.peer.take_host(client.host)
-        else:
-            self.peer.take_address(b"127.0.0.1")  # a unix socket's is here
-        self.state = D_PROXY if port.proxy_protocol else D_HEAD
+        if self.peer.address is None:
+            self.connection.learn_end(False, &client)
+            if client.kind == ADDRESS_INET:
+                self.peer.take_host(client.host)
+            else:
+                self.peer.take_address(b"127.0.0.1")  # a unix socket's is here
+        self.state = D_PROXY if port.proxy_protocol and not self.peer.tls else D_HEAD
         return h2_take_over(self) if self.state == D_HEAD and h2_is_agreed(self) else self.connection.arm(port.settings.head_timeout)
 
     # --- bytes from the client -------------------------------------------------------------------------------------

@@ -10,7 +10,12 @@ cdef class Peer:
         self.address_port = -1
 
     cdef int take_wire(self, Wire wire) except -1:
-        """Facts of its TLS. Returns its place in cells.HANDSHAKES_DONE."""
+        """Facts of its TLS, and who it is if that was said before. Returns its place in cells.HANDSHAKES_DONE."""
+        cdef int port = -1
+        cdef bytes claimed = wire.claimed(&port)
+        if claimed is not None:
+            self.take_address(claimed)
+            self.address_port = port
         self.sni = wire.sni()
         wire.describe(&self.tls_facts)
         return 2 * (strcmp(self.tls_facts.version, b"TLSv1.3") == 0) + (1 if self.tls_facts.resumed else 0)

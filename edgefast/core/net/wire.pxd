@@ -28,4 +28,5 @@ cdef class Wire:
     cdef ssize_t write(self, int fd, const iovec *iov, int n, size_t total) noexcept
     cdef int end(self, int fd) noexcept
     cdef bytes sni(self)
+    cdef bytes claimed(self, int *port)
     cdef void describe(self, WireFacts *facts) noexcept

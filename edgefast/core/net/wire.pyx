@@ -31,6 +31,10 @@ cdef class Wire:
         """The name that the peer asked for, lower case; None: it has not."""
         return None
 
+    cdef bytes claimed(self, int *port):
+        """The address of the peer as the PROXY protocol has it, before the first byte of the session; None: nobody has said."""
+        return None
+
     cdef void describe(self, WireFacts *facts) noexcept:
         """Of an open one. What is not told stays as it is."""
 

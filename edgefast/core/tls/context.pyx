@@ -7,6 +7,7 @@ class TlsError(ValueError):
     """Key material or a rule that the TLS library will not take; the text names the mistake and quotes nothing."""
 
 
+cdef uint64_t CONTEXTS = 0
 cdef const ef_ticket_ring *TICKETS = NULL
 cdef Py_buffer TICKETS_VIEW
 
@@ -35,6 +36,9 @@ cdef class TlsContext:
     ):
         cdef bytes wire = b"".join([bytes([len(name)]) + name.encode() for name in protocols])
         cdef bytes text
+        global CONTEXTS
+        CONTEXTS += 1
+        self.serial = CONTEXTS
         self.server = server
         self.scope = b"edgefast"
         self.context = ef_tls_context_new(server)
@@ -46,6 +50,8 @@ cdef class TlsContext:
             ef_tls_context_verify(
                 self.context, {"": EF_TLS_ASK_NOBODY, "any": EF_TLS_ASK_ANY, "trusted": EF_TLS_ASK_TRUSTED}[verify]
             )
+        else:
+            ef_tls_context_keep_sessions(self.context)
         ef_tls_context_lifetime(self.context, lifetime)
         if server and TICKETS != NULL:
             ef_tls_context_tickets(self.context, TICKETS)

@@ -3,6 +3,7 @@
 cdef class Handshakes:
     cdef:
         Engine engine
+        BackendSessions sessions
         object silent           # OrderedDict by age: TlsWire -> its Connection; those that have not said hello
         object shaking          # ... those that have
         uint64_t turn           # in which `steps` were taken
@@ -15,6 +16,7 @@ cdef class Handshakes:
         int dials
         size_t peak             # at once, since memory was given back
         bint trims
+        int64_t trim_again      # ms of the wheel: not before
 
     cdef bint may_step(self) noexcept
     cdef bint may_dial(self) noexcept

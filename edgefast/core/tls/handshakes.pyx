@@ -8,6 +8,7 @@
 cdef class Handshakes:
     def __cinit__(self, Engine engine):
         self.engine = engine
+        self.sessions = BackendSessions.__new__(BackendSessions)
         self.silent = OrderedDict()
         self.shaking = OrderedDict()
         self.lengthy = OrderedDict()
@@ -57,7 +58,7 @@ cdef class Handshakes:
         cdef TlsWire first
         if wire not in self.silent:
             return True
-        self.early += wire.tls.early_len - wire.early
+        self.early = self.early - wire.early + wire.tls.early_len  # fewer than before, behind a preamble
         wire.early = wire.tls.early_len
         if wire.early > EARLY_LONG:
             self.lengthy.setdefault(wire)
@@ -107,11 +108,13 @@ cdef class Handshakes:
         self.engine.count_down(G_HANDSHAKES_ACTIVE)
         if self.peak >= TRIM_FROM and <size_t>self.active() <= self.peak // 8 and not self.trims:
             self.trims = True
-            self.engine.loop.call_later(TRIM_MS / 1000.0, self._trim)
+            wait = max(TRIM_MS, self.trim_again - self.engine.wheel.now)
+            self.engine.loop.call_later(wait / 1000.0, self._trim)
         return 0
 
     def _trim(self):
         """The C library keeps what is freed; after a flood of handshakes that would be for nothing."""
         self.trims = False
         self.peak = self.active()
+        self.trim_again = self.engine.wheel.now + TRIM_APART_MS
         malloc_trim(0)

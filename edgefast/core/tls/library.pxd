@@ -34,8 +34,10 @@ cdef extern from "tls/tls.h" nogil:
 
     ctypedef struct ef_tls:
         void *ssl
+        void *session
         size_t held
         int error
+        uint8_t *early
         uint32_t early_len
         uint8_t failure
         uint8_t open
@@ -50,12 +52,15 @@ cdef extern from "tls/tls.h" nogil:
     void ef_tls_context_verify(ef_tls_context *context, int verify)
     int ef_tls_context_san(ef_tls_context *context, int is_uri, const char *name, size_t n)
     void ef_tls_context_lifetime(ef_tls_context *context, long seconds)
+    void ef_tls_context_keep_sessions(ef_tls_context *context)
     void ef_tls_context_tickets(ef_tls_context *context, const ef_ticket_ring *ring)
     int ef_tls_context_staple(ef_tls_context *context, const uint8_t *response, size_t n, uint64_t until)
     void ef_tls_rule_init(ef_ticket_rule *rule, const uint8_t *scope)
     const char *ef_tls_unusable_reason()
     const char *ef_tls_library()
 
+    int ef_tls_preamble(ef_tls *tls, int fd, size_t most)
+    void ef_tls_skip(ef_tls *tls, size_t n)
     int ef_tls_hello(ef_tls *tls, int fd, ef_hello *hello)
     int ef_tls_refuse(ef_tls *tls, int fd, uint8_t alert, int why)
     int ef_tls_accept(ef_tls *tls, ef_tls_context *context, ef_ticket_rule *rule, const uint8_t *scope, size_t n)
@@ -67,6 +72,10 @@ cdef extern from "tls/tls.h" nogil:
     ssize_t ef_tls_write(ef_tls *tls, const iovec *iov, int n, size_t total)
     int ef_tls_end(ef_tls *tls)
     void ef_tls_free(ef_tls *tls)
+    void *ef_tls_take_session(ef_tls *tls)
+    int ef_tls_offer_session(ef_tls *tls, void *session)
+    int ef_tls_session_over(const void *session)
+    void ef_tls_session_free(void *session)
     const char *ef_tls_version(const ef_tls *tls)
     const char *ef_tls_cipher(const ef_tls *tls)
     const char *ef_tls_group(const ef_tls *tls)

@@ -28,6 +28,8 @@ cdef class TlsAcceptor(PortAcceptor):
         wire.handshakes = self.engine.handshakes
         wire.choose = self.choose
         wire.shaking_most = self.shaking_most
+        if self.port.proxy_protocol:
+            wire.preamble = self.port.settings.proxy_protocol
         return wire
 
     cdef int on_accepted(self, Connection connection) except -1:

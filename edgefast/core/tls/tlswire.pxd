@@ -7,6 +7,11 @@ cdef class TlsWire(Wire):
         TlsContext context      # None until a server knows the name
         object choose           # of a server: name -> TlsContext, None where nobody has it
         bytes name              # a server's: what it is asked for, None: nothing; a client's: what it asks for
+        bytes client            # of a server: who its client is, as the PROXY protocol says; None: the socket's
+        int client_port
+        int preamble            # the PROXY protocol's: 0 is none, or was there; 1 optional, 2 required before the hello
+        tuple backend           # of a client: whose sessions it may use
+        int64_t verified_at     # ... ms of the wheel: when its backend showed its certificate
         int64_t since           # ms of the wheel: accepted, or said hello
         uint32_t early          # bytes of its hello that Handshakes has counted
         Py_ssize_t shaking_most # clients in handshakes beside it
@@ -14,8 +19,12 @@ cdef class TlsWire(Wire):
 
     cdef int greet(self, int fd) noexcept
     cdef int await_more(self, int fd) noexcept
+    cdef int read_preamble(self, int fd) noexcept
+    cdef int believe(self) except -3
+    cdef int connect(self, int fd) noexcept
+    cdef int keep_session(self) noexcept
     cdef TlsContext find(self, const ef_hello *hello)
     cdef ssize_t settle(self, ssize_t result) noexcept
 
 
-cdef TlsWire make_client_wire(Handshakes handshakes, TlsContext context, bytes name)
+cdef TlsWire make_client_wire(Handshakes handshakes, TlsContext context, bytes name, str host, int port)

@@ -26,6 +26,10 @@ cdef class TlsWire(Wire):
         ):
             self.tls.failure = EF_TLS_F_PROTOCOL
             result = WIRE_LOST
+        if self.is_client and result == 1:
+            if not ef_tls_resumed(&self.tls):
+                self.verified_at = self.handshakes.engine.wheel.now
+            self.keep_session()
         self.reading = EPOLLOUT if self.tls.held and result != 1 else EPOLLIN  # what is held afterwards is the connection's to send
         return <int>self.settle(result)
 
@@ -36,9 +40,10 @@ cdef class TlsWire(Wire):
         cdef uint8_t alert = ALERT_INTERNAL_ERROR
         cdef int why = EF_TLS_F_LOCAL
         if self.is_client:
-            result = ef_tls_connect(&self.tls, fd, self.context.context, PyBytes_AS_STRING(self.name), self.is_address)
-            return 1 if result == 0 else result
-        result = ef_tls_hello(&self.tls, fd, &hello)
+            return self.connect(fd)
+        result = self.read_preamble(fd) if self.preamble else 1
+        if result == 1:
+            result = ef_tls_hello(&self.tls, fd, &hello)
         if result != 1:
             if result == WIRE_AGAIN:
                 self.handshakes.steps -= 1  # nothing was asked of the library
@@ -65,6 +70,60 @@ cdef class TlsWire(Wire):
                 pass  # who cannot be told is refused all the same
         return ef_tls_refuse(&self.tls, fd, alert, why)
 
+    cdef int connect(self, int fd) noexcept:
+        """1: the library has begun, with a session of the backend's if there is one."""
+        cdef BackendSession kept
+        cdef int result = ef_tls_connect(&self.tls, fd, self.context.context, PyBytes_AS_STRING(self.name), self.is_address)
+        if result != 0:
+            return result
+        self.verified_at = self.handshakes.engine.wheel.now
+        try:
+            kept = self.handshakes.sessions.find(self.backend, self.verified_at)
+            if kept is not None and ef_tls_offer_session(&self.tls, kept.session):
+                self.verified_at = kept.verified_at
+        except BaseException:
+            pass  # a full handshake
+        return 1
+
+    cdef int keep_session(self) noexcept:
+        """Of a backend that is verified: some come with the handshake, others behind it."""
+        cdef void *session = ef_tls_take_session(&self.tls)
+        if session == NULL:
+            return 0
+        try:
+            self.handshakes.sessions.keep(self.backend, session, self.verified_at)
+        except BaseException:
+            pass  # the next handshake is a full one
+        return 0
+
+    cdef int read_preamble(self, int fd) noexcept:
+        """What a load balancer says before the hello. 1: it has, or need not; who must and does not hears nothing."""
+        cdef int result = ef_tls_preamble(&self.tls, fd, PROXY_V2_MAX)
+        if result != 1:
+            return result
+        try:
+            result = self.believe()
+        except BaseException:
+            result = WIRE_LOST
+        if result == WIRE_LOST:
+            self.handshakes.engine.count(G_PROXY_PROTOCOL_REFUSED)
+            self.tls.failure = EF_TLS_F_PROTOCOL
+        return result
+
+    cdef int believe(self) except -3:
+        length, address, port = parse_preamble((<const char *>self.tls.early)[:self.tls.early_len])
+        if length == PREAMBLE_MORE:
+            return WIRE_AGAIN
+        if length == PREAMBLE_BAD or (length == PREAMBLE_ABSENT and self.preamble == 2):
+            return WIRE_LOST
+        self.preamble = 0
+        if length == PREAMBLE_ABSENT:
+            return 1
+        ef_tls_skip(&self.tls, length)
+        self.client = address
+        self.client_port = port
+        return 1
+
     cdef int await_more(self, int fd) noexcept:
         """Its hello is not whole yet."""
         try:
@@ -90,6 +149,8 @@ cdef class TlsWire(Wire):
 
     cdef ssize_t read(self, int fd, uint8_t *to, size_t room) noexcept:
         cdef ssize_t n = ef_tls_read(&self.tls, to, room)
+        if self.tls.session != NULL:
+            self.keep_session()
         self.more = ef_tls_pending(&self.tls)
         return self.settle(n)
 
@@ -102,6 +163,10 @@ cdef class TlsWire(Wire):
     cdef bytes sni(self):
         return None if self.is_client else self.name
 
+    cdef bytes claimed(self, int *port):
+        port[0] = self.client_port
+        return self.client
+
     cdef void describe(self, WireFacts *facts) noexcept:
         cdef const uint8_t *protocol = NULL
         facts.version = ef_tls_version(&self.tls)
@@ -111,13 +176,14 @@ cdef class TlsWire(Wire):
         facts.alpn_h2 = ef_tls_protocol(&self.tls, &protocol) == 2 and memcmp(protocol, b"h2", 2) == 0
 
 
-cdef TlsWire make_client_wire(Handshakes handshakes, TlsContext context, bytes name):
-    """What a connection to a backend goes through, which has to be `name`."""
+cdef TlsWire make_client_wire(Handshakes handshakes, TlsContext context, bytes name, str host, int port):
+    """What a connection to a backend at this address goes through, which has to be `name`."""
     cdef TlsWire wire = TlsWire.__new__(TlsWire)
     cdef uint8_t address[INET_SIZE]
     wire.handshakes = handshakes
     wire.context = context
     wire.name = name
+    wire.backend = (context.serial, name, host, port)
     wire.is_client = True
     wire.reading = EPOLLOUT  # it speaks first
     wire.is_address = inet_read_bytes(name, address)

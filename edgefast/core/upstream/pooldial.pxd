@@ -7,3 +7,4 @@ cdef class PoolDial(Dial):
         UpstreamUser user
         uint32_t ticket         # of the user's try that it is for
         H1Client up
+        TlsWire speaks          # None: plain, or not connected yet

@@ -110,15 +110,12 @@ class WorkerTable:
     ) -> list[Refused]:
         self._secrets = material.secrets
         self.upstream_tls.adopt(material.secrets, material.changed, renewed)
-        refused = [*material.refused, *self._refuse_listeners(changes)]
-        held = {name for type_, name, _ in refused if type_ == "listener"}
         forward = [
             (change.op, change.type, change.name, change.offset, change.length)
             for change in changes
             if change.type not in ("secret", "limit_store")
-            and not (change.type == "listener" and change.name in held)
         ]
-        refused += self._take_limit_store(changes)
+        refused = [*material.refused, *self._take_limit_store(changes)]
         # An engine asks for a cluster's TLS context when it takes the cluster, so new key material
         # means taking it again. What is refused here keeps its old context and was not sent now.
         again = self._clusters_of(material.changed, {change.name for change in changes})
@@ -163,26 +160,6 @@ class WorkerTable:
                     loaded[change.name] = context
             await rest()
         return _Material(secrets, frozenset(changed), refused, loaded)
-
-    def _refuse_listeners(self, changes: Sequence[Change]) -> list[Refused]:
-        """Refuse what nobody here can serve as it is meant.
-
-        A PROXY protocol preamble comes before the TLS handshake. Read inside of it, as the engine
-        would, it would let any client choose its own address.
-        """
-        refused = []
-        for change in changes:
-            if change.type != "listener" or change.op == "del":
-                continue
-            try:
-                one = _LISTENER.decode(self._slice(change))
-            except ValueError as error:
-                refused.append(("listener", change.name, str(error)))
-                continue
-            if one.tls is not None and one.http.client_address.proxy_protocol != "off":
-                why = "clientAddress.proxyProtocol is not available yet on HTTPS listeners"
-                refused.append(("listener", change.name, why))
-        return refused
 
     def _take_limit_store(self, changes: Sequence[Change]) -> list[Refused]:
         for change in changes:

@@ -217,7 +217,10 @@ class ProxyClientAddress(Element, frozen=True, kw_only=True):
     ] = field(default=None, name="trustedCIDRs")
     proxy_protocol: Annotated[
         Literal["off", "optional", "required"] | None,
-        Meta(description="Whether connections begin with a PROXY protocol header (v1 or v2)."),
+        Meta(
+            description="Whether connections begin with a PROXY protocol header (v1 or v2), "
+            "on HTTPS before the handshake."
+        ),
     ] = None
 
 

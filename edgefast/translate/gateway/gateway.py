@@ -169,7 +169,6 @@ def _translate(
                 for index in range(len(one.listener_set.spec.listeners))
             ]
             draft.listeners += one.listeners
-    _check_proxy_protocol(draft)
     _close(draft)
 
 
@@ -244,19 +243,6 @@ def _close_by(draft: GatewayDraft, path: str, why: Iterable[Problem]) -> None:
     for one in why:
         problem = Problem(draft.report.object, path, "InvalidParameters", one.text())
         draft.closed_by.append(problem)
-
-
-def _check_proxy_protocol(draft: GatewayDraft) -> None:
-    """Refuse what no proxy does yet: to read the PROXY header in front of a TLS handshake."""
-    if draft.parameters.http.client_address.proxy_protocol == "off":
-        return
-    for one in draft.listeners:
-        if one.spec.protocol == "HTTPS":
-            said = (
-                "protocol HTTPS with the PROXY protocol (EdgeProxy "
-                "spec.clientAddress.proxyProtocol) is not available yet"
-            )
-            one.report.refuse(one.path, "UnsupportedValue", said)
 
 
 def _translate_client_certificate(draft: GatewayDraft, world: World, keyring: Keyring) -> None:

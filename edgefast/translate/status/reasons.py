@@ -123,8 +123,7 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "Accepted",
             "False",
             "UnsupportedValue",
-            "A field has a value that is not served: TLS mode or option, an IP address as hostname, "
-            "HTTPS with the PROXY protocol.",
+            "A field has a value that is not served: TLS mode or option, an IP address as hostname.",
         ),
         Reason("Accepted", "False", "HostnameConflict", f"As Conflicted. {_CONFLICT}."),
         Reason("Accepted", "False", "ProtocolConflict", f"As Conflicted. {_CONFLICT}."),

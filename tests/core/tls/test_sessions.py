@@ -7,6 +7,7 @@ import ssl
 import tempfile
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from core.apart import apart, shift
@@ -16,11 +17,13 @@ from core.ticket_ring import make_ring
 from core.world import World
 from edgefast import ir
 from edgefast.core import TlsContext
+from edgefast.core.engine import tls_library
 from proxy.pki import Authority, Pair
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n"
 VERSIONS = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 LIFETIME = 7200
+DAYS = 1 << 50  # ms: as long as any test
 
 
 async def serve(world: World, context: TlsContext) -> int:
@@ -148,3 +151,22 @@ async def test_a_session_has_its_lifetime(world: World) -> None:
         assert first.session is not None
         assert 0 < first.session.ticket_lifetime_hint <= LIFETIME
         assert (await visit(world, port, context, first.session)).session_reused
+
+
+@apart(clock=True)
+@pytest.mark.skipif("AWS-LC" in tls_library(), reason="has a bound of its own: seven days")
+async def test_a_session_is_not_renewed_for_ever(world: World) -> None:
+    """A day after its full handshake there is another one, however often the client came."""
+    ring = make_ring()
+    (secret,) = ring.read()
+    ring.write([msgspec.structs.replace(secret, ends=DAYS, forgotten=DAYS)])
+    site = Site("a.test")
+    port = await serve(world, site.make(lifetime=LIFETIME).within(b"s" * 32))
+    context = client(site, ssl.TLSVersion.TLSv1_3)
+    session, resumed = (await visit(world, port, context)).session, []
+    for _ in range(15):
+        shift(6000)
+        tls = await visit(world, port, context, session)
+        session = tls.session
+        resumed.append(tls.session_reused)
+    assert resumed == [True] * 14 + [False]

@@ -114,16 +114,6 @@ def test_a_listener_that_the_engine_refuses_keeps_its_old_use(bench: Bench) -> N
     assert bench.table.uses[80].port == 80
 
 
-def test_a_preamble_before_tls_is_refused(bench: Bench) -> None:
-    client = {"client_address": {"proxy_protocol": "required"}}
-    changes = [bench.put(secret()), bench.put(https(**client)), bench.put(http())]
-    (refused,) = bench.apply(*changes)
-    assert refused[:2] == ("listener", "d/g/https")
-    assert "not available yet on HTTPS" in refused[2]
-    assert bench.engine.taken == [("put", "listener", "d/g/p80")]
-    assert list(bench.table.uses) == [80]
-
-
 def test_new_key_material_reaches_the_clusters_that_use_it(bench: Bench) -> None:
     ca = ir.Secret(name="ca", ca=CA.bundle)
     speaking = ir.Cluster(name="tls", tls=ir.UpstreamTls(sni="a.test", ca="ca"))

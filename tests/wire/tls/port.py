@@ -29,6 +29,7 @@ class TlsPort(Gateway):
         origin: RecordingOrigin,
         *,
         http: Mapping[str, Any] | None = None,
+        client_address: Mapping[str, Any] | None = None,
         prefix: Sequence[str] = (),
         workers: int = 1,
     ) -> None:
@@ -37,11 +38,14 @@ class TlsPort(Gateway):
         self.port = free_port()
         self._origin = origin.port
         self._http = dict(http or {})
+        self._settings = {"clientAddress": dict(client_address)} if client_address else {}
         super().__init__(self.build(), prefix=prefix, workers=workers)
 
     def build(self) -> list[make.Object]:
         """All objects with the current certificate."""
-        made = [make.edge_proxy("settings", self._http)] if self._http else []
+        made = []
+        if self._http or self._settings:
+            made = [make.edge_proxy("settings", self._http, **self._settings)]
         listener = make.listener(self.port, "tls", "", ["pair"])
         return [
             *made,
