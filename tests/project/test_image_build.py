@@ -79,7 +79,9 @@ def test_configuration(images: dict[str, dict[str, Any]]) -> None:
 def test_what_is_inside(container: tuple[str, str]) -> None:
     """The version, the modules that a target needs, no installer and none of the builder's settings."""
     image, made = container
-    assert f"{image} {__version__}" in _run(made, image, "version")
+    said = _run(made, image, "version")
+    assert f"{image} {__version__}" in said
+    assert ("AWS-LC" in said) == (image == "edgefast"), "the engine has the library of the images"
     assert _run(made, "id", "-u").strip() == "65532"
     assert "grpc" in _run(made, "python3", "-c", "import grpc; print(grpc.__name__)")
     _run(made, "python3", "-c", "import kubernetes_asyncio", wrong=image == "edgefast")
