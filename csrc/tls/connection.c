@@ -93,7 +93,8 @@ static int make(ef_tls *tls, ef_tls_context *context) {
     }
     SSL_set_bio(ssl, bio, bio);
 #if defined(OPENSSL_IS_AWSLC) || defined(OPENSSL_IS_BORINGSSL)
-    SSL_set_shed_handshake_config(ssl, 1); /* its own copy of the context's certificates and rules: nobody negotiates twice */
+    SSL_set_shed_handshake_config(
+        ssl, 1); /* its own copy of the context's certificates and rules: nobody negotiates twice */
 #endif
     tls->ssl = ssl;
     tls->context = context;
