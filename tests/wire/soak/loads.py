@@ -32,7 +32,7 @@ class Target:
 
     plain: int
     tls: int
-    make_context: Callable[[], ssl.SSLContext]
+    make_context: Callable[[list[str]], ssl.SSLContext]
     journal: Journal
     over: threading.Event
     numbers: itertools.count[int] = field(default_factory=itertools.count)
@@ -49,8 +49,16 @@ class Target:
     def context(self) -> ssl.SSLContext:
         """This thread's."""
         if not hasattr(self.own, "context"):
-            self.own.context, self.own.session = self.make_context(), None
+            self.own.context, self.own.session = self.make_context(["http/1.1"]), None
         made: ssl.SSLContext = self.own.context
+        return made
+
+    @property
+    def http2_context(self) -> ssl.SSLContext:
+        """The same for HTTP/2."""
+        if not hasattr(self.own, "http2"):
+            self.own.http2 = self.make_context(["h2"])
+        made: ssl.SSLContext = self.own.http2
         return made
 
     def pause(self) -> bool:
@@ -150,8 +158,10 @@ def tunnel(target: Target) -> None:
 
 
 def http2(target: Target) -> None:
-    """Eight streams at once, ten times."""
-    with H2Client(target.plain) as client:
+    """Eight streams at once, ten times, plain or by TLS."""
+    tls = target.http2_context if next(target.numbers) % 2 else None
+    port = target.plain if tls is None else target.tls
+    with H2Client(port, tls=tls, sni=NAME if tls else None) as client:
         for _ in range(10):
             numbers = [client.ask(authority=NAME, path="/soak") for _ in range(8)]
             for number in numbers:

@@ -19,7 +19,6 @@ from wire.harness import proc
 from wire.harness.certificates import Authority
 from wire.harness.gateway import Gateway
 from wire.harness.ports import free_port
-from wire.http2.client import ON
 from wire.soak.journal import Journal
 from wire.soak.loads import LOADS, NAME, Target
 from wire.soak.origin import SoakOrigin
@@ -73,7 +72,7 @@ class Report:
 
 
 class SoakGateway(Gateway):
-    """A plain port that also speaks HTTP/2, and an HTTPS one."""
+    """A plain port and an HTTPS one; both speak HTTP/2, too."""
 
     def __init__(self, origin: int) -> None:
         self.authority = Authority()
@@ -95,8 +94,7 @@ class SoakGateway(Gateway):
             make.listener(self.tls, "tls", "", ["pair"]),
         ]
         return [
-            make.edge_proxy("settings", **ON),
-            make.gateway("web", listeners, "settings"),
+            make.gateway("web", listeners),
             make.route("all", [make.rule("origin", filters=[change])]),
             make.tls_secret("pair", pair.certificate, pair.key),
             *make.service("origin", [("127.0.0.1", self._origin)]),
@@ -153,7 +151,7 @@ def run(seconds: float, kill: float = KILL, say: Callable[[str], None] = lambda 
         target = Target(
             gateway.plain,
             gateway.tls,
-            lambda: gateway.authority.client_context(),
+            lambda alpn: gateway.authority.client_context(alpn=alpn),
             journal,
             threading.Event(),
         )
