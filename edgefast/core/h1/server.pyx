@@ -35,11 +35,8 @@ cdef class H1Server(H1Responder):
             engine.count(G_CONNECTIONS_TLS_TOTAL)
             engine.count(G_HANDSHAKES_DONE + self.peer.take_wire(self.connection.wire))
         if self.peer.address is None:
-            self.connection.learn_end(False, &client)
-            if client.kind == ADDRESS_INET:
-                self.peer.take_host(client.host)
-            else:
-                self.peer.take_address(b"127.0.0.1")  # a unix socket's is here
+            self.connection.learn_end(False, &client)  # a unix socket's is here
+            self.peer.take_host(client.host) if client.kind == ADDRESS_INET else self.peer.take_address(b"127.0.0.1")
         self.state = D_PROXY if port.proxy_protocol and not self.peer.tls else D_HEAD
         return h2_take_over(self) if self.state == D_HEAD and h2_is_agreed(self) else self.connection.arm(port.settings.head_timeout)
 
