@@ -12,6 +12,12 @@ void ef_h2_guard_begin(ef_h2_guard *guard, uint32_t head_limit, int64_t now_ms) 
     guard->left = EF_H2_PREFACE;
 }
 
+void ef_h2_guard_begin_backend(ef_h2_guard *guard, uint32_t head_limit, int64_t now_ms) {
+    ef_h2_guard_begin(guard, head_limit, now_ms);
+    guard->left = 0;
+    guard->is_backend = 1;
+}
+
 /* One more into a bucket that leaks; in thousandths, so that looking often loses nothing. 0: it is full. */
 static int put(ef_h2_bucket *bucket, uint32_t most, uint32_t rate, int64_t now_ms) {
     const int64_t passed = now_ms - bucket->at;
@@ -62,7 +68,7 @@ static int check_update(ef_h2_guard *guard, unsigned type) {
 }
 
 int ef_h2_guard_frame(ef_h2_guard *guard, unsigned type, unsigned flags, size_t length, int64_t now_ms) {
-    guard->received += FRAME_HEAD + length;
+    if (type != EF_H2_F_WINDOW_UPDATE) guard->received += FRAME_HEAD + length; /* a long body brings many */
     if (type == EF_H2_F_DATA || type == EF_H2_F_HEADERS || type == EF_H2_F_CONTINUATION) guard->payload += length;
     if (type == EF_H2_F_DATA && length > 0) guard->progress = now_ms;
     int breach = check_block(guard, type, length);
@@ -92,7 +98,8 @@ static int tell_frame(ef_h2_guard *guard, size_t padding_byte, int64_t now_ms) {
         const size_t padding = head[FRAME_HEAD] + 1u;
         ef_h2_guard_padding(guard, padding < length ? padding : length);
     }
-    if (breach == EF_H2_CALM && head[3] == EF_H2_F_RST_STREAM) breach = ef_h2_guard_reset(guard, now_ms);
+    if (breach == EF_H2_CALM && head[3] == EF_H2_F_RST_STREAM && !guard->is_backend)
+        breach = ef_h2_guard_reset(guard, now_ms);
     return breach;
 }
 

@@ -10,7 +10,7 @@
  *   SETTINGS       entries of one frame
  *   ACKS           answers to SETTINGS and PING that the client does not read (CVE-2019-9512, -9515)
  *   OVERHEAD       empty frames, priorities, padding, unknown frames: bytes received against those of heads and bodies
- *                  (CVE-2019-9511, -9513, -9518)
+ *                  (CVE-2019-9511, -9513, -9518); those that have a budget of their own are none of them
  *   UPDATES        WINDOW_UPDATE frames per DATA frame that we sent (CVE-2019-9511)
  *   REFUSED        streams that we refused because there were too many: a bucket of EF_H2_REFUSED, EF_H2_REFUSED_RATE more
  *                  each second
@@ -75,13 +75,16 @@ typedef struct ef_h2_guard {
     uint32_t left;    /* bytes of the frame, or of the client's preface, until the next frame's head */
     uint8_t got;      /* bytes of `head` */
     uint8_t head[10]; /* of a frame: its head, and where there is one the length of its padding */
-    uint8_t reserved_;
+    uint8_t is_backend;
 } ef_h2_guard;
 
 #define EF_H2_PREFACE 24u /* bytes that a client sends first (RFC 9113 3.4) */
 
 /* head_limit: bytes that a head may have. */
 void ef_h2_guard_begin(ef_h2_guard *guard, uint32_t head_limit, int64_t now_ms);
+
+/* The same of a backend: it sends no preface, and can reset no more streams than we open. */
+void ef_h2_guard_begin_backend(ef_h2_guard *guard, uint32_t head_limit, int64_t now_ms);
 
 /* All that the client sends, from its preface on, in any pieces: tells ef_h2_guard_frame, _padding and _reset of each frame. After a
  * breach nothing more is to be fed. */

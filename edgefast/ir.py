@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from edgefast.irhttp import ClientAddress as ClientAddress
 from edgefast.irhttp import Http2Settings as Http2Settings
+from edgefast.irhttp import Http2Upstream as Http2Upstream
 from edgefast.irhttp import HttpSettings as HttpSettings
 from edgefast.irtelemetry import AccessLog as AccessLog
 from edgefast.irtelemetry import LogMember as LogMember

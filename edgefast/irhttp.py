@@ -9,7 +9,16 @@ from typing import Literal
 
 from edgefast.irtelemetry import Struct
 
-__all__ = ["ClientAddress", "Http2Settings", "HttpSettings"]
+__all__ = ["ClientAddress", "Http2Settings", "Http2Upstream", "HttpSettings"]
+
+
+class Http2Upstream(Struct, frozen=True, gc=False):
+    """HTTP/2 with backends (EdgeProxy spec.http2.upstream)."""
+
+    max_concurrent_streams: int = 100  # of a connection; less where the backend says so
+    initial_stream_window: int = 64 * 1024
+    initial_connection_window: int = 1024 * 1024
+    keepalive_ping: int = 0  # ms of silence, with requests open, before a backend is asked whether it is there; 0: never
 
 
 class Http2Settings(Struct, frozen=True, gc=False):
@@ -21,6 +30,7 @@ class Http2Settings(Struct, frozen=True, gc=False):
     initial_connection_window: int = 1024 * 1024
     max_requests_per_connection: int = 10_000  # 0: no limit
     keepalive_ping: int = 0  # ms of silence before a client is asked whether it is there; 0: never
+    upstream: Http2Upstream = Http2Upstream()
 
 
 class ClientAddress(Struct, frozen=True, gc=False):

@@ -96,6 +96,22 @@ static void test_updates(void) {
     CHECK_EQUAL(passes(EF_H2_F_WINDOW_UPDATE, 0, 4, 10000, EF_H2_B_UPDATES), EF_H2_UPDATES_FREE + EF_H2_UPDATES + 2);
 }
 
+static void test_a_long_body_brings_many_updates(void) {
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+    for (unsigned i = 0; i < 2000000; i++) {
+        ef_h2_guard_sent(&guard, EF_H2_F_DATA, 0, 16384, 0);
+        CHECK_EQUAL(frame(EF_H2_F_WINDOW_UPDATE, 0, 4), EF_H2_CALM);
+    }
+}
+
+static void test_backends(void) {
+    static const uint8_t reset[] = {0, 0, 4, EF_H2_F_RST_STREAM, 0, 0, 0, 0, 1, 0, 0, 0, 7};
+    ef_h2_guard_begin_backend(&guard, EF_DEFAULT_RESPONSE_HEAD, 0);
+    for (unsigned i = 0; i < 2 * EF_H2_RESETS; i++) /* its first bytes are a frame's; we have opened what it resets */
+        CHECK_EQUAL(ef_h2_guard_feed(&guard, reset, sizeof(reset), 0), EF_H2_CALM);
+    CHECK_EQUAL(guard.resets.level, 0);
+}
+
 static void test_refused(void) {
     int64_t now = 5000;
     ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, now);
@@ -155,7 +171,7 @@ static void test_bytes(void) {
             const size_t n = len - at < step ? len - at : step;
             CHECK_EQUAL(ef_h2_guard_feed(&guard, bytes + at, n, 0), EF_H2_CALM);
         }
-        CHECK_EQUAL(guard.received, len - EF_H2_PREFACE);
+        CHECK_EQUAL(guard.received, len - EF_H2_PREFACE - 13); /* the update has a budget of its own */
         CHECK_EQUAL(guard.payload, 5 + 6 - 3);
         CHECK_EQUAL(guard.acks, 1);
         CHECK_EQUAL(guard.updates, 1);
@@ -178,6 +194,8 @@ int main(void) {
     test_settings_and_pings();
     test_overhead();
     test_updates();
+    test_a_long_body_brings_many_updates();
+    test_backends();
     test_refused();
     test_progress();
     for (int i = -1; i <= EF_H2_B_COUNT; i++)

@@ -61,6 +61,9 @@ cdef enum:
     G_HANDSHAKES_FAILED_BY = 94  # + enum ef_tls_failure; 0: its deadline
     G_HANDSHAKES_DONE = 104  # + 2 of TLS 1.3, + 1 of a session that goes on
     G_PENDING_GAVE_WAY = 108
+    G_UPSTREAM_H2_CONNECTIONS = 109
+    G_UPSTREAM_H2_UNPROCESSED = 110
+    G_UPSTREAM_H2_BREACHES = 111
 
 cdef enum:
     C_ABORTED = 5

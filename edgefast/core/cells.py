@@ -110,6 +110,9 @@ GLOBALS: tuple[str, ...] = (
     *("handshakes_failed_" + name for name in HANDSHAKE_FAILURES),
     *("handshakes_done_" + name for name in HANDSHAKES_DONE),
     "pending_gave_way",
+    "upstream_http2_connections",
+    "upstream_http2_unprocessed",
+    "upstream_http2_breaches",
 )
 
 ROW: tuple[str, ...] = (

@@ -50,6 +50,9 @@ cdef enum:
     LIMIT_SPENT = 65536  # counters remembered as spent
     LIMIT_LOOKS = 4  # limits looked at when one of these has to go
     H2_ACK_MS = 10000  # until a client has to have acknowledged our SETTINGS
+    H2_SILENCE_MS = 1000  # of a backend's connection after which a request that took too long makes us ask whether it is there
+    H2_FULL_PERCENT = 80  # of its streams: another connection is made beside one that has so many
+    H2_SOON = 80  # requests that wait for one connection to be made, before another one is
     H2_NOTICE_MS = 1000  # between the two GOAWAY frames of a drain: what the client opened meanwhile is on its way
     H2_PING_MS = 10000  # until a client has to have answered our PING
     H2_PAIRS = 512  # fields of an answer: what a backend may send, and what rules add

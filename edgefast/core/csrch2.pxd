@@ -44,9 +44,14 @@ cdef extern from "h2_text.h" nogil:
 
 cdef extern from "h2_lines.h" nogil:
     ctypedef struct ef_h2_pair:
-        pass
+        uint8_t *name
+        uint8_t *value
+        size_t name_len
+        size_t value_len
+        uint8_t flags
 
     int ef_h2_lines_response(uint8_t *text, size_t len, int is_tunnel, ef_h2_pair *pairs, size_t room)
+    int ef_h2_lines_request(uint8_t *text, size_t len, int is_tls, int is_tunnel, ef_h2_pair *pairs, size_t room)
     int ef_h2_lines_trailers(uint8_t *text, size_t len, ef_h2_pair *pairs, size_t room)
 
 
@@ -63,6 +68,7 @@ cdef extern from "h2_guard.h" nogil:
         pass
 
     void ef_h2_guard_begin(ef_h2_guard *guard, uint32_t head_limit, int64_t now_ms)
+    void ef_h2_guard_begin_backend(ef_h2_guard *guard, uint32_t head_limit, int64_t now_ms)
     int ef_h2_guard_feed(ef_h2_guard *guard, const uint8_t *data, size_t len, int64_t now_ms)
     int ef_h2_guard_stream(ef_h2_guard *guard, int64_t now_ms)
     int ef_h2_guard_reset(ef_h2_guard *guard, int64_t now_ms)

@@ -32,6 +32,9 @@ cdef class H1Client
 cdef class H2Server
 cdef class H2Holder
 cdef class H2Holders
+cdef class H2Client
+cdef class H2Call
+cdef class PoolDial
 cdef class Exchange
 cdef class Mirror
 cdef class Endpoint
@@ -90,6 +93,7 @@ include "exchange/cut.pxd"
 include "exchange/inbound.pxd"
 include "exchange/outbound.pxd"
 include "upstream/upstreamuser.pxd"
+include "upstream/pool.pxd"
 include "upstream/endpoint.pxd"
 include "upstream/ranks.pxd"
 include "upstream/line.pxd"
@@ -98,9 +102,9 @@ include "upstream/behind.pxd"
 include "upstream/bodyclient.pxd"
 include "upstream/bodyshare.pxd"
 include "upstream/answershare.pxd"
-include "upstream/pool.pxd"
 include "upstream/cluster.pxd"
 include "h1/client.pxd"
+include "upstream/newcomer.pxd"
 include "upstream/pooldial.pxd"
 include "route/rule.pxd"
 include "telemetry/logprogram.pxd"
@@ -118,6 +122,7 @@ include "exchange/gathered.pxd"
 include "h1/server.pxd"
 include "h2/server.pxd"
 include "h2/holders.pxd"
+include "h2/client.pxd"
 
 
 cdef class Engine:

@@ -130,12 +130,17 @@ include "upstream/behind.pyx"
 include "upstream/bodyclient.pyx"
 include "upstream/bodyshare.pyx"
 include "upstream/answershare.pyx"
+include "upstream/newcomer.pyx"
 include "upstream/pooldial.pyx"
 include "upstream/pool.pyx"
 include "upstream/cluster.pyx"
 include "exchange/outbound.pyx"
 include "h1/requester.pyx"
 include "h1/client.pyx"
+include "h2/requester.pyx"
+include "h2/call.pyx"
+include "h2/clientcallbacks.pyx"
+include "h2/client.pyx"
 # what is told of it
 include "telemetry/accesslog.pyx"
 include "telemetry/logprogram.pyx"
@@ -283,8 +288,7 @@ cdef class Engine:
             mirror.stop()
         for cluster in list(self.tables.clusters.values()):
             for endpoint in cluster.endpoints:
-                for up in list((<Endpoint>endpoint).idle):
-                    (<Outbound>up).stop(False)
+                (<Endpoint>endpoint).stop_idle()
         self.resolver.close()
         self.reactor.close()
         self.log.flush()
@@ -348,6 +352,8 @@ def _check_cells():
         G_HANDSHAKES_DONE: "handshakes_done_1.2_false",
         G_HANDSHAKES_DONE + 3: "handshakes_done_1.3_true",
         G_PENDING_GAVE_WAY: "pending_gave_way",
+        G_UPSTREAM_H2_CONNECTIONS: "upstream_http2_connections",
+        G_UPSTREAM_H2_BREACHES: "upstream_http2_breaches",
     }
     rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0", C_GRPC: "grpc_OK"}
     names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))

@@ -12,8 +12,10 @@ cdef extern from "nghttp2/nghttp2.h":
         NGHTTP2_RST_STREAM
         NGHTTP2_SETTINGS
         NGHTTP2_PING
+        NGHTTP2_GOAWAY
         NGHTTP2_HCAT_REQUEST
         NGHTTP2_HCAT_HEADERS
+        NGHTTP2_SETTINGS_ENABLE_PUSH
         NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS
         NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE
         NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE
@@ -103,6 +105,10 @@ cdef extern from "nghttp2/nghttp2.h":
     void nghttp2_option_set_max_send_header_block_length(nghttp2_option *, size_t)
     void nghttp2_option_set_max_settings(nghttp2_option *, size_t)
 
+    int nghttp2_session_client_new2(nghttp2_session **, const nghttp2_session_callbacks *, void *, const nghttp2_option *)
+    uint32_t nghttp2_session_get_remote_settings(nghttp2_session *, int)
+    int nghttp2_session_consume_stream(nghttp2_session *, int32_t, size_t)
+    int32_t nghttp2_submit_request(nghttp2_session *, const void *, const nghttp2_nv *, size_t, const nghttp2_data_provider *, void *)
     int nghttp2_session_server_new2(nghttp2_session **, const nghttp2_session_callbacks *, void *, const nghttp2_option *)
     void nghttp2_session_del(nghttp2_session *)
     ssize_t nghttp2_session_mem_recv(nghttp2_session *, const uint8_t *, size_t)

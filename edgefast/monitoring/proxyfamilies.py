@@ -238,6 +238,21 @@ _CELLS = (
         ("reason",),
         cell=HTTP2_BREACH,
     ),
+    _count(
+        "upstream_http2_connections",
+        "Connections to backends that speak HTTP/2.",
+        "upstream_http2_connections",
+    ),
+    _count(
+        "upstream_http2_unprocessed",
+        "Requests that HTTP/2 backends sent back unlooked at (REFUSED_STREAM, GOAWAY), or never got.",
+        "upstream_http2_unprocessed",
+    ),
+    _count(
+        "upstream_http2_breaches",
+        "HTTP/2 connections ended because the backend cost more than its answers are worth.",
+        "upstream_http2_breaches",
+    ),
     _count("access_log_lines", "Lines of the access log.", "access_log_lines"),
     _count(
         "access_log_dropped",

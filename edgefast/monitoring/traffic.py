@@ -242,12 +242,18 @@ TRAFFIC = (
                     ("sum(edgefast_upstream_connections_active{$$})", "open"),
                     (_sum("edgefast_upstream_connects_total"), "opened /s"),
                     (_sum("edgefast_upstream_reuses_total"), "used again /s"),
+                    (
+                        _sum("edgefast_upstream_http2_connections_total"),
+                        "of the new with HTTP/2 /s",
+                    ),
                 ),
             ),
             Panel(
                 "Faults of backends",
                 (
                     (_sum("edgefast_upstream_connect_failures_total"), "connecting failed"),
+                    (_sum("edgefast_upstream_http2_unprocessed_total"), "HTTP/2: sent back"),
+                    (_sum("edgefast_upstream_http2_breaches_total"), "HTTP/2: too dear"),
                     (_sum("edgefast_upstream_protocol_errors_total"), "invalid answers"),
                     (_sum("edgefast_endpoint_ejections_total"), "endpoints taken out"),
                     (_sum("edgefast_pending_refused_total"), "too many wait"),

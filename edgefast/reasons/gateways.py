@@ -238,7 +238,9 @@ GATEWAYS = (
         word="UnsupportedProtocol",
         means="A listener has a protocol other than HTTP and HTTPS, or the port of a backend wants one that is not spoken to "
         "backends (`appProtocol`). The listener is not served; requests to the backend get 500.",
-        fix=("Use HTTP or HTTPS; for backends leave `appProtocol` out, or `kubernetes.io/ws`.",),
+        fix=(
+            "Use HTTP or HTTPS; for backends leave `appProtocol` out, or `kubernetes.io/h2c`, or `kubernetes.io/ws`.",
+        ),
         example=gateway("listeners: [{name: raw, port: 9000, protocol: TCP}]"),
     ),
     Page(

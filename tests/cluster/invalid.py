@@ -105,7 +105,7 @@ def ground_objects(ground: Ground) -> list[Manifest]:
     return [
         service("outside", type="ExternalName", externalName="example.com"),
         service("datagrams", ports=[{"port": 53, "protocol": "UDP"}]),
-        service("speaks-h2c", ports=[{"port": 80, "appProtocol": "kubernetes.io/h2c"}]),
+        service("speaks-grpc", ports=[{"port": 80, "appProtocol": "grpc"}]),
         service("speaks-tls", ports=[{"port": 443, "appProtocol": "https"}]),
         backend("plain"),
         backend("no-authority", **authority("ConfigMap", "missing")),

@@ -179,7 +179,7 @@ def _backends(ground: Ground) -> Iterator[Case]:
         "no-port": ("PortNotFound", {"name": "echo", "port": 81}),
         "external-name": ("UnsupportedValue", {"name": "outside", "port": 80}),
         "udp": ("UnsupportedProtocol", {"name": "datagrams", "port": 53}),
-        "h2c": ("UnsupportedProtocol", {"name": "speaks-h2c", "port": 80}),
+        "grpc": ("UnsupportedProtocol", {"name": "speaks-grpc", "port": 80}),
         "tls-without-policy": ("UnsupportedProtocol", {"name": "speaks-tls", "port": 443}),
         "kind": ("InvalidKind", {"kind": "Servce", "name": "echo", "port": 80}),
         "group": (

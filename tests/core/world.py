@@ -16,7 +16,7 @@ import os
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import uvloop
 
@@ -61,6 +61,12 @@ class Faults(logging.Handler):
         self.found.append(self.format(record))
 
 
+class Closes(Protocol):
+    """What is closed at the end."""
+
+    def close(self) -> None: ...
+
+
 class World:
     """See the module's text. Coroutines run on `loop`."""
 
@@ -96,7 +102,7 @@ class World:
         self._free = 64
         self._shards: Shards | None = None
         self._clients: list[Client] = []
-        self._backends: list[Backend] = []
+        self._backends: list[Closes] = []
         self._accepting: list[Any] = []
         self._holds: list[socket.socket] = []
 
@@ -189,7 +195,7 @@ class World:
         self.keep(backend)
         return backend
 
-    def keep(self, backend: Backend) -> None:
+    def keep(self, backend: Closes) -> None:
         """Close a backend at the end."""
         self._backends.append(backend)
 
@@ -304,7 +310,8 @@ class World:
         await self.until(lambda: asyncio.all_tasks() <= {this}, "no task is left")
         self.counters.check()
         assert self.counters["access_log_lines"] == len(self.texts())
-        assert self._faults.found + self.errors == []
+        left = self._faults.found + self.errors
+        assert left == [], left
 
     def close(self) -> None:
         """Let go of sockets and loop, whatever happened."""

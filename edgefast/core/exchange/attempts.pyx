@@ -149,7 +149,7 @@ cdef class Attempts(UpstreamUser):
         self.down.response_flush()
         if self.down.write_paused and self.up is not None:
             self.up.pause()
-            if self.slow is None and not self.tunnel and self.settings.answer_rate:
+            if self.slow is None and not self.tunnel and not self.up.shares and self.settings.answer_rate:
                 return self.backend.cluster.slow_answers().hold(self)
         return 0
 

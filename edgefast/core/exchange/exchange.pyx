@@ -36,6 +36,7 @@ cdef class Exchange(RequestBody):
         self.started = engine.reactor.now_us()
         self.method = head.method
         self.upgrade = head.upgrade and head.body == EF_BODY_NONE  # with a body it is an ordinary request
+        self.switches = self.upgrade
         self.expects_body = head.body != EF_BODY_NONE
         self.unsized = self.expects_body and head.body != EF_BODY_LENGTH
         self.takes_trailers = head.te_trailers

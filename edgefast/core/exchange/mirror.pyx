@@ -21,7 +21,7 @@ cdef class Mirror(UpstreamUser):
         self.engine.wheel.arm(self, self.engine.wheel.now + (self.settings.route_timeout or 15000))
         self.engine.keep_mirror(self)
         self.engine.count(G_MIRRORED)
-        self.streams = ex.streams
+        self.streams = ex.expects_body and not ex.body_done and ex.left != 0 and cluster.protocol != SPEAKS_H2
         self.source = ex.origin()
         if self.streams and not cluster.share().try_enter(self):  # a copy waits for nobody's body
             return self.stop()

@@ -17,6 +17,7 @@ cdef class Outbound(Session):
         bint write_paused       # the backend takes no more for now
         bint got_bytes          # any byte of the response has come
         bint unprocessed        # nothing of the request was looked at: with any method it may go to another one
+        bint shares             # its connection carries others, too: who is slow keeps nobody from one
         bint may_refuse         # the backend can say that of a request that has been sent
         bint tunnel             # the response's head began one: bytes both ways until somebody ends it
         # in the pool

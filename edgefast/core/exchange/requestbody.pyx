@@ -76,7 +76,8 @@ cdef class RequestBody(Attempts):
         self.ask_at = 0
         if self.crowd is not None:
             self.leave_crowd()
-        self.streams = self.expects_body and not self.body_done and self.left != 0
+        # on a connection for many a slow body keeps nobody from one
+        self.streams = self.expects_body and not self.body_done and self.left != 0 and self.backend.cluster.protocol != SPEAKS_H2
         if self.backend.mirrors is not None and not self.upgrade:
             self.open_mirrors()
         self.rearm()

@@ -9,8 +9,6 @@ cdef class H1Client(H1Requester):
         self.engine = engine
         self.endpoint = endpoint
         self.cluster = endpoint.cluster
-        self.tls = self.cluster.tls
-        self.sni = self.cluster.sni
         self.protocol = HTTP_1_1
         self.idle_ms = 20000
 

@@ -20,6 +20,17 @@ cdef bytes status_line(int status):
 cdef bytes HTTP_1_1 = b"HTTP/1.1"
 
 
+cdef bint needs_length(unsigned method, ef_head *head) noexcept:
+    """Without one it would not end here (RFC 9112 6.3): HTTP/2 has ended it with its head."""
+    cdef uint16_t status = head.response_status, i
+    if method == EF_M_HEAD or status < 200 or status == 204 or status == 304:
+        return False
+    for i in range(head.n_spans):
+        if head.spans[i].id == EF_H_CONTENT_LENGTH:
+            return False
+    return True
+
+
 cdef class H1Responder(Inbound):
     cdef int answer(self, int status, bytes lines, bytes body, bint is_head) except -1:
         cdef Exchange ex = self.exchange  # None: to a message that never became a request
@@ -92,6 +103,8 @@ cdef class H1Responder(Inbound):
             write_response_head(ex, base, head, 0)
             if self.chunked_response:
                 out_raw(out, <const char *>b"transfer-encoding: chunked\r\n", 28)
+            elif head.body == EF_BODY_NONE and needs_length(ex.method, head):
+                out_raw(out, <const char *>b"content-length: 0\r\n", 19)
             if self.closing:
                 out_raw(out, <const char *>b"connection: close\r\n", 19)
         out_raw(out, <const char *>b"\r\n", 2)

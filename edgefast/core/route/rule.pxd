@@ -23,6 +23,9 @@ cdef class HttpSettings:
         uint32_t h2_stream_window
         int32_t h2_window
         int64_t h2_ping         # ms of silence before a client is asked; 0: never
+        uint32_t h2_up_streams, h2_up_stream_window     # towards backends
+        int32_t h2_up_window
+        int64_t h2_up_ping
         uint32_t max_requests
         int escaped_slashes     # 0 redirect, 1 keep, 2 reject
         bytes via, via_2        # b"via: ...\r\n" of messages that came in HTTP/1.1, and in HTTP/2, or b""

@@ -40,6 +40,10 @@ cdef class HttpSettings:
         self.h2_stream_window = spec.http2.initial_stream_window
         self.h2_window = spec.http2.initial_connection_window
         self.h2_ping = spec.http2.keepalive_ping
+        self.h2_up_streams = spec.http2.upstream.max_concurrent_streams
+        self.h2_up_stream_window = spec.http2.upstream.initial_stream_window
+        self.h2_up_window = spec.http2.upstream.initial_connection_window
+        self.h2_up_ping = spec.http2.upstream.keepalive_ping
         self.escaped_slashes = {"UnescapeAndRedirect": 0, "KeepUnchanged": 1, "Reject": 2}[spec.escaped_slashes]
         self.via = b"via: 1.1 %b\r\n" % spec.via.encode() if spec.via else b""
         self.via_2 = b"via: 2.0 %b\r\n" % spec.via.encode() if spec.via else b""

@@ -7,6 +7,7 @@ cdef class Cluster(Pool):
         dict resolved       # hostname -> tuple of addresses; () while unknown
         uint32_t ejected
         TlsContext tls      # None: plain
+        TlsContext tls_h1   # what offers HTTP/1.1 alone; `tls`, where that does
         str sni
         bytes log           # name as a JSON string
         int64_t active, retrying    # requests that are for it, and of these, those that had to be repeated

@@ -3,6 +3,9 @@
 # In: ir.Cluster (updated in place, so that health and pools survive a rollout), answers of the resolver. Out: an endpoint, by least request
 # of two (csrc/pick.h). Its connections are the pool's.
 
+cdef dict UPSTREAM_PROTOCOLS = {"http1": SPEAKS_H1, "h2": SPEAKS_H2, "alpn": SPEAKS_ALPN}
+
+
 cdef class Cluster(Pool):
     def __cinit__(self, Engine engine, str name):
         self.engine = engine
@@ -19,12 +22,17 @@ cdef class Cluster(Pool):
         """Take a new ir.Cluster (or None: removed). Raises what is wrong with its TLS settings, then nothing has changed."""
         cdef Endpoint endpoint
         tls = spec.tls if spec is not None else None
-        context = self.engine.upstream_tls(tls) if tls is not None else None
-        if context is not self.tls or (tls.sni if tls is not None else None) != self.sni:
+        protocol = UPSTREAM_PROTOCOLS[spec.protocol] if spec is not None else self.protocol
+        context = alone = self.engine.upstream_tls(tls) if tls is not None else None
+        if tls is not None and protocol != SPEAKS_H1:
+            context = self.engine.upstream_tls(tls, ("h2",) if protocol == SPEAKS_H2 else ("h2", "http/1.1"))
+        changes = context is not self.tls or (tls.sni if tls is not None else None) != self.sni or protocol != self.protocol
+        self.tls_h1 = alone
+        self.protocol = protocol
+        if changes:
             for endpoint in self.endpoints:  # what was made with the old settings is not used again
-                for up in list(endpoint.idle):
-                    (<Outbound>up).stop(False)
-                endpoint.idle.clear()
+                endpoint.stop_idle()
+                endpoint.speaks = SPEAKS_ALPN
         self.tls = context
         self.sni = tls.sni if tls is not None else None
         self.spec = spec
@@ -78,9 +86,7 @@ cdef class Cluster(Pool):
                 self.ejected -= 1
             self.engine.wheel.disarm(endpoint)
             endpoint.index = -1
-            for up in list(endpoint.idle):
-                (<Outbound>up).stop(False)
-            endpoint.idle.clear()
+            endpoint.stop_idle()
         for i, item in enumerate(now):
             (<Endpoint>item).index = i
         free(self.load)
@@ -122,7 +128,9 @@ cdef class Cluster(Pool):
                 {
                     "address": (<Endpoint>e).text.decode(),
                     "active": self.load[(<Endpoint>e).index].active,
-                    "idle": len((<Endpoint>e).idle),
+                    "idle": len((<Endpoint>e).idle) + sum([(<H2Client>one).is_idle() for one in (<Endpoint>e).shared]),
+                    "shared": len((<Endpoint>e).shared),
+                    "streams": sum([(<H2Client>one).load() for one in (<Endpoint>e).shared]),
                     "healthy": not self.load[(<Endpoint>e).index].ejected,
                     "failures": (<Endpoint>e).failures,
                     "ejections": (<Endpoint>e).ejections,

@@ -10,9 +10,13 @@ cdef class Endpoint(Timer):
         bytes text          # "127.0.0.1:8080"
         bytes log           # the same as a JSON string
         list idle           # Outbound, most recently used last
+        list shared         # H2Client, the oldest first
+        PoolDial coming     # a connection that is being made for whoever waits for it; None: none
+        UpstreamProtocol speaks     # of one where that is found out: what it agreed on last
         uint32_t failures   # consecutive
         uint32_t ejections
         int64_t ejected_at      # ms, the last time
 
     cdef int succeeded(self) except -1
+    cdef int stop_idle(self) except -1
     cdef int failed(self) except -1

@@ -10,6 +10,8 @@ cdef class Endpoint(Timer):
         self.port = port
         self.key = (host, port)
         self.idle = []
+        self.shared = []
+        self.speaks = SPEAKS_ALPN
         if port == 0:
             text = "unix:" + host
         elif ":" in host:
@@ -18,6 +20,15 @@ cdef class Endpoint(Timer):
             text = f"{host}:{port}"
         self.text = text.encode()
         self.log = json_encode(text)
+
+    cdef int stop_idle(self) except -1:
+        """Its connections are not used again; those with requests end with the last one."""
+        for up in list(self.idle):
+            (<Outbound>up).stop(False)
+        self.idle.clear()
+        for session in list(self.shared):
+            (<H2Client>session).stop(False)
+        return 0
 
     cdef int succeeded(self) except -1:
         self.failures = 0

@@ -1,8 +1,16 @@
 # The connections of a cluster.
 
+# What is spoken on them (ir.Cluster.protocol).
+cdef enum UpstreamProtocol:
+    SPEAKS_H1 = 0
+    SPEAKS_H2 = 1
+    SPEAKS_ALPN = 2     # what TLS agrees on
+
+
 cdef class Pool:
     cdef:
         Engine engine
+        UpstreamProtocol protocol
         list endpoints
         ef_endpoint_load *load  # of each endpoint
         uint32_t size           # how many
@@ -15,11 +23,20 @@ cdef class Pool:
     cdef Endpoint pick(self, uint64_t tried)
     cdef bint resolving(self)
     cdef int acquire(self, UpstreamUser user, uint64_t tried) except -1
+    cdef int give(self, UpstreamUser user, Outbound up) except -1
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1
+    cdef int dial_more(self, HttpSettings settings, Endpoint endpoint) except -1
+    cdef PoolDial make_dial(self, HttpSettings settings, Endpoint endpoint, bint alone)
     cdef int on_dialed(self, UpstreamUser user, uint32_t ticket, Outbound up) except -1
-    cdef int on_dial_failed(self, UpstreamUser user, uint32_t ticket, Endpoint endpoint, UpFailure why) except -1
-    cdef Outbound checkout(self, Endpoint endpoint)
-    cdef Outbound any_idle(self)
+    cdef int on_dialed_by_many(self, PoolDial dial, Outbound up) except -1
+    cdef int on_shared(self, PoolDial dial, H2Client session) except -1
+    cdef int on_room(self, H2Client session) except -1
+    cdef int ask_anew(self, DialTurns turns) except -1
+    cdef int on_dial_failed(self, PoolDial dial, UpFailure why) except -1
+    cdef Outbound checkout(self, UpstreamUser user, Endpoint endpoint)
+    cdef Outbound checkout_idle(self, Endpoint endpoint)
+    cdef Outbound any_free(self, UpstreamUser user)
+    cdef int lost_shared(self, H2Client session) except -1
     cdef int release(self, Outbound up) except -1
     cdef int lost(self, Outbound up) except -1
     cdef void done(self, Endpoint endpoint) noexcept

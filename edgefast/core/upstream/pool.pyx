@@ -4,6 +4,15 @@
 # failure. Limits: connections per cluster and worker, waiting users per cluster and worker; nothing waits without a deadline (the
 # user's own).
 
+cdef UpstreamUser next_of(Turns turns):
+    """Whose turn it is, who waits no more; there is somebody."""
+    cdef UpstreamUser user = turns.first()
+    cdef Line line = user.line
+    user.stop_waiting()
+    turns.pass_turn(line)
+    return user
+
+
 cdef class Pool:
     # --- what a cluster knows --------------------------------------------------------------------------------------------------------
 
@@ -39,21 +48,17 @@ cdef class Pool:
         endpoint = self.pick(tried)
         if endpoint is None:
             return user.on_up_failed(UP_NO_ENDPOINT)
-        up = self.checkout(endpoint)
+        up = self.checkout(user, endpoint)
         if up is not None:
-            self.load[endpoint.index].active += 1
-            user.endpoint = endpoint
-            user.chosen = True
             self.engine.count(G_UPSTREAM_REUSES)
-            return user.on_up_ready(up)
+            return self.give(user, up)
+        if endpoint.coming is not None and (self.protocol == SPEAKS_H2 or not user.switches) and endpoint.coming.turns.waiting < H2_SOON:
+            return endpoint.coming.turns.join(user)
         if self.connections >= self.max_connections:
-            up = self.any_idle()  # of whichever endpoint: waiting beside an idle connection would be absurd
+            up = self.any_free(user)  # of whichever endpoint: waiting beside an idle connection would be absurd
             if up is not None:
-                self.load[up.endpoint.index].active += 1
-                user.endpoint = up.endpoint
-                user.chosen = True
                 self.engine.count(G_UPSTREAM_REUSES)
-                return user.on_up_ready(up)
+                return self.give(user, up)
             self.wait(user)
             return self.answers.make_room() if self.answers is not None else 0
         return self.dial(user, endpoint)
@@ -68,18 +73,34 @@ cdef class Pool:
 
     cdef UpstreamUser next_pending(self):
         """Whose turn it is, who waits no more; None: nobody does."""
-        cdef UpstreamUser user
-        cdef Line line
-        if self.pending.waiting == 0:
-            return None
-        user = self.pending.first()
-        line = user.line
-        user.stop_waiting()
-        self.pending.pass_turn(line)
-        return user
+        return next_of(self.pending) if self.pending.waiting else None
 
-    cdef Outbound checkout(self, Endpoint endpoint):
-        """A living idle connection of the endpoint, the one used last; None when it has none."""
+    cdef int give(self, UpstreamUser user, Outbound up) except -1:
+        self.load[up.endpoint.index].active += 1
+        user.endpoint = up.endpoint
+        user.chosen = True
+        return user.on_up_ready(up)
+
+    cdef Outbound checkout(self, UpstreamUser user, Endpoint endpoint):
+        """A living connection of the endpoint that is free, or has room; None when it has none."""
+        cdef H2Client session, late = None
+        cdef bint switches = self.protocol == SPEAKS_ALPN and user.switches  # where there may be another connection that can
+        if self.protocol != SPEAKS_H1:
+            for session in endpoint.shared:
+                if not session.takes(switches):
+                    continue
+                if session.load() * 100 < session.room * H2_FULL_PERCENT:
+                    return session.open_call()
+                if late is None:
+                    late = session
+            if late is not None:
+                if endpoint.coming is None and self.connections < self.max_connections:
+                    self.dial_more(user.settings, endpoint)  # the next one is there when this one is full
+                return late.open_call()
+        return self.checkout_idle(endpoint) if PyList_GET_SIZE(endpoint.idle) else None
+
+    cdef Outbound checkout_idle(self, Endpoint endpoint):
+        """The one that nobody has and that was used last."""
         cdef Outbound up
         while PyList_GET_SIZE(endpoint.idle):
             up = endpoint.idle.pop()
@@ -91,36 +112,52 @@ cdef class Pool:
             return up
         return None
 
-    cdef Outbound any_idle(self):
+    cdef Outbound any_free(self, UpstreamUser user):
         cdef Endpoint endpoint
         cdef Outbound up
         for endpoint in self.endpoints:
-            if PyList_GET_SIZE(endpoint.idle) and not self.load[endpoint.index].ejected:
-                up = self.checkout(endpoint)
+            if (PyList_GET_SIZE(endpoint.idle) or PyList_GET_SIZE(endpoint.shared)) and not self.load[endpoint.index].ejected:
+                up = self.checkout(user, endpoint)
                 if up is not None:
                     return up
         return None
 
+    # --- connections that are being made ---------------------------------------------------------------------------------------------
+
+    cdef PoolDial make_dial(self, HttpSettings settings, Endpoint endpoint, bint alone):
+        """`alone`: it is to be HTTP/1.1, and one user's."""
+        cdef PoolDial dial = PoolDial.__new__(PoolDial)
+        self.connections += 1
+        self.engine.count(G_UPSTREAM_CONNECTS)
+        dial.pool = self
+        dial.endpoint = endpoint
+        dial.fresh = Newcomer.__new__(Newcomer, self.engine, endpoint, settings, dial, alone)
+        return dial
+
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1:
-        cdef H1Client up
         cdef PoolDial dial
+        if self.protocol == SPEAKS_H2 or (self.protocol == SPEAKS_ALPN and endpoint.speaks != SPEAKS_H1 and not user.switches):
+            self.dial_more(user.settings, endpoint)
+            return endpoint.coming.turns.join(user)
+        dial = self.make_dial(user.settings, endpoint, self.protocol == SPEAKS_H1 or user.switches)
         user.waiting = True
         user.endpoint = endpoint
         user.chosen = True
         self.load[endpoint.index].active += 1
-        self.connections += 1
-        self.engine.count(G_UPSTREAM_CONNECTS)
-        up = H1Client.__new__(H1Client, self.engine, endpoint)
-        dial = PoolDial.__new__(PoolDial)
-        dial.pool = self
-        dial.endpoint = endpoint
         dial.user = user
         dial.ticket = user.ticket
-        dial.up = up
-        return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, up, user.settings.connect_timeout)
+        return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, dial.fresh, user.settings.connect_timeout)
+
+    cdef int dial_more(self, HttpSettings settings, Endpoint endpoint) except -1:
+        """A connection for whoever comes to wait for it."""
+        cdef PoolDial dial = self.make_dial(settings, endpoint, False)
+        dial.turns = DialTurns.__new__(DialTurns, self.engine)
+        dial.turns.endpoint = endpoint
+        endpoint.coming = dial
+        return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, dial.fresh, settings.connect_timeout)
 
     cdef int on_dialed(self, UpstreamUser user, uint32_t ticket, Outbound up) except -1:
-        """A new connection: for whom it was made, else for the pool."""
+        """A new connection of HTTP/1.1: for whom it was made, else for the pool."""
         cdef bint wanted = user.waiting and user.ticket == ticket
         if not up.is_current():
             up.stop(True)
@@ -135,14 +172,81 @@ cdef class Pool:
         self.done(up.endpoint)
         return up.park()
 
-    cdef int on_dial_failed(self, UpstreamUser user, uint32_t ticket, Endpoint endpoint, UpFailure why) except -1:
+    cdef int on_dialed_by_many(self, PoolDial dial, Outbound up) except -1:
+        """The same where it was not known that it would be HTTP/1.1: one has it, and the others need one each."""
+        cdef Endpoint endpoint = dial.endpoint
+        cdef UpstreamUser user
+        endpoint.coming = None
+        endpoint.speaks = SPEAKS_H1
+        if not up.is_current() or endpoint.index < 0:
+            up.stop(True)
+        elif dial.turns.waiting:
+            user = next_of(dial.turns)
+            self.give(user, up)
+        else:
+            up.park()
+        return self.ask_anew(dial.turns)
+
+    cdef int on_shared(self, PoolDial dial, H2Client session) except -1:
+        """A new connection of HTTP/2."""
+        cdef Endpoint endpoint = dial.endpoint
+        cdef UpstreamUser user
+        if endpoint.coming is dial:
+            endpoint.coming = None
+        endpoint.speaks = SPEAKS_H2
+        if endpoint.index < 0:
+            session.drain()
+        else:
+            endpoint.shared.append(session)
+        if dial.turns is None:  # of a user that was thought to be alone
+            user = dial.user
+            self.done(endpoint)
+            if user.waiting and user.ticket == dial.ticket:
+                user.waiting = False
+                return self.give(user, session.open_call()) if session.takes(user.switches) else self.acquire(user, 0)
+            return 0
+        while dial.turns.waiting and session.takes(False):
+            user = next_of(dial.turns)
+            self.give(user, session.open_call())
+        self.ask_anew(dial.turns)
+        return self.on_room(session)
+
+    cdef int ask_anew(self, DialTurns turns) except -1:
+        """There is nothing for them here."""
+        while turns.waiting:
+            self.acquire(next_of(turns), 0)
+        return 0
+
+    cdef int on_room(self, H2Client session) except -1:
+        """The longest waiting users get what there is."""
+        cdef UpstreamUser user
+        while self.pending.waiting and session.endpoint.index >= 0 and session.takes(False):
+            user = self.next_pending()
+            if self.protocol == SPEAKS_H2 or session.takes(user.switches):
+                self.give(user, session.open_call())
+            else:
+                user.on_up_failed(UP_OVERFLOW)
+        return 0
+
+    cdef int on_dial_failed(self, PoolDial dial, UpFailure why) except -1:
+        cdef Endpoint endpoint = dial.endpoint
+        cdef UpstreamUser user
         self.engine.count(G_UPSTREAM_CONNECT_FAILURES)
         endpoint.failed()
-        self.done(endpoint)
-        if user.waiting and user.ticket == ticket:
-            user.waiting = False
-            user.on_up_failed(why)
+        if endpoint.coming is dial:
+            endpoint.coming = None
+        if dial.turns is None:
+            user = dial.user
+            self.done(endpoint)
+            if user.waiting and user.ticket == dial.ticket:
+                user.waiting = False
+                user.on_up_failed(why)
+        else:
+            while dial.turns.waiting:
+                next_of(dial.turns).on_up_failed(why)
         return self.serve_pending()
+
+    # --- connections that come back --------------------------------------------------------------------------------------------------
 
     cdef int release(self, Outbound up) except -1:
         """A connection is free again: whose turn it is gets it, else the pool."""
@@ -171,6 +275,12 @@ cdef class Pool:
             except ValueError:
                 pass
         return self.serve_pending()
+
+    cdef int lost_shared(self, H2Client session) except -1:
+        self.connections -= 1
+        if session in session.endpoint.shared:
+            session.endpoint.shared.remove(session)
+        return 0
 
     cdef void done(self, Endpoint endpoint) noexcept:
         """A try on this endpoint has ended, however it did."""

@@ -1,27 +1,58 @@
 # A pool's dial: a connection to an endpoint that somebody has asked for. By the time it is there, it may be for nobody, or made with
 # settings that its cluster has no more.
 
+cdef class DialTurns(Turns):
+    cdef int join(self, UpstreamUser user) except -1:
+        self.endpoint.cluster.load[self.endpoint.index].active += 1
+        user.endpoint = self.endpoint
+        user.chosen = True
+        return Turns.join(self, user)
+
+    cdef int leave(self, UpstreamUser user) except -1:
+        self.endpoint.cluster.done(self.endpoint)
+        return Turns.leave(self, user)
+
+
 cdef class PoolDial(Dial):
     cdef Wire wire(self):
-        if self.up.tls is None:
+        if self.fresh.wanted is None:
             return None
         self.speaks = make_client_wire(
-            self.pool.engine.handshakes, self.up.tls, self.up.sni.encode(), self.endpoint.host, self.endpoint.port
+            self.pool.engine.handshakes, self.fresh.wanted, self.fresh.sni.encode(), self.endpoint.host, self.endpoint.port
         )
         return self.speaks
 
     cdef int on_opened(self, Connection connection) except -1:
+        self.fresh = None
+        if self.up is None:
+            return 0  # until the backend has said what it takes: on_ready
+        if self.turns is not None:
+            return self.pool.on_dialed_by_many(self, self.up)
         return self.pool.on_dialed(self.user, self.ticket, self.up)
 
+    cdef int on_ready(self, H2Client session) except -1:
+        """A connection for many is there."""
+        return self.pool.on_shared(self, session)
+
+    cdef int on_refused(self) except -1:
+        """There was one, but of no use."""
+        self.refused = True
+        return self.on_failed(END_CLOSED, 0)
+
     cdef int on_failed(self, End why, int error) except -1:
+        cdef bint opened = self.fresh is None or (self.up is not None and self.up.opened)
         if self.speaks is not None:
             self.pool.engine.handshakes.sessions.forget(self.speaks.backend)
-        if not self.up.opened:
+        self.fresh = None
+        if not opened:
             self.pool.connections -= 1
-        if why == END_ABORTED:  # the engine closes
-            self.pool.done(self.endpoint)
+        if why == END_ABORTED and not self.refused:  # the engine closes
+            if self.turns is None:
+                self.pool.done(self.endpoint)
+            elif self.endpoint.coming is self:
+                self.endpoint.coming = None
             return 0
         return self.pool.on_dial_failed(
-            self.user, self.ticket, self.endpoint,
-            UP_CONNECT_TIMEOUT if why == END_TIMED_OUT else UP_TLS if why == END_WIRE else UP_CONNECT,
+            self,
+            UP_PROTOCOL if self.refused else UP_CONNECT_TIMEOUT if why == END_TIMED_OUT else UP_TLS if why == END_WIRE else UP_CONNECT,
         )

@@ -7,6 +7,7 @@ cdef enum UpFailure:
     UP_CONNECT = 3
     UP_CONNECT_TIMEOUT = 4
     UP_TLS = 5
+    UP_PROTOCOL = 6     # it does not speak what it has to
 
 
 cdef class UpstreamUser(Timer):
@@ -18,6 +19,7 @@ cdef class UpstreamUser(Timer):
         bint chosen         # for this try; False: `endpoint` is an earlier one's, if there is any
         uint32_t ticket     # number of the try: a late connection finds out that nobody waits
         bint waiting
+        bint switches       # asks for a tunnel: not every connection can have one
         Line line           # where it waits; None: for its own connect, or not at all
         bint streams        # asks for a connection before its request is complete
         BodyShare place     # the share it has a place in; None: none

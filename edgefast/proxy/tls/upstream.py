@@ -16,8 +16,8 @@ from edgefast.proxy.process.reserve import RESERVE, is_shortage
 __all__ = ["UpstreamContexts", "UpstreamKey", "UpstreamTlsError"]
 
 _Sans = tuple[tuple[str, str], ...]
-#: CA bundle, client certificate, allowed names.
-UpstreamKey = tuple[str, str, _Sans]
+#: CA bundle, client certificate, allowed names, protocols that are offered.
+UpstreamKey = tuple[str, str, _Sans, tuple[str, ...]]
 
 
 class UpstreamTlsError(ValueError):
@@ -33,12 +33,14 @@ class UpstreamContexts:
         #: Whether a context could not be made for want of memory, since `adopt`.
         self.short = False
 
-    def __call__(self, tls: ir.UpstreamTls) -> TlsContext:
-        """Return the context for a cluster; call it for every new connection, it is a look-up.
+    def __call__(
+        self, tls: ir.UpstreamTls, protocols: tuple[str, ...] = ("http/1.1",)
+    ) -> TlsContext:
+        """Return the context for a cluster that offers these protocols (ALPN), the best one first.
 
         Raises UpstreamTlsError when a secret is missing or unusable, MemoryError for a shortage.
         """
-        key = (tls.ca, tls.certificate, tls.sans)
+        key = (tls.ca, tls.certificate, tls.sans, protocols)
         context = self._contexts.get(key)
         if context is None:
             try:
@@ -76,8 +78,8 @@ class UpstreamContexts:
 
 
 def _make(key: UpstreamKey, secrets: Mapping[str, ir.Secret]) -> TlsContext:
-    ca, certificate, sans = key
-    context = TlsContext(server=False, sans=sans)
+    ca, certificate, sans, protocols = key
+    context = TlsContext(server=False, sans=sans, protocols=protocols)
     try:
         if ca:
             context.trust(_secret(secrets, ca).ca)

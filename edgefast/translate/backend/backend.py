@@ -31,7 +31,7 @@ H2C = "kubernetes.io/h2c"
 PLAIN_H2 = ("http", H2C, "grpc")
 ENCRYPTED_H2 = ("https",)
 #: HTTP/2 is spoken to backends.
-SERVES_H2 = False
+SERVES_H2 = True
 
 
 def resolve_backend(

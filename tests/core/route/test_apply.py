@@ -292,6 +292,8 @@ async def test_dump_says_what_is_applied(world: World) -> None:
                 "address": f"127.0.0.1:{backend.port}",
                 "active": 0,
                 "idle": 1,
+                "shared": 0,
+                "streams": 0,
                 "healthy": True,
                 "failures": 0,
                 "ejections": 0,

@@ -242,5 +242,6 @@ def test_every_name_has_its_scene() -> None:
     slow.add("pending_gave_way")  # test_pending_clients.py
     faults = {"faults"}  # test_faults.py
     http2 = {name for name in GLOBALS if name.startswith("http2_")}  # tests/wire/http2
+    http2 |= {name for name in GLOBALS if name.startswith("upstream_http2_")}  # tests/core/h2
     elsewhere = by_the_log_writer | refusals | limits | handshakes | spans | slow | faults | http2
     assert written | elsewhere == set(GLOBALS)

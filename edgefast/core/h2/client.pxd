@@ -1,0 +1,106 @@
+# A backend's connection that speaks HTTP/2, and the requests on it.
+
+cdef class H2Requester(Outbound):
+    cdef:
+        H2Client session        # None: the stream is closed, or never was
+        int32_t id              # 0: nothing was written yet
+        unsigned method         # enum ef_method
+        ByteQueue queue         # the request's body, as far as the backend has not taken it
+        Out trailers            # fields behind it
+        uint64_t owed           # of a body with a length: bytes that are still to be written
+        bytes asked             # the protocols it would switch to; None: none
+        bytes key               # Sec-WebSocket-Key of a tunnel that is asked for; None: none is
+        bint unsized            # the body has no length in its head
+        bint takes_trailers     # the client does
+        bint ended              # nothing comes behind what is in the queue
+        bint request_done       # END_STREAM is out
+        bint deferred           # nghttp2 is to be told when there is more of a body
+        bint hung_up            # nobody waits for more of it, once what is queued is sent
+
+    cdef int submit(self, Out *head, bint has_body) except -1
+    cdef int more(self) except -1
+    cdef int let_go(self, uint32_t code) except -1
+    cdef void took(self, size_t n) noexcept
+    cdef int sent_end(self) except -1
+
+
+cdef class H2Call(H2Requester):
+    cdef:
+        int64_t left            # body bytes of the answer that are still to come; -1: nobody knows
+        size_t handed           # of those that came, what its user was told of in this read
+        size_t unconsumed       # ... and what the backend's window is not told of yet
+        uint32_t informational  # 1xx of this answer
+        UpLost why              # what `lost` is to say, when it is not for the peer's doing
+        bint answered           # the head of the final answer is here
+        bint held               # its user takes no more for now
+        bint was_reset          # by the peer
+
+    cdef int on_block(self, bint ends) except -1
+    cdef int on_head(self, int length, bint ends) except -1
+    cdef int body(self, const uint8_t *data, size_t n) except -1
+    cdef int finish(self) except -1
+    cdef int malformed(self) except -1
+    cdef int close(self, uint32_t code) except -1
+    cdef int lost(self, UpLost why) except -1
+    cdef int flush(self) except -1
+    cdef int switch(self, ef_head *head, int length) except -1
+
+
+cdef class H2Client(Session):
+    cdef:
+        Engine engine
+        Cluster cluster
+        Endpoint endpoint
+        HttpSettings settings   # of whoever had it made
+        TlsContext tls          # what it was made with; None: plain
+        str sni
+        PoolDial dial           # who waits for it; None: it is there
+        nghttp2_session *frames
+        dict streams            # id -> H2Call
+        set unborn              # H2Calls that have written nothing yet
+        list woken              # those whose user may go on once what is being sent is sent
+        list fresh              # those whose head is in what is being sent
+        list failed             # those whose users are to be told so at the end of the turn
+        H2Call current          # whose user was told something that is not flushed yet
+        ef_h2_guard guard
+        ef_h2_text text         # of the block that is being read
+        Out partial             # what there is of it, when it comes in several reads
+        int32_t block           # the stream of the block that is being read; 0: none
+        bint is_malformed       # nghttp2 refuses a field of it
+        bint is_trailer         # it is of trailers
+        int breach              # enum ef_h2_breach that was found where nothing can be done about it
+        object fault            # what a callback raised
+        bytes local             # "10.0.0.1:40000", our end; None: no log line has asked for it
+        uint32_t served         # requests it has carried to their end
+        uint32_t room           # streams at once that the backend takes and we want
+        bint connects           # it takes extended CONNECT (RFC 8441)
+        bint busy               # in nghttp2
+        bint opened             # its connection has been there
+        bint draining           # no more streams
+        bint freed              # there may be room for who waits
+        # deadlines, ms; 0: none
+        int64_t ready_by, ack_by, block_by, idle_by, ping_at, ping_by, write_by
+        size_t unsent           # bytes that waited for the socket when it was looked at last
+        int64_t heard           # when bytes last came
+
+    cdef uint32_t load(self) noexcept
+    cdef bint takes(self, bint switches) noexcept
+    cdef bint is_current(self) noexcept
+    cdef bint is_idle(self) noexcept
+    cdef H2Call open_call(self)
+    cdef int mark(self) except -1
+    cdef int on_settings(self) except -1
+    cdef int on_begin_block(self, int32_t id) except -1
+    cdef int keep_block(self) except -1
+    cdef int turn_to(self, H2Call call) except -1
+    cdef int fail_later(self, H2Call call) except -1
+    cdef int on_freed(self) except -1
+    cdef int flush(self) except -1
+    cdef int drain(self) except -1
+    cdef int look(self) except -1
+    cdef int suspect(self) except -1
+    cdef int calm(self, int breach) except -1
+    cdef int terminate(self, uint32_t code, UpLost why) except -1
+    cdef int over(self, UpLost why) except -1
+    cdef int let_calls_go(self, UpLost why) except -1
+    cdef int rearm(self) except -1

@@ -1,0 +1,155 @@
+# Requests on streams of a backend's connection: heads, and a queue of body bytes that nghttp2 takes from as the backend's windows allow.
+#
+# In: what a user writes. Out: fields, DATA, trailers; what is said in a turn goes out at its end. It reads nothing; H2Call is its other
+# half. After the stream is closed it says nothing.
+
+cdef class H2Requester(Outbound):
+    def __dealloc__(self):
+        queue_free(&self.queue)
+        free(self.trailers.data)
+
+    cdef int begin(self, UpstreamUser user, unsigned method, bint unsized, uint64_t announced, bytes asked, bint takes_trailers) except -1:
+        self.user = user
+        self.method = method
+        self.unsized = unsized
+        self.owed = announced
+        self.asked = asked
+        self.takes_trailers = takes_trailers
+        self.unprocessed = True
+        if self.session is not None:
+            self.served = self.session.served
+        return 0
+
+    cdef int write(self, Out *head, iovec *iov, int n, size_t total, bint end, Out *trailers) except -1:
+        cdef H2Client session = self.session
+        if session is None or self.ended:
+            return 0
+        if not self.unsized and not self.tunnel:
+            if total > self.owed or (end and total < self.owed):
+                _log.error("a request's body is not as long as its head says: its stream is reset")
+                return session.fail_later(<H2Call>self)
+            self.owed -= total
+        if total:
+            queue_append(&self.queue, iov, n, 0, total, H2_BLOCK)
+        if end and self.key is None:
+            self.ended = True
+            if trailers.size:
+                out_reserve(&self.trailers, trailers.size)
+                out_raw(&self.trailers, trailers.data, trailers.size)
+        if head != NULL and self.submit(head, total or not end or trailers.size):
+            return session.fail_later(<H2Call>self)
+        if self.queue.len > session.connection.buffer_bytes:
+            self.write_paused = True
+        return self.more()
+
+    cdef int submit(self, Out *head, bint has_body) except -1:
+        """The stream begins. 1: it cannot."""
+        cdef H2Client session = self.session
+        cdef ef_h2_pair *pairs = session.engine.h2_pairs
+        cdef nghttp2_data_provider body
+        cdef LogValue key
+        cdef int n
+        if session.draining or session.connection.closed:
+            return 1
+        if self.asked is not None:
+            if not session.connects or protocols_of(self.asked) != [b"websocket"]:
+                (<H2Call>self).why = LOST_SWITCHED
+                return 1
+            if not find_line(head.data, head.size, <const uint8_t *>b"sec-websocket-key", 17, &key):
+                (<H2Call>self).why = LOST_SWITCHED
+                return 1
+            self.key = key.data[:key.n]
+            has_body = True
+            self.ended = False
+        n = ef_h2_lines_request(head.data, head.size, session.tls is not None, self.key is not None, pairs, H2_PAIRS - 1)
+        if n < 0:
+            _log.error("a request has more fields than HTTP/2 is given, or one that is none")
+            (<H2Call>self).why = LOST_PROTOCOL
+            return 1
+        if self.takes_trailers:
+            memset(&pairs[n], 0, sizeof(ef_h2_pair))
+            pairs[n].name = <uint8_t *><const char *>b"te"
+            pairs[n].name_len = 2
+            pairs[n].value = <uint8_t *><const char *>b"trailers"
+            pairs[n].value_len = 8
+            n += 1
+        body.source.ptr = NULL
+        body.read_callback = h2_read_request
+        self.id = nghttp2_submit_request(
+            session.frames, NULL, <const nghttp2_nv *>pairs, n, &body if has_body else NULL, <void *>self
+        )
+        if self.id < 0:  # there are no more numbers
+            self.id = 0
+            session.drain()
+            return 1
+        session.unborn.discard(self)
+        session.streams[self.id] = self
+        ef_h2_guard_stream(&session.guard, session.engine.wheel.now)
+        return 0
+
+    cdef int more(self) except -1:
+        """There is more for nghttp2 to take, or an end."""
+        if self.deferred and (self.queue.len or self.ended):
+            self.deferred = False
+            nghttp2_session_resume_data(self.session.frames, self.id)
+        return self.session.mark()
+
+    cdef void took(self, size_t n) noexcept:
+        """The backend gets these bytes."""
+        queue_take(&self.queue, n)
+        if self.write_paused and self.queue.len <= self.session.connection.buffer_bytes // 4:
+            self.write_paused = False
+            self.session.woken.append(self)
+
+    cdef int sent_end(self) except -1:
+        """END_STREAM is out."""
+        self.request_done = True
+        if self.hung_up and self.session is not None:
+            nghttp2_submit_rst_stream(self.session.frames, NGHTTP2_FLAG_NONE, self.id, NGHTTP2_CANCEL)
+        return 0
+
+    cdef bint has_room(self) noexcept:
+        return False  # windows say what can be sent, and they are small
+
+    # --- ends ------------------------------------------------------------------------------------------------------
+
+    cdef int drop(self, Cut why) except -1:
+        cdef H2Client session = self.session
+        if self.user is not None:
+            self.user = None
+            self.endpoint.cluster.done(self.endpoint)
+        self.let_go(h2_code_of(why))
+        return session.suspect() if session is not None and why == CUT_TIMEOUT else 0
+
+    cdef int hang_up(self) except -1:
+        if self.user is not None:
+            self.user = None
+            self.endpoint.cluster.done(self.endpoint)
+        if self.session is None:
+            return 0
+        self.ended = self.hung_up = True
+        return self.more()
+
+    cdef int let_go(self, uint32_t code) except -1:
+        """No more of it: what it holds is free at once, though the frame that says so may have to wait."""
+        cdef H2Client session = self.session
+        if session is None:
+            return 0
+        queue_free(&self.queue)
+        self.trailers.size = 0
+        self.write_paused = False
+        self.ended = True
+        if self.id == 0:
+            self.session = None
+            session.unborn.discard(self)
+            return session.on_freed()
+        nghttp2_submit_rst_stream(session.frames, NGHTTP2_FLAG_NONE, self.id, code)
+        return session.mark()
+
+    cdef bytes local_address(self):
+        cdef H2Client session = self.session
+        if session is None:
+            return b""
+        if session.local is None:
+            session.local = address_of(session.connection, True)
+        return session.local
