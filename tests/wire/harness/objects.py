@@ -131,6 +131,19 @@ def route(
     return _object(f"{GROUP}/v1", "HTTPRoute", name, spec)
 
 
+def grpc_route(
+    name: str, rules: list[Object], hostnames: Iterable[str] = (), parent: str = "web", **ref: Any
+) -> Object:
+    """A GRPCRoute; everything else is as for an HTTPRoute."""
+    return route(name, rules, hostnames, parent, **ref) | {"kind": "GRPCRoute"}
+
+
+def method(service: str = "", name: str = "", **more: Any) -> Object:
+    """A match of a GRPCRoute on a service, a method, or both."""
+    wanted = {"service": service, "method": name}
+    return {"method": {key: value for key, value in wanted.items() if value}, **more}
+
+
 def tls_secret(name: str, certificate: bytes, key: bytes) -> Object:
     """A Secret of type kubernetes.io/tls."""
     data = {
