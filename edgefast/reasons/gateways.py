@@ -109,8 +109,8 @@ GATEWAYS = (
     ),
     Page(
         word="InvalidRouteKinds",
-        means="`allowedRoutes.kinds` of a listener has a kind other than HTTPRoute. The listener is served for HTTPRoutes if it "
-        "names them too, else for none.",
+        means="`allowedRoutes.kinds` of a listener has a kind other than HTTPRoute and GRPCRoute. The listener is served for those "
+        "of the two that it names too, else for none.",
         fix=("Remove the kind.",),
         example=gateway(
             "listeners: [{name: http, port: 8080, protocol: HTTP, allowedRoutes: {kinds: [{kind: TLSRoute}]}}]\n"
@@ -239,7 +239,8 @@ GATEWAYS = (
         means="A listener has a protocol other than HTTP and HTTPS, or the port of a backend wants one that is not spoken to "
         "backends (`appProtocol`). The listener is not served; requests to the backend get 500.",
         fix=(
-            "Use HTTP or HTTPS; for backends leave `appProtocol` out, or `kubernetes.io/h2c`, or `kubernetes.io/ws`.",
+            "Use HTTP or HTTPS; for backends leave `appProtocol` out, or `kubernetes.io/h2c`, or `kubernetes.io/ws` (not for GRPCRoutes).",
+            "Name backends of gRPC (`appProtocol: grpc`) in a GRPCRoute.",
         ),
         example=gateway("listeners: [{name: raw, port: 9000, protocol: TCP}]"),
     ),

@@ -11,7 +11,6 @@ from edgefast import ir
 from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
-from edgefast.translate.backend import backend
 
 pytestmark = pytest.mark.pure
 
@@ -47,11 +46,6 @@ spec: {type: Global, global: {rules: [{limit: {requests: 1, unit: Hour}}]}}
 """
 SETTINGS = Settings(standalone=True)
 BACKEND = {"name": "web", "port": 80}
-
-
-@pytest.fixture(autouse=True)
-def _http2_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "SERVES_H2", True)
 
 
 def route(
@@ -269,15 +263,6 @@ def test_who_comes_next_when_the_winner_goes() -> None:
         before = served
 
 
-def test_without_http2_behind_it_is_refused_with_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "SERVES_H2", False)
-    served = serve(route("GRPCRoute", "a", rule()))
-    (parent,) = served.statuses.grpc_routes["default", "a"].parents
-    (resolved,) = (one for one in parent.conditions if one.type == "ResolvedRefs")
-    assert (resolved.status, resolved.reason) == ("False", "UnsupportedProtocol")
-    assert hosts(served)["*"].rules[0].status == 500
-
-
 @pytest.mark.parametrize(
     ("match", "kind", "path"),
     [
@@ -314,6 +299,34 @@ def test_rules_that_never_see_a_call() -> None:
     )
     said = [one.line() for one in served.problems]
     assert any("GRPCRoute default/b" in one and "GRPCRoute default/a does" in one for one in said)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ("http", "ResolvedRefs"),
+        ("grpc", "ResolvedRefs"),
+        ("kubernetes.io/h2c", "ResolvedRefs"),
+        ("https", "UnsupportedProtocol"),  # without a BackendTLSPolicy
+        ("kubernetes.io/ws", "UnsupportedProtocol"),
+        ("kubernetes.io/wss", "UnsupportedProtocol"),
+    ],
+)
+def test_what_a_port_may_say(asked: str, reason: str) -> None:
+    ports = [{"port": 80, "appProtocol": asked}]
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "said"},
+        "spec": {"ports": ports},
+    }
+    served = serve(
+        service, route("GRPCRoute", "a", rule(backendRefs=[{"name": "said", "port": 80}]))
+    )
+    (parent,) = served.statuses.grpc_routes["default", "a"].parents
+    (resolved,) = (one for one in parent.conditions if one.type == "ResolvedRefs")
+    assert resolved.reason == reason
+    assert hosts(served)["*"].rules[0].status == (0 if reason == "ResolvedRefs" else 500)
 
 
 def test_grants_name_the_kind() -> None:

@@ -30,8 +30,6 @@ ENCRYPTED = ("https", "kubernetes.io/wss")
 H2C = "kubernetes.io/h2c"
 PLAIN_H2 = ("http", H2C, "grpc")
 ENCRYPTED_H2 = ("https",)
-#: HTTP/2 is spoken to backends.
-SERVES_H2 = True
 
 
 def resolve_backend(
@@ -135,10 +133,8 @@ def find_port(service: Service, number: int) -> ServicePort | None:
 def _check_protocol(port: ServicePort, *, encrypted: bool, h2: bool) -> str:
     if port.protocol != "TCP":
         return f"protocol {port.protocol} (supported: TCP)"
-    if h2 and not SERVES_H2:
-        return "HTTP/2 is not spoken to backends"
     wanted = (port.app_protocol or "http").lower()
-    plain = PLAIN_H2 if h2 else (*PLAIN, H2C) if SERVES_H2 else PLAIN
+    plain = PLAIN_H2 if h2 else (*PLAIN, H2C)
     inside = ENCRYPTED_H2 if h2 else ENCRYPTED
     if wanted in plain:
         return ""
@@ -170,9 +166,6 @@ def _resolve_own(
         return None
     tls = backend.spec.tls
     shown = certificate if tls and tls.client_certificate_ref is None else ""
-    if h2 and not SERVES_H2:
-        report.unresolve(path, "UnsupportedProtocol", "HTTP/2 is not spoken to backends")
-        return None
     cluster = ClusterRef("backend", *target, ref.port or 0, shown, "h2" if h2 else "")
     wrong = reader.cluster(cluster).broken
     if wrong:

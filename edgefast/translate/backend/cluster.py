@@ -20,7 +20,7 @@ from edgefast.resources.kinds import ref_of
 from edgefast.resources.kubernetes.endpointslice import EndpointSlice
 from edgefast.resources.kubernetes.service import ServicePort
 from edgefast.sortedmap import SortedMap
-from edgefast.translate.backend.backend import SERVES_H2, find_port
+from edgefast.translate.backend.backend import find_port
 from edgefast.translate.backend.backendcluster import translate_backend
 from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
 from edgefast.translate.facts.facts import CLUSTER_OF, Fact, Reader, World
@@ -246,7 +246,7 @@ def _protocol_of(
     if ref.protocol == "h2":
         return "h2"
     asked = (port.app_protocol or "").lower() if port is not None else ""
-    return "alpn" if tls is not None and SERVES_H2 and asked != "kubernetes.io/wss" else "http1"
+    return "alpn" if tls is not None and asked != "kubernetes.io/wss" else "http1"
 
 
 def _collect(
