@@ -74,7 +74,7 @@ int ef_h2_guard_frame(ef_h2_guard *guard, unsigned type, unsigned flags, size_t 
     int breach = check_block(guard, type, length);
     if (breach == EF_H2_CALM) breach = check_ack(guard, type, flags, length);
     if (breach == EF_H2_CALM) breach = check_update(guard, type);
-    if (breach == EF_H2_CALM && guard->received / EF_H2_OVERHEAD > guard->payload + EF_H2_OVERHEAD_FREE)
+    if (breach == EF_H2_CALM && guard->received / EF_H2_OVERHEAD > guard->payload + guard->sent + EF_H2_OVERHEAD_FREE)
         breach = EF_H2_B_OVERHEAD;
     return breach;
 }
@@ -123,6 +123,7 @@ int ef_h2_guard_feed(ef_h2_guard *guard, const uint8_t *data, size_t len, int64_
 void ef_h2_guard_sent(ef_h2_guard *guard, unsigned type, unsigned flags, size_t length, int64_t now_ms) {
     if ((type == EF_H2_F_SETTINGS || type == EF_H2_F_PING) && flags & EF_H2_FLAG_ACK && guard->acks > 0) guard->acks--;
     if (type == EF_H2_F_DATA) guard->sent_data++;
+    if (type == EF_H2_F_DATA || type == EF_H2_F_HEADERS) guard->sent += length;
     if (type == EF_H2_F_HEADERS || (type == EF_H2_F_DATA && length > 0)) guard->progress = now_ms;
 }
 

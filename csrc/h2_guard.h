@@ -9,8 +9,8 @@
  *   CONTINUATIONS  frames of one block, none of them empty (CVE-2024-27316 and its kin)
  *   SETTINGS       entries of one frame
  *   ACKS           answers to SETTINGS and PING that the client does not read (CVE-2019-9512, -9515)
- *   OVERHEAD       empty frames, priorities, padding, unknown frames: bytes received against those of heads and bodies
- *                  (CVE-2019-9511, -9513, -9518); those that have a budget of their own are none of them
+ *   OVERHEAD       empty frames, priorities, padding, unknown frames: bytes received against those of heads and bodies,
+ *                  both ways (CVE-2019-9511, -9513, -9518); those that have a budget of their own are none of them
  *   UPDATES        WINDOW_UPDATE frames per DATA frame that we sent (CVE-2019-9511)
  *   REFUSED        streams that we refused because there were too many: a bucket of EF_H2_REFUSED, EF_H2_REFUSED_RATE more
  *                  each second
@@ -66,6 +66,7 @@ typedef struct ef_h2_bucket {
 typedef struct ef_h2_guard {
     uint64_t received; /* bytes of frames, with their heads */
     uint64_t payload;  /* of those, of header blocks and bodies */
+    uint64_t sent;     /* bytes of header blocks and bodies that we sent: who takes them has to speak now and then */
     uint64_t updates, sent_data, streams;
     ef_h2_bucket resets, refused;
     int64_t progress; /* ms: when something last moved that a request is about */

@@ -87,6 +87,27 @@ static void test_overhead(void) {
     CHECK(n < 32000);
 }
 
+/* Who only takes: a stream of small messages, or a long body, and a question for each part of it. */
+static void test_a_long_answer_brings_many_pings(void) {
+    static const size_t parts[] = {20, 16384};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+        for (unsigned n = 0; n < 2000000; n++) {
+            ef_h2_guard_sent(&guard, EF_H2_F_DATA, 0, parts[i], 0);
+            CHECK_EQUAL(frame(EF_H2_F_PING, 0, 8), EF_H2_CALM);
+            ef_h2_guard_sent(&guard, EF_H2_F_PING, EF_H2_FLAG_ACK, 8, 0);
+        }
+    }
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+    ef_h2_guard_sent(&guard, EF_H2_F_HEADERS, 0, 1000, 0);
+    ef_h2_guard_sent(&guard, EF_H2_F_PING, EF_H2_FLAG_ACK, 8, 0);
+    CHECK_EQUAL(guard.sent, 1000);
+    unsigned n = 0; /* and no more than what it pays for */
+    while (n < 2000000 && frame(EF_H2_F_PRIORITY, 0, 5) == EF_H2_CALM)
+        n++;
+    CHECK_EQUAL(n, (EF_H2_OVERHEAD * (EF_H2_OVERHEAD_FREE + 1000 + 1) - 1) / 14);
+}
+
 static void test_updates(void) {
     ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
     CHECK_EQUAL(passes(EF_H2_F_WINDOW_UPDATE, 0, 4, 10000, EF_H2_B_UPDATES), EF_H2_UPDATES_FREE);
@@ -193,6 +214,7 @@ int main(void) {
     test_continuations();
     test_settings_and_pings();
     test_overhead();
+    test_a_long_answer_brings_many_pings();
     test_updates();
     test_a_long_body_brings_many_updates();
     test_backends();

@@ -115,6 +115,7 @@ cdef extern from "nghttp2/nghttp2.h":
     ssize_t nghttp2_session_mem_send(nghttp2_session *, const uint8_t **)
     int nghttp2_session_want_read(nghttp2_session *)
     int nghttp2_session_want_write(nghttp2_session *)
+    size_t nghttp2_session_get_outbound_queue_size(nghttp2_session *)
     int nghttp2_session_resume_data(nghttp2_session *, int32_t)
     void *nghttp2_session_find_stream(nghttp2_session *, int32_t)
     void *nghttp2_session_get_stream_user_data(nghttp2_session *, int32_t)

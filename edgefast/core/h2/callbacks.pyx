@@ -91,6 +91,9 @@ cdef int h2_on_frame(nghttp2_session *frames, const nghttp2_frame *frame, void *
 
 cdef int h2_on_invalid_frame(nghttp2_session *frames, const nghttp2_frame *frame, int why, void *user) noexcept:
     cdef H2Server session = <H2Server>user
+    cdef H2Stream stream = h2_stream(frames, frame.hd.stream_id)
+    if stream is not None:
+        stream.is_reset = True  # or all of the connection ends
     if why == NGHTTP2_ERR_REFUSED_STREAM:
         session.engine.count(G_H2_REFUSED)
         session.breach = ef_h2_guard_refuse(&session.guard, session.engine.wheel.now)

@@ -16,6 +16,7 @@ cdef class H2Requester(Outbound):
         bint request_done       # END_STREAM is out
         bint deferred           # nghttp2 is to be told when there is more of a body
         bint hung_up            # nobody waits for more of it, once what is queued is sent
+        int64_t leave_by        # ms; ... and something of that has to be, until then
 
     cdef int submit(self, Out *head, bint has_body) except -1
     cdef int more(self) except -1
@@ -79,7 +80,7 @@ cdef class H2Client(Session):
         bint draining           # no more streams
         bint freed              # there may be room for who waits
         # deadlines, ms; 0: none
-        int64_t ready_by, ack_by, block_by, idle_by, ping_at, ping_by, write_by
+        int64_t ready_by, ack_by, block_by, idle_by, ping_at, ping_by, write_by, look_at
         size_t unsent           # bytes that waited for the socket when it was looked at last
         int64_t heard           # when bytes last came
 

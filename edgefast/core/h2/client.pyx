@@ -357,7 +357,7 @@ cdef class H2Client(Session):
 
     cdef int rearm(self) except -1:
         cdef int64_t at = 0, each
-        for each in (self.ready_by, self.ack_by, self.block_by, self.idle_by, self.ping_at, self.ping_by, self.write_by):
+        for each in (self.ready_by, self.ack_by, self.block_by, self.idle_by, self.ping_at, self.ping_by, self.write_by, self.look_at):
             if each and (at == 0 or each < at):
                 at = each
         if at == 0:
@@ -390,5 +390,7 @@ cdef class H2Client(Session):
             if now - self.heard >= self.settings.h2_up_ping and not self.ping_by and self.load() and not connection.write_paused:
                 self.ping_by = now + H2_PING_MS
                 nghttp2_submit_ping(self.frames, NGHTTP2_FLAG_NONE, NULL)
+        if self.look_at and self.look_at <= now:
+            h2_look_at_hung_up(self, now)
         self.mark()
         return self.rearm()

@@ -3,6 +3,18 @@
 # In: what a user writes. Out: fields, DATA, trailers; what is said in a turn goes out at its end. It reads nothing; H2Call is its other
 # half. After the stream is closed it says nothing.
 
+cdef int h2_look_at_hung_up(H2Client session, int64_t now) except -1:
+    """Nobody waits for them: a backend whose window stays shut would keep them, and their end, for ever."""
+    cdef H2Requester call
+    session.look_at = 0
+    for call in list(session.streams.values()):
+        if call.hung_up and call.leave_by <= now:
+            call.let_go(NGHTTP2_CANCEL)
+        elif call.hung_up and (session.look_at == 0 or call.leave_by < session.look_at):
+            session.look_at = call.leave_by
+    return 0
+
+
 cdef class H2Requester(Outbound):
     def __dealloc__(self):
         queue_free(&self.queue)
@@ -97,6 +109,7 @@ cdef class H2Requester(Outbound):
     cdef void took(self, size_t n) noexcept:
         """The backend gets these bytes."""
         queue_take(&self.queue, n)
+        self.leave_by = self.engine.wheel.now + self.session.settings.stream_idle_timeout
         if self.write_paused and self.queue.len <= self.session.connection.buffer_bytes // 4:
             self.write_paused = False
             self.session.woken.append(self)
@@ -128,6 +141,9 @@ cdef class H2Requester(Outbound):
         if self.session is None:
             return 0
         self.ended = self.hung_up = True
+        self.leave_by = self.engine.wheel.now + self.session.settings.stream_idle_timeout
+        if not self.session.look_at:
+            self.session.look_at = self.leave_by
         return self.more()
 
     cdef int let_go(self, uint32_t code) except -1:

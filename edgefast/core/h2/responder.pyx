@@ -37,6 +37,7 @@ cdef class H2Responder(Inbound):
             _log.error("an answer has more fields than HTTP/2 is given, or one that is none")
             return self.reset(NGHTTP2_INTERNAL_ERROR)
         self.answered = True
+        self.wait_for_window()
         body.source.ptr = NULL
         body.read_callback = h2_read_body
         if nghttp2_submit_response(
@@ -138,7 +139,7 @@ cdef class H2Responder(Inbound):
         if self.session is None or n == 0:
             return 0
         if self.queue.len == 0:
-            self.reads_until = self.engine.wheel.now + BODY_PATIENCE_MS
+            self.wait_for_window()
         piece.iov_base = <void *>data
         piece.iov_len = n
         queue_append(&self.queue, &piece, 1, 0, n, H2_BLOCK)
@@ -159,7 +160,13 @@ cdef class H2Responder(Inbound):
 
     cdef int response_end(self) except -1:
         self.ended = True
+        if self.queue.len == 0:
+            self.wait_for_window()
         return self.more()
+
+    cdef void wait_for_window(self) noexcept:
+        """Something is there for the client's window: bytes, or an end, which nghttp2 does not send into one that is shut, either."""
+        self.reads_until = self.engine.wheel.now + BODY_PATIENCE_MS
 
     cdef int more(self) except -1:
         """There is more for nghttp2 to take, or an end."""
@@ -228,6 +235,7 @@ cdef class H2Responder(Inbound):
     cdef int reset(self, uint32_t code) except -1:
         if self.session is None:
             return 0
+        self.is_reset = True
         nghttp2_submit_rst_stream(self.session.frames, NGHTTP2_FLAG_NONE, self.id, code)
         return self.session.mark()
 
@@ -251,8 +259,7 @@ cdef class H2Responder(Inbound):
             return 0
         self.exchange = None
         if self.tunnel and not self.ended:
-            self.ended = True
-            self.more()
+            self.response_end()
         return self.resume()
 
     cdef int learn_ends(self) except -1:

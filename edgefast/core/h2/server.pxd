@@ -10,7 +10,7 @@ cdef class H2Responder(Inbound):
         size_t heads            # bytes of heads that are not sent yet
         size_t counted          # bytes of memory that the session and the engine know of
         size_t unconsumed       # bytes of the request's body that the client's window is not told of yet
-        int64_t reads_until     # ms; what the client has taken of the queue is enough until then (answerRate)
+        int64_t reads_until     # ms; what the client has taken of the queue, or of an end, is enough until then (answerRate)
         int64_t left            # body bytes still to come; -1: nobody knows
         bytes key               # Sec-WebSocket-Key of a tunnel; None: no tunnel asked for
         bint tunnel             # the backend has agreed
@@ -21,11 +21,13 @@ cdef class H2Responder(Inbound):
         bint wants_continue
         bint read_paused
         bint is_head
-        bint surplus            # the worker has too many open: it is refused when its head is here
+        bint surplus            # the worker has too many open: it is refused when its head is here, and counts as none
+        bint is_reset           # we have said so, or nghttp2 has; it closes when that is sent
 
     cdef int begin_answer(self, Out *out, bint has_body) except -1
     cdef int say(self, Out *out) except -1
     cdef int more(self) except -1
+    cdef void wait_for_window(self) noexcept
     cdef int reset(self, uint32_t code) except -1
     cdef int refuse(self, int status, bytes reason, bytes why) except -1
     cdef void look_at_room(self) noexcept

@@ -132,8 +132,9 @@ cdef class H2Server(Session):
         ef_h2_guard_stream(&self.guard, engine.wheel.now)
         stream = H2Stream.__new__(H2Stream, self, id)
         stream.surplus = not engine.h2_holders.has_stream(self.holder)
-        engine.h2_holders.streams += 1
-        self.holder.streams += 1
+        if not stream.surplus:
+            engine.h2_holders.streams += 1
+            self.holder.streams += 1
         self.streams[id] = stream
         self.idle_by = 0
         nghttp2_session_set_stream_user_data(self.frames, id, <void *>stream)

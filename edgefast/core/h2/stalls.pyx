@@ -37,10 +37,10 @@ cdef bint h2_takes(H2Server session, int64_t now) except -1:
 
 
 cdef int h2_look_at_streams(H2Server session, int64_t now) except -1:
-    """Answers that are complete, and whose client takes nothing of them, have nobody else who ends them."""
+    """Answers that are complete, and whose client takes nothing of them, or not their end, have nobody else who ends them."""
     cdef H2Stream stream
     for stream in list(session.streams.values()):
-        if stream.queue.len and now - stream.reads_until >= session.port.settings.stream_idle_timeout:
+        if (stream.queue.len or stream.ended) and now - stream.reads_until >= session.port.settings.stream_idle_timeout:
             session.engine.count(G_H2_BREACH + EF_H2_B_STALL - 1)
             stream.give_up(NGHTTP2_CANCEL)
     return 0

@@ -68,24 +68,34 @@ cdef class H2Stream(H2Responder):
     cdef int end(self) except -1:
         """END_STREAM."""
         cdef Exchange ex = self.exchange
+        cdef H2Server session = self.session
         if self.left > 0:
             self.engine.count(G_H2_MALFORMED)
             return self.reset(NGHTTP2_PROTOCOL_ERROR)
+        if ex is not None and self.key is not None and not self.tunnel and not self.answered:  # nobody is left to tunnel for
+            if session.breach == EF_H2_CALM:
+                session.breach = ef_h2_guard_reset(&session.guard, self.engine.wheel.now)
+            return self.reset(NGHTTP2_CANCEL)
         self.request_over = True
         if ex is None:
             return 0
         if self.key is None:
             return ex.request_end()
-        if self.tunnel:
-            return ex.tunnel_closed()
-        return self.reset(NGHTTP2_CANCEL) if not self.answered else 0  # nobody is left to tunnel for
+        return ex.tunnel_closed() if self.tunnel else 0
 
     cdef int handed(self) except -1:
-        """All of a read has been handed over."""
-        cdef Exchange ex = self.exchange
+        """All of a read has been handed over. Of a request that it has brought to a reset no backend hears."""
+        cdef Exchange ex
+        cdef H2Server session = self.session
         self.handing = False
+        if session is not None and not self.is_reset and not self.request_over and nghttp2_session_get_outbound_queue_size(session.frames):
+            session.flush()  # a body that is not as long as its head says nghttp2 resets by itself: that is told when it is sent
+        ex = self.exchange
         if ex is None or self.session is None:
             return 0
+        if self.is_reset:
+            self.exchange = None
+            return ex.client_gone()
         if self.wants_continue and not self.request_over:
             ex.allow_body()
         return ex.flush()
@@ -99,8 +109,9 @@ cdef class H2Stream(H2Responder):
         self.drop_queue()
         self.session = None
         self.exchange = None
-        self.engine.h2_holders.streams -= 1
-        session.holder.streams -= 1
+        if not self.surplus:
+            self.engine.h2_holders.streams -= 1
+            session.holder.streams -= 1
         self.handing = False
         if self.unconsumed:
             nghttp2_session_consume_connection(session.frames, self.unconsumed)

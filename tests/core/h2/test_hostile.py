@@ -11,6 +11,7 @@ from core.client import make_request
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_listener
 from core.h2.backend import Ask, H2Backend, say
 from core.h2.test_backend import start
+from core.h2.test_both import WEBSOCKET
 from core.world import World
 
 
@@ -163,3 +164,25 @@ async def test_idle_connections_end(world: World) -> None:
     shift(6)
     await world.until(lambda: backend.links[0].lost)
     assert backend.links[0].goaway == 0
+
+
+@apart(clock=True)
+async def test_the_end_of_a_tunnel_into_a_shut_window(world: World) -> None:
+    """Its client is gone, and nobody else would end it."""
+    backend = H2Backend(connects=True, window=1)
+    port = await start(world, backend, stream_idle_timeout=5000)
+    client = await world.client(port)
+    await client.send(make_request("/chat", headers=WEBSOCKET))
+    ask = await backend.ask()
+    ask.link.takes = False
+    ask.head(200)
+    assert (await client.response()).status == 101
+    await client.send(b"x")
+    await world.until(lambda: ask.body == b"x")
+    client.close()
+    await world.until(lambda: world.counters["requests_active"] == 0)
+    assert (ask.ended, ask.reset) == (False, None)
+    shift(6)
+    await world.until(lambda: ask.reset is not None)
+    assert (ask.ended, ask.reset) == (False, 8)
+    await world.until(lambda: world.cluster(CLUSTER)["endpoints"][0]["streams"] == 0)
