@@ -21,7 +21,10 @@ from controller.kube.wire import Answer, Broken, Wire
 
 __all__ = ["Http"]
 
+#: Seconds for the addresses of a name to be found, and again for them to be tried.
 _CONNECT_TIMEOUT = 5.0
+#: How many of them are tried: each has its part of that time, and none less than half a second.
+_ADDRESSES = 10
 #: Seconds for which an unused connection is kept; API servers keep theirs for 90 or more.
 _IDLE = 75.0
 #: What may not be in a request line or a header.
@@ -38,10 +41,10 @@ class Http:
         self._url = urlsplit(access.host)
         self._secure = self._url.scheme == "https"
         self._port = self._url.port or (443 if self._secure else 80)
+        self._proxy = _split_proxy(access.proxy) if access.proxy is not None else None
         self._headers = {"Host": self._url.netloc.rpartition("@")[2], **headers}
         self._idle: list[Wire] = []  # the one that was used last at the end
         self._open: set[Wire] = set()
-        self._all_closed = asyncio.Event()
 
     async def close(self) -> None:
         """Close all connections, those of cancelled calls as well; TLS would say farewell on them for up to 30 s."""
@@ -68,9 +71,9 @@ class Http:
     ) -> bytes:
         target = self._url.path + path
         lines = dict(self._headers)
-        if self._access.proxy is not None and not self._secure:
+        if self._proxy is not None and not self._secure:
             target = f"http://{lines['Host']}{target}"
-            lines |= _proxy_headers(urlsplit(self._access.proxy))
+            lines |= _proxy_headers(self._proxy)
         lines |= headers
         if body is not None or method in ("POST", "PUT", "PATCH"):
             lines["Content-Length"] = str(len(body or b""))
@@ -103,10 +106,10 @@ class Http:
         """Make a connection, through the proxy if there is one."""
         access, host = self._access, self._url.hostname or ""
         tls = access.tls if self._secure else None
-        if access.proxy is None:
+        proxy = self._proxy
+        if proxy is None:
             return await self._wrap(await _dial(host, self._port), tls, access.server_name or host)
-        proxy = urlsplit(access.proxy)
-        if proxy.scheme not in ("http", ""):
+        if proxy.scheme != "http":
             said = f"a proxy of {proxy.scheme}:// cannot be used, only one of http://"
             raise OSError(said)
         made = await _dial(proxy.hostname or "", proxy.port or 80)
@@ -127,26 +130,25 @@ class Http:
         except BaseException:
             made.close()
             raise
-        self._open.add(wire)
+        if not wire.lost:  # by what the server said in the flight that ended the handshake
+            self._open.add(wire)
         return wire
 
 
 async def _dial(host: str, port: int) -> socket.socket:
     """Connect to the first address of a name that can be reached. TLS and proxies have the time of the whole call."""
-    async with asyncio.timeout(_CONNECT_TIMEOUT):
-        return await _dial_any(host, port)
-
-
-async def _dial_any(host: str, port: int) -> socket.socket:
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    async with asyncio.timeout(_CONNECT_TIMEOUT):
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    del found[_ADDRESSES:]
     failed: OSError = OSError(f"{host} has no address")
     for family, kind, protocol, _, address in found:
         made = _make_socket(family, kind, protocol)
         try:
-            await loop.sock_connect(made, address)
+            async with asyncio.timeout(_CONNECT_TIMEOUT / len(found)):
+                await loop.sock_connect(made, address)
             return made
-        except OSError as error:
+        except OSError as error:  # TimeoutError is one
             made.close()
             failed = error
         except BaseException:
@@ -192,6 +194,11 @@ async def _tunnel(made: socket.socket, target: str, proxy: SplitResult) -> socke
             made.close()
         raise
     return made
+
+
+def _split_proxy(address: str) -> SplitResult:
+    """As Go and curl have it, an address alone is one of http://."""
+    return urlsplit(address if "://" in address else f"http://{address}")
 
 
 def _proxy_headers(proxy: SplitResult) -> dict[str, str]:

@@ -164,8 +164,8 @@ class Wire(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's are none by their class
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self._asked and self._head and not self._framed and error is None:
-            self._whole = True  # a body without a length ends with its connection
+        if error is None and not self.lost and self._head and not self._framed:
+            self._whole = True  # a body without a length ends where the server ends its connection
         self._end(str(error) if error else "")
 
     def pause_writing(self) -> None:
@@ -185,8 +185,10 @@ class Wire(asyncio.Protocol):
             self._parser.feed_data(data)
             if not self._head and self._came > _HEAD:
                 raise Broken(f"a head of more than {_HEAD} bytes")
-        except (httptools.HttpParserError, Broken) as error:
-            self._why = f"the answer is no HTTP: {error}"
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade, Broken) as error:
+            self._why = f"the answer is no HTTP: {error.__context__ or error}"
+            self._head = self._whole = False  # nor is what came before it to be believed
+            self._pieces.clear()
             self.cut()
             return
         if self._waiting > BUFFER and not self._paused and self._transport is not None:
@@ -195,6 +197,11 @@ class Wire(asyncio.Protocol):
         self._wake()
 
     # --- httptools ------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """An answer, or one that only says to wait, begins."""
+        if self._whole:
+            raise Broken("two answers to one request")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A line of the head."""
@@ -218,7 +225,4 @@ class Wire(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The answer is over; after a head that only says to wait, the true one comes."""
-        if self._head:
-            if self._whole:
-                raise Broken("two answers to one request")
-            self._whole = True
+        self._whole = self._head

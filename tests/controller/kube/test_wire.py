@@ -135,6 +135,40 @@ def test_no_answer_is_told(came: tuple[bytes, ...], untouched: bool) -> None:
     run(test)
 
 
+@pytest.mark.parametrize("second", [WHOLE.replace(b"200 OK", b"404 No"), b"HTTP/1.1 404", b"xx"])
+@pytest.mark.parametrize("cut", [0, 1, len(WHOLE)])
+def test_nothing_is_believed_of_an_answer_that_another_one_follows(second: bytes, cut: int) -> None:
+    async def test(site: Site) -> None:
+        came = WHOLE + second
+        with pytest.raises(Broken) as caught:
+            await body_of(await site.ask(came[:cut], came[cut:]))
+        assert not caught.value.untouched
+        assert site.transport.aborted and site.lost == [site.wire] and not site.idle
+
+    run(test)
+
+
+def test_a_body_without_a_length_does_not_end_with_what_we_cut() -> None:
+    async def test(site: Site) -> None:
+        found = await site.ask(b"HTTP/1.1 200 OK\r\n\r\nhel")
+        assert await found.read() == b"hel"
+        site.wire.cut()
+        site.wire.connection_lost(None)  # which a transport says of what it aborts
+        with pytest.raises(Broken, match="cut off"):
+            await found.read()
+
+    run(test)
+
+
+def test_another_protocol_is_no_answer() -> None:
+    async def test(site: Site) -> None:
+        with pytest.raises(Broken, match="no HTTP"):
+            await site.ask(b"HTTP/1.1 101 On\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+        assert site.transport.aborted
+
+    run(test)
+
+
 @pytest.mark.parametrize("came", [WHOLE + WHOLE, b"HTTP/1.1 200 OK\r\nA: " + b"b" * 70_000])
 def test_what_no_server_says_ends_the_connection(came: bytes) -> None:
     async def test(site: Site) -> None:
