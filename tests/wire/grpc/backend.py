@@ -44,6 +44,12 @@ class GrpcBackend(grpc.GenericRpcHandler):
     def __exit__(self, *_: object) -> None:
         self._server.stop(0).wait(CEILING)
 
+    def forget(self) -> None:
+        """Wait for a call of Wait anew; none may be there."""
+        self.began.clear()
+        self.ended.clear()
+        self.left = None
+
     def service(self, handler_call_details: Any) -> Any:
         """Find the method, as grpcio wants it (grpc.GenericRpcHandler)."""
         self.calls.append(
@@ -54,6 +60,7 @@ class GrpcBackend(grpc.GenericRpcHandler):
             "Echo": (grpc.unary_unary_rpc_method_handler, self._echo),
             "Refuse": (grpc.stream_stream_rpc_method_handler, self._refuse),
             "Wait": (grpc.unary_unary_rpc_method_handler, self._wait),
+            "Sleep": (grpc.unary_unary_rpc_method_handler, self._sleep),
             "Begin": (grpc.unary_stream_rpc_method_handler, self._begin),
             "Many": (grpc.unary_stream_rpc_method_handler, self._many),
             "Gather": (grpc.stream_unary_rpc_method_handler, self._gather),
@@ -80,10 +87,17 @@ class GrpcBackend(grpc.GenericRpcHandler):
     def _wait(self, message: bytes, context: grpc.ServicerContext) -> bytes:
         """Return when the caller is gone."""
         self.left = context.time_remaining()
-        self.ended.clear()
-        context.add_callback(self.ended.set)
         self.began.set()
-        self.ended.wait(CEILING)
+        self._sleep(message, context)
+        self.ended.set()
+        return message
+
+    def _sleep(self, message: bytes, context: grpc.ServicerContext) -> bytes:
+        """The same, and nobody hears of it."""
+        gone = threading.Event()
+        if not context.add_callback(gone.set):  # it was gone before it came here
+            gone.set()
+        gone.wait(CEILING)
         return message
 
     def _begin(self, message: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
