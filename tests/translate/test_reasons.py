@@ -65,12 +65,12 @@ def test_port_not_specified_occurs() -> None:
 
 
 @pytest.mark.pure
-def test_features_are_sorted_and_free_of_what_needs_http2() -> None:
+def test_features_are_sorted_and_free_of_what_is_not_served() -> None:
     assert list(SUPPORTED_FEATURES) == sorted(set(SUPPORTED_FEATURES))
     assert not [
         name
         for name in SUPPORTED_FEATURES
-        if "H2C" in name or name.startswith(("GRPC", "TLSRoute", "Mesh"))
+        if name.startswith(("TCPRoute", "TLSRoute", "UDPRoute", "Mesh"))
     ]
 
 

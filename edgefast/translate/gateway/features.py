@@ -3,8 +3,7 @@
 In: how fleets are deployed. Out: sorted names of Gateway API v1.6 features. The conformance suite runs
 the tests of exactly these, so a name stands here only when the data plane does it from end to end.
 Not here, because v1.6 has no such names yet: redirects and rewrites of single backendRefs. Not here,
-because HTTP/2 is not spoken: HTTPRouteBackendProtocolH2C, GRPCRoute, TLSRoute, and
-GatewayHTTPSListenerDetectMisdirectedRequests (421 is answered, but its test needs HTTP/2).
+because TLS is not passed through: TLSRoute.
 Must never: claim what only another deployment mode has.
 """
 
@@ -19,18 +18,22 @@ SUPPORTED_FEATURES: tuple[str, ...] = tuple(
         {
             "BackendTLSPolicy",
             "BackendTLSPolicySANValidation",
+            "GRPCRoute",
+            "GRPCRouteNamedRouteRule",
             "Gateway",
             "GatewayAddressEmpty",
             "GatewayBackendClientCertificate",
             "GatewayFrontendClientCertificateValidation",
             "GatewayFrontendClientCertificateValidationInsecureFallback",
             "GatewayHTTPListenerIsolation",
+            "GatewayHTTPSListenerDetectMisdirectedRequests",
             "GatewayPort8080",
             "GatewayStaticAddresses",
             "HTTPRoute",
             "HTTPRoute303RedirectStatusCode",
             "HTTPRoute307RedirectStatusCode",
             "HTTPRoute308RedirectStatusCode",
+            "HTTPRouteBackendProtocolH2C",
             "HTTPRouteBackendProtocolWebSocket",
             "HTTPRouteBackendRequestHeaderModification",
             "HTTPRouteBackendTimeout",

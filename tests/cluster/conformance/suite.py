@@ -21,7 +21,7 @@ from cluster.world import netns
 from cluster.world.world import World
 
 PROGRAM = GATEWAY_API_HOME / "conformance.test"
-PROFILE = "GATEWAY-HTTP"
+PROFILES = ("GATEWAY-HTTP", "GATEWAY-GRPC")
 _MINUTES = 60
 #: Seconds for single calls of the API server, 10 by default; the suite sets them no limit, and a machine may stall.
 _PATIENCE = "GetTimeout:60;DeleteTimeout:60"
@@ -59,7 +59,7 @@ def run_suite(
         "-test.v",
         f"-test.timeout={_MINUTES}m",
         f"--gateway-class={CLASS}",
-        f"--conformance-profiles={PROFILE}",
+        f"--conformance-profiles={','.join(PROFILES)}",
         f"--usable-address={_USABLE}",
         f"--unusable-address={_UNUSABLE}",
         f"--timeout-config-overrides={_PATIENCE}",
