@@ -19,6 +19,7 @@ from edgefast.table.shards import TYPES, Delta, Key
 from edgefast.xds.limits import HELD_LIMIT, TABLE_RESOURCES
 from edgefast.xds.messages import (
     COMMIT,
+    STREAM_VERSION,
     TABLE,
     Node,
     Request,
@@ -139,8 +140,8 @@ class Session:
                 "format",
                 "FAILED_PRECONDITION",
                 f"proxy {node.id} reads none of the table formats that this controller writes "
-                f"({', '.join(sorted(self._formats))}) and keeps its last table: its pod has to be "
-                "of the controller's release",
+                f"({', '.join(sorted(self._formats))}; stream version {STREAM_VERSION}) and keeps its "
+                "last table: its pod has to be of the controller's release",
             )
 
     def _receive_answer(self, request: Request) -> Told | None:

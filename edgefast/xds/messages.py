@@ -36,6 +36,9 @@ counters that does not count): that is told anew whenever it changes, and an ans
 Keys. Beside tables, between batches, a server sends keys of session tickets to a proxy whose node says that it takes them
 (tickets.py): a response of type TICKETS, which nobody answers and no version speaks of.
 
+Version. A node names its table formats with the version of these rules (STREAM_VERSION): whoever speaks another one is told as
+one who reads other tables, in both directions, and keeps its last one.
+
 Mismatch. When the digest is another one, the commit is refused with MISMATCH as the reason and the proxy ends the stream
 and opens the next one holding nothing.
 
@@ -69,6 +72,7 @@ from edgefast.xds.troubles import Trouble, decode_troubles, encode_troubles
 __all__ = [
     "COMMIT",
     "METHOD",
+    "STREAM_VERSION",
     "TABLE",
     "TICKETS",
     "TYPE_URLS",
@@ -103,8 +107,10 @@ TYPE_URLS: Mapping[str, str] = {
 }
 T = TypeVar("T")
 _TYPES = {url: type_ for type_, url in TYPE_URLS.items()}
-#: How a node names a table format among the features of xDS.
-_FORMAT = "edgefast.table/"
+#: Raise it with every change of what messages mean that the other end would read otherwise or refuse.
+STREAM_VERSION = 2
+#: How a node names a table format among the features of xDS: with the stream's version, which have to be the same for both ends.
+_FORMAT = f"edgefast.stream/{STREAM_VERSION}/"
 #: How a node says that it takes keys of session tickets.
 _TAKES_TICKETS = "edgefast.tickets/1"
 #: Among a node's metadata.

@@ -317,7 +317,9 @@ def test_formats_must_meet() -> None:
     *opening, last = (decode_request(data) for data in encode_opening(NODE, {}, "of-theirs"))
     for request in opening:
         assert session.receive(request) is None
-    with pytest.raises(Refused, match=r"pod-a .* \(f2, f3\) and keeps its last table") as error:
+    with pytest.raises(
+        Refused, match=r"pod-a .* \(f2, f3; stream .*\) and keeps its last"
+    ) as error:
         session.receive(last)
     assert error.value.status == "FAILED_PRECONDITION"
     assert session.serves == "of-theirs"
