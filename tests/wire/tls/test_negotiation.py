@@ -30,10 +30,11 @@ def test_alpn(port: TlsPort, name: str) -> None:
         assert client.request("GET", "/", NAME).status == 200
 
 
-def test_a_protocol_that_nobody_speaks(port: TlsPort) -> None:
-    """The handshake is refused (RFC 7301 3.2)."""
+@pytest.mark.parametrize("offered", [["gopher", "x" * 255], ["http/1.0"]])
+def test_a_protocol_that_nobody_speaks(port: TlsPort, offered: list[str]) -> None:
+    """The handshake is refused (RFC 7301 3.2), of HTTP/1.0 as well: the request would be (426)."""
     with pytest.raises(ssl.SSLError, match=r"(?i)no.application.protocol"):
-        port.client(port.context(["gopher", "x" * 255]))
+        port.client(port.context(offered))
     assert port.ask() == 200
 
 
