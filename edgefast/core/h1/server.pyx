@@ -49,9 +49,6 @@ cdef class H1Server(H1Responder):
         """A client need not send further ahead."""
         return self.state == D_WAIT or self.write_paused
 
-    cdef bint drops_input(self) noexcept:
-        return self.state == D_DISCARD
-
     cdef ssize_t received(self, const uint8_t *data, size_t n) except -1:
         cdef size_t at = 0, length
         cdef ssize_t used

@@ -111,7 +111,9 @@ cdef class H2Client(Session):
             self.terminate(NGHTTP2_PROTOCOL_ERROR, LOST_PROTOCOL)
             return n
         self.keep_block()
-        if self.dial is not None and self.room and not self.connection.closed:
+        if self.dial is not None and self.draining:  # GOAWAY beside its first SETTINGS: it was a connection for nobody
+            self.terminate(NGHTTP2_NO_ERROR, LOST_RESET)
+        elif self.dial is not None and self.room and not self.connection.closed:
             dial, self.dial = self.dial, None
             self.ready_by = 0
             dial.on_ready(self)

@@ -160,9 +160,7 @@ cdef class Connection(Outgoing):
                 self.on_writable()
             if self.state == WIRE_OPEN and not self.ended and not self.read_paused and events & (self.wire.reading | EPOLLERR | EPOLLHUP):
                 self.on_readable()
-        elif events & EPOLLHUP and self.fin_sent and self.session.drops_input():
-            return self.cut(END_CLOSED, 0)  # both sides have said their last: nobody need be told by a read
-        else:
+        else:  # a hang-up is read up to its end, too: a close before that resets, and loses what the peer has not read yet
             if events & EPOLLOUT and self.out.len:
                 self.on_writable()
             if events & (EPOLLIN | EPOLLERR | EPOLLHUP) and self.state == WIRE_OPEN and not self.ended and not self.read_paused:

@@ -8,7 +8,6 @@ cdef class Session:
     cdef ssize_t received(self, const uint8_t *data, size_t n) except -1
     cdef bint holds_back(self) noexcept
     cdef bint takes_bulk(self) noexcept
-    cdef bint drops_input(self) noexcept
     cdef int on_writable(self, bint writable) except -1
     cdef int on_sent(self) except -1
     cdef int on_eof(self) except -1

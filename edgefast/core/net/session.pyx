@@ -21,10 +21,6 @@ cdef class Session:
         """A large read can go on at once: nobody's memory has to hold it."""
         return False
 
-    cdef bint drops_input(self) noexcept:
-        """Whatever the peer still sends is of no concern: only its end is waited for."""
-        return False
-
     cdef int on_writable(self, bint writable) except -1:
         """The peer takes no more for now, or does again."""
         return 0

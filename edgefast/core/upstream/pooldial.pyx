@@ -46,7 +46,7 @@ cdef class PoolDial(Dial):
         self.fresh = None
         if not opened:
             self.pool.connections -= 1
-        if why == END_ABORTED and not self.refused:  # the engine closes
+        if self.reactor.closing:  # nobody is served any more
             if self.turns is None:
                 self.pool.done(self.endpoint)
             elif self.endpoint.coming is self:

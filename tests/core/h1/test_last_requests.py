@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +64,33 @@ async def test_one_that_takes_no_answer_at_once_has_all_of_it(world: World) -> N
     assert await client.ending() == "closed"
     client.close()
     await world.until(lambda: world.engine.open_connections == 0)
+
+
+def is_ended(client: Client) -> bool:
+    """Our end of the connection has sent its FIN, or has it queued (FIN_WAIT1 of /proc/net/tcp)."""
+    port = f":{client.sock.getsockname()[1]:04X}"
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return any(row[2].endswith(port) and row[3] == "04" for row in rows)
+
+
+async def test_bytes_in_front_of_the_clients_end_cost_it_no_answer(world: World) -> None:
+    """Closed with bytes that nobody has read the kernel resets: what it still has to send is lost."""
+    body = bytes(100_000)
+    backend = await world.backend()
+    world.apply(make_fleet(make_cluster(backend.port)))
+    sock = socket.create_server(("127.0.0.1", 0))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)  # all of it is the kernel's
+    port = await world.listen(sock=sock)
+    client = await world.client(port, receive_buffer=4096)
+    await client.send(LAST)
+    call = await backend.call()
+    call.reply(body)
+    await world.until(lambda: is_ended(client))
+    client.sock.send(b"\r\n")
+    client.shut_writing()  # the engine finds both at once: nothing else ran between them
+    await world.until(lambda: world.engine.open_connections == 0)
+    assert (await client.response()).body == body
+    assert await client.ending() == "closed"
 
 
 async def test_the_second_parser_is_used_again(

@@ -128,6 +128,46 @@ async def test_no_streams_at_all(world: World) -> None:
     assert world.counters["upstream_connect_failures"] >= 1
 
 
+async def speak(world: World, words: bytes) -> int:
+    """A backend that says this on each connection, and ends it; the port."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(words)
+        writer.write_eof()
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    world.keep(server)
+    return int(server.sockets[0].getsockname()[1])
+
+
+#: What a backend says before it ends: nothing, or that it takes no request.
+FAREWELLS = {
+    "nothing": b"",
+    "goaway": frame(4, 0, 0, b"") + frame(7, 0, 0, b"\0" * 8),
+    "goaway and no streams": frame(4, 0, 0, b"\0\x03\0\0\0\0") + frame(7, 0, 0, b"\0" * 8),
+}
+
+
+@pytest.mark.parametrize("kind", FAREWELLS)
+async def test_an_end_before_any_request(world: World, kind: str) -> None:
+    """It is no connection: whoever waits for it hears of it, and goes on to another endpoint."""
+    gone = await speak(world, FAREWELLS[kind])
+    cluster = make_cluster(gone, protocol="h2")
+    port = await world.serve(make_fleet(make_listener(), cluster))
+    clients = [await world.client(port) for _ in range(3)]
+    answers = await asyncio.gather(*(client.get() for client in clients))
+    assert {answer.status for answer in answers} == {503}
+    assert 1 <= world.counters["upstream_connects"] <= 3
+    assert world.counters["upstream_connect_failures"] == world.counters["upstream_connects"]
+    backend = H2Backend(say(b"x"))
+    world.keep(await backend.start())
+    world.apply(make_fleet(make_listener(), make_cluster(gone, backend.port, protocol="h2")))
+    answers = await asyncio.gather(*(client.get() for client in clients))
+    assert [answer.body for answer in answers] == [b"x"] * 3
+
+
 async def test_silence(world: World) -> None:
     """One that accepts and says nothing has not been connected to."""
     backend = H2Backend(silent=True)
