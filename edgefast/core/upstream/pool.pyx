@@ -6,7 +6,11 @@
 
 cdef UpstreamUser next_of(Turns turns):
     """Whose turn it is, who waits no more; there is somebody."""
-    cdef UpstreamUser user = turns.first()
+    return served(turns, turns.first())
+
+
+cdef UpstreamUser served(Turns turns, UpstreamUser user):
+    """It was its turn: it waits no more."""
     cdef Line line = user.line
     user.stop_waiting()
     turns.pass_turn(line)
@@ -218,14 +222,16 @@ cdef class Pool:
         return 0
 
     cdef int on_room(self, H2Client session) except -1:
-        """The longest waiting users get what there is."""
+        """The longest waiting users get what there is; who asks for a tunnel that this one cannot have stays where it stands."""
         cdef UpstreamUser user
         while self.pending.waiting and session.endpoint.index >= 0 and session.takes(False):
-            user = self.next_pending()
-            if self.protocol == SPEAKS_H2 or session.takes(user.switches):
-                self.give(user, session.open_call())
+            if self.protocol == SPEAKS_H2 or session.connects:
+                user = self.pending.first()
             else:
-                user.on_up_failed(UP_OVERFLOW)
+                user = self.pending.first_without_tunnel()
+            if user is None:
+                return 0
+            self.give(served(self.pending, user), session.open_call())
         return 0
 
     cdef int on_dial_failed(self, PoolDial dial, UpFailure why) except -1:

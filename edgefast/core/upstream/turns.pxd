@@ -7,10 +7,12 @@ cdef class Turns(Timer):    # for queues whose users wait until somebody falls b
         object order        # OrderedDict Line -> None: whose turn is next
         Ranks sizes         # of lines
         uint32_t waiting    # users, of all clients
+        uint32_t switching  # those of them that ask for a tunnel
 
     cdef int join(self, UpstreamUser user) except -1
     cdef int leave(self, UpstreamUser user) except -1
     cdef UpstreamUser first(self)
+    cdef UpstreamUser first_without_tunnel(self)
     cdef int pass_turn(self, Line line) except -1
     cdef bint make_room(self, UpstreamUser user, uint32_t most) except -1
     cdef UpstreamUser least_of(self, Line line)

@@ -23,6 +23,7 @@ cdef class Turns(Timer):
         line.users[user] = None
         self.sizes.up(line)
         self.waiting += 1
+        self.switching += user.switches
         user.waiting = True
         user.line = line
         return 0
@@ -35,6 +36,7 @@ cdef class Turns(Timer):
         del line.users[user]
         self.sizes.down(line)
         self.waiting -= 1
+        self.switching -= user.switches
         if line.count == 0:
             del self.lines[line.address]
             del self.order[line]
@@ -43,6 +45,18 @@ cdef class Turns(Timer):
     cdef UpstreamUser first(self):
         """Whose turn it is; there is somebody."""
         return (<Line>next(iter(self.order))).first()
+
+    cdef UpstreamUser first_without_tunnel(self):
+        """The same among those that ask for no tunnel; None: all others do. A look at each of those in front of it."""
+        cdef Line line
+        cdef UpstreamUser user
+        if self.switching == self.waiting:
+            return None
+        for line in self.order:
+            for user in line.users:
+                if not user.switches:
+                    return user
+        return None
 
     cdef int pass_turn(self, Line line) except -1:
         """One of it was served: the others' turns come before its next."""

@@ -90,3 +90,30 @@ async def test_a_websocket_has_a_connection_of_its_own(secure: World, site: Site
     assert (await client.response()).status == 101
     client.close()
     await secure.until(lambda: secure.cluster(CLUSTER)["connections"] == 0)
+
+
+async def test_a_websocket_keeps_waiting_while_others_have_their_turn(
+    secure: World, site: Site
+) -> None:
+    """Room on a connection that takes no tunnel is for those behind it."""
+    backend = await H2Backend(streams=1).start(taking(site, "h2", "http/1.1"))
+    secure.keep(backend)
+    cluster = make_cluster(backend.port, tls=A, protocol="alpn", max_connections=1)
+    port = await secure.serve(make_fleet(cluster))
+    first, tunnel, second = [await secure.client(port) for _ in range(3)]
+    await first.send(make_request("/first"))
+    ask = await backend.ask()
+    await tunnel.send(make_request(headers=[("connection", "upgrade"), ("upgrade", "websocket")]))
+    await secure.until(lambda: secure.cluster(CLUSTER)["pending"] == 1)
+    await second.send(make_request("/second"))
+    await secure.until(lambda: secure.cluster(CLUSTER)["pending"] == 2)
+    ask.reply(b"1")
+    assert (await first.response()).body == b"1"
+    ask = await backend.ask()
+    assert ask.value(":path") == "/second"
+    assert secure.cluster(CLUSTER)["pending"] == 1
+    ask.reply(b"2")
+    assert (await second.response()).body == b"2"
+    assert secure.cluster(CLUSTER)["pending"] == 1
+    tunnel.close()
+    await secure.until(lambda: secure.cluster(CLUSTER)["pending"] == 0)
