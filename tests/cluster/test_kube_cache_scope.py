@@ -78,7 +78,7 @@ def test_labels_decide_while_running(apiserver: ApiServer) -> None:
 
 RULES: dict[str, list[str]] = {
     GROUP: [
-        "gatewayclasses", "gateways", "httproutes", "listenersets", "referencegrants",
+        "gatewayclasses", "gateways", "grpcroutes", "httproutes", "listenersets", "referencegrants",
         "backendtlspolicies",
     ],
     "gateway.edge.io": ["edgeproxies", "ratelimitfilters", "backends"],
