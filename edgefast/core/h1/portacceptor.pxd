@@ -4,3 +4,6 @@ cdef class PortAcceptor(Acceptor):
     cdef:
         Engine engine
         PortTable port
+        bint retired            # ... is served under another rule now
+
+    cpdef int retire(self) except -1

@@ -337,6 +337,7 @@ cdef class H1Server(H1Responder):
     cdef int retire(self, object port) except -1:
         if port is not None and self.port is not port:
             return 0
+        self.closing = self.closing or port is not None
         if self.exchange is None and self.state == D_HEAD and not self.connection.pending.len and not self.connection.closed:
             self.connection.disarm()
             self.connection.arm(IDLE_GRACE_MS)

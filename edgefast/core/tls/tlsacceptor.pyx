@@ -36,7 +36,8 @@ cdef class TlsAcceptor(PortAcceptor):
         return self.engine.handshakes.enter(<TlsWire>connection.wire, connection)
 
     cdef int on_opened(self, Connection connection) except -1:
-        return self.engine.handshakes.leave(<TlsWire>connection.wire)
+        self.engine.handshakes.leave(<TlsWire>connection.wire)
+        return connection.session.retire(self.port) if self.retired and connection.session is not None else 0
 
     cdef int on_not_opened(self, Connection connection) except -1:
         cdef Engine engine = self.engine

@@ -48,6 +48,9 @@ class Accepting(Protocol):
     def stop(self) -> int:
         """Accept no more; the queue lives on in the socket."""
 
+    def retire(self) -> int:
+        """Stop, and let the connections of the port end: others are made under another rule."""
+
 
 class _Running(NamedTuple):
     """A port in service."""
@@ -79,14 +82,15 @@ class Acceptors:
     async def reconcile(self, uses: Mapping[int, PortUse]) -> None:
         """Serve the sockets whose bind port is in `uses`, each as it says there.
 
-        One whose port is no longer in use goes on until `close` has emptied its queue.
+        One whose port is no longer in use goes on until `close` has emptied its queue. Where a port is served otherwise than before (another
+        TLS rule: what clients have to show, and to whom) connections from before end with the answer that is under way.
         """
         async with self._reconciling:
             self.starved.clear()
             for place, running in list(self._running.items()):
                 use = uses.get(place[1], running.use)
                 if use != running.use:
-                    self._stop(place)
+                    self._running.pop(place).accepting.retire()
             for place, sock in list(self._sockets.items()):
                 wanted = uses.get(place[1])
                 if wanted is not None and place not in self._running:

@@ -44,6 +44,10 @@ class Greeter:
         asyncio.get_running_loop().remove_reader(self._sock.detach())
         return 0
 
+    def retire(self) -> int:
+        """See acceptors.Accepting."""
+        return self.stop()
+
 
 Talk = Callable[[Acceptors, Seat, list[int]], Awaitable[None]]
 
