@@ -29,6 +29,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 def serve(peer: Peer) -> None:
     """/large is more than sockets hold, /slow waits for the end; the rest is a few bytes."""
+    peer.sock.settimeout(None)  # it is kept between tests; the origin's end closes it
     reader, data = RequestReader(), peer.read_some()
     while data:
         for message in reader.feed(data):
