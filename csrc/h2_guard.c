@@ -104,10 +104,14 @@ static int tell_frame(ef_h2_guard *guard, size_t padding_byte, int64_t now_ms) {
 }
 
 int ef_h2_guard_feed(ef_h2_guard *guard, const uint8_t *data, size_t len, int64_t now_ms) {
+    return ef_h2_guard_feed_some(guard, data, &len, ~0u, now_ms);
+}
+
+int ef_h2_guard_feed_some(ef_h2_guard *guard, const uint8_t *data, size_t *len, unsigned most, int64_t now_ms) {
     size_t at = 0;
-    while (at < len) {
+    while (at < *len) {
         if (guard->left > 0) {
-            const size_t here = len - at < guard->left ? len - at : guard->left;
+            const size_t here = *len - at < guard->left ? *len - at : guard->left;
             guard->left -= (uint32_t)here;
             at += here;
             continue;
@@ -116,6 +120,7 @@ int ef_h2_guard_feed(ef_h2_guard *guard, const uint8_t *data, size_t len, int64_
         if (guard->got < FRAME_HEAD || guard->got < head_needs(guard)) continue;
         const int breach = tell_frame(guard, guard->got - FRAME_HEAD, now_ms);
         if (breach != EF_H2_CALM) return breach;
+        if (guard->head[3] == EF_H2_F_HEADERS && --most == 0) *len = at;
     }
     return EF_H2_CALM;
 }

@@ -91,6 +91,9 @@ void ef_h2_guard_begin_backend(ef_h2_guard *guard, uint32_t head_limit, int64_t 
  * breach nothing more is to be fed. */
 int ef_h2_guard_feed(ef_h2_guard *guard, const uint8_t *data, size_t len, int64_t now_ms);
 
+/* The same, up to the head of the frame that is the most-th HEADERS: *len becomes what was fed. The rest is to be fed later. */
+int ef_h2_guard_feed_some(ef_h2_guard *guard, const uint8_t *data, size_t *len, unsigned most, int64_t now_ms);
+
 /* A frame's head has come: its length, type and flags, `padding` not known yet. */
 int ef_h2_guard_frame(ef_h2_guard *guard, unsigned type, unsigned flags, size_t length, int64_t now_ms);
 

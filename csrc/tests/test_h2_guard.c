@@ -208,8 +208,28 @@ static void test_bytes(void) {
     CHECK_EQUAL(n, EF_H2_RESETS);
 }
 
+/* What is left is where the next call goes on, also behind a head that says how much padding it has. */
+static void test_some_requests(void) {
+    static const uint8_t bytes[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+                                   "\0\0\1\1\5\0\0\0\1a"
+                                   "\0\0\1\1\15\0\0\0\3\0"
+                                   "\0\0\1\1\5\0\0\0\5a";
+    static const size_t ends[] = {EF_H2_PREFACE + 10 + 10, EF_H2_PREFACE + 30};
+    size_t at = 0;
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = sizeof(bytes) - 1 - at;
+        CHECK_EQUAL(ef_h2_guard_feed_some(&guard, bytes + at, &n, 2, 0), EF_H2_CALM);
+        at += n;
+        CHECK_EQUAL(at, ends[i]);
+    }
+    CHECK_EQUAL(guard.received, 30);
+    CHECK_EQUAL(guard.left, 0);
+}
+
 int main(void) {
     test_bytes();
+    test_some_requests();
     test_resets_leak_with_time();
     test_continuations();
     test_settings_and_pings();

@@ -59,9 +59,11 @@ cdef enum:
     H2_BLOCK = 4096  # bytes of the smallest queue of a stream's body
     H2_HEAD = 1048576  # bytes of an answer's head, coded: four times EF_MAX_HEAD, for what rules add to the largest of a backend's
     H2_SEND = 65536  # bytes of frames gathered before they are handed to the connection
-    H2_HELD = 33554432  # bytes of memory for answers that a worker's clients have not taken: each address as much as is free
+    H2_HELD = 33554432  # bytes of memory for requests, and for answers that a worker's clients have not taken: each address as much as is free
     H2_HELD_AFTER = 29360128  # ... that are left when some had to give way
     H2_SHARE = 262144  # bytes of them for which nobody is refused a stream
+    H2_TURN = 16  # requests of a connection that are begun at once: then all others have as many, and answers go out
+    H2_REQUEST = 4096  # bytes of memory for a request that are in no count but that of streams: its head as it came, and as it goes on
     H2_STREAMS = 10000  # that a worker has open, 5 to 6 KiB each: each address as many as are free
     PROXY_LINE = 108  # PROXY protocol v1 line, from its specification 2.1
     PROXY_V2_MAX = 4096  # PROXY protocol v2 block with TLVs

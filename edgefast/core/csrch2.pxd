@@ -70,6 +70,7 @@ cdef extern from "h2_guard.h" nogil:
     void ef_h2_guard_begin(ef_h2_guard *guard, uint32_t head_limit, int64_t now_ms)
     void ef_h2_guard_begin_backend(ef_h2_guard *guard, uint32_t head_limit, int64_t now_ms)
     int ef_h2_guard_feed(ef_h2_guard *guard, const uint8_t *data, size_t len, int64_t now_ms)
+    int ef_h2_guard_feed_some(ef_h2_guard *guard, const uint8_t *data, size_t *len, unsigned most, int64_t now_ms)
     int ef_h2_guard_stream(ef_h2_guard *guard, int64_t now_ms)
     int ef_h2_guard_reset(ef_h2_guard *guard, int64_t now_ms)
     int ef_h2_guard_refuse(ef_h2_guard *guard, int64_t now_ms)

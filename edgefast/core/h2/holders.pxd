@@ -1,13 +1,15 @@
-# What clients that speak HTTP/2 have of a worker together: memory for answers that they have not taken, and streams.
+# What clients that speak HTTP/2 have of a worker together: memory for requests and for answers that they have not taken, and streams.
 
 cdef class H2Holder:
     cdef:
         set sessions        # its connections
         size_t held         # bytes of memory, of all of them
         size_t late         # of these, in streams that are behind the rate, as of the last look
+        size_t fresh        # ... and in those that are not, and whose client has taken nothing to speak of
         uint32_t streams    # open
 
     cdef int look(self, int64_t now) except -1
+    cdef tuple rank(self)
     cdef H2Server first_to_give(self)
 
 

@@ -2,8 +2,9 @@
 #
 # In: connections that come and go, what each holds (h2_hold), streams that open and close. Out: who may have more, and who gives
 # way. The rule is one: an address may have as much as is free. So one alone gets half, n of them the same part each, and whoever comes
-# next finds room, without anybody's being told before. What is held all the same (a read of each answer) has a ceiling: there, whoever
-# is behind `answerRate` gives way, those who hold most first, and then whoever holds most.
+# next finds room, without anybody's being told before. What is held all the same (a read of each answer) has a ceiling: there, streams
+# that are behind `answerRate` or `bodyRate` give way, of those who hold most of them first; then fresh ones; a connection only when whoever
+# holds most has neither.
 
 cdef void h2_hold(H2Server session, size_t held) noexcept:
     """So much memory waits for this client: what others lack."""
@@ -21,9 +22,10 @@ cdef void h2_recount(H2Server session) noexcept:
 
 
 cdef int h2_give_way(H2Server session, int64_t now) except -1:
-    """Others need what it holds: the answers that are late, where their resets can be said, else all of it."""
+    """Others need what it holds: the streams that are late, where their resets can be said, else fresh ones, else all of it."""
     cdef H2Stream stream
-    if not session.late or session.connection.write_paused:
+    cdef bint late = session.late > 0
+    if session.late + session.fresh == 0 or (late and session.connection.write_paused):
         session.calm(EF_H2_B_MEMORY)
         session.connection.shut(True)
         session.queued = 0
@@ -32,8 +34,10 @@ cdef int h2_give_way(H2Server session, int64_t now) except -1:
     session.engine.count(G_H2_BREACH + EF_H2_B_MEMORY - 1)
     log_refused(session.engine, session.peer, 400, b"http2 " + <bytes>ef_h2_breach_name(EF_H2_B_MEMORY))
     for stream in list(session.streams.values()):
-        if stream.queue.len and stream.reads_until < now:
+        if stream.counted and (h2_is_late(stream, now) if late else h2_is_fresh(stream, now)):
             stream.give_up(NGHTTP2_ENHANCE_YOUR_CALM)
+            if not late and session.engine.h2_holders.held <= H2_HELD_AFTER:
+                break
     return session.mark()
 
 
@@ -44,18 +48,25 @@ cdef class H2Holder:
     cdef int look(self, int64_t now) except -1:
         """How much of it nobody takes."""
         cdef H2Server session
-        self.late = 0
+        self.late = self.fresh = 0
         for session in self.sessions:
-            session.late = h2_late(session, now)
+            h2_look_at_held(session, now)
             self.late += session.late
+            self.fresh += session.fresh
+        if self.held <= H2_SHARE:  # who holds little loses nothing of it to one who takes just enough of very much
+            self.fresh = 0
         return 0
 
+    cdef tuple rank(self):
+        """Those that come first give way first."""
+        return -<int64_t>self.late, -<int64_t>self.fresh, -<int64_t>self.held, id(self), self
+
     cdef H2Server first_to_give(self):
-        """Of its connections, the one that holds most of what is late, else of anything."""
+        """Of its connections, the one that holds most of what is late, else of what is fresh, else of anything."""
         cdef H2Server session, most = None
         for session in self.sessions:
             if session.held and not session.busy and (
-                most is None or session.late > most.late or (session.late == most.late and session.held > most.held)
+                most is None or (session.late, session.fresh, session.held) > (most.late, most.fresh, most.held)
             ):
                 most = session
         return most
@@ -69,7 +80,9 @@ cdef class H2Holders:
         cdef uint8_t address[INET_SIZE]
         cdef H2Holder holder
         cdef object key = session
-        if inet_read_bytes(session.peer.address, address) and not is_trusted(session.port.settings, session.peer.address):
+        cdef HttpSettings settings = session.port.settings
+        cdef bint speaks_for_others = settings.n_trusted == 0 and settings.trusted_hops > 0  # whoever it is
+        if inet_read_bytes(session.peer.address, address) and not speaks_for_others and not is_trusted(settings, session.peer.address):
             key = address[:INET_SIZE] if inet_is_v4(address) else address[:INET_CLIENT]
         holder = self.holders.get(key)
         if holder is None:
@@ -113,10 +126,10 @@ cdef class H2Holders:
         for holder in self.holders.values():
             if holder.held:
                 holder.look(now)
-                order.append((-<int64_t>holder.late, -<int64_t>holder.held, id(holder), holder))
+                order.append(holder.rank())
         heapify(order)
         while order and self.held > H2_HELD_AFTER:
-            holder = heappop(order)[3]
+            holder = heappop(order)[4]
             session = holder.first_to_give()
             if session is None:
                 continue
@@ -124,5 +137,5 @@ cdef class H2Holders:
             h2_give_way(session, now)
             if holder.held and holder.held < before:
                 holder.look(now)
-                heappush(order, (-<int64_t>holder.late, -<int64_t>holder.held, id(holder), holder))
+                heappush(order, holder.rank())
         return 0

@@ -197,11 +197,22 @@ cdef class H2Responder(Inbound):
     cdef void recount(self) noexcept:
         """What it holds has changed: memory, not bytes in it, is what others lack."""
         cdef H2Server session = self.session
-        cdef size_t holds = self.queue.room + self.heads
+        cdef size_t holds = self.queue.room + self.heads + self.asked()
         if session is None or holds == self.counted:
             return
         h2_hold(session, session.held + holds - self.counted)
         self.counted = holds
+
+    cdef size_t asked(self) noexcept:
+        """Memory of its request beyond what every stream may have (H2_STREAMS), and beyond what gathered.pyx counts."""
+        cdef Exchange ex = self.exchange
+        cdef size_t held
+        if ex is None:
+            return 0
+        held = ex.raw.cap + ex.head.cap + ex.trailers.cap + ex.body.cap - min(ex.body.cap, ex.borrowed)
+        if ex.received is not None:
+            held += PyBytes_GET_SIZE(ex.received)
+        return held - H2_REQUEST if held > H2_REQUEST else 0
 
     cdef bint takes_end(self) noexcept:
         return self.session is not None and self.answered and not self.ended and not self.tunnel
@@ -221,6 +232,7 @@ cdef class H2Responder(Inbound):
     cdef int resume(self) except -1:
         """Its window opens again by what was taken meanwhile."""
         self.read_paused = False
+        self.recount()  # what was kept of its body may have gone on
         if self.unconsumed and self.session is not None:
             nghttp2_session_consume(self.session.frames, self.id, self.unconsumed)
             self.unconsumed = 0

@@ -33,6 +33,7 @@ cdef class H2Responder(Inbound):
     cdef void look_at_room(self) noexcept
     cdef void took(self, size_t n) noexcept
     cdef void recount(self) noexcept
+    cdef size_t asked(self) noexcept
     cdef bint accepts(self, const uint8_t *base, ef_head *head) except -1
 
 
@@ -56,9 +57,10 @@ cdef class H2Server(Session):
         list touched            # those that the bytes being read are about
         list woken              # those whose exchange may go on once what is being sent is sent
         ef_h2_guard guard
-        size_t held             # bytes of memory for answers that are not taken yet
+        size_t held             # bytes of memory for its requests, and for answers that are not taken yet
         size_t queued           # of these, in the connection's own queue
         size_t late             # of these, in streams that are behind, as of the last look
+        size_t fresh            # ... and in those that are not, and whose client has taken nothing to speak of
         H2Holder holder         # who shares that with its other connections
         object holder_key
         ef_h2_text text         # of the block that is being read

@@ -23,7 +23,6 @@ cdef class H2Server(Session):
         cdef Engine engine = self.engine
         cdef HttpSettings settings = self.port.settings
         cdef int64_t now = engine.wheel.now
-        cdef nghttp2_settings_entry ours[4]
         h2_prepare()
         if engine.h2_text == NULL:
             engine.h2_text = <uint8_t *>malloc(2 * EF_MAX_HEAD)
@@ -31,16 +30,7 @@ cdef class H2Server(Session):
                 raise MemoryError
         if nghttp2_session_server_new2(&self.frames, H2_CALLBACKS, <void *>self, H2_OPTIONS) < 0:
             raise MemoryError
-        ours[0].settings_id = NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS
-        ours[0].value = settings.h2_streams
-        ours[1].settings_id = NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE
-        ours[1].value = settings.h2_stream_window
-        ours[2].settings_id = NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE
-        ours[2].value = settings.request_limits.head
-        ours[3].settings_id = NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL
-        ours[3].value = 1
-        nghttp2_submit_settings(self.frames, NGHTTP2_FLAG_NONE, ours, 4)
-        nghttp2_session_set_local_window_size(self.frames, NGHTTP2_FLAG_NONE, 0, settings.h2_window)
+        h2_submit_settings(self.frames, settings)
         ef_h2_guard_begin(&self.guard, settings.request_limits.head, now)
         engine.count(G_H2_CONNECTIONS)
         engine.connections.add(self)
@@ -65,6 +55,7 @@ cdef class H2Server(Session):
         cdef H2Stream stream
         cdef list touched
         cdef ssize_t used
+        cdef size_t some = n
         cdef int breach
         if self.discarding:
             self.discarded += n
@@ -72,7 +63,7 @@ cdef class H2Server(Session):
                 connection.shut(True)
             return n
         self.heard = self.engine.wheel.now
-        breach = ef_h2_guard_feed(&self.guard, data, n, self.heard)
+        breach = ef_h2_guard_feed_some(&self.guard, data, &some, H2_TURN, self.heard)
         if breach != EF_H2_CALM:
             self.calm(breach)
             return n
@@ -81,7 +72,7 @@ cdef class H2Server(Session):
             memcpy(self.engine.h2_text + self.text.room, self.partial.data + self.text.len, self.text.held)
             self.text.buf = self.engine.h2_text
         self.busy = True
-        used = nghttp2_session_mem_recv(self.frames, data, n)
+        used = nghttp2_session_mem_recv(self.frames, data, some)
         self.busy = False
         if self.fault is not None:
             fault, self.fault = self.fault, None
@@ -97,8 +88,14 @@ cdef class H2Server(Session):
             touched, self.touched = self.touched, []
             for stream in touched:
                 stream.handed()
+                stream.recount()
         self.mark()
-        return n
+        if some < n and not connection.closed:
+            connection.go_on()
+        return some
+
+    cdef bint holds_back(self) noexcept:
+        return True  # requests beyond H2_TURN: when everybody else has had as many
 
     cdef int keep_block(self) except -1:
         """A block that goes on with the next read: what there is of its text is ours until then."""
@@ -160,6 +157,7 @@ cdef class H2Server(Session):
                 return stream.reset(NGHTTP2_PROTOCOL_ERROR)
             if length and stream.exchange is not None:
                 stream.exchange.request_trailers(self.text.buf, length)
+                stream.recount()
             return stream.end()
         if stream.surplus or engine.h2_holders.refuses(self):  # before anything is done for it
             engine.count(G_H2_REFUSED)
@@ -266,7 +264,10 @@ cdef class H2Server(Session):
             return self.connection.pause()
         self.write_by = 0
         h2_excuse(self, self.engine.wheel.now)
-        self.connection.resume()
+        if self.connection.pending.len:
+            self.connection.go_on()
+        else:
+            self.connection.resume()
         return self.mark()
 
     # --- ends ------------------------------------------------------------------------------------------------------

@@ -12,14 +12,32 @@ cdef inline void h2_pay(H2Responder stream, size_t n) noexcept:
     stream.reads_until = most
 
 
-cdef size_t h2_late(H2Server session, int64_t now) except? 0:
-    """Bytes of memory that it holds for streams that are behind; all of it where its socket takes nothing, either."""
+cdef inline bint h2_is_late(H2Responder stream, int64_t now) noexcept:
+    """Its client is what it waits for: to take the answer, or to send the request."""
+    cdef Exchange ex = stream.exchange
+    if stream.reads_until >= now:
+        return False
+    return stream.queue.len > 0 or (ex is not None and not stream.answered and ex.expects_body and not ex.body_done and not ex.comes())
+
+
+cdef inline bint h2_is_fresh(H2Responder stream, int64_t now) noexcept:
+    """Nothing of an answer has been taken that would pay for more than its first patience: whoever asks for many has them all at once."""
+    return not stream.answered or (stream.queue.len > 0 and stream.reads_until <= now + BODY_PATIENCE_MS)
+
+
+cdef int h2_look_at_held(H2Server session, int64_t now) except -1:
+    """What it holds for streams that are behind, all of it where its socket takes nothing, either; and for fresh ones."""
     cdef H2Stream stream
-    cdef size_t late = 0
+    session.late = session.fresh = 0
     for stream in session.streams.values():
-        if stream.queue.len and stream.reads_until < now:
-            late += stream.counted
-    return session.held if late and session.connection.write_paused else late
+        if h2_is_late(stream, now):
+            session.late += stream.counted
+        elif h2_is_fresh(stream, now):
+            session.fresh += stream.counted
+    if session.late and session.connection.write_paused:
+        session.late = session.held
+        session.fresh = 0
+    return 0
 
 
 cdef bint h2_takes(H2Server session, int64_t now) except -1:

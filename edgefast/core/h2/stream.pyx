@@ -35,6 +35,8 @@ cdef class H2Stream(H2Responder):
         ex.begin(base, head)
         if self.exchange is not ex:
             return 0
+        self.reads_until = self.engine.wheel.now + BODY_PATIENCE_MS
+        self.recount()
         return ex.request_end() if ends or self.key is not None else 0
 
     cdef int body(self, const uint8_t *data, size_t n) except -1:
@@ -106,9 +108,9 @@ cdef class H2Stream(H2Responder):
         cdef H2Server session = self.session
         if session is None:
             return 0
+        self.exchange = None
         self.drop_queue()
         self.session = None
-        self.exchange = None
         if not self.surplus:
             self.engine.h2_holders.streams -= 1
             session.holder.streams -= 1

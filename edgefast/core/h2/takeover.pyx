@@ -8,6 +8,21 @@ cdef bint h2_is_agreed(H1Server first) noexcept:
     return first.peer.tls and first.peer.tls_facts.alpn_h2
 
 
+cdef void h2_submit_settings(nghttp2_session *frames, HttpSettings settings) noexcept:
+    """What we tell a client first."""
+    cdef nghttp2_settings_entry ours[4]
+    ours[0].settings_id = NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS
+    ours[0].value = settings.h2_streams
+    ours[1].settings_id = NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE
+    ours[1].value = settings.h2_stream_window
+    ours[2].settings_id = NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE
+    ours[2].value = settings.request_limits.head
+    ours[3].settings_id = NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL
+    ours[3].value = 1
+    nghttp2_submit_settings(frames, NGHTTP2_FLAG_NONE, ours, 4)
+    nghttp2_session_set_local_window_size(frames, NGHTTP2_FLAG_NONE, 0, settings.h2_window)
+
+
 cdef int h2_take_over(H1Server first) except -1:
     """The connection is another session's from here on."""
     cdef Engine engine = first.engine

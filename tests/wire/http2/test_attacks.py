@@ -198,8 +198,9 @@ def test_more_streams_than_announced(site: Site) -> None:
     before = breaches(site, "refused")
     with H2Client(site.port, start=False) as client:
         client.frames.initiate_connection()
-        data, encoder = client.frames.data_to_send(), Encoder()
-        for number in range(1, 2 * 230, 2):
+        client.frames.send_headers(1, [*HEAD, ("content-length", "9")])
+        data, encoder = client.frames.data_to_send(), client.frames.encoder
+        for number in range(3, 2 * 230, 2):
             data += frame(1, 4, number, encoder.encode([*HEAD, ("content-length", "9")]))
         client.send(data)
         expect_calm(site, client, "refused", before)
