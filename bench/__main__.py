@@ -74,11 +74,11 @@ def _read_names(
 
 
 @contextmanager
-def run_origin(folder: Path) -> Iterator[int]:
-    """The C origin on the load CPU; yields its port."""
-    process = start_pinned([str(find_tool("origin")), "0"], LOAD_CPU, folder, "origin")
+def run_origin(folder: Path, name: str) -> Iterator[int]:
+    """A C origin on the load CPU; yields its port."""
+    process = start_pinned([str(find_tool(name)), "0"], LOAD_CPU, folder, name)
     try:
-        yield int(wait_line(folder / "origin.out", process, ORIGIN_START_SECONDS))
+        yield int(wait_line(folder / f"{name}.out", process, ORIGIN_START_SECONDS))
     finally:
         stop_process(process)
 
@@ -122,7 +122,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     with (
         ending_with_signals(),
         scratch_folder(root) as folder,
-        run_origin(folder) as origin_port,
+        run_origin(folder, "origin") as origin_port,
+        run_origin(folder, "origin-h2") as origin_h2_port,
     ):
         bench = Bench(
             peers=peers,
@@ -131,6 +132,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             quick=options.quick,
             folder=folder,
             origin_port=origin_port,
+            origin_h2_port=origin_h2_port,
             certificate=make_certificate(folder),
             say=say,
         )

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.certificate import Certificate
@@ -29,6 +29,7 @@ class Bench:
     quick: bool
     folder: Path
     origin_port: int
+    origin_h2_port: int
     certificate: Certificate
     say: Say
 
@@ -68,7 +69,8 @@ def start_peer(bench: Bench, peer: Peer, scenario: Scenario, label: str) -> Runn
     folder = bench.folder / label.replace(" ", "-")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    setup = Setup(scenario, folder, find_free_port(), bench.origin_port, bench.certificate)
+    origin = bench.origin_h2_port if scenario.http2_backends else bench.origin_port
+    setup = Setup(scenario, folder, find_free_port(), origin, bench.certificate)
     running = peer.start(setup)
     try:
         check_proxy(running)
@@ -92,13 +94,14 @@ def open_field(bench: Bench, variants: Sequence[Variant]) -> Iterator[Field]:
         for peer in bench.peers:
             for variant in variants:
                 label = make_label(peer, variant)
+                own = replace(variant, scenario=peer.adapt(variant.scenario))
                 try:
-                    running = start_peer(bench, peer, variant.scenario, label)
+                    running = start_peer(bench, peer, own.scenario, label)
                 except (PeerUnavailable, ProbeFailed, subprocess.SubprocessError) as error:
                     result.missing[label] = str(error)
                     bench.say(f"  {label}: left out: {error}")
                 else:
-                    result.entrants.append(Entrant(label, variant, running))
+                    result.entrants.append(Entrant(label, own, running))
         yield result
     finally:
         for entrant in result.entrants:

@@ -1,4 +1,4 @@
-"""Runs one bounded load on the load CPU: bench/native/load.c, or where TLS is spoken handshakes.c and wrk.
+"""Runs one bounded load on the load CPU: bench/native/load.c, load_h2.c for HTTP/2, or where TLS is spoken handshakes.c and wrk.
 
 In: a `Load` and the target. Out: a `LoadResult` in the same shape from all. load.c serves every
 row it can, so that rows compare; new TLS connections are made by handshakes.c, which alone can resume, kept ones
@@ -18,6 +18,7 @@ from bench.process import LOAD_CPU
 from bench.scenario import Scenario
 
 DEADLINE_SECONDS = 20.0
+KEPT = 64  # connections of the plain row
 # One cipher and one group for every proxy: wrk is the side that proposes.
 OPENSSL_CONF = """\
 openssl_conf = init
@@ -52,6 +53,8 @@ class Load:
     users: int = 0  # X-User-Id: one of so many values
     refusals: bool = False  # 429 is an answer
     resume: bool = False  # a new TLS connection resumes the session of one before
+    streams: int = 0  # open on each connection of HTTP/2; without it, that load is KEPT connections
+    beside: bool = False  # a client that reads nothing and a slow one beside it
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,13 @@ class LoadResult:
     p50: float
     p99: float
     p999: float
+    cut: int = 0  # times that a client beside the load was ended
 
 
 def make_command(load: Load, scenario: Scenario, port: int, seconds: float) -> list[str]:
     """Command line of load.c for a scenario: random over all of its routes."""
     argv = [str(find_tool("load")), "--port", str(port), "--seconds", str(seconds)]
-    argv += ["--connections", str(load.connections)]
+    argv += ["--connections", str(KEPT if load.streams else load.connections)]
     if scenario.spread == "paths":
         argv += ["--paths", str(scenario.routes)]
     else:
@@ -110,6 +114,14 @@ def make_handshakes_command(load: Load, port: int, seconds: float) -> list[str]:
     return ["taskset", "-c", str(LOAD_CPU), *argv]
 
 
+def make_http2_command(load: Load, scenario: Scenario, port: int, seconds: float) -> list[str]:
+    """Command line of load_h2.c."""
+    argv = [str(find_tool("load-h2")), "--port", str(port), "--seconds", str(seconds)]
+    argv += ["--connections", str(load.connections), "--streams", str(load.streams)]
+    argv += ["--grpc"] * scenario.grpc + ["--beside"] * load.beside
+    return ["taskset", "-c", str(LOAD_CPU), *argv]
+
+
 def run_load(load: Load, scenario: Scenario, port: int, seconds: float, folder: Path) -> LoadResult:
     """Generate for `seconds`; folder takes wrk's OpenSSL settings."""
     environment = dict(os.environ)
@@ -120,6 +132,8 @@ def run_load(load: Load, scenario: Scenario, port: int, seconds: float, folder: 
         settings.write_text(OPENSSL_CONF)
         environment["OPENSSL_CONF"] = str(settings)
         argv = make_wrk_command(load, port, seconds, scenario.scheme)
+    elif scenario.http2:
+        argv = make_http2_command(load, scenario, port, seconds)
     else:
         argv = make_command(load, scenario, port, seconds)
     done = subprocess.run(
@@ -145,4 +159,5 @@ def decode_result(output: bytes) -> LoadResult:
         p50=latency["p50"],
         p99=latency["p99"],
         p999=latency["p999"],
+        cut=result.get("cut", 0),
     )

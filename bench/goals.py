@@ -21,6 +21,8 @@ WITHOUT_FLOOR = ("get-logs", "tls", "handshake", "handshake-resumed")
 OF_NGINX = {"tls": 0.85}
 OF_NGINX_WITH_AWS_LC = 0.65
 SLOPES = ("hosts", "paths")
+#: Rows of HTTP/2: of the floor's CPU per request in HTTP/1.1, what it must be at most, and what is reached for.
+HTTP2 = {"h2-8x16": (1.2, 1.0), "h2-64x1": (1.6, 1.4), "h2-both": (0.8, 0.5), "grpc": (1.3, 0.9)}
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,15 @@ def list_goals() -> Iterator[Goal]:
         floor = (lambda values: values["floor"]["envoy"]) if row in WITH_FLOOR else None
         yield Goal(row, "CPU per request / Envoy", 0.4, _cpu_ratio("envoy"), bound=floor)
         yield Goal(row, "CPU per request / haproxy", 1.0, _cpu_ratio("haproxy"), must=False)
+    for row, (must, reach) in HTTP2.items():
+        what = "CPU per request / floor in HTTP/1.1"
+        yield Goal(row, what, must, _cpu_ratio("floor"))
+        yield Goal(row, what, reach, _cpu_ratio("floor"), must=False)
+        for other in ("nginx", "envoy"):
+            yield Goal(row, f"CPU per request / {other}", 1.0, _cpu_ratio(other))
+        for other in ("haproxy", "nghttpx"):
+            yield Goal(row, f"CPU per request / {other}", 1.0, _cpu_ratio(other), must=False)
+    yield Goal("h2-beside", "p99 with the two / without", 2.0, _metric("p99_share"))
     for quantile in ("p50", "p99", "p999"):
         what = f"{quantile} added to direct / nginx's"
         yield Goal("latency", what, 1.0, _added(quantile, "nginx"), must=False)

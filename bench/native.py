@@ -12,6 +12,7 @@ SOURCES = Path(__file__).parent / "native"
 BUILD = Path(__file__).parent / "build"
 #: Name of a tool: its source, and what it is linked with.
 TLS = ("-DBENCH_TLS", "-lssl", "-lcrypto")
+HTTP2 = ("-lnghttp2",)
 TOOLS: dict[str, tuple[str, tuple[str, ...]]] = {
     "origin": ("origin.c", ()),
     "floor": ("floor.c", ()),
@@ -21,6 +22,8 @@ TOOLS: dict[str, tuple[str, tuple[str, ...]]] = {
     "idle": ("idle.c", ()),
     "idle-tls": ("idle.c", TLS),
     "neighbour": ("neighbour.c", ()),
+    "origin-h2": ("origin_h2.c", HTTP2),
+    "load-h2": ("load_h2.c", HTTP2),
 }
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
 

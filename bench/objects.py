@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bench.certificate import Certificate
-from bench.scenario import Route, Scenario
+from bench.scenario import CALL_METHOD, CALL_SERVICE, Route, Scenario
 
 GATEWAY_API = "gateway.networking.k8s.io"
 EDGE_API = "gateway.edge.io"
@@ -27,14 +27,15 @@ def make_base(
     if scenario.tls:
         objects.append(_make_secret(certificate))
     for index in range(scenario.backends):
-        objects.extend(_make_backend(index, origin_port))
+        objects.extend(_make_backend(index, origin_port, scenario.http2_backends))
     return objects
 
 
 def make_routes(scenario: Scenario) -> Iterator[Object]:
-    """One HTTPRoute per route."""
+    """One HTTPRoute per route; GRPCRoute where the row is of calls."""
+    make = _make_call if scenario.grpc else make_route
     for index in range(scenario.routes):
-        yield make_route(f"route-{index}", scenario.make_route(index))
+        yield make(f"route-{index}", scenario.make_route(index))
 
 
 def make_route(name: str, route: Route) -> Object:
@@ -51,6 +52,15 @@ def make_route(name: str, route: Route) -> Object:
             "rules": [{"matches": [match], "backendRefs": [backend]}],
         },
     }
+
+
+def _make_call(name: str, route: Route) -> Object:
+    """A GRPCRoute with one rule for the method."""
+    made = make_route(name, route)
+    method = {"type": "Exact", "service": CALL_SERVICE, "method": CALL_METHOD}
+    made["kind"] = "GRPCRoute"
+    made["spec"]["rules"][0]["matches"] = [{"method": method}]
+    return made
 
 
 def _make_class() -> Object:
@@ -85,6 +95,7 @@ def _make_settings(scenario: Scenario) -> Object:
         "spec": {
             "accessLog": {"off": not scenario.logs},
             "http": http,
+            "http2": {"maxRequestsPerConnection": 1_000_000_000},
             # Rows start and stop many proxies: none of them is to wait for clients.
             "shutdown": {"drainTimeout": "1s", "minDrainDuration": "0s"},
         },
@@ -121,13 +132,16 @@ def _make_secret(certificate: Certificate) -> Object:
     }
 
 
-def _make_backend(index: int, origin_port: int) -> list[Object]:
+def _make_backend(index: int, origin_port: int, http2: bool) -> list[Object]:
     name = f"b{index}"
+    port = {"name": "http", "port": SERVICE_PORT, "protocol": "TCP"}
+    if http2:
+        port["appProtocol"] = "kubernetes.io/h2c"
     service = {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"ports": [{"name": "http", "port": SERVICE_PORT, "protocol": "TCP"}]},
+        "spec": {"ports": [port]},
     }
     labels = {"kubernetes.io/service-name": name}
     slice_ = {

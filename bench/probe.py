@@ -7,13 +7,15 @@ Must never accept "nearly": a proxy that adds fewer headers would win for the wr
 
 import http.client
 import re
-from dataclasses import dataclass
 
+from bench import http2client
+from bench.http2client import Answer
 from bench.peers.peer import Running, connect
 
 ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 LONG_BODY = 10 << 20
 POST_BODY = 10 << 10
+ORIGIN_MESSAGE = b"\0\0\0\0\x10" + bytes(16)
 UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
 # Envoy says x-envoy- where the others were told to say x-edge-.
 SEEN_BY_ORIGIN = {
@@ -33,17 +35,11 @@ class ProbeFailed(Exception):
     """The proxy answered, but not as it must; the text says what was wrong."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """Status, headers by lower-case name, body."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-
 def check_proxy(running: Running) -> None:
     """Probe first, middle and last route, both body directions, and what no route owns."""
+    if running.setup.scenario.grpc:
+        _check_call(running)
+        return
     last = running.setup.scenario.routes - 1
     for index in sorted({0, last // 2, last}):
         _check_route(running, index)
@@ -53,6 +49,11 @@ def check_proxy(running: Running) -> None:
 
 
 def _ask(running: Running, method: str, path: str, host: str, body: bytes | None = None) -> Answer:
+    if running.setup.scenario.http2:
+        try:
+            return http2client.ask(running.setup.port, method, path, host, body=body)
+        except OSError as error:
+            raise ProbeFailed(f"{method} {path} for {host}: {error!r}") from error
     client = connect(running.setup, timeout=15)
     try:
         client.request(method, path, body=body, headers={"Host": host})
@@ -90,6 +91,32 @@ def _check_route(running: Running, index: int) -> None:
     _require(seen.get("host") == route.host, f"host became {seen.get('host')!r}")
     _require_headers(seen, SEEN_BY_ORIGIN, "origin")
     _require(seen["x-forwarded-proto"] == scenario.scheme, "wrong x-forwarded-proto")
+
+
+def _check_call(running: Running) -> None:
+    """A unary call, its trailers, what the origin sees of it, and one that no route owns."""
+    route = running.setup.scenario.make_route(0)
+
+    def call(path: str, host: str = route.host) -> Answer:
+        try:
+            return http2client.call(running.setup.port, path, host)
+        except OSError as error:
+            raise ProbeFailed(f"call of {path} for {host}: {error!r}") from error
+
+    answer = call(route.prefix)
+    _require(answer.status == 200, f"call: status {answer.status}")
+    _require(answer.trailers.get("grpc-status") == "0", f"call: trailers {answer.trailers}")
+    _require(answer.body == ORIGIN_MESSAGE, f"call: not the origin's message: {answer.body!r}")
+    _require_headers(answer.headers, SEEN_BY_CLIENT, "client")
+    lines = call(f"{route.prefix}?echo").body.decode("latin-1").split("\r\n")[1:]
+    seen = {name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
+    _require(seen.get("host") == route.host, f"host became {seen.get('host')!r}")
+    wanted = {name: value for name, value in SEEN_BY_ORIGIN.items() if "timeout" not in name}
+    _require_headers(seen, wanted, "origin")
+    if running.peer.routes:
+        other = call(route.prefix, "nobody.example.org")
+        unimplemented = other.headers.get("grpc-status") == "12"
+        _require(other.status == 404 or unimplemented, f"of nobody's host: {other}")
 
 
 def _check_bodies(running: Running) -> None:

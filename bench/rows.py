@@ -7,6 +7,7 @@ row, so that this file reads as the list of what is compared.
 from collections.abc import Callable
 from functools import partial
 
+from bench.beside import measure_beside
 from bench.field import Bench, Variant
 from bench.generator import Load
 from bench.latency import measure_latency
@@ -66,6 +67,15 @@ def _list_rows() -> dict[str, Row]:
     new, again = Load(close=True), Load(close=True, resume=True)
     add_load("handshake", "a new TLS 1.3 connection for each request", new, tls)
     add_load("handshake-resumed", "the same, each resumes the session of one before", again, tls)
+    many, each = Load(connections=8, streams=16), Load(connections=64, streams=1)
+    h2, both = Scenario(http2=True), Scenario(http2=True, http2_backends=True)
+    calls = Scenario(http2=True, http2_backends=True, grpc=True)
+    add_load("h2-8x16", "HTTP/2 in, HTTP/1.1 out: GET, 8 connections x 16 streams", many, h2)
+    add_load("h2-64x1", "the same, 64 connections x 1 stream", each, h2)
+    add_load("h2-both", "HTTP/2 in, HTTP/2 out: GET, 8 x 16", many, both)
+    add_load("grpc", "unary calls, 8 x 16, grpc-status of each looked at", many, calls)
+    beside = partial(measure_beside, load=many, scenario=h2)
+    add("h2-beside", "h2-8x16 beside a client that reads nothing and a slow one", beside)
     add("latency", "open loop at a fixed rate", measure_latency)
     add("limits", "rate limits, with Redis and with shared memory", measure_limits)
     add("syscalls", "system calls per keep-alive GET", measure_syscalls)

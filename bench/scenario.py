@@ -5,10 +5,12 @@ proxy spells its configuration.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Spread = Literal["hosts", "paths"]
+CALL_SERVICE, CALL_METHOD = "bench.Echo", "Unary"
+CALL_PATH = f"/{CALL_SERVICE}/{CALL_METHOD}"
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Scenario:
     spread "hosts": route i is www-<i>.example.com /get; "paths": www-0.example.com /route-<i>/get.
     own_backends: every route has a backend of its own (same origin address), else all share one.
     logs: access log on, JSON, into a file. connections: client connections that must be possible.
+    http2: clients speak HTTP/2 (prior knowledge); http2_backends: backends do. grpc: the route is a gRPC method's.
     """
 
     routes: int = 1
@@ -35,6 +38,13 @@ class Scenario:
     logs: bool = False
     own_backends: bool = False
     connections: int = 4096
+    http2: bool = False
+    http2_backends: bool = False
+    grpc: bool = False
+
+    def make_http1(self) -> "Scenario":
+        """The same in HTTP/1.1 on both sides: what HTTP/2's rows are read against."""
+        return replace(self, http2=False, http2_backends=False, grpc=False)
 
     def list_routes(self) -> Iterator[Route]:
         """Routes in an order that every proxy can load without sorting (by name)."""
@@ -44,6 +54,8 @@ class Scenario:
     def make_route(self, index: int) -> Route:
         """Route number `index`, 0..routes-1."""
         backend = index if self.own_backends else 0
+        if self.grpc:
+            return Route(f"www-{index}.example.com", CALL_PATH, backend)
         if self.spread == "hosts":
             return Route(f"www-{index}.example.com", "/get", backend)
         return Route("www-0.example.com", f"/route-{index}/get", backend)

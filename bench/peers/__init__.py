@@ -3,4 +3,4 @@
 In: nothing. Out: classes. Must never hold logic.
 """
 
-__all__ = ["edgefast", "envoy", "floor", "haproxy", "nginx", "peer", "registry"]
+__all__ = ["edgefast", "envoy", "floor", "haproxy", "nghttpx", "nginx", "peer", "registry"]

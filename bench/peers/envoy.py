@@ -68,7 +68,7 @@ def _render_config(setup: Setup) -> dict[str, Any]:
             common_tls_context=common,
         )
     listener = {"address": _address(setup.port), "filter_chains": [chain]}
-    clusters = [_render_cluster(index, setup.origin_port) for index in range(scenario.backends)]
+    clusters = [_render_cluster(index, setup) for index in range(scenario.backends)]
     return {"static_resources": {"listeners": [listener], "clusters": clusters}}
 
 
@@ -76,29 +76,36 @@ def _address(port: int) -> dict[str, Any]:
     return {"socket_address": {"address": "127.0.0.1", "port_value": port}}
 
 
-def _render_cluster(index: int, port: int) -> dict[str, Any]:
+def _render_cluster(index: int, setup: Setup) -> dict[str, Any]:
     limits = ("max_connections", "max_pending_requests", "max_requests", "max_retries")
-    endpoints = [{"lb_endpoints": [{"endpoint": {"address": _address(port)}}]}]
-    return {
+    endpoints = [{"lb_endpoints": [{"endpoint": {"address": _address(setup.origin_port)}}]}]
+    cluster = {
         "name": f"b{index}",
         "type": "STATIC",
         "connect_timeout": "5s",
         "circuit_breakers": {"thresholds": [dict.fromkeys(limits, MANY)]},
         "load_assignment": {"cluster_name": f"b{index}", "endpoints": endpoints},
     }
+    if setup.scenario.http2_backends:
+        kind = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+        options: dict[str, Any] = {"explicit_http_config": {"http2_protocol_options": {}}}
+        typed = {"@type": f"type.googleapis.com/{kind}", **options}
+        cluster["typed_extension_protocol_options"] = {kind: typed}
+    return cluster
 
 
-def _render_route(route: Route) -> dict[str, Any]:
-    return {
-        "match": {"path_separated_prefix": route.prefix},
-        "route": {"cluster": f"b{route.backend}"},
-    }
+def _render_route(route: Route, grpc: bool) -> dict[str, Any]:
+    """Calls have no timeout of their own."""
+    action = {"cluster": f"b{route.backend}"}
+    if grpc:
+        action["timeout"] = "0s"
+    return {"match": {"path_separated_prefix": route.prefix}, "route": action}
 
 
 def _render_manager(setup: Setup) -> dict[str, Any]:
     hosts: dict[str, list[dict[str, Any]]] = {}
     for route in setup.scenario.list_routes():
-        hosts.setdefault(route.host, []).append(_render_route(route))
+        hosts.setdefault(route.host, []).append(_render_route(route, setup.scenario.grpc))
     virtual_hosts = [
         {"name": host, "domains": [host], "routes": routes} for host, routes in hosts.items()
     ]

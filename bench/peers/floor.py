@@ -27,6 +27,10 @@ class Floor(Peer):
         """It is part of this tree."""
         return "floor"
 
+    def adapt(self, scenario: Scenario) -> Scenario:
+        """It speaks HTTP/1.1: rows of HTTP/2 are read against what it does there."""
+        return scenario.make_http1()
+
     def check_scenario(self, scenario: Scenario) -> str | None:
         """Only the plain scenario."""
         if scenario.routes > 1:

@@ -56,7 +56,8 @@ def _render_lines(setup: Setup) -> Iterator[str]:
     if scenario.logs:
         yield f"  log global\n  {LOG_FORMAT}\n"
     crt = f" ssl crt {setup.certificate.both} alpn http/1.1" if scenario.tls else ""
-    yield f"frontend f\n  bind 127.0.0.1:{setup.port}{crt}\n"
+    proto = " proto h2" if scenario.http2 else ""
+    yield f"frontend f\n  bind 127.0.0.1:{setup.port}{crt}{proto}\n"
     if scenario.logs:
         yield "  http-request set-var(txn.host) req.hdr(host)\n"
         yield "  http-request set-var(txn.agent) req.hdr(user-agent)\n"
@@ -67,7 +68,8 @@ def _render_lines(setup: Setup) -> Iterator[str]:
     yield "  http-request set-header X-Forwarded-For %[src]\n"
     yield f"  http-request set-header X-Forwarded-Proto {scenario.scheme}\n"
     yield "  http-request set-header X-Edge-Internal true\n"
-    yield "  http-request set-header X-Edge-Expected-Rq-Timeout-Ms 15000\n"
+    if not scenario.grpc:
+        yield "  http-request set-header X-Edge-Expected-Rq-Timeout-Ms 15000\n"
     yield "  http-response set-header X-Edge-Upstream-Service-Time %Tr\n"
     yield "  http-response set-header Server haproxy\n"
     if scenario.routes > 1:
@@ -77,5 +79,6 @@ def _render_lines(setup: Setup) -> Iterator[str]:
         yield f"  acl h hdr(host) -i {route.host}\n  acl p path_beg {route.prefix}\n"
         yield "  use_backend b0 if h p\n  default_backend nf\n"
     for index in range(scenario.backends):
-        yield f"backend b{index}\n  server s1 127.0.0.1:{setup.origin_port}\n"
+        proto = " proto h2" if scenario.http2_backends else ""
+        yield f"backend b{index}\n  server s1 127.0.0.1:{setup.origin_port}{proto}\n"
     yield "backend nf\n  http-request return status 404\n"

@@ -35,6 +35,14 @@ HEADERS = """\
  proxy_buffering on; proxy_max_temp_file_size 0; proxy_buffers 16 16k; proxy_buffer_size 16k;
  client_body_buffer_size 16k; client_max_body_size 0;
 """
+GRPC_HEADERS = """\
+ grpc_set_header Host $host;
+ grpc_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+ grpc_set_header X-Forwarded-Proto $scheme;
+ grpc_set_header X-Request-Id $request_id;
+ grpc_set_header X-Edge-Internal true;
+ grpc_read_timeout 15s; grpc_connect_timeout 5s; grpc_buffer_size 16k;
+"""
 
 
 class Nginx(Peer):
@@ -82,11 +90,15 @@ def _render_lines(setup: Setup) -> Iterator[str]:
         yield " access_log off;\n"
     yield f" server_names_hash_max_size {max(1024, 2 * scenario.routes)};\n"
     yield " server_names_hash_bucket_size 128;\n" + HEADERS
+    if scenario.http2_backends:
+        yield GRPC_HEADERS
+        if not scenario.grpc:
+            yield " grpc_set_header X-Edge-Expected-Rq-Timeout-Ms 15000;\n"
     keep = 16 if scenario.own_backends else 256  # nginx reserves them: a pool each is dear
     for index in range(scenario.backends):
         yield f" upstream b{index} {{ server 127.0.0.1:{setup.origin_port};"
         yield f" keepalive {keep}; keepalive_requests 10000000; }}\n"
-    listen = f"127.0.0.1:{setup.port}" + (" ssl" if scenario.tls else "")
+    listen = f"127.0.0.1:{setup.port}" + " ssl" * scenario.tls + " http2" * scenario.http2
     tls = ""
     if scenario.tls:
         pair = setup.certificate
@@ -96,10 +108,12 @@ def _render_lines(setup: Setup) -> Iterator[str]:
     yield " location / { return 404; } }\n"
     for host, routes in groupby(scenario.list_routes(), key=lambda route: route.host):
         yield f" server {{ listen {listen}; server_name {host};{tls}\n"
-        yield from map(_render_location, routes)
+        yield from (_render_location(route, scenario.http2_backends) for route in routes)
         yield "  location / { return 404; }\n }\n"
     yield "}\n"
 
 
-def _render_location(route: Route) -> str:
-    return f"  location {route.prefix} {{ proxy_pass http://b{route.backend}; }}\n"
+def _render_location(route: Route, http2: bool) -> str:
+    """To backends nginx speaks HTTP/2 as gRPC's alone, one request at a time on a connection."""
+    to = f"grpc_pass grpc://b{route.backend}" if http2 else f"proxy_pass http://b{route.backend}"
+    return f"  location {route.prefix} {{ {to}; }}\n"

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import http2client
 from bench.certificate import Certificate
 from bench.process import PROXY_CPU, find_tree, read_pss_bytes, start_pinned, stop_process
 from bench.scenario import Scenario
@@ -75,6 +76,10 @@ class Peer(ABC):
     @abstractmethod
     def render(self, setup: Setup) -> list[str]:
         """Write the configuration into setup.folder; returns the command line."""
+
+    def adapt(self, scenario: Scenario) -> Scenario:
+        """What this proxy does of it."""
+        return scenario
 
     def check_scenario(self, scenario: Scenario) -> str | None:
         """Why this proxy cannot do the scenario, or None."""
@@ -146,6 +151,14 @@ def connect(setup: Setup, timeout: float = 5.0) -> http.client.HTTPConnection:
 def get_status(setup: Setup, index: int, timeout: float = 5.0) -> int:
     """Status of one GET of route `index` on a new connection; 0 when there was no answer."""
     route = setup.scenario.make_route(index)
+    if setup.scenario.http2:
+        port, path, host = setup.port, route.prefix, route.host
+        try:
+            if setup.scenario.grpc:
+                return http2client.call(port, path, host, timeout).status
+            return http2client.ask(port, "GET", path, host, timeout=timeout).status
+        except OSError:
+            return 0
     client = connect(setup, timeout)
     try:
         client.request("GET", route.prefix, headers={"Host": route.host})

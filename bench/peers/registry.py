@@ -7,9 +7,10 @@ from bench.peers.edgefast import Edgefast
 from bench.peers.envoy import Envoy
 from bench.peers.floor import Floor
 from bench.peers.haproxy import Haproxy
+from bench.peers.nghttpx import Nghttpx
 from bench.peers.nginx import Nginx
 from bench.peers.peer import Peer
 
 PEERS: dict[str, Peer] = {
-    peer.name: peer for peer in (Floor(), Nginx(), Haproxy(), Envoy(), Edgefast())
+    peer.name: peer for peer in (Floor(), Nginx(), Haproxy(), Nghttpx(), Envoy(), Edgefast())
 }
