@@ -32,7 +32,9 @@ static int put(ef_h2_bucket *bucket, uint32_t most, uint32_t rate, int64_t now_m
 }
 
 int ef_h2_guard_reset(ef_h2_guard *guard, int64_t now_ms) {
-    return put(&guard->resets, EF_H2_RESETS, EF_H2_RESETS_RATE, now_ms) ? EF_H2_CALM : EF_H2_B_RESETS;
+    const uint32_t most = guard->is_backend ? EF_H2_CANCELS : EF_H2_RESETS;
+    const uint32_t rate = guard->is_backend ? EF_H2_CANCELS_RATE : EF_H2_RESETS_RATE;
+    return put(&guard->resets, most, rate, now_ms) ? EF_H2_CALM : EF_H2_B_RESETS;
 }
 
 int ef_h2_guard_refuse(ef_h2_guard *guard, int64_t now_ms) {
@@ -79,22 +81,55 @@ int ef_h2_guard_frame(ef_h2_guard *guard, unsigned type, unsigned flags, size_t 
     return breach;
 }
 
-/* Bytes of `head` that a frame needs before it is told: one more when it says how much padding it has. */
+/* Bytes of `head` that a frame needs before it is told: one more when it says how much padding it has, four when it is of a priority. */
 static size_t head_needs(const ef_h2_guard *guard) {
     if (guard->got < FRAME_HEAD) return FRAME_HEAD;
     const unsigned type = guard->head[3];
+    if (type == EF_H2_F_PRIORITY && memcmp(guard->head, "\0\0\5", 3) == 0) return FRAME_HEAD + 4u;
     const int is_padded = (type == EF_H2_F_DATA || type == EF_H2_F_HEADERS) && guard->head[4] & EF_H2_FLAG_PADDED;
     const int is_empty = guard->head[0] == 0 && guard->head[1] == 0 && guard->head[2] == 0;
     return FRAME_HEAD + (is_padded && !is_empty);
 }
 
-static int tell_frame(ef_h2_guard *guard, size_t padding_byte, int64_t now_ms) {
+/* The number of a stream, without the bit in front of it. */
+static uint32_t stream_at(const uint8_t *at) {
+    return (uint32_t)(at[0] & 0x7fu) << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* What the client says of a stream behind its end. One that is too old to be remembered, or was never opened, is the library's. */
+static void look_at_end(ef_h2_guard *guard, unsigned type, unsigned flags, uint32_t stream) {
+    const uint32_t index = stream >> 1;
+    uint8_t *of = &guard->ended[index % EF_H2_ENDED_LAST / 8];
+    const uint8_t bit = (uint8_t)(1u << index % 8);
+    if (guard->is_backend || !(stream & 1u)) return;
+    if (type != EF_H2_F_DATA && type != EF_H2_F_HEADERS && type != EF_H2_F_RST_STREAM) return;
+    if (index >= guard->opened) {
+        if (type != EF_H2_F_HEADERS) return;
+        for (uint32_t n = 0; n < EF_H2_ENDED_LAST && guard->opened <= index - n; n++) {
+            guard->ended[(index - n) % EF_H2_ENDED_LAST / 8] &= (uint8_t) ~(1u << (index - n) % 8);
+            if (index == n) break;
+        }
+        guard->opened = index + 1;
+    } else if (guard->opened - index > EF_H2_ENDED_LAST) {
+        return;
+    } else if (type != EF_H2_F_RST_STREAM && *of & bit) {
+        guard->error = EF_H2_STREAM_CLOSED;
+    }
+    if (type == EF_H2_F_RST_STREAM || flags & EF_H2_FLAG_END) *of |= bit;
+}
+
+/* more: bytes of `head` behind the frame's. */
+static int tell_frame(ef_h2_guard *guard, size_t more, int64_t now_ms) {
     const uint8_t *head = guard->head;
     const uint32_t length = (uint32_t)head[0] << 16 | (uint32_t)head[1] << 8 | head[2];
     guard->got = 0;
-    guard->left = length - (uint32_t)padding_byte;
+    guard->left = length - (uint32_t)more;
     int breach = ef_h2_guard_frame(guard, head[3], head[4], length, now_ms);
-    if (breach == EF_H2_CALM && padding_byte) {
+    const uint32_t stream = stream_at(head + 5);
+    look_at_end(guard, head[3], head[4], stream);
+    if (head[3] == EF_H2_F_PRIORITY) {
+        if (stream == 0 || (more && stream_at(head + FRAME_HEAD) == stream)) guard->error = EF_H2_PROTOCOL_ERROR;
+    } else if (breach == EF_H2_CALM && more) {
         const size_t padding = head[FRAME_HEAD] + 1u;
         ef_h2_guard_padding(guard, padding < length ? padding : length);
     }

@@ -15,6 +15,10 @@
  *   REFUSED        streams that we refused because there were too many: a bucket of EF_H2_REFUSED, EF_H2_REFUSED_RATE more
  *                  each second
  *
+ * Priorities order nothing, so the library reads no PRIORITY frames, and forgets streams as they close. What is a connection error all the
+ * same is found here, and `error` says so: a PRIORITY frame of no stream, or of one that depends on itself (RFC 9113 6.3, RFC 7540
+ * 5.3.1: PROTOCOL_ERROR); DATA or HEADERS on one of the last EF_H2_ENDED_LAST streams behind its end or reset (RFC 9113 5.1: STREAM_CLOSED).
+ *
  * Returns: EF_H2_CALM, or the breach. Memory: the caller's; no clock of its own, no malloc. Cost: a few adds per frame.
  */
 #ifndef EF_H2_GUARD_H
@@ -40,6 +44,10 @@ enum ef_h2_breach {
     EF_H2_B_COUNT
 };
 
+#define EF_H2_PROTOCOL_ERROR 1u /* RFC 9113 7 */
+#define EF_H2_STREAM_CLOSED  5u
+#define EF_H2_ENDED_LAST     512u
+
 /* Frame types of RFC 9113 6 that have a budget of their own. */
 enum ef_h2_frame {
     EF_H2_F_DATA = 0,
@@ -54,6 +62,7 @@ enum ef_h2_frame {
     EF_H2_F_CONTINUATION = 9
 };
 #define EF_H2_FLAG_ACK    1u
+#define EF_H2_FLAG_END    1u
 #define EF_H2_FLAG_PADDED 8u
 
 /* What leaks with time. */
@@ -75,8 +84,11 @@ typedef struct ef_h2_guard {
     uint32_t most_continuations;
     uint32_t left;    /* bytes of the frame, or of the client's preface, until the next frame's head */
     uint8_t got;      /* bytes of `head` */
-    uint8_t head[10]; /* of a frame: its head, and where there is one the length of its padding */
+    uint8_t head[13]; /* of a frame: its head, then how much padding it has, or what stream a priority depends on */
     uint8_t is_backend;
+    uint8_t error;   /* of RFC 9113 7: a frame is a connection error that the library passes over; 0: none */
+    uint32_t opened; /* of the client's streams: the largest number, halved, and 1 */
+    uint8_t ended[EF_H2_ENDED_LAST / 8]; /* of the last ones, a bit each: the client has ended it, or reset it */
 } ef_h2_guard;
 
 #define EF_H2_PREFACE 24u /* bytes that a client sends first (RFC 9113 3.4) */
@@ -98,7 +110,8 @@ int ef_h2_guard_feed_some(ef_h2_guard *guard, const uint8_t *data, size_t *len, 
 int ef_h2_guard_frame(ef_h2_guard *guard, unsigned type, unsigned flags, size_t length, int64_t now_ms);
 
 int ef_h2_guard_stream(ef_h2_guard *guard, int64_t now_ms); /* a request begins */
-int ef_h2_guard_reset(ef_h2_guard *guard, int64_t now_ms);  /* a stream was reset, whoever did it */
+int ef_h2_guard_reset(ef_h2_guard *guard,
+                      int64_t now_ms); /* a stream was reset, whoever did it; of a backend's: by us */
 int ef_h2_guard_refuse(ef_h2_guard *guard, int64_t now_ms); /* a stream was refused */
 void ef_h2_guard_padding(ef_h2_guard *guard, size_t bytes); /* of these, so many were no body */
 void ef_h2_guard_sent(ef_h2_guard *guard, unsigned type, unsigned flags, size_t length, int64_t now_ms);

@@ -44,7 +44,8 @@ static int next_line(lines *it, size_t *start, size_t *end) {
     return 1;
 }
 
-static int is_left_out(const lines *it, const uint8_t *name, size_t name_len, const uint8_t *value, size_t value_len) {
+/* What becomes of a line: EF_BAD, it is left out; else the flags of its pair. */
+static int classify(const lines *it, const uint8_t *name, size_t name_len, const uint8_t *value, size_t value_len) {
     switch (ef_header_lookup(name, name_len)) {
     case EF_H_CONNECTION:
     case EF_H_KEEP_ALIVE:
@@ -52,19 +53,24 @@ static int is_left_out(const lines *it, const uint8_t *name, size_t name_len, co
     case EF_H_TRANSFER_ENCODING:
     case EF_H_UPGRADE:
     case EF_H_HTTP2_SETTINGS:
-        return 1;
+        return EF_BAD;
     case EF_H_TE:
-        return !(value_len == 8 && ef_equals_lower(value, "trailers", 8));
+        return value_len == 8 && ef_equals_lower(value, "trailers", 8) ? 0 : EF_BAD;
     case EF_H_CONTENT_LENGTH:
-        return it->is_tunnel;
+        return it->is_tunnel ? EF_BAD : 0;
+    case EF_H_X_REQUEST_ID:
+        return (int)EF_H2_PAIR_VARIES;
+    case EF_H_X_EDGE:
+        return name_len == 28 && memcmp(name, "x-edge-upstream-service-time", 28) == 0 ? (int)EF_H2_PAIR_VARIES : 0;
     case EF_H_OTHER:
         break;
     default:
         return 0;
     }
     if (!it->is_tunnel) return 0;
-    return (name_len == 17 && memcmp(name, "sec-websocket-key", 17) == 0) ||
-           (name_len == 20 && memcmp(name, "sec-websocket-accept", 20) == 0);
+    const int is_tunnels = (name_len == 17 && memcmp(name, "sec-websocket-key", 17) == 0) ||
+                           (name_len == 20 && memcmp(name, "sec-websocket-accept", 20) == 0);
+    return is_tunnels ? EF_BAD : 0;
 }
 
 /* One line, its name lower-cased; `authority`: where Host goes, or NULL when Host is a field like others. */
@@ -81,14 +87,17 @@ static int take_line(lines *it, size_t start, size_t end, ef_h2_pair *authority)
         value++;
     while (end > value && ef_is_ows(text[end - 1]))
         end--;
-    if (is_left_out(it, text + start, colon - start, text + value, end - value)) return 0;
+    const int flags = classify(it, text + start, colon - start, text + value, end - value);
+    if (flags == EF_BAD) return 0;
     if (authority != NULL && colon - start == 4 && memcmp(text + start, "host", 4) == 0) {
         if (authority->value_len > 0 || end == value) return EF_BAD;
         authority->value = text + value;
         authority->value_len = end - value;
         return 0;
     }
-    return add(it, text + start, colon - start, text + value, end - value);
+    if (add(it, text + start, colon - start, text + value, end - value) != 0) return EF_BAD;
+    it->pairs[it->n - 1].flags = (uint8_t)flags;
+    return 0;
 }
 
 /* All further lines. Nothing may stand behind an empty one. */

@@ -27,9 +27,13 @@
 typedef struct ef_h2_pair {
     uint8_t *name, *value;
     size_t name_len, value_len;
-    uint8_t flags; /* 0 */
+    uint8_t flags; /* EF_H2_PAIR_VARIES, or 0 */
 } ef_h2_pair;
 _Static_assert(sizeof(ef_h2_pair) == 4 * sizeof(void *) + sizeof(void *), "ef_h2_pair layout");
+
+/* Another value in each message: NGHTTP2_NV_FLAG_NO_INDEX. A table of fields that were sent before would be of nothing else soon, and who
+ * looks for one of them looks at all of them. */
+#define EF_H2_PAIR_VARIES 1u
 
 #define EF_H2_PSEUDO_PAIRS 5u /* pairs of a head besides its lines, the most */
 

@@ -12,6 +12,7 @@ enum {
     TYPE_HANDSHAKE = 22,
     CLIENT_HELLO = 1,
     EXTENSION_SERVER_NAME = 0,
+    EXTENSION_ALPN = 16,
     NAME_HOST = 0,
     ALERT_UNEXPECTED_MESSAGE = 10,
     ALERT_RECORD_OVERFLOW = 22,
@@ -89,9 +90,18 @@ static int32_t read_name(cursor *c, ef_hello *hello) {
     return 0;
 }
 
+/* What is wrong with it is the business of whoever answers: then there is none. */
+static void read_protocol(cursor *c, ef_hello *hello) {
+    uint32_t list, n;
+    if (!take_number(c, &list, 2) || list != c->end) return;
+    if (!take_number(c, &n, 1) || n == 0 || n != c->end) return; /* malformed, or one of several */
+    take(c, hello->alpn, n);
+    hello->alpn_len = (uint8_t)n;
+}
+
 static int32_t read_body(cursor *c, ef_hello *hello) {
     uint32_t size, type, n;
-    int seen = 0;
+    int seen = 0, lists = 0; /* of names, of protocols */
     if (!take(c, NULL, 34) || !pass_vector(c, 1) || !pass_vector(c, 2) || !pass_vector(c, 1))
         return bad(hello, ALERT_DECODE_ERROR);
     if (c->end == 0) return 0; /* no extensions */
@@ -99,6 +109,15 @@ static int32_t read_body(cursor *c, ef_hello *hello) {
     while (c->end) {
         if (!take_number(c, &type, 2) || !take_number(c, &n, 2) || n > c->end) return bad(hello, ALERT_DECODE_ERROR);
         uint32_t rest = c->end - n;
+        if (type == EXTENSION_ALPN) {
+            c->end = n;
+            if (lists++ == 0)
+                read_protocol(c, hello);
+            else
+                hello->alpn_len = 0; /* whichever counts */
+            n = c->end;              /* what it left */
+            c->end += rest;
+        }
         if (type != EXTENSION_SERVER_NAME) {
             take(c, NULL, n);
             continue;
@@ -119,6 +138,7 @@ int32_t ef_hello_scan(const uint8_t *data, size_t len, ef_hello *hello) {
     uint8_t start[4] = {0}; /* type and length of the message */
     hello->alert = 0;
     hello->name_len = 0;
+    hello->alpn_len = 0;
     for (unsigned records = 0; have < want; records++) {
         if (len > at && data[at] != TYPE_HANDSHAKE) return bad(hello, ALERT_UNEXPECTED_MESSAGE);
         if (len > at + 1 && data[at + 1] != 3) return bad(hello, ALERT_PROTOCOL_VERSION);

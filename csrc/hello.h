@@ -5,7 +5,7 @@
  *   EF_NEED_MORE  no fault so far; hello->need bytes are the least that can change that, so that nobody looks at each byte
  *   EF_BAD        no TLS, or none that anybody would answer: hello->alert is what to say (RFC 8446 6)
  * A handshake costs its server 50 KiB and a third of a millisecond, so it begins when its client has sent what it has to. Only the
- * framing and the name are looked at; what a library refuses for other reasons is its business. Never reads outside the input;
+ * framing, the name and the protocols are looked at; what a library refuses for other reasons is its business. Never reads outside the input;
  * costs a step per record and extension. Limits: EF_MAX_HELLO, EF_MAX_HELLO_RECORDS.
  */
 #ifndef EF_HELLO_H
@@ -14,12 +14,15 @@
 #include <stdint.h>
 
 #define EF_HELLO_NAME 256 /* room for a name; the longest has 255 bytes */
+#define EF_HELLO_ALPN 255 /* ... and for a protocol's */
 
 typedef struct ef_hello {
     uint32_t need;               /* EF_NEED_MORE: bytes in all */
     uint8_t alert;               /* EF_BAD: TLS alert description */
     uint8_t name_len;            /* 0: it asks for no name */
     uint8_t name[EF_HELLO_NAME]; /* server_name in lower case, without NUL inside, not otherwise checked */
+    uint8_t alpn_len;            /* 0: it offers no protocol, or several */
+    uint8_t alpn[EF_HELLO_ALPN]; /* the only one that it offers (RFC 7301), byte for byte */
 } ef_hello;
 
 int32_t ef_hello_scan(const uint8_t *data, size_t len, ef_hello *hello);

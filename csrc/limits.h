@@ -35,11 +35,13 @@
 #define EF_H2_CONTINUATIONS 3u    /* CONTINUATION frames of a block beyond those that a head of the limit needs */
 #define EF_H2_RESETS        1000u /* streams reset, by the client or because of it, before they are counted in time */
 #define EF_H2_RESETS_RATE   33u   /* ... and each second after that */
-#define EF_H2_REFUSED       100u  /* streams of a connection that we refused, as it had too many, before ... */
-#define EF_H2_REFUSED_RATE  3u    /* ... they are counted in time: so many more each second */
-#define EF_H2_ACKS          100u  /* answers to SETTINGS and PING that wait to be sent */
-#define EF_H2_SETTINGS      32u   /* entries of a SETTINGS frame; RFC 9113 names six */
-#define EF_H2_OVERHEAD      8u    /* bytes received are at most so many times those of heads and bodies ... */
+#define EF_H2_CANCELS       100u /* streams of a backend's connection that we reset before they are counted in time ... */
+#define EF_H2_CANCELS_RATE  3u   /* ... so many more each second: servers end connections on 200 within 30 s */
+#define EF_H2_REFUSED       100u /* streams of a connection that we refused, as it had too many, before ... */
+#define EF_H2_REFUSED_RATE  3u   /* ... they are counted in time: so many more each second */
+#define EF_H2_ACKS          100u /* answers to SETTINGS and PING that wait to be sent */
+#define EF_H2_SETTINGS      32u  /* entries of a SETTINGS frame; RFC 9113 names six */
+#define EF_H2_OVERHEAD      8u   /* bytes received are at most so many times those of heads and bodies ... */
 #define EF_H2_OVERHEAD_FREE (1024u * 1024u) /* ... counted as so many more */
 #define EF_H2_UPDATES       10u             /* WINDOW_UPDATE frames per DATA frame that we sent ... */
 #define EF_H2_UPDATES_FREE  200u            /* ... with so many more, and two for each stream */

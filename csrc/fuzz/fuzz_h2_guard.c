@@ -18,6 +18,7 @@ static void feed_bytes(const uint8_t *data, size_t size) {
         other = ef_h2_guard_feed(&parts, copy + i, 1, 0);
     REQUIRE(breach == other && whole.received == parts.received && whole.payload == parts.payload);
     REQUIRE(whole.left == parts.left && whole.got == parts.got && whole.payload <= whole.received);
+    REQUIRE(whole.error == parts.error && memcmp(whole.ended, parts.ended, sizeof(whole.ended)) == 0);
     free(copy);
 }
 

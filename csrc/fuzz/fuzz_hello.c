@@ -9,6 +9,7 @@ static int same(int32_t rc_a, const ef_hello *a, int32_t rc_b, const ef_hello *b
     if (rc_a != rc_b) return 0;
     if (rc_a == EF_NEED_MORE) return a->need == b->need;
     if (rc_a == EF_BAD) return a->alert == b->alert;
+    if (a->alpn_len != b->alpn_len || memcmp(a->alpn, b->alpn, a->alpn_len) != 0) return 0;
     return a->name_len == b->name_len && memcmp(a->name, b->name, a->name_len) == 0;
 }
 

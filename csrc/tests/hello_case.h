@@ -102,6 +102,25 @@ static inline void make_hello(bytes *to, const void *name, size_t n, const int w
     close_vector(to, message, 3, w[MESSAGE]);
 }
 
+/* A message with these extensions; NULL: it ends before them, as those of old clients do. */
+static inline void make_with(bytes *to, const bytes *extensions) {
+    to->n = 0;
+    put_number(to, 1, 1);
+    const size_t start = open_vector(to, 3);
+    put(to,
+        "\3\3"
+        "0123456789abcdef0123456789abcdef"
+        "\0"
+        "\0\2\x13\1"
+        "\1\0",
+        41);
+    if (extensions != NULL) {
+        put_number(to, extensions->n, 2);
+        put(to, extensions->data, extensions->n);
+    }
+    close_vector(to, start, 3, 0);
+}
+
 /* Records of `most` bytes, the last one of what is left. */
 static inline void put_records(bytes *to, const bytes *message, size_t most) {
     for (size_t at = 0; at < message->n; at += most) {
@@ -117,6 +136,7 @@ static inline int same_hello(int32_t rc_a, const ef_hello *a, int32_t rc_b, cons
     if (rc_a != rc_b) return 0;
     if (rc_a == EF_NEED_MORE) return a->need == b->need;
     if (rc_a == EF_BAD) return a->alert == b->alert;
+    if (a->alpn_len != b->alpn_len || memcmp(a->alpn, b->alpn, a->alpn_len) != 0) return 0;
     return a->name_len == b->name_len && memcmp(a->name, b->name, a->name_len) == 0;
 }
 

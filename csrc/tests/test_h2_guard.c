@@ -38,6 +38,16 @@ static void test_resets_leak_with_time(void) {
     CHECK_EQUAL(ef_h2_guard_reset(&guard, 0), EF_H2_CALM); /* a clock that goes back gives nothing */
 }
 
+static void test_cancels_of_a_backend(void) {
+    ef_h2_guard_begin_backend(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+    for (unsigned i = 0; i < EF_H2_CANCELS; i++)
+        CHECK_EQUAL(ef_h2_guard_reset(&guard, 0), EF_H2_CALM);
+    CHECK_EQUAL(ef_h2_guard_reset(&guard, 0), EF_H2_B_RESETS);
+    CHECK_EQUAL(ef_h2_guard_reset(&guard, 333), EF_H2_B_RESETS);
+    CHECK_EQUAL(ef_h2_guard_reset(&guard, 334), EF_H2_CALM); /* 3 a second */
+    CHECK_EQUAL(ef_h2_guard_reset(&guard, 334), EF_H2_B_RESETS);
+}
+
 static void test_continuations(void) {
     ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
     for (int block = 0; block < 3; block++) {
@@ -227,10 +237,79 @@ static void test_some_requests(void) {
     CHECK_EQUAL(guard.left, 0);
 }
 
+/* A frame as its bytes, cut at `cut`; what it makes of a connection that is well so far. */
+static uint8_t tell(unsigned type, unsigned flags, uint32_t stream, const char *payload, size_t len, size_t cut) {
+    uint8_t bytes[32] = {0, 0, (uint8_t)len,           (uint8_t)type,  (uint8_t)flags,
+                         0, 0, (uint8_t)(stream >> 8), (uint8_t)stream};
+    if (len > 0) memcpy(bytes + 9, payload, len);
+    CHECK_EQUAL(ef_h2_guard_feed(&guard, bytes, cut < 9 + len ? cut : 9 + len, 0), EF_H2_CALM);
+    if (cut < 9 + len) CHECK_EQUAL(ef_h2_guard_feed(&guard, bytes + cut, 9 + len - cut, 0), EF_H2_CALM);
+    const uint8_t error = guard.error;
+    guard.error = 0;
+    return error;
+}
+
+static void begin(void) {
+    static const uint8_t preface[EF_H2_PREFACE] = {0};
+    ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
+    CHECK_EQUAL(ef_h2_guard_feed(&guard, preface, sizeof(preface), 0), EF_H2_CALM);
+}
+
+static void test_priorities_that_are_none(void) {
+    begin();
+    for (size_t cut = 0; cut < 15; cut++) {
+        CHECK_EQUAL(tell(EF_H2_F_PRIORITY, 0, 0, "\0\0\0\1\20", 5, cut), EF_H2_PROTOCOL_ERROR);
+        CHECK_EQUAL(tell(EF_H2_F_PRIORITY, 0, 257, "\0\0\1\1\20", 5, cut), EF_H2_PROTOCOL_ERROR);
+        CHECK_EQUAL(tell(EF_H2_F_PRIORITY, 0, 257, "\200\0\1\1\20", 5, cut), EF_H2_PROTOCOL_ERROR); /* exclusive */
+        CHECK_EQUAL(tell(EF_H2_F_PRIORITY, 0, 257, "\0\0\0\1\20", 5, cut), 0);
+        CHECK_EQUAL(tell(EF_H2_F_PRIORITY, 0, 257, "\0\0\1\1", 4, cut), 0); /* the library's: FRAME_SIZE_ERROR */
+        CHECK_EQUAL(tell(EF_H2_F_PRIORITY, 0, 257, "", 0, cut), 0);
+    }
+    CHECK_EQUAL(guard.left, 0);
+    CHECK_EQUAL(guard.got, 0);
+}
+
+static void test_streams_that_have_ended(void) {
+    const uint32_t behind = 1 + 2 * EF_H2_ENDED_LAST;
+    begin();
+    CHECK_EQUAL(tell(EF_H2_F_DATA, 0, 1, "a", 1, 10), 0); /* it is idle: the library's */
+    CHECK_EQUAL(tell(EF_H2_F_HEADERS, 4, 1, "a", 1, 10), 0);
+    CHECK_EQUAL(tell(EF_H2_F_DATA, 0, 1, "a", 1, 10), 0);
+    CHECK_EQUAL(tell(EF_H2_F_HEADERS, 5, 1, "a", 1, 10), 0); /* trailers */
+    CHECK_EQUAL(tell(EF_H2_F_DATA, 0, 1, "a", 1, 10), EF_H2_STREAM_CLOSED);
+    CHECK_EQUAL(tell(EF_H2_F_HEADERS, 5, 1, "a", 1, 10), EF_H2_STREAM_CLOSED);
+    CHECK_EQUAL(tell(EF_H2_F_RST_STREAM, 0, 1, "\0\0\0\10", 4, 10), 0);
+    CHECK_EQUAL(tell(EF_H2_F_PRIORITY, 0, 1, "\0\0\0\3\20", 5, 10), 0);
+    CHECK_EQUAL(tell(EF_H2_F_HEADERS, 4, 7, "a", 1, 10), 0);
+    CHECK_EQUAL(tell(EF_H2_F_RST_STREAM, 0, 7, "\0\0\0\10", 4, 10), 0);
+    CHECK_EQUAL(tell(EF_H2_F_DATA, 0, 7, "a", 1, 10), EF_H2_STREAM_CLOSED);
+    CHECK_EQUAL(tell(EF_H2_F_HEADERS, 4, 3, "a", 1, 10), 0); /* it was passed over: the library's, too */
+    for (uint32_t stream = 9; stream < behind; stream += 2) {
+        CHECK_EQUAL(tell(EF_H2_F_HEADERS, 5, stream, "a", 1, 10), 0);
+        CHECK_EQUAL(tell(EF_H2_F_DATA, 0, stream, "a", 1, 10), EF_H2_STREAM_CLOSED);
+        CHECK_EQUAL(tell(EF_H2_F_DATA, 0, 1, "a", 1, 10), EF_H2_STREAM_CLOSED);
+    }
+    CHECK_EQUAL(tell(EF_H2_F_HEADERS, 4, behind, "a", 1, 10), 0); /* its place was that of the first one */
+    CHECK_EQUAL(tell(EF_H2_F_DATA, 0, behind, "a", 1, 10), 0);
+    CHECK_EQUAL(tell(EF_H2_F_DATA, 0, 1, "a", 1, 10), 0);
+    CHECK_EQUAL(tell(EF_H2_F_DATA, 0, behind - 2, "a", 1, 10), EF_H2_STREAM_CLOSED);
+    CHECK_EQUAL(tell(EF_H2_F_HEADERS, 4, 3 * behind, "a", 1, 10), 0); /* all others are too old */
+    CHECK_EQUAL(tell(EF_H2_F_DATA, 0, 3 * behind, "a", 1, 10), 0);
+    CHECK_EQUAL(tell(EF_H2_F_DATA, 0, behind - 2, "a", 1, 10), 0);
+    for (uint32_t stream = 2 * behind + 1; stream < 3 * behind; stream += 2)
+        CHECK_EQUAL(tell(EF_H2_F_DATA, 0, stream, "", 0, 10), 0);
+    ef_h2_guard_begin_backend(&guard, EF_DEFAULT_RESPONSE_HEAD, 0); /* who answers on streams of ours */
+    CHECK_EQUAL(tell(EF_H2_F_HEADERS, 5, 3, "a", 1, 10), 0);
+    CHECK_EQUAL(tell(EF_H2_F_DATA, 5, 3, "a", 1, 10), 0);
+}
+
 int main(void) {
+    test_priorities_that_are_none();
+    test_streams_that_have_ended();
     test_bytes();
     test_some_requests();
     test_resets_leak_with_time();
+    test_cancels_of_a_backend();
     test_continuations();
     test_settings_and_pings();
     test_overhead();

@@ -1,4 +1,5 @@
-/* test_hello.c - whole hellos in one record and in many, their names, and what is no hello. Lengths and limits: test_hello_limits.c */
+/* test_hello.c - whole hellos in one record and in many, their names, and what is no hello. Lengths and limits: test_hello_limits.c,
+ * protocols: test_hello_alpn.c */
 #include "hello_case.h"
 
 static bytes message, wire;
@@ -68,42 +69,27 @@ static void test_names(void) {
     }
 }
 
-/* A message with these extensions; NULL: it ends before them, as those of old clients do. */
-static void make_with(const bytes *extensions) {
-    message.n = 0;
-    put_number(&message, 1, 1);
-    const size_t start = open_vector(&message, 3);
-    put(&message,
-        "\3\3"
-        "0123456789abcdef0123456789abcdef"
-        "\0"
-        "\0\2\x13\1"
-        "\1\0",
-        41);
-    if (extensions != NULL) {
-        put_number(&message, extensions->n, 2);
-        put(&message, extensions->data, extensions->n);
-    }
-    close_vector(&message, start, 3, 0);
-    wrap(RECORD_MOST);
-}
-
 static void test_extensions(void) {
     static bytes extensions;
-    make_with(NULL);
+    make_with(&message, NULL);
+    wrap(RECORD_MOST);
     expect_name(wire.data, wire.n, wire.n, "");
     extensions.n = 0;
-    make_with(&extensions);
+    make_with(&message, &extensions);
+    wrap(RECORD_MOST);
     expect_name(wire.data, wire.n, wire.n, "");
     put_extension(&extensions, 0x0a0a, "", 0); /* GREASE, twice: nobody is to mind */
     put_extension(&extensions, 0x0a0a, "", 0);
-    make_with(&extensions);
+    make_with(&message, &extensions);
+    wrap(RECORD_MOST);
     expect_name(wire.data, wire.n, wire.n, "");
     put_extension(&extensions, 0, "\0\4\0\0\1a", 6);
-    make_with(&extensions);
+    make_with(&message, &extensions);
+    wrap(RECORD_MOST);
     expect_name(wire.data, wire.n, wire.n, "a");
     put_extension(&extensions, 0, "\0\4\0\0\1b", 6);
-    make_with(&extensions);
+    make_with(&message, &extensions);
+    wrap(RECORD_MOST);
     expect_alert(wire.data, wire.n, ILLEGAL_PARAMETER);
 
     static const struct {
@@ -124,7 +110,8 @@ static void test_extensions(void) {
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
         extensions.n = 0;
         put_extension(&extensions, 0, refused[i].data, refused[i].n);
-        make_with(&extensions);
+        make_with(&message, &extensions);
+        wrap(RECORD_MOST);
         if (!expect_alert(wire.data, wire.n, DECODE_ERROR)) fprintf(stderr, "    server_name %zu\n", i);
     }
 }

@@ -62,7 +62,7 @@ static int on_write(BIO *bio, const char *data, int n) {
     ssize_t sent = 0;
     BIO_clear_retry_flags(bio);
     if (n <= 0) return 0;
-    if (tls->held == 0) {
+    if (tls->held == 0 && !tls->gather) {
         sent = send(tls->fd, data, (size_t)n, MSG_NOSIGNAL);
         if (sent < 0) {
             if (errno != EAGAIN && errno != EINTR) {
@@ -104,9 +104,9 @@ BIO *ef_tls_bio(ef_tls *tls) {
     return bio;
 }
 
-int ef_tls_flush(ef_tls *tls) {
+int ef_tls_flush(ef_tls *tls, int flags) {
     while (tls->held) {
-        ssize_t sent = send(tls->fd, tls->out + tls->out_at, tls->held, MSG_NOSIGNAL);
+        ssize_t sent = send(tls->fd, tls->out + tls->out_at, tls->held, MSG_NOSIGNAL | flags);
         if (sent < 0) {
             if (errno == EAGAIN || errno == EINTR) return EF_TLS_AGAIN;
             tls->error = errno;

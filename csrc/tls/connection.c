@@ -176,7 +176,7 @@ static int judge(ef_tls *tls, int result) {
 }
 
 int ef_tls_handshake(ef_tls *tls) {
-    int result = ef_tls_flush(tls);
+    int result = ef_tls_flush(tls, 0);
     if (result != 1) return result == EF_TLS_LOST ? lose(tls, tls->error, EF_TLS_F_CLOSED) : result;
     if (tls->shaken > EF_TLS_HANDSHAKE_MOST) return lose(tls, 0, EF_TLS_F_LIMIT);
     tls->budget = EF_TLS_READ_MOST;
@@ -184,7 +184,7 @@ int ef_tls_handshake(ef_tls *tls) {
     result = SSL_do_handshake(tls->ssl);
     if (result != 1) {
         result = judge(tls, result);
-        if (result == EF_TLS_LOST) (void)ef_tls_flush(tls); /* why, as an alert */
+        if (result == EF_TLS_LOST) (void)ef_tls_flush(tls, 0); /* why, as an alert */
         return result == 0 ? lose(tls, 0, EF_TLS_F_CLOSED) : result;
     }
     if (tls->client && !ef_tls_names_allowed(tls->context, tls->ssl)) return lose(tls, 0, EF_TLS_F_CERTIFICATE);
@@ -265,13 +265,14 @@ static const uint8_t *next_record(place at, size_t left, uint8_t *record, size_t
     return record;
 }
 
-ssize_t ef_tls_write(ef_tls *tls, const struct iovec *iov, int n, size_t total) {
+ssize_t ef_tls_write(ef_tls *tls, const struct iovec *iov, int n, size_t total, int last) {
     uint8_t record[RECORD];
     size_t taken = 0;
     place at = {iov, 0};
     (void)n;
-    int flushed = tls->dead ? EF_TLS_LOST : ef_tls_flush(tls);
+    int flushed = tls->dead ? EF_TLS_LOST : ef_tls_flush(tls, 0);
     if (flushed != 1) return flushed;
+    tls->gather = last && total <= RECORD;
     while (taken < total && tls->held == 0) {
         size_t size;
         const uint8_t *from = next_record(at, total - taken, record, &size);
@@ -285,18 +286,19 @@ ssize_t ef_tls_write(ef_tls *tls, const struct iovec *iov, int n, size_t total) 
         taken += (size_t)result;
         advance(&at, (size_t)result);
     }
+    if (taken < total) tls->gather = 0;
     return (ssize_t)taken;
 }
 
-int ef_tls_end(ef_tls *tls) {
+int ef_tls_end(ef_tls *tls, int more) {
     if (!tls->ssl || !tls->open || tls->dead) return 1;
     if (!tls->said_end) {
-        tls->said_end = 1;
+        tls->said_end = tls->gather = 1;
         ERR_clear_error();
         (void)SSL_shutdown(tls->ssl);
         ERR_clear_error();
     }
-    return ef_tls_flush(tls);
+    return ef_tls_flush(tls, more ? MSG_MORE : 0);
 }
 
 void ef_tls_free(ef_tls *tls) {

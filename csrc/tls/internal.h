@@ -40,6 +40,6 @@ int ef_tls_names_allowed(const ef_tls_context *context, SSL *ssl); /* one of the
 BIO *ef_tls_bio(ef_tls *tls);
 void ef_tls_begin_tickets(ef_tls *tls);
 void ef_tls_free_staples(ef_tls_context *context);
-int ef_tls_flush(ef_tls *tls); /* 1: nothing is held */
+int ef_tls_flush(ef_tls *tls, int flags); /* of send(2); 1: nothing is held */
 
 #endif

@@ -15,8 +15,9 @@
  * EF_TLS_LOST, which is for ever: tls->error is the descriptor's errno, or 0 and the peer's bytes are at fault (tls->failure).
  *
  * Bytes come through a BIO of our own, which is read ahead and takes what the descriptor does not (tls->held, sent before anything else),
- * so that a write of the library is never repeated. EF_TLS_HELD_MOST bounds that; a call reads EF_TLS_READ_MOST bytes more than
- * it was asked for at most, whatever a peer sends that is no data; a handshake has EF_TLS_HANDSHAKE_MOST bytes.
+ * so that a write of the library is never repeated; a last write is held for ef_tls_end, which sends both at once.
+ * EF_TLS_HELD_MOST bounds that; a call reads EF_TLS_READ_MOST bytes more than it was asked for at most, whatever a peer
+ * sends that is no data; a handshake has EF_TLS_HANDSHAKE_MOST bytes.
  *
  * Never done: renegotiation, compression, early data, a version before 1.2.
  */
@@ -92,7 +93,8 @@ typedef struct ef_tls {
     int error;
     uint8_t failure; /* enum ef_tls_failure */
     uint8_t open, client, said_end, dead, eof;
-    uint8_t more; /* the next read needs no descriptor */
+    uint8_t more;   /* the next read needs no descriptor */
+    uint8_t gather; /* what the library writes is held, whatever the descriptor would take */
 } ef_tls;
 
 ef_tls_context *ef_tls_context_new(int server);
@@ -128,8 +130,11 @@ int ef_tls_handshake(ef_tls *tls);
 int ef_tls_has_name(const ef_tls *tls, const char *name, size_t n); /* the library has read the same one; n 0: none */
 ssize_t ef_tls_read(ef_tls *tls, uint8_t *to, size_t room);
 int ef_tls_pending(const ef_tls *tls); /* after a read: the next one needs no descriptor */
-ssize_t ef_tls_write(ef_tls *tls, const struct iovec *iov, int n, size_t total);
-int ef_tls_end(ef_tls *tls);
+/* last: ef_tls_end follows at once. One record's worth is held until then, if that much is left. */
+ssize_t ef_tls_write(ef_tls *tls, const struct iovec *iov, int n, size_t total, int last);
+/* more: shutdown(2) follows at once, and the descriptor waits for it, so that both share a segment. Never in front of close(2): of what waits
+ * the kernel sends nothing when bytes have come that nobody has read. */
+int ef_tls_end(ef_tls *tls, int more);
 void ef_tls_free(ef_tls *tls);
 
 /* Of a client: the session for a next connection, the caller's from here on; NULL: none came since the last call. Connections that are
