@@ -14,6 +14,7 @@ __all__ = [
     "HTTP2_BREACHES",
     "LIMIT",
     "ROW",
+    "STREAM_REFUSED",
 ]
 
 # Upper bounds of the latency buckets in milliseconds (ef_stat_bucket); the last bucket is +Inf.
@@ -40,6 +41,11 @@ HANDSHAKE_FAILURES: tuple[str, ...] = (
 )  # fmt: skip
 #: Versions, and whether a session went on; as net/peer.pyx places them.
 HANDSHAKES_DONE: tuple[str, ...] = ("1.2_false", "1.2_true", "1.3_false", "1.3_true")
+
+#: Why a connection or session of layer 4 was not served (stream/passage.pyx, Passage.refuse).
+STREAM_REFUSED: tuple[str, ...] = (
+    "limit", "address_connections", "address_rate", "proxy_protocol", "route", "backend",
+)  # fmt: skip
 
 #: By number, as gRPC calls them (doc/statuscodes.md).
 GRPC_STATUSES: tuple[str, ...] = (
@@ -113,6 +119,19 @@ GLOBALS: tuple[str, ...] = (
     "upstream_http2_connections",
     "upstream_http2_unprocessed",
     "upstream_http2_breaches",
+    "upstream_http2_retired",
+    "grpc_retries",
+    "grpc_web_requests",
+    "stream_connections",
+    "stream_connections_active",
+    "stream_received_bytes",
+    "stream_sent_bytes",
+    *("stream_refused_" + name for name in STREAM_REFUSED),
+    "stream_sessions",
+    "stream_sessions_active",
+    "stream_datagrams_received",
+    "stream_datagrams_sent",
+    "stream_datagrams_dropped",
 )
 
 ROW: tuple[str, ...] = (
@@ -135,5 +154,5 @@ ROW: tuple[str, ...] = (
 # A row whose label is "limit\t<route>\t<limit>"; behind the cells of ROW, because both may share the overflow row.
 LIMIT: tuple[str, ...] = ("ok", "over", "shadow_over", "error", "store_us", "over_local", "no_room")
 
-assert len(GLOBALS) <= 128, "csrc/stat.h EF_STAT_GLOBALS"
+assert len(GLOBALS) <= 192, "csrc/stat.h EF_STAT_GLOBALS"
 assert len(ROW) + len(LIMIT) <= 55, "csrc/stat.h EF_STAT_HOLDERS"

@@ -129,14 +129,6 @@ cdef extern from "trailer.h" nogil:
     size_t ef_trailer_next(const uint8_t *lines, size_t len, size_t at, ef_span *span)
 
 
-cdef extern from "grpc.h" nogil:
-    enum:
-        EF_GRPC
-
-    int64_t ef_grpc_timeout(const uint8_t *value, size_t len)
-    int ef_grpc_status(const uint8_t *value, size_t len)
-
-
 cdef extern from "path.h" nogil:
     enum:
         EF_PATH_SAME

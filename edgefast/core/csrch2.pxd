@@ -65,7 +65,7 @@ cdef extern from "h2_guard.h" nogil:
         EF_H2_PREFACE
 
     ctypedef struct ef_h2_guard:
-        pass
+        uint8_t error
 
     void ef_h2_guard_begin(ef_h2_guard *guard, uint32_t head_limit, int64_t now_ms)
     void ef_h2_guard_begin_backend(ef_h2_guard *guard, uint32_t head_limit, int64_t now_ms)

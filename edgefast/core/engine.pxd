@@ -7,7 +7,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from edgefast.core.csrc cimport *
 
 include "net/kernel.pxi"
+include "stream/kernel.pxi"
 
+from edgefast.core.csrcgrpc cimport *
 from edgefast.core.csrch2 cimport *
 from edgefast.core.nghttp2 cimport *
 
@@ -29,6 +31,7 @@ cdef class Peer
 cdef class Inbound
 cdef class Outbound
 cdef class H1Client
+cdef class H2Frames
 cdef class H2Server
 cdef class H2Holder
 cdef class H2Holders
@@ -49,6 +52,7 @@ cdef class BodyClient
 cdef class AnswerShare
 cdef class RequestBody
 cdef class Gathered
+cdef class Spares
 cdef class Rule
 cdef class Backend
 cdef class HttpSettings
@@ -61,6 +65,15 @@ cdef class Verdict
 cdef class Check
 cdef class Dispatcher
 cdef class Limiter
+cdef class Passage
+cdef class PassageSide
+cdef class PassageDown
+cdef class PassageUp
+cdef class StreamListener
+cdef class StreamRule
+cdef class StreamPort
+cdef class DatagramSession
+cdef class DatagramRoom
 
 include "loop/wheel.pxd"
 include "loop/clock.pxd"
@@ -102,6 +115,7 @@ include "upstream/behind.pxd"
 include "upstream/bodyclient.pxd"
 include "upstream/bodyshare.pxd"
 include "upstream/answershare.pxd"
+include "upstream/crowding.pxd"
 include "upstream/cluster.pxd"
 include "h1/client.pxd"
 include "upstream/newcomer.pxd"
@@ -117,12 +131,23 @@ include "limit/check.pxd"
 include "limit/spent.pxd"
 include "limit/dispatcher.pxd"
 include "limit/limiter.pxd"
+include "exchange/grpcweb.pxd"
 include "exchange/exchange.pxd"
 include "exchange/gathered.pxd"
+include "exchange/spares.pxd"
 include "h1/server.pxd"
+include "h2/outflow.pxd"
+include "h2/frames.pxd"
 include "h2/server.pxd"
 include "h2/holders.pxd"
 include "h2/client.pxd"
+include "stream/streamrules.pxd"
+include "stream/addressbound.pxd"
+include "stream/passage.pxd"
+include "stream/streamacceptor.pxd"
+include "stream/datagrams.pxd"
+include "stream/datagramsession.pxd"
+include "stream/datagramroom.pxd"
 
 
 cdef class Engine:
@@ -156,7 +181,12 @@ cdef class Engine:
         set old                 # of them, those from before the drain
         set mirrors
         readonly int64_t active         # requests in flight
+        set streams             # Passage: connections that are passed on
+        set sessions            # DatagramSession
+        StreamTables stream_tables
+        AddressBounds address_bounds
         Gathered gathered
+        Spares spares
         bint draining
         bint closing
         uint64_t random[2]

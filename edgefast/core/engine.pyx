@@ -33,16 +33,18 @@ from weakref import WeakValueDictionary
 import msgspec
 import re2
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, HttpResponseParser
+from msgspec.structs import astuple
 from orjson import dumps as json_encode
 
 from edgefast import ir
-from edgefast.core.cells import GLOBALS, GRPC_STATUSES, HANDSHAKE_FAILURES, HEAD_ERRORS, HTTP2_BREACHES, LIMIT, ROW
+from edgefast.core.cells import GLOBALS, GRPC_STATUSES, HANDSHAKE_FAILURES, HEAD_ERRORS, HTTP2_BREACHES, LIMIT, ROW, STREAM_REFUSED
 from edgefast.core.upstream.resolver import Resolver
 from edgefast.credential import is_credential
 
 include "consts.pxi"
 include "net/consts.pxi"
 include "tls/consts.pxi"
+include "stream/consts.pxi"
 include "cells.pxi"
 
 cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")  # nobody outside can aim at a hash
@@ -78,14 +80,18 @@ include "net/dial.pyx"
 # a client's bytes
 include "exchange/inbound.pyx"
 include "h1/witness.pyx"
+include "h1/piecemeal.pyx"
 include "h1/gather.pyx"
 include "h1/switching.pyx"
 include "h1/responder.pyx"
 include "h1/server.pyx"
 include "h1/portacceptor.pyx"
+include "h2/outflow.pyx"
+include "h2/frames.pyx"
+include "h2/callbacks.pyx"
 include "h2/responder.pyx"
 include "h2/stream.pyx"
-include "h2/callbacks.pyx"
+include "h2/servercallbacks.pyx"
 include "h2/session.pyx"
 include "h2/stalls.pyx"
 include "h2/holders.pyx"
@@ -110,11 +116,14 @@ include "limit/limiter.pyx"
 # the request itself
 include "exchange/clientaddress.pyx"
 include "exchange/grpc.pyx"
+include "exchange/grpcretry.pyx"
+include "exchange/grpcweb.pyx"
 include "exchange/attempts.pyx"
 include "exchange/gathered.pyx"
 include "exchange/requestbody.pyx"
 include "exchange/exchange.pyx"
 include "exchange/mirror.pyx"
+include "exchange/spares.pyx"
 # heads as they leave
 include "head/headerops.pyx"
 include "head/trailers.pyx"
@@ -130,6 +139,7 @@ include "upstream/behind.pyx"
 include "upstream/bodyclient.pyx"
 include "upstream/bodyshare.pyx"
 include "upstream/answershare.pyx"
+include "upstream/crowding.pyx"
 include "upstream/newcomer.pyx"
 include "upstream/pooldial.pyx"
 include "upstream/pool.pyx"
@@ -138,15 +148,28 @@ include "exchange/outbound.pyx"
 include "h1/requester.pyx"
 include "h1/client.pyx"
 include "h2/requester.pyx"
+include "h2/cancels.pyx"
 include "h2/call.pyx"
 include "h2/clientcallbacks.pyx"
 include "h2/client.pyx"
+# connections that are passed on unread
+include "stream/streamrules.pyx"
+include "stream/addressbound.pyx"
+include "stream/proxyheader.pyx"
+include "stream/passage.pyx"
+include "stream/passageside.pyx"
+include "stream/passagedial.pyx"
+include "stream/streamacceptor.pyx"
+include "stream/datagramroom.pyx"
+include "stream/datagrams.pyx"
+include "stream/datagramsession.pyx"
 # what is told of it
 include "telemetry/accesslog.pyx"
 include "telemetry/logprogram.pyx"
 include "telemetry/ending.pyx"
 include "telemetry/logvalue.pyx"
 include "telemetry/span.pyx"
+include "telemetry/passagelog.pyx"
 
 
 cdef class Engine:
@@ -175,7 +198,13 @@ cdef class Engine:
             raise MemoryError
         self.tables = Tables(self, arena)
         self.gather = Gather(self)
+        self.streams = set()
+        self.sessions = set()
+        self.stream_tables = StreamTables(self)
+        self.address_bounds = AddressBounds()
         self.gathered = Gathered(self)
+        self.spares = Spares.__new__(Spares)
+        self.spares.reactor = self.reactor
         self.clock = Clock()
         self.log = LogBatch(self, access_log)
         self.spans = SpanBatch(self, spans)
@@ -188,7 +217,10 @@ cdef class Engine:
             raise ValueError("stats is not a counter segment")
         ef_stat_adopt(self.stat)
         Py_INCREF(self.stat_view)  # mapped as long as the process lives: a rule may outlive its engine, and lets go of its row
-        for name in ("connections_active", "handshakes_active", "requests_active", "upstream_connections_active", "tunnels_active", "turn_longest_us"):
+        for name in (
+            "connections_active", "handshakes_active", "requests_active", "upstream_connections_active", "tunnels_active", "turn_longest_us",
+            "stream_connections_active", "stream_sessions_active",
+        ):
             self.stat.globals[GLOBALS.index(name)] = 0  # gauges of a worker that died
         cells = self.reactor.cells
         cells.turns = &self.stat.globals[G_TURNS]
@@ -242,21 +274,38 @@ cdef class Engine:
         else:
             acceptor = TlsAcceptor.__new__(TlsAcceptor)
             (<TlsAcceptor>acceptor).choose = choose
+            (<TlsAcceptor>acceptor).streams = self.stream_tables.port(port)
         acceptor.engine = self
         acceptor.port = self.tables.port(port)
         acceptor.listen(self.reactor, fd)
         return acceptor
 
+    def listen_stream(self, int fd, int port):
+        """Accept on a listening, non-blocking descriptor, and pass connections on as the port's TCP listener says: a StreamAcceptor."""
+        cdef StreamAcceptor acceptor = StreamAcceptor.__new__(StreamAcceptor)
+        acceptor.engine = self
+        acceptor.port = self.stream_tables.port(port)
+        acceptor.listen(self.reactor, fd)
+        return acceptor
+
+    def listen_datagrams(self, int fd, int port):
+        """Take datagrams from a bound descriptor, which stays the caller's, and pass them on as the port's UDP listener says: a DatagramPort."""
+        cdef DatagramPort taker = DatagramPort.__new__(DatagramPort)
+        taker.engine = self
+        taker.port = self.stream_tables.datagram_port(port)
+        taker.listen(self.reactor, fd)
+        return taker
+
     def drain(self):
         """From now on answers carry `connection: close`; connections that stay idle are closed after a grace."""
         self.draining = True
-        self.old = set(self.connections)
+        self.old = self.connections | self.streams
         self.release_idle(None)
 
     @property
     def old_connections(self):
         """How many connections from before the drain are left."""
-        self.old &= self.connections
+        self.old &= self.connections | self.streams
         return len(self.old)
 
     cdef int release_idle(self, PortTable port) except -1:
@@ -265,6 +314,9 @@ cdef class Engine:
         self.wheel.refresh()
         for session in self.connections:
             session.retire(port)
+        if port is not None:
+            for passage in list(self.streams):
+                (<Passage>passage).retire(port.number)
         return 0
 
     def close(self, double after=0.0):
@@ -273,7 +325,7 @@ cdef class Engine:
         self.draining = self.closing = True
         for session in list(self.connections):
             session.stop(False)
-        if after > 0 and self.connections:
+        if after > 0 and (self.connections or self.streams):
             self.loop.call_later(after, self._abort_all)
         else:
             self._abort_all()
@@ -282,8 +334,14 @@ cdef class Engine:
         cdef Session session
         cdef Cluster cluster
         cdef Mirror mirror
+        cdef Passage passage
+        cdef DatagramSession datagrams
         for session in list(self.connections):
             session.stop(True)
+        for passage in list(self.streams):
+            passage.stop()
+        for datagrams in list(self.sessions):
+            datagrams.end(PE_DRAINED)
         for mirror in list(self.mirrors):
             mirror.stop()
         for cluster in list(self.tables.clusters.values()):
@@ -304,8 +362,8 @@ cdef class Engine:
 
     @property
     def open_connections(self):
-        """Connections of clients, those in their handshake included."""
-        return len(self.connections) + self.handshakes.active()
+        """Connections of clients, those in their handshake and those that are passed on included, and sessions of UDP."""
+        return len(self.connections) + self.handshakes.active() + len(self.streams) + len(self.sessions)
 
     def log_flush(self):
         """Hand over what has been logged and traced so far."""
@@ -326,49 +384,14 @@ cdef class Engine:
         return {
             "version": self.version,
             "connections": len(self.connections),
+            "streams": len(self.streams),
             "active": self.active,
             "gathered": self.gathered.held,
             "listeners": self.tables.dump(hosts),
+            "stream_listeners": self.stream_tables.dump(),
             "clusters": [cluster.dump() for cluster in self.tables.clusters.values()],
             "rate_limits": self.limiter.dump(),
         }
 
 
-def _check_cells():
-    """The numbers in cells.pxi are the places in cells.py, and its head errors are the scan's."""
-    expected = {
-        G_CONNECTIONS_TOTAL: "connections_total",
-        G_UPSTREAM_PROTOCOL_ERRORS: "upstream_protocol_errors",
-        G_TUNNELS_ACTIVE: "tunnels_active",
-        G_PATH_REFUSED: "path_refused",
-        G_HEAD_REFUSED: "head_refused_" + HEAD_ERRORS[0],
-        G_LIMIT_BATCHES: "limit_batches",
-        G_LIMIT_STORE_FULL: "limit_store_full",
-        G_SPANS_DROPPED: "spans_dropped",
-        G_TURN_LONGEST_US: "turn_longest_us",
-        G_ANSWERS_GAVE_WAY: "answers_gave_way",
-        G_HANDSHAKES_ACTIVE: "handshakes_active",
-        G_HANDSHAKES_FAILED_BY: "handshakes_failed_" + HANDSHAKE_FAILURES[0],
-        G_HANDSHAKES_DONE: "handshakes_done_1.2_false",
-        G_HANDSHAKES_DONE + 3: "handshakes_done_1.3_true",
-        G_PENDING_GAVE_WAY: "pending_gave_way",
-        G_UPSTREAM_H2_CONNECTIONS: "upstream_http2_connections",
-        G_UPSTREAM_H2_BREACHES: "upstream_http2_breaches",
-    }
-    rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0", C_GRPC: "grpc_OK"}
-    names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))
-    if (
-        any(GLOBALS[i] != name for i, name in expected.items()) or any(ROW[i] != name for i, name in rows.items())
-        or LIMIT[L_STORE_US - len(ROW)] != "store_us"
-    ):
-        raise ImportError("edgefast/core/cells.pxi does not fit cells.py")
-    breaches = tuple(ef_h2_breach_name(i).decode() for i in range(1, EF_H2_B_COUNT))
-    if breaches != HTTP2_BREACHES or GLOBALS[G_H2_BREACH] != "http2_breach_" + HTTP2_BREACHES[0]:
-        raise ImportError(f"edgefast/core/cells.py HTTP2_BREACHES does not fit csrc/h2_guard.h: {breaches}")
-    if len(HANDSHAKE_FAILURES) != EF_TLS_F_COUNT:
-        raise ImportError("edgefast/core/cells.py HANDSHAKE_FAILURES does not fit csrc/tls/tls.h")
-    if names != HEAD_ERRORS:
-        raise ImportError(f"edgefast/core/cells.py HEAD_ERRORS does not fit csrc/head.h: {names}")
-
-
-_check_cells()
+include "telemetry/cellcheck.pyx"

@@ -20,6 +20,8 @@ cdef extern from "nghttp2/nghttp2.h":
         NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE
         NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE
         NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL
+        NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES
+        NGHTTP2_EXTPRI_DEFAULT_URGENCY
         NGHTTP2_NO_ERROR
         NGHTTP2_PROTOCOL_ERROR
         NGHTTP2_INTERNAL_ERROR
@@ -60,6 +62,9 @@ cdef extern from "nghttp2/nghttp2.h":
         nghttp2_rst_stream rst_stream
     ctypedef struct nghttp2_nv:
         pass
+    ctypedef struct nghttp2_extpri:
+        uint32_t urgency
+        int inc
     ctypedef struct nghttp2_settings_entry:
         int32_t settings_id
         uint32_t value
@@ -105,6 +110,7 @@ cdef extern from "nghttp2/nghttp2.h":
     void nghttp2_option_set_max_send_header_block_length(nghttp2_option *, size_t)
     void nghttp2_option_set_max_settings(nghttp2_option *, size_t)
 
+    int nghttp2_session_change_extpri_stream_priority(nghttp2_session *, int32_t, const nghttp2_extpri *, int)
     int nghttp2_session_client_new2(nghttp2_session **, const nghttp2_session_callbacks *, void *, const nghttp2_option *)
     uint32_t nghttp2_session_get_remote_settings(nghttp2_session *, int)
     int nghttp2_session_consume_stream(nghttp2_session *, int32_t, size_t)

@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Iterator
 import pytest
 
 from core.apart import run_child
+from core.pipes import PipeWorld
 from core.world import World
 
 DEADLINE = 100.0  # seconds for one test: only a hang comes near it
@@ -29,6 +30,12 @@ def world() -> Iterator[World]:
     """A world of this test's own."""
     made = World()
     yield from check(made)
+
+
+@pytest.fixture
+def pipes() -> Iterator[PipeWorld]:
+    """A world of pipes, for the codecs byte by byte."""
+    yield from check(PipeWorld())  # type: ignore[misc]
 
 
 def check(made: World) -> Iterator[World]:

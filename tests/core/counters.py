@@ -10,7 +10,14 @@ import mmap
 from edgefast._csrc import ffi, lib
 from edgefast.core.cells import GLOBALS, LIMIT, ROW
 
-GAUGES = ("connections_active", "requests_active", "upstream_connections_active", "tunnels_active")
+GAUGES = (
+    "connections_active",
+    "requests_active",
+    "upstream_connections_active",
+    "tunnels_active",
+    "stream_connections_active",
+    "stream_sessions_active",
+)
 ANSWERED = ROW[:6]  # how a request can end
 BUCKETS = tuple(name for name in ROW if name.startswith("duration_bucket_"))
 

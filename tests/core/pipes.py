@@ -18,6 +18,8 @@ from core.fleets import CLUSTER, PORT
 from core.world import World
 from edgefast import ir
 
+_PATIENCE = 8  # turns for a piece of what is only offered
+
 
 class Pipe:
     """The other end of one connection of the engine."""
@@ -37,6 +39,19 @@ class Pipe:
             except ConnectionError:
                 return
             while True:
+                if not self._unread():
+                    break
+                await asyncio.sleep(0)
+
+    async def offer(self, data: bytes, size: int = 0) -> None:
+        """The same, but who does not read is not waited for; what there is no room for is lost."""
+        size = size or len(data)
+        for start in range(0, len(data), size):
+            try:
+                self._sock.send(data[start : start + size])
+            except OSError:
+                return
+            for _ in range(_PATIENCE):
                 if not self._unread():
                     break
                 await asyncio.sleep(0)

@@ -101,7 +101,7 @@ class World:
         self.loop.set_exception_handler(self._on_exception)
         self._free = 64
         self._shards: Shards | None = None
-        self._clients: list[Client] = []
+        self._clients: list[Closes] = []
         self._backends: list[Closes] = []
         self._accepting: list[Any] = []
         self._holds: list[socket.socket] = []
@@ -182,6 +182,25 @@ class World:
         self._accepting.append(self.engine.listen(sock.fileno(), port, choose))
         return int(sock.getsockname()[1])
 
+    async def listen_stream(self, port: int = PORT) -> int:
+        """Pass connections of a TCP listener's port on, from a free one, which is returned."""
+        sock = socket.create_server(("127.0.0.1", 0), backlog=4096)
+        sock.setblocking(False)
+        self._holds.append(sock)
+        self._accepting.append(self.engine.listen_stream(sock.fileno(), port))
+        return int(sock.getsockname()[1])
+
+    async def listen_datagrams(self, port: int = PORT, host: str = "127.0.0.1") -> int:
+        """Pass datagrams of a UDP listener's port on, from a free one, which is returned. host "::": of both families."""
+        sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+        if host == "::":
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        sock.bind((host, 0))
+        sock.setblocking(False)
+        self._holds.append(sock)
+        self._accepting.append(self.engine.listen_datagrams(sock.fileno(), port))
+        return int(sock.getsockname()[1])
+
     async def serve(self, fleet: ir.Fleet) -> int:
         """apply() and listen()."""
         self.apply(fleet)
@@ -229,6 +248,10 @@ class World:
         client = await Client.connect(port, **settings)
         self._clients.append(client)
         return client
+
+    def attend(self, client: Closes) -> None:
+        """Close a client before it is checked what is left."""
+        self._clients.append(client)
 
     async def tls_client(
         self, port: int, context: ssl.SSLContext, name: str | None = None

@@ -10,6 +10,18 @@ cdef inline bint idempotent(unsigned method) noexcept:
         or method == EF_M_TRACE
     )
 
+cdef int64_t backoff(Attempts tries, int64_t base) noexcept:
+    """Exponential with jitter above the base, which is a minimum (HTTPRouteRetry.backoff); the cap is ten times the base."""
+    cdef int64_t span = base << (tries.tries - 1 if tries.tries < 5 else 4)
+    if span > base * 10:
+        span = base * 10
+    if span <= 0:
+        return 0
+    if span == base:
+        span += base // 4
+    return base + <int64_t>(ef_random(tries.engine.random) % <uint64_t>(span - base + 1))
+
+
 cdef inline uint32_t popcount(uint64_t bits) noexcept:
     cdef uint32_t n = 0
     while bits:
@@ -66,8 +78,7 @@ cdef class Attempts(UpstreamUser):
         cdef iovec kept
         self.up = up
         self.tries += 1
-        if self.endpoint.index >= 0 and self.endpoint.index < 64:
-            self.tried |= <uint64_t>1 << self.endpoint.index
+        self.note_tried()
         up.begin(self, self.method, self.unsized, self.announced, (<Exchange>self).asked, self.takes_trailers)
         self.up_protocol = up.protocol
         if self.down.peer.port.log_wants_upstream:
@@ -92,20 +103,20 @@ cdef class Attempts(UpstreamUser):
         return 0
 
     cdef int on_up_failed(self, UpFailure why) except -1:
-        cdef Endpoint failed = self.endpoint
         self.failure = why
         if why == UP_NO_ENDPOINT:
             return self.fail(503, F_NO_ENDPOINT)
         if why == UP_OVERFLOW:
             return self.fail(503, F_OVERFLOW)
         self.tries += 1
-        if failed is not None and failed.index >= 0 and failed.index < 64:
-            self.tried |= <uint64_t>1 << failed.index
+        self.note_tried()
         # nothing was sent: any method may go to another endpoint, each at most once
-        if self.tries < 4 and popcount(self.tried) < self.backend.cluster.size and self.in_budget():
+        if self.tries < 4 and popcount(self.tried_of(self.backend.cluster)) < self.backend.cluster.size and self.in_budget():
             return self.retry(0, 0, F_CONNECT)
         if self.rule.has_retry and self.tries <= <uint32_t>self.rule.attempts and self.in_budget():
-            return self.retry(self.backoff(), 0, F_CONNECT)
+            return self.retry(backoff(self, self.rule.backoff), 0, F_CONNECT)
+        if self.grpc and grpc_repeats(self, GRPC_UNAVAILABLE):
+            return self.retry(backoff(self, self.settings.grpc_backoff), 0, F_CONNECT)
         return self.fail(503, F_CONNECT)
 
     cdef int on_response_info(self, const uint8_t *base, ef_head *head) except -1:
@@ -114,17 +125,18 @@ cdef class Attempts(UpstreamUser):
         return 0
 
     cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1:
-        cdef int64_t now = self.engine.reactor.now_us()
+        cdef int64_t now = self.engine.reactor.now_us(), wait
         if self.head_pending:  # an answer to nothing
             self.engine.count(G_UPSTREAM_PROTOCOL_ERRORS)
             self.fail(502, F_PROTOCOL)
             return 1
         self.upstream_us = now - self.sent
-        if self.rule.has_retry and head.response_status in self.rule.retry_codes and self.may_retry(True):
-            self.up.drop(CUT_CANCEL)
-            self.up = None
-            self.retry(self.backoff(), head.response_status, 0)
-            return 1
+        if self.rule.has_retry and head.response_status in self.rule.retry_codes and self.may_retry(self.rule.attempts):
+            return self.repeat(backoff(self, self.rule.backoff), head.response_status)
+        if self.grpc and self.settings.grpc_codes:
+            wait = grpc_repeats_after(self, base, head)
+            if wait >= 0:
+                return self.repeat(wait, head.response_status)
         self.status = head.response_status
         self.started_response = True
         if self.grpc:
@@ -137,16 +149,29 @@ cdef class Attempts(UpstreamUser):
             self.route_deadline = self.try_deadline = 0
             self.engine.count(G_TUNNELS_ACTIVE)
         self.rearm()
+        if self.web is not None:
+            self.web.begin_answer(base, head)
         self.down.response_head(base, head)
         return 0
+
+    cdef int repeat(self, int64_t wait, int status) except -1:
+        """Not this answer: 1, as on_response_head has it."""
+        self.up.drop(CUT_CANCEL)
+        self.up = None
+        self.retry(wait, status, 0)
+        return 1
 
     cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
         self.bytes_out += n
         self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
-        return self.down.response_body(data, n)
+        return self.down.response_body(data, n) if self.web is None else self.web.answer_body(self.down, data, n)
 
     cdef int on_response_flush(self) except -1:
+        if self.web is not None:
+            self.web.hand_over(self.down)
         self.down.response_flush()
+        if self.web is not None:
+            self.web.flushed()
         if self.down.write_paused and self.up is not None:
             self.up.pause()
             if self.slow is None and not self.tunnel and not self.up.shares and self.settings.answer_rate:
@@ -170,11 +195,15 @@ cdef class Attempts(UpstreamUser):
         if self.grpc:
             note_grpc_trailers(self, lines, n)
         keep_trailers(kept, lines, n, self.backend.response_ops, True)
+        if self.web is not None and self.web.translates:
+            return self.web.answer_trailers(kept.data, kept.size)
         return self.down.response_trailers(kept.data, kept.size) if kept.size else 0
 
     cdef int on_response_end(self) except -1:
         self.up = None
         try:
+            if self.web is not None:
+                self.web.hand_over(self.down)
             self.down.response_end()
             return self.finish()
         except BaseException:
@@ -201,11 +230,14 @@ cdef class Attempts(UpstreamUser):
             if up.unprocessed:
                 if self.may_go_again(up):
                     return self.retry(0, 0, F_RESET)
-            elif up.served and self.may_retry(False):
+            elif up.served and idempotent(self.method) and self.may_retry(3):
                 return self.retry(0, 0, F_RESET)
-            elif self.rule.has_retry and self.may_retry(True) and idempotent(self.method):
+            elif self.rule.has_retry and idempotent(self.method) and self.may_retry(self.rule.attempts):
                 endpoint.failed()
-                return self.retry(self.backoff(), 0, F_RESET)
+                return self.retry(backoff(self, self.rule.backoff), 0, F_RESET)
+            if self.grpc and grpc_repeats(self, GRPC_UNAVAILABLE):
+                endpoint.failed()
+                return self.retry(backoff(self, self.settings.grpc_backoff), 0, F_RESET)
         endpoint.failed()
         # A route that retries has been told that its backends may be away: that is 503, as for a connection that was never made
         # (conformance HTTPRouteRetryConnectionError).
@@ -215,6 +247,8 @@ cdef class Attempts(UpstreamUser):
         if writable:
             # until now it was the backend that kept us waiting
             self.progress_until = self.trusted_until = self.engine.wheel.now + BODY_GRACE_MS
+            self.held_at = self.engine.wheel.now
+            self.brought = 0
             self.down.resume()
         elif self.tunnel or not self.body_done:
             self.down.pause()
@@ -249,19 +283,12 @@ cdef class Attempts(UpstreamUser):
         cluster.retrying += 1
         return True
 
-    cdef bint may_retry(self, bint by_route) except -1:
-        """A request that may have reached a backend may go out again only if its bytes are still here, and either it is idempotent
-        and its connection was an old one, or the route's retry asks for it."""
-        if not self.keeps_body or self.upgrade:
+    cdef bint may_retry(self, uint32_t most) except -1:
+        """A request that may have reached a backend may go out again only if its bytes are still here, at most so many times; and either it is
+        idempotent and its connection was an old one, or a retry of the configuration asks for it: who asks knows."""
+        if not self.keeps_body or self.upgrade or self.tries > most:
             return False
-        if self.expects_body and not self.body_done:
-            return False
-        if by_route:
-            if self.tries > <uint32_t>self.rule.attempts:
-                return False
-        elif not idempotent(self.method) or self.tries > 3:
-            return False
-        return self.in_budget()
+        return (self.body_done or not self.expects_body) and self.in_budget()
 
     cdef bint may_go_again(self, Outbound up) except -1:
         """Nothing was done for it: as good as a failed connect, while all that was sent is still here. What a backend itself sends back
@@ -270,24 +297,12 @@ cdef class Attempts(UpstreamUser):
             return False
         return up.may_refuse or self.in_budget()
 
-    cdef int64_t backoff(self) noexcept:
-        """Exponential with jitter above the base, which is a minimum (HTTPRouteRetry.backoff); the cap is ten times the base."""
-        cdef int64_t base = self.rule.backoff
-        cdef int64_t span = base << (self.tries - 1 if self.tries < 5 else 4)
-        if span > base * 10:
-            span = base * 10
-        if span <= 0:
-            return 0
-        if span == base:
-            span += base // 4
-        return base + <int64_t>(ef_random(self.engine.random) % <uint64_t>(span - base + 1))
-
     cdef int ask(self) except -1:
         """Begin a try: ask for a connection."""
         cdef Exchange ex = <Exchange>self
         if ex.trace is not None and ex.trace.flags & 1:
             begin_try(ex)
-        return self.backend.cluster.acquire(self, self.tried)
+        return self.backend.cluster.acquire(self)
 
     cdef int retry(self, int64_t wait, int status, uint32_t why) except -1:
         """The try is over, with that status or for that reason; another one comes in `wait` ms."""
@@ -335,12 +350,12 @@ cdef class Attempts(UpstreamUser):
             self.try_deadline = 0
             if (
                 not self.started_response and self.rule.has_retry and idempotent(self.method)
-                and (504 in self.rule.retry_codes or not self.rule.retry_codes) and self.may_retry(True)
+                and (504 in self.rule.retry_codes or not self.rule.retry_codes) and self.may_retry(self.rule.attempts)
             ):
                 self.endpoint.failed()
                 self.drop_upstream(CUT_TIMEOUT)
                 self.rearm()
-                return self.retry(self.backoff(), 0, F_TIMEOUT)
+                return self.retry(backoff(self, self.rule.backoff), 0, F_TIMEOUT)
             return self.on_timeout(F_TIMEOUT)
         if self.idle_deadline and self.idle_deadline <= now:
             return self.on_timeout(F_IDLE)

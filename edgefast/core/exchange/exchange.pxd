@@ -36,7 +36,6 @@ cdef class Attempts(UpstreamUser):
         int64_t upstream_us     # us from there to the response head
         int64_t route_deadline, try_deadline, idle_deadline, ask_at   # ms; 0 none
         int64_t client_deadline # ms; when its client gives up (grpc-timeout); 0: it does not say
-        uint64_t tried          # endpoints tried, by index
         uint64_t bytes_out
         uint64_t announced      # bytes of the request's body, as its head says; 0 if it is unsized
         uint32_t tries
@@ -50,6 +49,7 @@ cdef class Attempts(UpstreamUser):
         bytes up_protocol       # of the last try
         bint grpc               # it is gRPC: what the proxy itself says to it is, too (grpc.pyx)
         bint grpc_answer        # its answer is, and may end with a status at any time
+        GrpcWeb web             # it came as gRPC-Web, and so goes its answer; None: it did not
         bint expects_body       # the client announced a body
         bint unsized            # its length is not known
         bint body_done          # the client has sent all of it
@@ -64,6 +64,8 @@ cdef class Attempts(UpstreamUser):
         bint forwarded          # counts in what the cluster's budget is a part of
         AnswerShare slow        # its answer waits for its client; None: it does not
         int64_t reads_until     # ms; what the client has taken is enough until then (answerRate)
+        int64_t slow_at         # ms; since then its client is what its answer waits for
+        size_t slow_left        # bytes that it had not taken then
         size_t untaken          # bytes that it had not taken when it was looked at last
         bint gathering          # nobody is asked before more of the body is here
         bint deferred           # ... before what is being handed over is
@@ -72,12 +74,12 @@ cdef class Attempts(UpstreamUser):
     cdef int read_on(self) except -1
     cdef int cut_answer(self) except -1
     cdef int write(self, iovec *iov, int n, size_t total, bint end) except -1
-    cdef bint may_retry(self, bint by_route) except -1
+    cdef bint may_retry(self, uint32_t most) except -1
     cdef bint may_go_again(self, Outbound up) except -1
     cdef bint in_budget(self) except -1
-    cdef int64_t backoff(self) noexcept
     cdef int ask(self) except -1
     cdef int retry(self, int64_t wait, int status, uint32_t why) except -1
+    cdef int repeat(self, int64_t wait, int status) except -1
     cdef int rearm(self) except -1
     cdef int on_timeout(self, uint32_t flag) except -1
     cdef int on_client_timeout(self) except -1
@@ -108,6 +110,8 @@ cdef class RequestBody(Attempts):
     cdef int open_mirrors(self) except -1
     cdef bytes limit_lines(self)
     cdef int request_body(self, iovec *iov, int n, size_t total, int64_t left) except -1
+    cdef int take_body(self, iovec *iov, int n, size_t total, int64_t left) except -1
+    cdef int malformed(self) except -1
     cdef int request_trailers(self, const uint8_t *lines, size_t n) except -1
     cdef void forget_body(self) noexcept
     cdef int request_end(self) except -1
@@ -140,6 +144,7 @@ cdef class Exchange(RequestBody):
     cdef int allow_body(self) except -1
     cdef int client_gone(self) except -1
     cdef int tunnel_closed(self) except -1
+    cdef int tunnel_half_closed(self) except -1
 
 
 cdef class Mirror(UpstreamUser):

@@ -3,11 +3,15 @@
 # In: a scanned request head and body bytes from the client's codec. Out: a request at a backend (attempts.pyx), or an answer. It ends
 # exactly once (finish), with one answer or one aborted connection, and owns no timer but its own.
 
-cdef class Exchange(RequestBody):
-    def __cinit__(self, Inbound down):
-        self.down = down
-        self.engine = down.engine
+cdef Exchange make_exchange(Inbound down):
+    """Of a constructor's arguments Python would make a tuple, for each request."""
+    cdef Exchange ex = down.engine.spares.take()
+    ex.down = down
+    ex.engine = down.engine
+    return ex
 
+
+cdef class Exchange(RequestBody):
     def __dealloc__(self):
         out_free(&self.head)
         out_free(&self.body)
@@ -40,10 +44,11 @@ cdef class Exchange(RequestBody):
         self.expects_body = head.body != EF_BODY_NONE
         self.unsized = self.expects_body and head.body != EF_BODY_LENGTH
         self.takes_trailers = head.te_trailers
-        self.grpc = head.grpc == EF_GRPC
         self.grpc_status = -1
         self.announced = head.content_length if head.body == EF_BODY_LENGTH else 0
         self.left = -1 if self.unsized else <int64_t>self.announced
+        if head.grpc:
+            begin_grpc(self, base, head)
         engine.active += 1
         engine.count(G_REQUESTS_ACTIVE)
         port.approach_table()
@@ -120,7 +125,7 @@ cdef class Exchange(RequestBody):
         prefetch(&self.rule.row.cells[0])  # counted in when the exchange ends
         prefetch(&self.rule.row.cells[8])
         prefetch(&self.rule.row.cells[16])
-        if self.settings.body_size and head.content_length > self.settings.body_size:
+        if self.settings.body_size and self.announced > self.settings.body_size:
             engine.count(G_BODY_TOO_LARGE)
             self.down.refuse_more()
             return self.answer(413, b"", F_TOO_LARGE)
@@ -227,6 +232,8 @@ cdef class Exchange(RequestBody):
         cdef int64_t now = self.engine.wheel.now
         if self.grpc:
             bound_by_client(self, base, head)
+        if self.web is not None:
+            self.web.begin_request(base, head)
         write_request_head(self, base, head, path, path_len, query, query_len, prefix_len)
         self.backend.cluster.active += 1
         self.forwarded = self.keeps_body = True
@@ -267,10 +274,10 @@ cdef class Exchange(RequestBody):
     cdef int say(self, int status, bytes lines, bytes reason) except -1:
         """Every answer of the proxy's own to a request leaves here."""
         if self.grpc:
-            lines = grpc_lines(self, status, reason) + lines
+            own = grpc_lines(self, status, reason)
+            lines, reason = (own + lines, b"") if self.web is None else self.web.own_answer(own, lines)
             self.meant, self.status = status, 200
             status = 200
-            reason = b""
         self.down.answer(status, lines, reason, self.method == EF_M_HEAD)
         return self.finish()
 
@@ -299,6 +306,11 @@ cdef class Exchange(RequestBody):
             up.hang_up()
         self.down.refuse_more()
         return self.finish()
+
+    cdef int tunnel_half_closed(self) except -1:
+        """An HTTP/2 client has ended its half (RFC 8441 5; browsers do so with a WebSocket's close frame): the backend hears of it behind
+        what was sent, and has the last word."""
+        return self.up.end_tunnel() if self.up is not None else self.tunnel_closed()
 
     cdef int finish(self) except -1:
         cdef Mirror mirror
@@ -345,7 +357,8 @@ cdef class Exchange(RequestBody):
             log_exchange(self.engine, self, took)
         if self.trace is not None and self.trace.flags & 1:
             record_span(self, took)
-        return self.down.done(self)
+        self.down.done(self)
+        return self.engine.spares.give(self)
 
 
 cdef inline Cut cut_of(uint32_t flag) noexcept:

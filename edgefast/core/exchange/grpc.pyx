@@ -25,6 +25,22 @@ cdef enum:
 cdef dict GRPC_LINES = {}  # (status of HTTP, reason) -> lines; both are constants of ours
 
 
+cdef int begin_grpc(Exchange ex, const uint8_t *base, ef_head *head) except -1:
+    """Its content type says that it is gRPC, or gRPC-Web: which is translated where the port's settings say so, and else like any other."""
+    if head.grpc == EF_GRPC:
+        ex.grpc = True
+    elif ex.settings.grpc_web:
+        ex.grpc = ex.takes_trailers = True
+        ex.web = GrpcWeb.__new__(GrpcWeb)
+        ex.web.learn(base, head)
+        ex.engine.count(G_GRPC_WEB)
+        if ex.web.text and ex.expects_body:
+            ex.unsized = True
+            ex.announced = 0
+            ex.left = -1
+    return 0
+
+
 cdef int grpc_status_of(int status) noexcept:
     """Of a status of HTTP. Ours say more than those of others (doc/http-grpc-status-mapping.md): a timeout is no UNAVAILABLE, which clients
     ask again for, nor is a limit."""
@@ -81,11 +97,17 @@ cdef bytes grpc_lines(Exchange ex, int status, bytes reason):
 
 cdef bint end_stream(Exchange ex, uint32_t flag) except -1:
     """A part of the answer is out: end it with a status, where its client would take a reset for something else. False: it cannot be."""
-    if not flag & (F_TIMEOUT | F_IDLE) or not ex.grpc_answer or not ex.down.takes_end():
+    if not flag & (F_TIMEOUT | F_IDLE) or not ex.grpc_answer or not ex.down.takes_end(ex.web is None):
+        return False
+    if ex.web is not None and not ex.web.translates:  # a frame of gRPC-Web has no place behind it
         return False
     ex.grpc_status = GRPC_DEADLINE_EXCEEDED
     lines = b"grpc-status: 4\r\ngrpc-message: %b\r\n" % grpc_message(failure_text(504, flag).rstrip(b"\n"))
-    ex.down.response_trailers(<const uint8_t *>PyBytes_AS_STRING(lines), PyBytes_GET_SIZE(lines))
+    if ex.web is not None:
+        ex.web.answer_trailers(<const uint8_t *>PyBytes_AS_STRING(lines), PyBytes_GET_SIZE(lines))
+        ex.web.hand_over(ex.down)
+    else:
+        ex.down.response_trailers(<const uint8_t *>PyBytes_AS_STRING(lines), PyBytes_GET_SIZE(lines))
     ex.down.response_end()
     return True
 

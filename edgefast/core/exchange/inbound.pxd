@@ -23,7 +23,7 @@ cdef class Inbound(Session):
     cdef int response_flush(self) except -1
     cdef int response_trailers(self, const uint8_t *lines, size_t n) except -1
     cdef int response_end(self) except -1
-    cdef bint takes_end(self) noexcept
+    cdef bint takes_end(self, bint trailers) noexcept
     cdef bint has_room(self) noexcept
     cdef size_t untaken(self) noexcept
     # its end

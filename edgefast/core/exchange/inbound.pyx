@@ -2,9 +2,15 @@
 # affair alone.
 #
 # The codec calls Exchange: begin, request_body, request_trailers, request_end, flush (no more for now), allow_body (the client waits for leave
-# to send its body), on_down_writable, client_gone, tunnel_closed (the client has ended its half). The exchange answers with `answer` or
-# with response_head ... response_end, once; or with `abort`; and ends with `done`. Where a session carries many streams, it sends what
-# all of them said once, at the end of the turn; HTTP/1's is its only stream, and none of a Session's events come to those of the others.
+# to send its body), on_down_writable, client_gone; of a tunnel tunnel_closed (the client has ended it), tunnel_half_closed (it still listens).
+# The exchange answers with `answer` or with response_head ... response_end, once; or with `abort`; and ends with `done`. Where a session
+# carries many streams, it sends what all of them said once, at the end of the turn; HTTP/1's is its only stream, and none of a Session's
+# events come to those of the others.
+
+cdef inline bytes type_line(bytes lines):
+    """What the body of an own answer is, where these lines do not say it."""
+    return b"" if lines.startswith(b"content-type:") else b"content-type: text/plain\r\n"
+
 
 cdef class Inbound(Session):
     cdef int send_continue(self) except -1:
@@ -23,7 +29,8 @@ cdef class Inbound(Session):
         raise NotImplementedError
 
     cdef int answer(self, int status, bytes lines, bytes body, bint is_head) except -1:
-        """The proxy's own answer, whole. An empty body is `content-length: 0`, for 429 one of unknown length (spec 7)."""
+        """The proxy's own answer, whole. A body is text, unless the first line says what it is; an empty one is `content-length: 0`, for 429
+        one of unknown length (spec 7)."""
         raise NotImplementedError
 
     cdef int response_info(self, const uint8_t *base, ef_head *head) except -1:
@@ -49,8 +56,8 @@ cdef class Inbound(Session):
     cdef int response_end(self) except -1:
         raise NotImplementedError
 
-    cdef bint takes_end(self) noexcept:
-        """Trailers and an end can come at once, whatever of the body is out: its length was not told."""
+    cdef bint takes_end(self, bint trailers) noexcept:
+        """An end, with trailers or without, can come at once, whatever of the body is out: its length was not told."""
         raise NotImplementedError
 
     cdef bint has_room(self) noexcept:

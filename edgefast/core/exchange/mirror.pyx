@@ -25,7 +25,7 @@ cdef class Mirror(UpstreamUser):
         self.source = ex.origin()
         if self.streams and not cluster.share().try_enter(self):  # a copy waits for nobody's body
             return self.stop()
-        return cluster.acquire(self, 0)
+        return cluster.acquire(self)
 
     cdef int request_body(self, iovec *iov, int n, size_t total) except -1:
         cdef int i

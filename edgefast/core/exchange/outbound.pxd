@@ -32,6 +32,7 @@ cdef class Outbound(Session):
     cdef bint has_room(self) noexcept
     cdef int drop(self, Cut why) except -1
     cdef int hang_up(self) except -1
+    cdef int end_tunnel(self) except -1
     cdef bytes local_address(self)
     # the pool's questions
     cdef bint is_open(self) noexcept

@@ -35,6 +35,10 @@ cdef class Outbound(Session):
         """As `drop`, after what has been written is sent: the end of a tunnel."""
         raise NotImplementedError
 
+    cdef int end_tunnel(self) except -1:
+        """No more bytes for a tunnel, once those before are sent; what the backend says goes on."""
+        raise NotImplementedError
+
     cdef bytes local_address(self):
         """Our end, "10.0.0.1:40000"; b"" of a unix socket."""
         raise NotImplementedError

@@ -106,6 +106,17 @@ cdef class RequestBody(Attempts):
 
     cdef int request_body(self, iovec *iov, int n, size_t total, int64_t left) except -1:
         """Body bytes from the client, without framing; valid during the call. `left`: how many more there are; -1: nobody knows."""
+        if self.web is not None and self.web.text and not self.tunnel:
+            return self.web.request_body(self, iov, n, left)
+        return self.take_body(iov, n, total, left)
+
+    cdef int malformed(self) except -1:
+        """What comes is no body of its kind."""
+        self.down.refuse_more()
+        return self.abort(F_INVALID) if self.started_response else self.fail(400, F_INVALID)
+
+    cdef int take_body(self, iovec *iov, int n, size_t total, int64_t left) except -1:
+        """The same, as a backend gets them."""
         cdef int i
         cdef Mirror mirror
         cdef RequestBody held = self  # the codec lets go of it when it ends in `go`
@@ -134,7 +145,7 @@ cdef class RequestBody(Attempts):
         if self.keeps_body:
             if self.up is None or (
                 self.body.size + total <= REPLAY_LIMIT
-                and (self.rule.has_retry or self.up.may_refuse or idempotent(self.method))
+                and (self.rule.has_retry or self.up.may_refuse or idempotent(self.method) or (self.grpc and self.settings.grpc_codes))
             ):
                 out_reserve(&self.body, total)
                 for i in range(n):
@@ -166,6 +177,8 @@ cdef class RequestBody(Attempts):
     cdef int request_end(self) except -1:
         """The client's request is complete."""
         cdef Mirror mirror
+        if self.web is not None and not self.web.whole():
+            return self.malformed()
         self.body_done = True
         if self.mirrors is not None:
             for mirror in self.mirrors:
@@ -220,3 +233,25 @@ cdef class RequestBody(Attempts):
         if self.rule.row != NULL:
             ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
         return self.fail(408, F_TIMEOUT)
+
+    # --- a crowd of one client (crowding.pyx) ------------------------------------------------------------------------
+
+    cdef int64_t slow_rate(self):
+        cdef int64_t spent = self.engine.wheel.now - self.slow_at, rate
+        cdef size_t left
+        if self.slow is None:
+            return UpstreamUser.slow_rate(self)
+        if spent < CROWD_GRACE_MS:
+            return -1
+        left = self.down.untaken()
+        rate = <int64_t>(self.slow_left - min(left, self.slow_left)) * 1000 // spent
+        return rate if rate < <int64_t>self.settings.answer_rate * CROWD_RATE else -1
+
+    cdef int yield_connection(self) except -1:
+        cdef AnswerShare slow = self.slow
+        if slow is None:
+            return UpstreamUser.yield_connection(self)
+        self.engine.count(G_ANSWERS_GAVE_WAY)
+        slow.leaving += 1
+        self.cut_answer()
+        return 1

@@ -77,6 +77,9 @@ cdef class H1Client(H1Requester):
         self.cluster.done(self.endpoint)
         return self.connection.shut(False)
 
+    cdef int end_tunnel(self) except -1:
+        return self.connection.end_writes()
+
     cdef int on_deadline(self, int64_t now) except -1:
         if self.parked:
             return self.connection.shut(False)
@@ -194,21 +197,14 @@ cdef class H1Client(H1Requester):
             ef_head_reset(head)
         length = ef_head_scan_response(head, &self.user.settings.response_limits, data, n, self.method)
         if length == EF_NEED_MORE:
-            if self.partial == NULL:
-                self.partial = <ef_head *>malloc(sizeof(ef_head))
-                if self.partial == NULL:
-                    raise MemoryError
-                memcpy(self.partial, head, sizeof(ef_head))
+            piecemeal_keep(&self.partial, head)
             return 0
         if length < 0:
             self.engine.count(G_UPSTREAM_PROTOCOL_ERRORS)
             self.fail(LOST_PROTOCOL)
             return 0
-        if self.partial != NULL:  # the scan is over: its state may go, its result is used from the engine's copy
-            memcpy(&self.engine.response_head, self.partial, sizeof(ef_head))
-            head = &self.engine.response_head
-            free(self.partial)
-            self.partial = NULL
+        head = &self.engine.response_head
+        piecemeal_done(&self.partial, head)
         status = head.response_status
         if status < 200 and status != 101:
             self.informational += 1
@@ -324,8 +320,7 @@ cdef class H1Client(H1Requester):
         self.user = None
         drop_witness(self.witness)
         self.witness = None
-        free(self.partial)
-        self.partial = NULL
+        piecemeal_free(&self.partial)
         self.engine.count_down(G_UPSTREAM_CONNECTIONS_ACTIVE)
         if user is not None:
             self.cluster.done(self.endpoint)

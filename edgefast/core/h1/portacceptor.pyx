@@ -2,7 +2,7 @@
 
 cdef class PortAcceptor(Acceptor):
     cdef Session admit(self, const NetAddress *peer):
-        return H1Server.__new__(H1Server, self.engine, self.port, False)
+        return make_server(self.engine, self.port, False)
 
     cdef void on_turned_away(self) noexcept:
         self.engine.count(G_CONNECTIONS_TOTAL)

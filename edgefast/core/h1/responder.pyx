@@ -44,7 +44,7 @@ cdef class H1Responder(Inbound):
         if self.closing:
             parts.append(b"connection: close, upgrade\r\n" if status == 426 else b"connection: close\r\n")
         if body:
-            parts.append(b"content-type: text/plain\r\ncontent-length: %d\r\n\r\n" % len(body))
+            parts.append(b"%bcontent-length: %d\r\n\r\n" % (type_line(lines), len(body)))
             if not is_head:
                 parts.append(body)
         elif status == 429:
@@ -143,8 +143,8 @@ cdef class H1Responder(Inbound):
         self.connection.end_follows = self.closing
         return self.engine.gather.flush(self.connection)
 
-    cdef bint takes_end(self) noexcept:
-        return self.chunked_response and self.takes_trailers
+    cdef bint takes_end(self, bint trailers) noexcept:
+        return self.chunked_response and (self.takes_trailers or not trailers)
 
     cdef bint has_room(self) noexcept:
         return self.connection.has_room()

@@ -7,13 +7,16 @@
 cdef const char *DISAGREE = "the two parsers disagree about this message"
 
 
-cdef class H1Server(H1Responder):
-    def __cinit__(self, Engine engine, PortTable port, bint tls):
-        self.engine = engine
-        self.port = port
-        self.peer = Peer.__new__(Peer, port, tls)
-        self.protocol = HTTP_1_1
+cdef H1Server make_server(Engine engine, PortTable port, bint tls):
+    cdef H1Server server = H1Server.__new__(H1Server)
+    server.engine = engine
+    server.port = port
+    server.peer = make_peer(port, tls)
+    server.protocol = HTTP_1_1
+    return server
 
+
+cdef class H1Server(H1Responder):
     def __dealloc__(self):
         free(self.partial)
         out_free(&self.trailers)
@@ -136,22 +139,15 @@ cdef class H1Server(H1Responder):
             ef_head_reset(head)
         length = ef_head_scan_request(head, &self.port.settings.request_limits, data, n)
         if length == EF_NEED_MORE:
-            if self.partial == NULL:
-                self.partial = <ef_head *>malloc(sizeof(ef_head))
-                if self.partial == NULL:
-                    raise MemoryError
-                memcpy(self.partial, head, sizeof(ef_head))
+            if piecemeal_keep(&self.partial, head):
                 self.connection.arm(self.port.settings.head_timeout)
             return 0
         if length < 0:
             engine.count(G_HEAD_REFUSED + head.error - 1)
             self.refuse(head.status, ef_head_error_text(head.error))
             return 0
-        if self.partial != NULL:
-            memcpy(&engine.request_head, self.partial, sizeof(ef_head))
-            head = &engine.request_head
-            free(self.partial)
-            self.partial = NULL
+        head = &engine.request_head
+        piecemeal_done(&self.partial, head)
         if head.absolute_scheme and (head.absolute_scheme == 2) != self.peer.tls:
             self.refuse(400, "the target's scheme is not the connection's")
             return 0
@@ -191,7 +187,7 @@ cdef class H1Server(H1Responder):
         self.connection.disarm()
         self.wants_continue = head.expect_continue
         self.takes_trailers = head.te_trailers
-        ex = self.exchange = Exchange.__new__(Exchange, self)
+        ex = self.exchange = make_exchange(self)
         ex.begin(data, head)
         if self.state == D_WAIT and self.exchange is ex:
             ex.request_end()
@@ -303,8 +299,7 @@ cdef class H1Server(H1Responder):
         self.exchange = None
         drop_witness(self.witness)
         self.witness = None
-        free(self.partial)
-        self.partial = NULL
+        piecemeal_free(&self.partial)
         return 0
 
     cdef int on_deadline(self, int64_t now) except -1:
@@ -359,8 +354,7 @@ cdef class H1Server(H1Responder):
         if ex is not None and ex.started_response:  # an answer is under way: a second one would be part of it
             return ex.abort(F_INVALID)
         self.closing = True
-        free(self.partial)
-        self.partial = NULL
+        piecemeal_free(&self.partial)
         self.exchange = None
         if ex is not None:
             ex.client_gone()

@@ -6,6 +6,7 @@
 cdef class H2Call(H2Requester):
     def __cinit__(self, H2Client session):
         self.session = session
+        self.out.stream = <void *>self
         self.engine = session.engine
         self.endpoint = session.endpoint
         self.protocol = HTTP_2
@@ -60,6 +61,8 @@ cdef class H2Call(H2Requester):
             self.left = <int64_t>head.content_length
         elif head.body == EF_BODY_NONE:
             self.left = 0
+            if not ends and self.method != EF_M_HEAD and status != 204 and status != 304:
+                head.body = EF_BODY_LENGTH  # of no bytes: trailers follow
         if ends:
             if self.left > 0:
                 return self.malformed()
@@ -156,8 +159,9 @@ cdef class H2Call(H2Requester):
         """The stream is no more: ended by both sides, or reset by one."""
         if self.session is None:
             return 0
-        queue_free(&self.queue)
+        queue_free(&self.out.queue)
         self.write_paused = False
+        self.session.paced.pop(self.id, None)
         if code == NGHTTP2_REFUSED_STREAM and not self.got_bytes:
             self.unprocessed = True
         if self.user is not None and not self.was_reset and code == NGHTTP2_PROTOCOL_ERROR:  # nghttp2 has found it malformed

@@ -5,16 +5,15 @@ cdef class H2Requester(Outbound):
         H2Client session        # None: the stream is closed, or never was
         int32_t id              # 0: nothing was written yet
         unsigned method         # enum ef_method
-        ByteQueue queue         # the request's body, as far as the backend has not taken it
-        Out trailers            # fields behind it
+        H2Outflow out           # the request's body, as far as the backend has not taken it
         uint64_t owed           # of a body with a length: bytes that are still to be written
         bytes asked             # the protocols it would switch to; None: none
         bytes key               # Sec-WebSocket-Key of a tunnel that is asked for; None: none is
         bint unsized            # the body has no length in its head
         bint takes_trailers     # the client does
-        bint ended              # nothing comes behind what is in the queue
         bint request_done       # END_STREAM is out
-        bint deferred           # nghttp2 is to be told when there is more of a body
+        bint is_reset           # by us: the frame that says so is on its way, or waits (cancels.pyx)
+        bint counted            # ... and its connection's budget knows of it
         bint hung_up            # nobody waits for more of it, once what is queued is sent
         int64_t leave_by        # ms; ... and something of that has to be, until then
 
@@ -47,52 +46,35 @@ cdef class H2Call(H2Requester):
     cdef int switch(self, ef_head *head, int length) except -1
 
 
-cdef class H2Client(Session):
+cdef class H2Client(H2Frames):
     cdef:
-        Engine engine
         Cluster cluster
         Endpoint endpoint
         HttpSettings settings   # of whoever had it made
         TlsContext tls          # what it was made with; None: plain
         str sni
         PoolDial dial           # who waits for it; None: it is there
-        nghttp2_session *frames
-        dict streams            # id -> H2Call
         set unborn              # H2Calls that have written nothing yet
-        list woken              # those whose user may go on once what is being sent is sent
         list fresh              # those whose head is in what is being sent
         list failed             # those whose users are to be told so at the end of the turn
         H2Call current          # whose user was told something that is not flushed yet
-        ef_h2_guard guard
-        ef_h2_text text         # of the block that is being read
-        Out partial             # what there is of it, when it comes in several reads
-        int32_t block           # the stream of the block that is being read; 0: none
-        bint is_malformed       # nghttp2 refuses a field of it
-        bint is_trailer         # it is of trailers
-        int breach              # enum ef_h2_breach that was found where nothing can be done about it
-        object fault            # what a callback raised
         bytes local             # "10.0.0.1:40000", our end; None: no log line has asked for it
         uint32_t served         # requests it has carried to their end
         uint32_t room           # streams at once that the backend takes and we want
         bint connects           # it takes extended CONNECT (RFC 8441)
-        bint busy               # in nghttp2
         bint opened             # its connection has been there
-        bint draining           # no more streams
         bint freed              # there may be room for who waits
-        # deadlines, ms; 0: none
-        int64_t ready_by, ack_by, block_by, idle_by, ping_at, ping_by, write_by, look_at
-        size_t unsent           # bytes that waited for the socket when it was looked at last
-        int64_t heard           # when bytes last came
+        bint retired            # it takes no more requests because so many were cancelled
+        dict paced              # id -> (H2Call, code): resets that wait for the budget
+        int64_t pace_at         # ms: when the first of them is looked at; 0: there are none
+        int64_t ready_by        # ms: until then its SETTINGS have to be here; 0: they are
 
     cdef uint32_t load(self) noexcept
     cdef bint takes(self, bint switches) noexcept
     cdef bint is_current(self) noexcept
     cdef bint is_idle(self) noexcept
     cdef H2Call open_call(self)
-    cdef int mark(self) except -1
     cdef int on_settings(self) except -1
-    cdef int on_begin_block(self, int32_t id) except -1
-    cdef int keep_block(self) except -1
     cdef int turn_to(self, H2Call call) except -1
     cdef int fail_later(self, H2Call call) except -1
     cdef int on_freed(self) except -1

@@ -4,32 +4,22 @@
 # RFC 9113 calls a connection error, or a budget that is spent (csrc/h2_guard.h), ends it with GOAWAY and costs its requests. It is ready
 # when the backend's SETTINGS are there: who does not speak HTTP/2 is found out before a request is sent. It holds no request.
 
-cdef class H2Client(Session):
+cdef class H2Client(H2Frames):
     def __cinit__(self, Engine engine, Endpoint endpoint, HttpSettings settings):
         self.engine = engine
         self.endpoint = endpoint
         self.cluster = endpoint.cluster
         self.settings = settings
-        self.streams = {}
         self.unborn = set()
-        self.woken = []
+        self.paced = {}
         self.fresh = []
         self.failed = []
-
-    def __dealloc__(self):
-        if self.frames != NULL:
-            nghttp2_session_del(self.frames)
-        free(self.partial.data)
 
     cdef int on_open(self) except -1:
         cdef Engine engine = self.engine
         cdef HttpSettings settings = self.settings
         cdef nghttp2_settings_entry ours[4]
-        h2_prepare_client()
-        if engine.h2_text == NULL:
-            engine.h2_text = <uint8_t *>malloc(2 * EF_MAX_HEAD)
-            if engine.h2_text == NULL:
-                raise MemoryError
+        self.prepare()
         if nghttp2_session_client_new2(&self.frames, H2_CLIENT_CALLBACKS, <void *>self, H2_OPTIONS) < 0:
             raise MemoryError
         ours[0].settings_id = NGHTTP2_SETTINGS_ENABLE_PUSH
@@ -93,16 +83,7 @@ cdef class H2Client(Session):
         if breach != EF_H2_CALM:
             self.calm(breach)
             return n
-        if self.block and self.partial.size:
-            memcpy(self.engine.h2_text, self.partial.data, self.text.len)
-            memcpy(self.engine.h2_text + self.text.room, self.partial.data + self.text.len, self.text.held)
-            self.text.buf = self.engine.h2_text
-        self.busy = True
-        used = nghttp2_session_mem_recv(self.frames, data, n)
-        self.busy = False
-        if self.fault is not None:
-            fault, self.fault = self.fault, None
-            raise fault
+        used = self.feed(data, n)
         if self.breach != EF_H2_CALM:
             self.calm(self.breach)
             return n
@@ -110,7 +91,7 @@ cdef class H2Client(Session):
         if used < 0:
             self.terminate(NGHTTP2_PROTOCOL_ERROR, LOST_PROTOCOL)
             return n
-        self.keep_block()
+        self.keep_block(H2_ACK_MS)
         if self.dial is not None and self.draining:  # GOAWAY beside its first SETTINGS: it was a connection for nobody
             self.terminate(NGHTTP2_NO_ERROR, LOST_RESET)
         elif self.dial is not None and self.room and not self.connection.closed:
@@ -127,35 +108,15 @@ cdef class H2Client(Session):
         self.freed = True
         return 0
 
-    cdef int on_begin_block(self, int32_t id) except -1:
-        cdef H2Call call = self.streams.get(id)
+    cdef const ef_head_limits *limits(self) noexcept:
+        return &H2_TRAILER_LIMITS if self.is_trailer else &self.settings.response_limits
+
+    cdef int on_begin_block(self, int32_t id, bint begins) except -1:
+        cdef H2Call call = h2_call(self.frames, id)
         self.block_by = 0
         self.block = 0
-        if call is None or call.user is None:
-            return 0  # nobody waits for it any more
-        self.block = id
-        self.is_malformed = False
-        self.is_trailer = call.answered
-        ef_h2_text_begin(
-            &self.text, EF_H2_TRAILERS if call.answered else EF_H2_RESPONSE, self.tls is not None,
-            &H2_TRAILER_LIMITS if call.answered else &self.settings.response_limits, self.engine.h2_text
-        )
-        return 0
-
-    cdef int keep_block(self) except -1:
-        """A block that goes on with the next read: what there is of its text is ours until then."""
-        if not self.block:
-            self.block_by = 0
-            free(self.partial.data)
-            memset(&self.partial, 0, sizeof(Out))
-            return 0
-        self.partial.size = 0
-        out_reserve(&self.partial, self.text.len + self.text.held + 1)
-        out_raw(&self.partial, self.text.buf, self.text.len)
-        out_raw(&self.partial, self.text.buf + self.text.room, self.text.held)
-        self.partial.size += 1  # also when there is nothing yet
-        if not self.block_by:
-            self.block_by = self.engine.wheel.now + H2_ACK_MS
+        if call is not None and call.user is not None:  # or nobody waits for it any more
+            self.begin_block(id, EF_H2_TRAILERS if call.answered else EF_H2_RESPONSE, self.tls is not None)
         return 0
 
     cdef int turn_to(self, H2Call call) except -1:
@@ -168,13 +129,9 @@ cdef class H2Client(Session):
 
     # --- frames to the backend -------------------------------------------------------------------------------------
 
-    cdef int mark(self) except -1:
-        """What has been said goes out at the end of the turn."""
-        return self.connection.call_at_turn_end() if not self.connection.closed else 0
-
     cdef int fail_later(self, H2Call call) except -1:
         """Its user is in the middle of a call."""
-        call.ended = True
+        call.out.ended = True
         self.failed.append(call)
         return self.mark()
 
@@ -199,42 +156,25 @@ cdef class H2Client(Session):
         """All that the backend's windows and its socket take."""
         cdef Connection connection = self.connection
         cdef Out *out = &self.engine.h2_out
-        cdef const uint8_t *data
-        cdef ssize_t n = 1
-        cdef bint broken
+        cdef bint more = True, broken
         cdef H2Call call
         cdef list woken
         if self.busy or connection.closed:
             return 0
-        while n > 0 and not connection.write_paused and not connection.closed:
-            out.size = 0
-            while out.size < H2_SEND:
-                self.busy = True
-                n = nghttp2_session_mem_send(self.frames, &data)
-                self.busy = False
-                if self.fault is not None:
-                    fault, self.fault = self.fault, None
-                    raise fault
-                if n < 0:  # no memory, or a fault of ours: what is in the middle of a frame cannot go on
-                    return connection.shut(True)
-                if n == 0:
-                    n = out.size >= H2_SEND  # a body stopped there
-                    break
-                out_reserve(out, n)
-                out_raw(out, data, n)
+        while more and not connection.write_paused and not connection.closed:
+            more = self.gather()
+            if connection.closed:
+                return 0
             if out.size:
                 self.engine.count_n(G_UPSTREAM_BYTES_SENT, out.size)
                 broken = connection.broken
                 connection.send(out.data, out.size)
                 broken = connection.broken and not broken and connection.wire is None  # the kernel took nothing of this
-                out.size = 0
                 for call in self.fresh:
                     call.unprocessed = broken
                 self.fresh.clear()
         self.turn_to(None)
-        if connection.write_paused and not self.write_by:
-            self.unsent = connection.unsent()
-            self.write_by = self.engine.wheel.now + self.settings.stream_idle_timeout
+        self.watch_writes(self.engine.wheel.now, self.settings.stream_idle_timeout)
         if self.woken:
             woken, self.woken = self.woken, []
             for call in woken:
@@ -250,7 +190,18 @@ cdef class H2Client(Session):
         self.write_by = 0
         return self.mark()
 
+    cdef int took(self, void *stream, size_t n) except -1:
+        (<H2Call>stream).took(n)
+        return 0
+
     # --- ends ------------------------------------------------------------------------------------------------------
+
+    cdef int on_stream_over(self, int32_t id, uint32_t code) except -1:
+        cdef H2Call call = self.streams.pop(id, None)
+        if call is None:
+            return 0
+        call.close(code)
+        return self.on_freed()
 
     cdef int on_freed(self) except -1:
         """There is room for one more, or nothing left to do."""
@@ -270,6 +221,8 @@ cdef class H2Client(Session):
     cdef int drain(self) except -1:
         """No more requests; those that it has go on."""
         self.draining = True
+        if self.paced:
+            h2_look_at_paced(self, self.engine.wheel.now)
         return self.on_freed()
 
     cdef int suspect(self) except -1:
@@ -277,8 +230,7 @@ cdef class H2Client(Session):
         cdef int64_t now = self.engine.wheel.now
         if self.connection.closed or self.ping_by or now - self.heard < H2_SILENCE_MS:
             return 0
-        self.ping_by = now + H2_PING_MS
-        nghttp2_submit_ping(self.frames, NGHTTP2_FLAG_NONE, NULL)
+        self.ping(now)
         return self.mark()
 
     cdef int calm(self, int breach) except -1:
@@ -317,13 +269,14 @@ cdef class H2Client(Session):
         cdef list calls = [*self.streams.values(), *self.unborn]
         self.streams.clear()
         self.unborn.clear()
+        self.paced.clear()
         for call in calls:
             if call.id and self.frames != NULL:
                 nghttp2_session_set_stream_user_data(self.frames, call.id, NULL)
             try:
                 call.lost(why)
                 call.session = None
-                queue_free(&call.queue)
+                queue_free(&call.out.queue)
             except BaseException:
                 call.session = None
                 _log.exception("the end of a stream could not be handled")
@@ -358,14 +311,7 @@ cdef class H2Client(Session):
     # --- time ------------------------------------------------------------------------------------------------------
 
     cdef int rearm(self) except -1:
-        cdef int64_t at = 0, each
-        for each in (self.ready_by, self.ack_by, self.block_by, self.idle_by, self.ping_at, self.ping_by, self.write_by, self.look_at):
-            if each and (at == 0 or each < at):
-                at = each
-        if at == 0:
-            self.connection.disarm()
-            return 0
-        return self.connection.arm(at - self.engine.wheel.now)
+        return self.arm_first(self.ready_by or self.pace_at)
 
     cdef int on_deadline(self, int64_t now) except -1:
         cdef Connection connection = self.connection
@@ -388,11 +334,10 @@ cdef class H2Client(Session):
             if self.is_idle():
                 return self.terminate(NGHTTP2_NO_ERROR, LOST_RESET)
         if self.ping_at and self.ping_at <= now:
-            self.ping_at = max(self.heard, now - self.settings.h2_up_ping + 1) + self.settings.h2_up_ping
-            if now - self.heard >= self.settings.h2_up_ping and not self.ping_by and self.load() and not connection.write_paused:
-                self.ping_by = now + H2_PING_MS
-                nghttp2_submit_ping(self.frames, NGHTTP2_FLAG_NONE, NULL)
+            self.ping_silent(now, self.settings.h2_up_ping, self.load() > 0)
         if self.look_at and self.look_at <= now:
             h2_look_at_hung_up(self, now)
+        if self.pace_at and self.pace_at <= now:
+            h2_look_at_paced(self, now)
         self.mark()
         return self.rearm()

@@ -17,8 +17,7 @@ cdef int h2_look_at_hung_up(H2Client session, int64_t now) except -1:
 
 cdef class H2Requester(Outbound):
     def __dealloc__(self):
-        queue_free(&self.queue)
-        free(self.trailers.data)
+        h2_outflow_free(&self.out)
 
     cdef int begin(self, UpstreamUser user, unsigned method, bint unsized, uint64_t announced, bytes asked, bint takes_trailers) except -1:
         self.user = user
@@ -34,7 +33,7 @@ cdef class H2Requester(Outbound):
 
     cdef int write(self, Out *head, iovec *iov, int n, size_t total, bint end, Out *trailers) except -1:
         cdef H2Client session = self.session
-        if session is None or self.ended:
+        if session is None or self.out.ended or self.is_reset:
             return 0
         if not self.unsized and not self.tunnel:
             if total > self.owed or (end and total < self.owed):
@@ -42,15 +41,15 @@ cdef class H2Requester(Outbound):
                 return session.fail_later(<H2Call>self)
             self.owed -= total
         if total:
-            queue_append(&self.queue, iov, n, 0, total, H2_BLOCK)
+            queue_append(&self.out.queue, iov, n, 0, total, H2_BLOCK)
         if end and self.key is None:
-            self.ended = True
+            self.out.ended = True
             if trailers.size:
-                out_reserve(&self.trailers, trailers.size)
-                out_raw(&self.trailers, trailers.data, trailers.size)
+                out_reserve(&self.out.trailers, trailers.size)
+                out_raw(&self.out.trailers, trailers.data, trailers.size)
         if head != NULL and self.submit(head, total or not end or trailers.size):
             return session.fail_later(<H2Call>self)
-        if self.queue.len > session.connection.buffer_bytes:
+        if self.out.queue.len > session.connection.buffer_bytes:
             self.write_paused = True
         return self.more()
 
@@ -58,7 +57,6 @@ cdef class H2Requester(Outbound):
         """The stream begins. 1: it cannot."""
         cdef H2Client session = self.session
         cdef ef_h2_pair *pairs = session.engine.h2_pairs
-        cdef nghttp2_data_provider body
         cdef LogValue key
         cdef int n
         if session.draining or session.connection.closed:
@@ -72,7 +70,7 @@ cdef class H2Requester(Outbound):
                 return 1
             self.key = key.data[:key.n]
             has_body = True
-            self.ended = False
+            self.out.ended = False
         n = ef_h2_lines_request(head.data, head.size, session.tls is not None, self.key is not None, pairs, H2_PAIRS - 1)
         if n < 0:
             _log.error("a request has more fields than HTTP/2 is given, or one that is none")
@@ -85,11 +83,7 @@ cdef class H2Requester(Outbound):
             pairs[n].value = <uint8_t *><const char *>b"trailers"
             pairs[n].value_len = 8
             n += 1
-        body.source.ptr = NULL
-        body.read_callback = h2_read_request
-        self.id = nghttp2_submit_request(
-            session.frames, NULL, <const nghttp2_nv *>pairs, n, &body if has_body else NULL, <void *>self
-        )
+        self.id = nghttp2_submit_request(session.frames, NULL, <const nghttp2_nv *>pairs, n, &H2_BODY if has_body else NULL, &self.out)
         if self.id < 0:  # there are no more numbers
             self.id = 0
             session.drain()
@@ -101,16 +95,13 @@ cdef class H2Requester(Outbound):
 
     cdef int more(self) except -1:
         """There is more for nghttp2 to take, or an end."""
-        if self.deferred and (self.queue.len or self.ended):
-            self.deferred = False
-            nghttp2_session_resume_data(self.session.frames, self.id)
-        return self.session.mark()
+        return self.session.more(&self.out, self.id)
 
     cdef void took(self, size_t n) noexcept:
         """The backend gets these bytes."""
-        queue_take(&self.queue, n)
+        queue_take(&self.out.queue, n)
         self.leave_by = self.engine.wheel.now + self.session.settings.stream_idle_timeout
-        if self.write_paused and self.queue.len <= self.session.connection.buffer_bytes // 4:
+        if self.write_paused and self.out.queue.len <= self.session.connection.buffer_bytes // 4:
             self.write_paused = False
             self.session.woken.append(self)
 
@@ -118,7 +109,7 @@ cdef class H2Requester(Outbound):
         """END_STREAM is out."""
         self.request_done = True
         if self.hung_up and self.session is not None:
-            nghttp2_submit_rst_stream(self.session.frames, NGHTTP2_FLAG_NONE, self.id, NGHTTP2_CANCEL)
+            return self.let_go(NGHTTP2_CANCEL)
         return 0
 
     cdef bint has_room(self) noexcept:
@@ -140,27 +131,34 @@ cdef class H2Requester(Outbound):
             self.endpoint.cluster.done(self.endpoint)
         if self.session is None:
             return 0
-        self.ended = self.hung_up = True
+        self.out.ended = self.hung_up = True
         self.leave_by = self.engine.wheel.now + self.session.settings.stream_idle_timeout
         if not self.session.look_at:
             self.session.look_at = self.leave_by
         return self.more()
 
-    cdef int let_go(self, uint32_t code) except -1:
-        """No more of it: what it holds is free at once, though the frame that says so may have to wait."""
-        cdef H2Client session = self.session
-        if session is None:
+    cdef int end_tunnel(self) except -1:
+        if self.session is None:
             return 0
-        queue_free(&self.queue)
-        self.trailers.size = 0
+        self.out.ended = True
+        return self.more()
+
+    cdef int let_go(self, uint32_t code) except -1:
+        """No more of it: what it holds is free at once, though the frame that says so may have to wait. Until then its body has no end: what
+        the backend has of it would be taken for all of it."""
+        cdef H2Client session = self.session
+        if session is None or self.is_reset:
+            return 0
+        self.is_reset = True
+        queue_free(&self.out.queue)
+        self.out.trailers.size = 0
         self.write_paused = False
-        self.ended = True
+        self.out.ended = self.request_done
         if self.id == 0:
             self.session = None
             session.unborn.discard(self)
             return session.on_freed()
-        nghttp2_submit_rst_stream(session.frames, NGHTTP2_FLAG_NONE, self.id, code)
-        return session.mark()
+        return h2_cancel(<H2Call>self, code)
 
     cdef bytes local_address(self):
         cdef H2Client session = self.session

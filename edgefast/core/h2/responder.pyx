@@ -20,15 +20,13 @@ cdef inline uint32_t h2_code_of(Cut why) noexcept:
 
 cdef class H2Responder(Inbound):
     def __dealloc__(self):
-        queue_free(&self.queue)
-        free(self.trailers.data)
+        h2_outflow_free(&self.out)
 
     # --- heads -----------------------------------------------------------------------------------------------------
 
     cdef int begin_answer(self, Out *out, bint has_body) except -1:
         """The head of the final answer; `out` is its HTTP/1.1 text."""
         cdef Engine engine = self.engine
-        cdef nghttp2_data_provider body
         cdef int n
         if self.session is None:
             return 0
@@ -38,10 +36,8 @@ cdef class H2Responder(Inbound):
             return self.reset(NGHTTP2_INTERNAL_ERROR)
         self.answered = True
         self.wait_for_window()
-        body.source.ptr = NULL
-        body.read_callback = h2_read_body
         if nghttp2_submit_response(
-            self.session.frames, self.id, <const nghttp2_nv *>engine.h2_pairs, n, &body if has_body else NULL
+            self.session.frames, self.id, <const nghttp2_nv *>engine.h2_pairs, n, &H2_BODY if has_body else NULL
         ) < 0:
             return self.reset(NGHTTP2_INTERNAL_ERROR)
         self.heads += out.size
@@ -70,7 +66,7 @@ cdef class H2Responder(Inbound):
         self.wants_continue = False
         parts = [status_line(status), engine.clock.server_and_date(), lines]
         if body:
-            parts.append(b"content-type: text/plain\r\ncontent-length: %d\r\n" % len(body))
+            parts.append(b"%bcontent-length: %d\r\n" % (type_line(lines), len(body)))
         elif status != 429 and status != 204 and status != 304:
             parts.append(b"content-length: 0\r\n")
         parts.append(b"\r\n")
@@ -80,12 +76,12 @@ cdef class H2Responder(Inbound):
         out.size = 0
         out_reserve(out, PyBytes_GET_SIZE(text))
         out_bytes(out, text)
-        self.ended = True
+        self.out.ended = True
         if body and not is_head and self.session is not None:
             piece.iov_base = PyBytes_AS_STRING(body)
             piece.iov_len = PyBytes_GET_SIZE(body)
-            queue_append(&self.queue, &piece, 1, 0, piece.iov_len, H2_BLOCK)
-        return self.begin_answer(out, self.queue.len > 0)
+            queue_append(&self.out.queue, &piece, 1, 0, piece.iov_len, H2_BLOCK)
+        return self.begin_answer(out, self.out.queue.len > 0)
 
     cdef int send_continue(self) except -1:
         cdef Out *out = &self.engine.out
@@ -138,11 +134,11 @@ cdef class H2Responder(Inbound):
         cdef iovec piece
         if self.session is None or n == 0:
             return 0
-        if self.queue.len == 0:
+        if self.out.queue.len == 0:
             self.wait_for_window()
         piece.iov_base = <void *>data
         piece.iov_len = n
-        queue_append(&self.queue, &piece, 1, 0, n, H2_BLOCK)
+        queue_append(&self.out.queue, &piece, 1, 0, n, H2_BLOCK)
         self.recount()
         return 0
 
@@ -153,14 +149,14 @@ cdef class H2Responder(Inbound):
     cdef int response_trailers(self, const uint8_t *lines, size_t n) except -1:
         if self.session is None or self.tunnel:
             return 0
-        self.trailers.size = 0
-        out_reserve(&self.trailers, n)
-        out_raw(&self.trailers, lines, n)
+        self.out.trailers.size = 0
+        out_reserve(&self.out.trailers, n)
+        out_raw(&self.out.trailers, lines, n)
         return 0
 
     cdef int response_end(self) except -1:
-        self.ended = True
-        if self.queue.len == 0:
+        self.out.ended = True
+        if self.out.queue.len == 0:
             self.wait_for_window()
         return self.more()
 
@@ -168,36 +164,39 @@ cdef class H2Responder(Inbound):
         """Something is there for the client's window: bytes, or an end, which nghttp2 does not send into one that is shut, either."""
         self.reads_until = self.engine.wheel.now + BODY_PATIENCE_MS
 
+    cdef void await_end(self) noexcept:
+        """The end of a tunnel is out. Clients that are reset with it drop what came just before (browsers a WebSocket's close frame):
+        this one may end its half (RFC 8441 5)."""
+        cdef H2Server session = self.session
+        self.end_by = self.engine.wheel.now + LINGER_MS
+        if not session.look_at or session.look_at > self.end_by:
+            session.look_at = self.end_by
+
     cdef int more(self) except -1:
         """There is more for nghttp2 to take, or an end."""
-        if self.session is None:
-            return 0
-        if self.deferred and (self.queue.len or self.ended):
-            self.deferred = False
-            nghttp2_session_resume_data(self.session.frames, self.id)
-        return self.session.mark()
+        return self.session.more(&self.out, self.id) if self.session is not None else 0
 
     cdef void look_at_room(self) noexcept:
         """A client that does not take its answer holds up to a buffer of it; less when all of them together hold too much."""
         cdef Connection connection = self.session.connection if self.session is not None else None
         if connection is None:
             self.write_paused = False
-        elif self.queue.len > connection.buffer_bytes or (self.queue.len and self.engine.h2_holders.is_crowded(self.session.holder)):
+        elif self.out.queue.len > connection.buffer_bytes or (self.out.queue.len and self.engine.h2_holders.is_crowded(self.session.holder)):
             self.write_paused = True
 
     cdef void took(self, size_t n) noexcept:
         """The client has these bytes, or the kernel."""
-        queue_take(&self.queue, n)
+        queue_take(&self.out.queue, n)
         self.recount()
         h2_pay(self, n)
-        if self.write_paused and self.queue.len <= self.session.connection.buffer_bytes // 4:
+        if self.write_paused and self.out.queue.len <= self.session.connection.buffer_bytes // 4:
             self.write_paused = False
             self.session.woken.append(self)
 
     cdef void recount(self) noexcept:
         """What it holds has changed: memory, not bytes in it, is what others lack."""
         cdef H2Server session = self.session
-        cdef size_t holds = self.queue.room + self.heads + self.asked()
+        cdef size_t holds = self.out.queue.room + self.heads + self.asked()
         if session is None or holds == self.counted:
             return
         h2_hold(session, session.held + holds - self.counted)
@@ -214,11 +213,11 @@ cdef class H2Responder(Inbound):
             held += PyBytes_GET_SIZE(ex.received)
         return held - H2_REQUEST if held > H2_REQUEST else 0
 
-    cdef bint takes_end(self) noexcept:
-        return self.session is not None and self.answered and not self.ended and not self.tunnel
+    cdef bint takes_end(self, bint trailers) noexcept:
+        return self.session is not None and self.answered and not self.out.ended and not self.tunnel
 
     cdef size_t untaken(self) noexcept:
-        return self.queue.len
+        return self.out.queue.len
 
     cdef bint has_room(self) noexcept:
         return False  # windows say what can be sent, and they are small
@@ -270,7 +269,7 @@ cdef class H2Responder(Inbound):
         if self.exchange is not ex:
             return 0
         self.exchange = None
-        if self.tunnel and not self.ended:
+        if self.tunnel and not self.out.ended:
             self.response_end()
         return self.resume()
 

@@ -5,19 +5,17 @@ cdef class H2Responder(Inbound):
         H2Server session        # None: the stream is closed
         Exchange exchange
         int32_t id
-        ByteQueue queue         # the response's body, as far as the client has not taken it
-        Out trailers            # fields behind it
+        H2Outflow out           # the response's body, as far as the client has not taken it
         size_t heads            # bytes of heads that are not sent yet
         size_t counted          # bytes of memory that the session and the engine know of
         size_t unconsumed       # bytes of the request's body that the client's window is not told of yet
         int64_t reads_until     # ms; what the client has taken of the queue, or of an end, is enough until then (answerRate)
+        int64_t end_by          # ms; a tunnel is over, and its client ends its half until then; 0: not so
         int64_t left            # body bytes still to come; -1: nobody knows
         bytes key               # Sec-WebSocket-Key of a tunnel; None: no tunnel asked for
         bint tunnel             # the backend has agreed
         bint request_over       # the client has said END_STREAM
         bint answered           # the head of the final answer is out
-        bint ended              # nothing comes behind what is in the queue
-        bint deferred           # nghttp2 is to be told when there is more of a body
         bint wants_continue
         bint read_paused
         bint is_head
@@ -28,6 +26,7 @@ cdef class H2Responder(Inbound):
     cdef int say(self, Out *out) except -1
     cdef int more(self) except -1
     cdef void wait_for_window(self) noexcept
+    cdef void await_end(self) noexcept
     cdef int reset(self, uint32_t code) except -1
     cdef int refuse(self, int status, bytes reason, bytes why) except -1
     cdef void look_at_room(self) noexcept
@@ -47,49 +46,28 @@ cdef class H2Stream(H2Responder):
     cdef void drop_queue(self) noexcept
 
 
-cdef class H2Server(Session):
+cdef class H2Server(H2Frames):
     cdef:
-        Engine engine
         PortTable port
         Peer peer
-        nghttp2_session *frames
-        dict streams            # id -> H2Stream
-        list touched            # those that the bytes being read are about
-        list woken              # those whose exchange may go on once what is being sent is sent
-        ef_h2_guard guard
+        list touched            # streams that the bytes being read are about
         size_t held             # bytes of memory for its requests, and for answers that are not taken yet
         size_t queued           # of these, in the connection's own queue
         size_t late             # of these, in streams that are behind, as of the last look
         size_t fresh            # ... and in those that are not, and whose client has taken nothing to speak of
         H2Holder holder         # who shares that with its other connections
         object holder_key
-        ef_h2_text text         # of the block that is being read
-        Out partial             # what there is of it, when it comes in several reads
-        int32_t block           # the stream of the block that is being read; 0: none
-        bint malformed          # nghttp2 refuses a field of it
-        bint trailing           # it is of trailers
         int32_t last            # the largest number of a stream that the client has used
         bint skips              # it has passed some over
         bint off_order          # ... and come back to one of them
         uint32_t requests
-        int breach              # enum ef_h2_breach that was found where nothing can be done about it
-        object fault            # what a callback raised
-        bint busy               # in nghttp2
-        bint draining           # no more streams, soon
         bint discarding         # the last word is out: read and drop, then close
         uint64_t discarded
-        # deadlines, ms; 0: none
-        int64_t ack_by, block_by, last_by, idle_by, ping_at, ping_by, look_at
-        int64_t write_by        # the socket has to have taken something
-        size_t unsent           # bytes that waited for it when it was looked at last
-        int64_t heard           # when bytes last came
+        int64_t last_by         # ms: the second GOAWAY of a drain; 0: none
 
     cdef int take_over(self, Connection connection) except -1
-    cdef int mark(self) except -1
     cdef int flush(self) except -1
-    cdef int on_begin_block(self, int32_t id, bint trailing) except -1
     cdef int on_block(self, int32_t id, bint ends) except -1
-    cdef int keep_block(self) except -1
     cdef int calm(self, int breach) except -1
     cdef int terminate(self, uint32_t code) except -1
     cdef int shutdown(self) except -1

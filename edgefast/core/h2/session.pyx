@@ -4,31 +4,20 @@
 # RFC 9113 calls a connection error, or a budget that is spent (csrc/h2_guard.h), is GOAWAY with its reason, then a close that loses
 # nothing of it. It holds no request and no answer: those are its streams'.
 
-cdef class H2Server(Session):
+cdef class H2Server(H2Frames):
     def __cinit__(self, Engine engine, PortTable port, Peer peer):
         self.engine = engine
         self.port = port
         self.peer = peer
-        self.streams = {}
         self.touched = []
-        self.woken = []
-
-    def __dealloc__(self):
-        if self.frames != NULL:
-            nghttp2_session_del(self.frames)
-        free(self.partial.data)
 
     cdef int take_over(self, Connection connection) except -1:
         """Serve a connection whose next bytes are a client's preface."""
         cdef Engine engine = self.engine
         cdef HttpSettings settings = self.port.settings
         cdef int64_t now = engine.wheel.now
-        h2_prepare()
-        if engine.h2_text == NULL:
-            engine.h2_text = <uint8_t *>malloc(2 * EF_MAX_HEAD)
-            if engine.h2_text == NULL:
-                raise MemoryError
-        if nghttp2_session_server_new2(&self.frames, H2_CALLBACKS, <void *>self, H2_OPTIONS) < 0:
+        self.prepare()
+        if nghttp2_session_server_new2(&self.frames, H2_SERVER_CALLBACKS, <void *>self, H2_OPTIONS) < 0:
             raise MemoryError
         h2_submit_settings(self.frames, settings)
         ef_h2_guard_begin(&self.guard, settings.request_limits.head, now)
@@ -67,23 +56,17 @@ cdef class H2Server(Session):
         if breach != EF_H2_CALM:
             self.calm(breach)
             return n
-        if self.block and self.partial.size:
-            memcpy(self.engine.h2_text, self.partial.data, self.text.len)
-            memcpy(self.engine.h2_text + self.text.room, self.partial.data + self.text.len, self.text.held)
-            self.text.buf = self.engine.h2_text
-        self.busy = True
-        used = nghttp2_session_mem_recv(self.frames, data, some)
-        self.busy = False
-        if self.fault is not None:
-            fault, self.fault = self.fault, None
-            raise fault
+        if self.guard.error:
+            self.terminate(self.guard.error)
+            return n
+        used = self.feed(data, some)
         if self.breach != EF_H2_CALM:
             self.calm(self.breach)
             return n
         if used < 0:
             self.terminate(NGHTTP2_PROTOCOL_ERROR if self.off_order or used == NGHTTP2_ERR_BAD_CLIENT_MAGIC else NGHTTP2_ENHANCE_YOUR_CALM)
             return n
-        self.keep_block()
+        self.keep_block(self.port.settings.head_timeout)
         if self.touched:
             touched, self.touched = self.touched, []
             for stream in touched:
@@ -97,34 +80,15 @@ cdef class H2Server(Session):
     cdef bint holds_back(self) noexcept:
         return True  # requests beyond H2_TURN: when everybody else has had as many
 
-    cdef int keep_block(self) except -1:
-        """A block that goes on with the next read: what there is of its text is ours until then."""
-        if not self.block:
-            self.block_by = 0
-            free(self.partial.data)
-            memset(&self.partial, 0, sizeof(Out))
-            return 0
-        self.partial.size = 0
-        out_reserve(&self.partial, self.text.len + self.text.held + 1)
-        out_raw(&self.partial, self.text.buf, self.text.len)
-        out_raw(&self.partial, self.text.buf + self.text.room, self.text.held)
-        self.partial.size += 1  # also when there is nothing yet
-        if not self.block_by:
-            self.block_by = self.engine.wheel.now + self.port.settings.head_timeout
-        return 0
+    cdef const ef_head_limits *limits(self) noexcept:
+        return &H2_TRAILER_LIMITS if self.is_trailer else &self.port.settings.request_limits
 
-    cdef int on_begin_block(self, int32_t id, bint trailing) except -1:
+    cdef int on_begin_block(self, int32_t id, bint begins) except -1:
         cdef H2Stream stream
         cdef Engine engine = self.engine
-        self.block = id
         self.block_by = 0
-        self.trailing = trailing
-        self.malformed = False
-        ef_h2_text_begin(
-            &self.text, EF_H2_TRAILERS if trailing else EF_H2_REQUEST, self.peer.tls,
-            &H2_TRAILER_LIMITS if trailing else &self.port.settings.request_limits, engine.h2_text
-        )
-        if trailing:
+        self.begin_block(id, EF_H2_REQUEST if begins else EF_H2_TRAILERS, self.peer.tls)
+        if not begins:
             return 0
         ef_h2_guard_stream(&self.guard, engine.wheel.now)
         stream = H2Stream.__new__(H2Stream, self, id)
@@ -134,14 +98,15 @@ cdef class H2Server(Session):
             self.holder.streams += 1
         self.streams[id] = stream
         self.idle_by = 0
-        nghttp2_session_set_stream_user_data(self.frames, id, <void *>stream)
+        nghttp2_session_set_stream_user_data(self.frames, id, &stream.out)
+        nghttp2_session_change_extpri_stream_priority(self.frames, id, &H2_EQUAL, 1)  # whatever the client asks for
         return 0
 
     cdef int on_block(self, int32_t id, bint ends) except -1:
         """A block is complete: a request begins, or ends with its trailers."""
         cdef Engine engine = self.engine
         cdef ef_head *head = &engine.request_head
-        cdef H2Stream stream = self.streams.get(id)
+        cdef H2Stream stream = h2_stream(self.frames, id)
         cdef HttpSettings settings = self.port.settings
         cdef ef_h2_block facts
         cdef bytes why
@@ -150,16 +115,19 @@ cdef class H2Server(Session):
             return 0
         self.block = 0
         self.block_by = 0
-        if self.trailing:
+        if self.is_trailer:
             length = ef_h2_text_end(&self.text, &H2_TRAILER_LIMITS, &facts, NULL)
-            if self.malformed or length < 0 or not ends:
+            if self.is_malformed or length < 0 or not ends:
                 engine.count(G_H2_MALFORMED)
                 return stream.reset(NGHTTP2_PROTOCOL_ERROR)
             if length and stream.exchange is not None:
                 stream.exchange.request_trailers(self.text.buf, length)
                 stream.recount()
             return stream.end()
-        if stream.surplus or engine.h2_holders.refuses(self):  # before anything is done for it
+        if not self.port.listeners:  # it was on its way when the port went: elsewhere it may be served
+            self.shutdown()
+        # Before anything is done for it.
+        if stream.surplus or not self.port.listeners or engine.h2_holders.refuses(self):
             engine.count(G_H2_REFUSED)
             return stream.reset(NGHTTP2_REFUSED_STREAM)
         facts.method = EF_M_GET
@@ -169,9 +137,9 @@ cdef class H2Server(Session):
             stream.key = b64encode(os.urandom(16))
             facts.key = <const uint8_t *>PyBytes_AS_STRING(stream.key)
         length = ef_h2_text_end(&self.text, &settings.request_limits, &facts, head)
-        if self.malformed or (length < 0 and self.text.status == 0):
+        if self.is_malformed or (length < 0 and self.text.status == 0):
             engine.count(G_H2_MALFORMED)
-            why = ef_h2_error_text(EF_H2_E_VALUE if self.malformed and length >= 0 else self.text.error)
+            why = ef_h2_error_text(EF_H2_E_VALUE if self.is_malformed and length >= 0 else self.text.error)
             log_refused(engine, self.peer, 400, why)
             return stream.reset(NGHTTP2_PROTOCOL_ERROR)
         self.requests += 1
@@ -193,10 +161,6 @@ cdef class H2Server(Session):
 
     # --- frames to the client --------------------------------------------------------------------------------------
 
-    cdef int mark(self) except -1:
-        """What has been said goes out at the end of the turn."""
-        return self.connection.call_at_turn_end() if not self.connection.closed else 0
-
     cdef int on_turn_end(self) except -1:
         self.flush()
         if self.breach != EF_H2_CALM and not self.discarding:
@@ -209,40 +173,21 @@ cdef class H2Server(Session):
         """All that the client's windows and its socket take."""
         cdef Connection connection = self.connection
         cdef Out *out = &self.engine.h2_out
-        cdef const uint8_t *data
-        cdef ssize_t n
         cdef H2Stream stream
         cdef Exchange ex
         cdef list woken
+        cdef bint more = True
         if self.busy or self.discarding or connection.closed:
             return 0
-        out.size = 0
-        while not connection.write_paused and not connection.closed:
-            self.busy = True
-            n = nghttp2_session_mem_send(self.frames, &data)
-            self.busy = False
-            if self.fault is not None:
-                fault, self.fault = self.fault, None
-                raise fault
-            if n < 0:  # no memory, or a fault of ours: what is in the middle of a frame cannot go on
-                return connection.shut(True)
-            if n > 0:
-                out_reserve(out, n)
-                out_raw(out, data, n)
-            if n <= 0 and out.size < H2_SEND:
-                break
-            if out.size >= H2_SEND:
+        while more and not connection.write_paused and not connection.closed:
+            more = self.gather()
+            if connection.closed:
+                return 0
+            if out.size:
                 self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, out.size)
                 connection.send(out.data, out.size)
-                out.size = 0
-        if out.size:
-            self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, out.size)
-            connection.send(out.data, out.size)
-            out.size = 0
         h2_recount(self)
-        if connection.write_paused and not self.write_by:
-            self.unsent = connection.unsent()
-            self.write_by = self.engine.wheel.now + self.port.settings.stream_idle_timeout
+        self.watch_writes(self.engine.wheel.now, self.port.settings.stream_idle_timeout)
         if self.woken:
             woken, self.woken = self.woken, []
             for stream in woken:
@@ -253,6 +198,10 @@ cdef class H2Server(Session):
             self.idle_by = self.engine.wheel.now + self.port.settings.idle_timeout
         if not nghttp2_session_want_read(self.frames) and not nghttp2_session_want_write(self.frames):
             return self.over()
+        return 0
+
+    cdef int took(self, void *stream, size_t n) except -1:
+        (<H2Stream>stream).took(n)
         return 0
 
     cdef int on_sent(self) except -1:
@@ -311,6 +260,10 @@ cdef class H2Server(Session):
         connection.disarm()
         return connection.arm(LINGER_MS)
 
+    cdef int on_stream_over(self, int32_t id, uint32_t code) except -1:
+        cdef H2Stream stream = self.streams.pop(id, None)
+        return stream.close() if stream is not None else 0
+
     cdef int let_streams_go(self) except -1:
         cdef H2Stream stream
         while self.streams:
@@ -354,13 +307,9 @@ cdef class H2Server(Session):
     # --- time ------------------------------------------------------------------------------------------------------
 
     cdef int rearm(self) except -1:
-        cdef int64_t at = 0, each
         if self.streams and not self.look_at:
             self.look_at = self.engine.wheel.now + self.port.settings.stream_idle_timeout // 4 + 1
-        for each in (self.ack_by, self.block_by, self.last_by, self.idle_by, self.ping_at, self.ping_by, self.look_at, self.write_by):
-            if each and (at == 0 or each < at):
-                at = each
-        return self.connection.arm(at - self.engine.wheel.now) if at else 0
+        return self.arm_first(self.last_by)
 
     cdef int on_deadline(self, int64_t now) except -1:
         cdef Connection connection = self.connection
@@ -387,10 +336,7 @@ cdef class H2Server(Session):
         if self.idle_by and self.idle_by <= now and not self.streams:
             return self.terminate(NGHTTP2_NO_ERROR)
         if self.ping_at and self.ping_at <= now:
-            self.ping_at = max(self.heard, now - self.port.settings.h2_ping + 1) + self.port.settings.h2_ping
-            if now - self.heard >= self.port.settings.h2_ping and not self.ping_by and not connection.write_paused:
-                self.ping_by = now + H2_PING_MS
-                nghttp2_submit_ping(self.frames, NGHTTP2_FLAG_NONE, NULL)
+            self.ping_silent(now, self.port.settings.h2_ping, True)
         if self.look_at and self.look_at <= now:
             self.look_at = 0
             h2_look_at_streams(self, now)

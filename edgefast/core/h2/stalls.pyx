@@ -17,12 +17,12 @@ cdef inline bint h2_is_late(H2Responder stream, int64_t now) noexcept:
     cdef Exchange ex = stream.exchange
     if stream.reads_until >= now:
         return False
-    return stream.queue.len > 0 or (ex is not None and not stream.answered and ex.expects_body and not ex.body_done and not ex.comes())
+    return stream.out.queue.len > 0 or (ex is not None and not stream.answered and ex.expects_body and not ex.body_done and not ex.comes())
 
 
 cdef inline bint h2_is_fresh(H2Responder stream, int64_t now) noexcept:
     """Nothing of an answer has been taken that would pay for more than its first patience: whoever asks for many has them all at once."""
-    return not stream.answered or (stream.queue.len > 0 and stream.reads_until <= now + BODY_PATIENCE_MS)
+    return not stream.answered or (stream.out.queue.len > 0 and stream.reads_until <= now + BODY_PATIENCE_MS)
 
 
 cdef int h2_look_at_held(H2Server session, int64_t now) except -1:
@@ -55,10 +55,16 @@ cdef bint h2_takes(H2Server session, int64_t now) except -1:
 
 
 cdef int h2_look_at_streams(H2Server session, int64_t now) except -1:
-    """Answers that are complete, and whose client takes nothing of them, or not their end, have nobody else who ends them."""
+    """Answers that are complete, and whose client takes nothing of them, or not their end, have nobody else who ends them; nor have
+    tunnels whose backend has ended them."""
     cdef H2Stream stream
     for stream in list(session.streams.values()):
-        if (stream.queue.len or stream.ended) and now - stream.reads_until >= session.port.settings.stream_idle_timeout:
+        if stream.end_by:
+            if stream.end_by <= now:
+                stream.reset(NGHTTP2_NO_ERROR)
+            elif not session.look_at or session.look_at > stream.end_by:
+                session.look_at = stream.end_by
+        elif (stream.out.queue.len or stream.out.ended) and now - stream.reads_until >= session.port.settings.stream_idle_timeout:
             session.engine.count(G_H2_BREACH + EF_H2_B_STALL - 1)
             stream.give_up(NGHTTP2_CANCEL)
     return 0

@@ -6,6 +6,7 @@
 cdef class H2Stream(H2Responder):
     def __cinit__(self, H2Server session, int32_t id):
         self.session = session
+        self.out.stream = <void *>self
         self.engine = session.engine
         self.peer = session.peer
         self.protocol = HTTP_2
@@ -31,7 +32,7 @@ cdef class H2Stream(H2Responder):
         self.request_over = ends
         self.handing = True
         self.session.touched.append(self)
-        ex = self.exchange = Exchange.__new__(Exchange, self)
+        ex = self.exchange = make_exchange(self)
         ex.begin(base, head)
         if self.exchange is not ex:
             return 0
@@ -83,7 +84,7 @@ cdef class H2Stream(H2Responder):
             return 0
         if self.key is None:
             return ex.request_end()
-        return ex.tunnel_closed() if self.tunnel else 0
+        return ex.tunnel_half_closed() if self.tunnel else 0
 
     cdef int handed(self) except -1:
         """All of a read has been handed over. Of a request that it has brought to a reset no backend hears."""
@@ -124,13 +125,13 @@ cdef class H2Stream(H2Responder):
         """Reset, and what it holds is free at once: the frame that says so may wait for as long as the client reads nothing."""
         cdef Exchange ex = self.exchange
         self.exchange = None
-        self.ended = False  # what is left is no end
+        self.out.ended = False  # what is left is no end
         self.drop_queue()
         self.reset(code)
         return ex.client_gone() if ex is not None else 0
 
     cdef void drop_queue(self) noexcept:
-        queue_free(&self.queue)
+        queue_free(&self.out.queue)
         self.heads = 0
         self.recount()
         self.write_paused = False

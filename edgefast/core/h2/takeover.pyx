@@ -10,7 +10,7 @@ cdef bint h2_is_agreed(H1Server first) noexcept:
 
 cdef void h2_submit_settings(nghttp2_session *frames, HttpSettings settings) noexcept:
     """What we tell a client first."""
-    cdef nghttp2_settings_entry ours[4]
+    cdef nghttp2_settings_entry ours[5]
     ours[0].settings_id = NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS
     ours[0].value = settings.h2_streams
     ours[1].settings_id = NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE
@@ -19,7 +19,9 @@ cdef void h2_submit_settings(nghttp2_session *frames, HttpSettings settings) noe
     ours[2].value = settings.request_limits.head
     ours[3].settings_id = NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL
     ours[3].value = 1
-    nghttp2_submit_settings(frames, NGHTTP2_FLAG_NONE, ours, 4)
+    ours[4].settings_id = NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES
+    ours[4].value = 1
+    nghttp2_submit_settings(frames, NGHTTP2_FLAG_NONE, ours, 5)
     nghttp2_session_set_local_window_size(frames, NGHTTP2_FLAG_NONE, 0, settings.h2_window)
 
 

@@ -6,7 +6,7 @@
 
 cdef enum:
     HEAD_BLOCK = 2048
-    HEAD_SPARES = 64
+    HEAD_SPARES = 256
 
 cdef uint8_t *head_spares[HEAD_SPARES]
 cdef int n_head_spares = 0

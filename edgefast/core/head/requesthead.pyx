@@ -72,6 +72,9 @@ cdef int write_request_head(
     out_bytes(out, without(ex.rule.timeout_line, ops))
     if ex.client_deadline:
         place_timeout(ex, out, ops)
+    if ex.web is not None:
+        out_reserve(out, PyBytes_GET_SIZE(ex.web.request_line) + 512)
+        out_bytes(out, without(ex.web.request_line, ops))
     if ex.trace is not None:
         write_trace(ex.trace, out, ops)
     out_reserve(out, 256 + PyBytes_GET_SIZE(ex.settings.via) + (PyBytes_GET_SIZE(ops.append) if ops is not None else 0))

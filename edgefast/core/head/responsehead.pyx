@@ -52,6 +52,9 @@ cdef int write_response_head(Exchange ex, const uint8_t *base, ef_head *head, ui
         line = ex.verdict.lines(ex.settings)
         out_reserve(out, PyBytes_GET_SIZE(line) + 512)
         out_bytes(out, line)
+    if ex.web is not None and ex.web.translates:
+        out_reserve(out, PyBytes_GET_SIZE(ex.web.answer_line) + 512)
+        out_bytes(out, without(ex.web.answer_line, ops))
     if ex.cors_lines is not None:
         out_reserve(out, PyBytes_GET_SIZE(ex.cors_lines) + 512)
         out_bytes(out, ex.cors_lines)

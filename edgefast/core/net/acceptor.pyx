@@ -1,9 +1,10 @@
 # The acceptor: connections from a listening socket's queue into sessions.
 #
 # In: a listening descriptor, which stays its owner's. Out: a Session per connection, from `admit`. A burst per turn, so that no listener
-# and no connection waits for another listener's queue. When descriptors run out, those who wait are turned away with the reactor's spare
-# one: a client that knows at once is better off than one that waits; when not even that is possible, the queue rests for a moment. Must
-# never spin, and never lose the queue: whoever stops an acceptor may pass its socket on.
+# and no connection waits for another listener's queue; and one in every turn while somebody waits, for the kernel's queue knows no
+# addresses: whoever comes alone waits there behind a whole crowd. When descriptors run out, those who wait are turned away with the
+# reactor's spare one: a client that knows at once is better off than one that waits; when not even that is possible, the queue rests for a
+# moment. Must never spin, and never lose the queue: whoever stops an acceptor may pass its socket on.
 
 cdef class Acceptor(Opener):
     cdef Session admit(self, const NetAddress *peer):
@@ -23,7 +24,7 @@ cdef class Acceptor(Opener):
 
     cdef int listen(self, Reactor reactor, int fd) except -1:
         """Accept on this non-blocking, listening descriptor from now on."""
-        cdef int one = 1
+        cdef int one = 1, ahead = SEND_AHEAD
         cdef sockaddr_storage name
         cdef socklen_t length = sizeof(name)
         self.reactor = reactor
@@ -33,6 +34,7 @@ cdef class Acceptor(Opener):
         self.inet = name.ss_family != AF_UNIX
         if self.inet:  # accepted sockets inherit it
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one))
+            setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &ahead, sizeof(ahead))
         return reactor.watch(self, EPOLLIN)
 
     cpdef int stop(self) except -1:
@@ -46,7 +48,11 @@ cdef class Acceptor(Opener):
         return 0
 
     cdef int on_events(self, uint32_t events) except -1:
-        self.take(ACCEPT_BURST)
+        if self.turn == self.reactor.turn:
+            return 0  # it has had its burst
+        self.turn = self.reactor.turn
+        if self.take(ACCEPT_BURST) == ACCEPT_BURST:
+            self.reactor.again(self)
         return 0
 
     cpdef int take(self, int most) except -1:
@@ -104,7 +110,7 @@ cdef class Acceptor(Opener):
                 self.on_accepted(made)
         except BaseException:
             close(fd)
-            self.reactor.faults += 1
+            ef_stat_add(self.reactor.cells.faults, 1)
             _log.exception("a connection could not be admitted")
             return TAKEN_ONE
         made.peer = peer

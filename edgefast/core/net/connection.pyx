@@ -80,7 +80,7 @@ cdef class Connection(Outgoing):
         self.state = WIRE_CLOSING
         self.closed = True
         self.reactor.wheel.disarm(self)
-        if self.broken or self.unsent() == 0:
+        if self.broken or self.out.len == 0:
             self.part()
         if self.state == WIRE_CLOSING:
             self.unsent_before = <size_t>-1
@@ -90,8 +90,10 @@ cdef class Connection(Outgoing):
 
     cdef int part(self) except -1:
         """Everything is sent: the last word of the wire, and the end, when that is sent, too."""
-        if self.wire is not None and not self.fin_sent and not self.broken and self.wire.end(self.fd) == WIRE_AGAIN:
-            return 0
+        if self.wire is not None:
+            self.wire.last = False
+            if not self.fin_sent and not self.broken and self.wire.end(self.fd) == WIRE_AGAIN:
+                return 0
         return self.cut(END_CLOSED, 0)
 
     cdef int let_go(self, bint fault) except -1:

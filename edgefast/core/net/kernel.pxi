@@ -62,6 +62,7 @@ cdef extern from *:
         SOCK_STREAM
         SO_ERROR
         TCP_NODELAY
+        TCP_NOTSENT_LOWAT
 
     ctypedef union epoll_data_t:
         uint64_t u64
@@ -73,6 +74,13 @@ cdef extern from *:
     struct sockaddr_un:
         unsigned short sun_family
         char sun_path[108]
+
+    ctypedef struct linger_t "struct linger":
+        int l_onoff
+        int l_linger
+
+    enum:
+        SO_LINGER
 
     uint16_t htons(uint16_t number) nogil
     int accept4(int fd, sockaddr *address, socklen_t *length, int flags) nogil

@@ -22,7 +22,7 @@ cdef class Outgoing(Watched):
         bint broken             # a write failed; the read side tells the rest
         bint fin                # the session has sent its last byte
         bint fin_sent
-        bint end_follows        # behind what is sent next, in the same callback: both go in one segment (plain only)
+        bint end_follows        # behind what is sent next, in the same callback: both go in one segment
         ByteQueue out           # bytes not sent
         size_t unsent_before    # when it was looked at last whether the peer takes anything
         int stalls              # looks without progress

@@ -22,6 +22,8 @@ cdef class Outgoing(Watched):
             sent = self.put(iov, n, total)
             if sent == <ssize_t>total and self.unsent() == 0:
                 return 0
+            if sent == <ssize_t>total and self.wire.last:  # held for the end; should that not come, it goes at the end of the turn
+                return self.reactor.mark(self)
             if sent == WIRE_LOST:
                 return 0
             if sent < 0:
@@ -50,7 +52,7 @@ cdef class Outgoing(Watched):
         self.fin = True
         self.unsent_before = <size_t>-1
         self.stalls = 0
-        if self.unsent() == 0:
+        if self.out.len == 0:
             self.finish_write()
         return self.update()
 
@@ -98,13 +100,14 @@ cdef class Outgoing(Watched):
         cdef ssize_t sent
         if self.wire is None:
             sent = plain_write(self.fd, iov, n, total, MSG_MORE if self.end_follows else 0)
-            self.end_follows = False
             if sent == WIRE_LOST:
                 self.error = errno
         else:
+            self.wire.last = self.end_follows
             sent = self.wire.write(self.fd, iov, n, total)
             if sent == WIRE_LOST:
                 self.error = self.wire.error
+        self.end_follows = False
         if sent == WIRE_LOST:
             self.broken = True
             queue_free(&self.out)
@@ -118,6 +121,8 @@ cdef class Outgoing(Watched):
     cdef int finish_write(self) except -1:
         if self.fin_sent or self.broken:
             return 0
+        if self.wire is not None:
+            self.wire.last = True
         if self.wire is None or self.wire.end(self.fd) != WIRE_AGAIN:
             self.fin_sent = True
             shutdown(self.fd, SHUT_WR)

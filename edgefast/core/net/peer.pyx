@@ -3,12 +3,15 @@
 # In: the port it came to, TLS facts, the socket's address or what the PROXY protocol says. Out: facts that exchanges read. It is no
 # connection: nothing can be sent to it.
 
-cdef class Peer:
-    def __cinit__(self, PortTable port, bint tls):
-        self.port = port
-        self.tls = tls
-        self.address_port = -1
+cdef Peer make_peer(PortTable port, bint tls):
+    cdef Peer peer = Peer.__new__(Peer)
+    peer.port = port
+    peer.tls = tls
+    peer.address_port = -1
+    return peer
 
+
+cdef class Peer:
     cdef int take_wire(self, Wire wire) except -1:
         """Facts of its TLS, and who it is if that was said before. Returns its place in cells.HANDSHAKES_DONE."""
         cdef int port = -1

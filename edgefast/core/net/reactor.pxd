@@ -9,6 +9,7 @@ cdef class Watched(Timer):
         bint watched            # the kernel knows this descriptor
         bint held               # lives by a reference of its own: the wheel and the reactor only borrow
         bint marked             # on_turn_end follows
+        bint insists            # on_events follows in the next turn, whatever the kernel reports
         void *next_marked       # owned by the reactor's list
 
     cdef void hold(self) noexcept
@@ -43,6 +44,9 @@ cdef class Reactor:
         Slot *slots             # by descriptor
         size_t room
         epoll_event ready[256]  # TURN_EVENTS
+        int ready_at, ready_end  # of these, what a turn that ran out of time has left to the next one
+        uint64_t turn           # number of this one
+        list insisting          # Watched, of the next one
         void *first_marked
         void *last_marked
         object on_turn          # bound methods, made once
@@ -68,6 +72,9 @@ cdef class Reactor:
     cdef int change(self, Watched item, uint32_t events) except -1
     cdef int grow(self, int fd) except -1
     cdef int mark(self, Watched item) except -1
+    cdef int again(self, Watched item) except -1
+    cdef int serve_insisting(self, int64_t began) except -1
+    cdef void handle(self, Watched item, uint32_t events) noexcept
     cdef void dispatch(self, epoll_event *event) noexcept
     cdef int flush(self) except -1
     cdef int64_t now_us(self) noexcept

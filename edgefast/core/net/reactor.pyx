@@ -1,9 +1,11 @@
 # The reactor: one epoll descriptor of the engine's own, nested in the worker's loop, which tells it when there is something to do.
 #
 # In: descriptors to watch. Out: on_events() of whom they belong to, and once per turn on_turn_end() of everybody who asked for it with
-# `mark`. Level-triggered: what is not read now is reported again, so a turn may end after a bounded number of events. A descriptor's
-# number may come back within one batch of events; the generation in epoll_data tells the openings apart. Each event has a guard of its
-# own: a fault costs the descriptor it happened on. Must never block, and never call anybody from within `watch`, `mark` or `unwatch`.
+# `mark`. Level-triggered: what is not read now is reported again, so a turn may end after a bounded number of events, or a bounded time
+# (then the next one handles first what was reported to this one). Who asked for it with `again` has its share of every turn, not of every
+# round of all that are ready, which may be many turns. A descriptor's number may come back within one batch of events; the generation in
+# epoll_data tells the openings apart. Each event has a guard of its own: a fault costs the descriptor it happened on.
+# Must never block, and never call anybody from within `watch`, `mark` or `unwatch`.
 
 cdef inline int64_t monotonic_ns() noexcept:
     cdef timespec ts
@@ -72,6 +74,7 @@ cdef class Reactor:
         if self.epoll < 0:
             raise OSError(errno, "epoll_create1")
         self.restore_spare()
+        self.insisting = []
         self.on_turn = self._turn
         self.on_flush = self._flush_later
 
@@ -97,6 +100,7 @@ cdef class Reactor:
                 item = <Watched>self.slots[i].watched
                 self.fail(item, None)
         self.flush()
+        self.insisting.clear()
         close(self.epoll)
         if self.spare >= 0:
             close(self.spare)
@@ -186,18 +190,26 @@ cdef class Reactor:
     # --- turns -----------------------------------------------------------------------------------------------------
 
     def _turn(self):
-        cdef int64_t began = monotonic_ns(), took
-        cdef int i, n
+        cdef int64_t began = monotonic_ns()
+        cdef int first, insisted
         self.wheel.now = began // 1000000
-        n = epoll_wait(self.epoll, self.ready, TURN_EVENTS, 0)
+        if self.ready_at >= self.ready_end:
+            self.ready_at = 0
+            self.ready_end = epoll_wait(self.epoll, self.ready, TURN_EVENTS, 0)
+        first = self.ready_at
         self.in_turn = True
-        for i in range(n):
-            self.dispatch(&self.ready[i])
+        self.turn += 1
+        insisted = self.serve_insisting(began) if self.insisting else 0
+        while self.ready_at < self.ready_end:
+            self.ready_at += 1
+            self.dispatch(&self.ready[self.ready_at - 1])
+            if (self.ready_at - first) % TURN_LOOK == 0 and monotonic_ns() - began > TURN_NS:
+                break  # the kernel would report those that come first again, and the others never
         try:
             self.flush()
         finally:
             self.in_turn = False
-        self.tell_turn(began, monotonic_ns() - began, n)
+        self.tell_turn(began, monotonic_ns() - began, self.ready_at - first + insisted)
 
     cdef void tell(self, ReactorCells *cells) noexcept:
         """Count in these cells from now on."""
@@ -231,12 +243,39 @@ cdef class Reactor:
             ef_stat_add(self.cells.stale, 1)
             return
         item = <Watched>slot.watched
+        self.handle(item, event.events)
+
+    cdef void handle(self, Watched item, uint32_t events) noexcept:
+        """Its events; somebody holds it until it has handled them."""
         self.moment = 0
         try:
-            item.on_events(event.events)
+            item.on_events(events)
         except BaseException:  # whatever it is, it is this descriptor's
             self.fail(item, "an event could not be handled")
         self.moment = -1
+
+    cdef int again(self, Watched item) except -1:
+        """on_events() of this item in the next turn, too, before those of others."""
+        if not item.insists:
+            item.insists = True
+            self.insisting.append(item)
+        return 0
+
+    cdef int serve_insisting(self, int64_t began) except -1:
+        """Those who have asked for this turn, in order; whom its time does not reach comes first in the next one. Returns how many there were."""
+        cdef list items = self.insisting
+        cdef Watched item
+        cdef int served = 0
+        self.insisting = []
+        for item in items:
+            if served and monotonic_ns() - began > TURN_NS:
+                self.insisting[:0] = items[served:]
+                break
+            served += 1
+            item.insists = False
+            if item.watched:
+                self.handle(item, item.events)
+        return served
 
     cdef int64_t now_us(self) noexcept:
         """Monotonic microseconds: the clock is read once for all that follows from one event."""

@@ -22,6 +22,8 @@ cdef class Wire:
         int error               # errno of WIRE_LOST; 0: what the peer sent is not this protocol
         bint more               # the next read gives bytes or the end without any event
         size_t held             # bytes it has taken from the session and not been able to send
+        bint last               # of the next write: `end` follows in the same callback. Afterwards: it is held for that, not for want of room.
+                                # Of `end`: shutdown(2) follows at once, and may share a segment with it
 
     cdef int open(self, int fd) noexcept
     cdef ssize_t read(self, int fd, uint8_t *to, size_t room) noexcept

@@ -139,8 +139,9 @@ cdef class PortTable:
         self.exact = {}
         self.wildcards = {}
 
-    def arrange(self, listeners):
-        """Take the listeners of this port, in the order of the table."""
+    def arrange(self, listeners, elsewhere=()):
+        """Take the listeners of this port, in the order of the table. elsewhere: hostnames that a listener of layer 4 has on it; no
+        request of theirs is served by a less specific one."""
         cdef ListenerTable listener
         self.listeners = listeners
         self.exact = {}
@@ -154,7 +155,16 @@ cdef class PortTable:
                 self.wildcards.setdefault(listener.hostname[1:], listener)
             else:
                 self.exact.setdefault(listener.hostname, listener)
-        if len(listeners) == 1 and self.any is not None:
+        for hostname in elsewhere if listeners else ():
+            listener = ListenerTable("-")
+            listener.hostname = hostname
+            listener.settings = (<ListenerTable>listeners[0]).settings
+            listener.log_sampling = 1.0
+            if hostname.startswith(b"*."):
+                self.wildcards.setdefault(hostname[1:], listener)
+            else:
+                self.exact.setdefault(hostname, listener)
+        if len(listeners) == 1 and self.any is not None and not elsewhere:
             self.only = self.any
         self.log_first = None
         self.log_off = True

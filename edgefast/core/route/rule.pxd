@@ -26,6 +26,10 @@ cdef class HttpSettings:
         uint32_t h2_up_streams, h2_up_stream_window     # towards backends
         int32_t h2_up_window
         int64_t h2_up_ping
+        bint grpc_web
+        uint32_t grpc_codes     # a bit for each status after which a call is tried again
+        uint32_t grpc_attempts
+        int64_t grpc_backoff
         uint32_t max_requests
         int escaped_slashes     # 0 redirect, 1 keep, 2 reject
         bytes via, via_2        # b"via: ...\r\n" of messages that came in HTTP/1.1, and in HTTP/2, or b""
@@ -70,7 +74,6 @@ cdef class MirrorTarget:
 
 cdef class Backend:
     cdef:
-        object __weakref__
         Cluster cluster         # None: answer `status`
         int status
         HeaderOps request_ops, response_ops
@@ -93,15 +96,18 @@ cdef class Rule:
         int64_t backend_timeout     # ms; 0 none
         ef_stat_row *row
         list limits                 # of Limit; None when there are none
-        list backends
-        uint32_t n_backends
+        list backends               # when there are several
+        uint32_t n_backends         # of them
         int attempts
         uint32_t *weights
         int64_t *current
-        frozenset retry_codes
+        frozenset retry_codes       # None without retry
         int64_t backoff
-        bytes log                   # b'"route":"default/web","rule":0'
+        bytes log                   # b'"route":"default/web","rule":0'; None until a line asks for it
+        str name                    # None when it has none
         readonly str route
         readonly int index
 
+    cdef int share_out(self, Engine engine, spec, bint plain) except -1
+    cdef bytes in_log(self)
     cdef Backend choose(self)

@@ -44,6 +44,12 @@ cdef class HttpSettings:
         self.h2_up_stream_window = spec.http2.upstream.initial_stream_window
         self.h2_up_window = spec.http2.upstream.initial_connection_window
         self.h2_up_ping = spec.http2.upstream.keepalive_ping
+        self.grpc_web = spec.grpc.web
+        self.grpc_attempts = min(spec.grpc.retry_attempts, RETRY_MAX_ATTEMPTS)
+        self.grpc_backoff = spec.grpc.retry_backoff
+        if self.grpc_attempts:
+            for code in spec.grpc.retry_codes:
+                self.grpc_codes |= <uint32_t>1 << <uint32_t>code
         self.escaped_slashes = {"UnescapeAndRedirect": 0, "KeepUnchanged": 1, "Reject": 2}[spec.escaped_slashes]
         self.via = b"via: 1.1 %b\r\n" % spec.via.encode() if spec.via else b""
         self.via_2 = b"via: 2.0 %b\r\n" % spec.via.encode() if spec.via else b""
@@ -183,48 +189,59 @@ cdef class MirrorTarget:
 
 cdef class Rule:
     def __init__(self, Engine engine, spec, HttpSettings settings):
-        cdef uint32_t i
-        self.status = spec.status
-        self.route = spec.route
-        self.index = spec.index
+        # All at once: to ask for each costs as much as the rest, and a large table has each rule hit for the first time.
+        (
+            self.route, self.index, name, _, self.status, _, backends, request_headers, response_headers, redirect, rewrite, mirrors, cors,
+            timeouts, retry, rate_limits,
+        ) = astuple(spec)
         self.request_timeout = -1
-        if spec.timeouts is not None:
-            if spec.timeouts.request is not None:
-                self.request_timeout = spec.timeouts.request
-            if spec.timeouts.backend_request is not None:
-                self.backend_timeout = spec.timeouts.backend_request
+        if timeouts is not None:
+            if timeouts.request is not None:
+                self.request_timeout = timeouts.request
+            if timeouts.backend_request is not None:
+                self.backend_timeout = timeouts.backend_request
         expected = self.request_timeout if self.request_timeout >= 0 else settings.route_timeout
         self.timeout_line = engine.tables.timeout_line(expected)
-        self.retry_codes = frozenset()
-        if spec.retry is not None:
+        if retry is not None:
             self.has_retry = True
-            self.retry_codes = frozenset(spec.retry.codes)
-            self.attempts = min(spec.retry.attempts, RETRY_MAX_ATTEMPTS)
-            self.backoff = spec.retry.backoff
-        if spec.rate_limits:
-            self.limits = [Limit(engine, spec, one) for one in spec.rate_limits]
-        backends = spec.backends
-        self.backends = [resolve_backend(engine, spec, item) for item in backends]
+            self.retry_codes = frozenset(retry.codes)
+            self.attempts = min(retry.attempts, RETRY_MAX_ATTEMPTS)
+            self.backoff = retry.backoff
+        if rate_limits:
+            self.limits = [Limit(engine, spec, one) for one in rate_limits]
+        plain = not (request_headers or response_headers or redirect or rewrite or mirrors or cors)
         if not backends:  # a redirect, or an answer by status
-            self.backends = [resolve_backend(engine, spec, None)]
+            self.only = resolve_backend(engine, spec, None, plain)
+        elif len(backends) > 1:
+            self.share_out(engine, spec, plain)
+        elif backends[0].weight:
+            self.only = resolve_backend(engine, spec, backends[0], plain)
+        self.name = name or None
+        label = f"{self.route}\t{name or self.index}".encode()
+        self.row = ef_stat_hold(engine.stat, <const uint8_t *>PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label))
+
+    cdef int share_out(self, Engine engine, spec, bint plain) except -1:
+        """Several backends, by weight. They start anywhere in the round, so that a table change does not favour the first."""
+        cdef uint32_t i
+        self.backends = [resolve_backend(engine, spec, item, plain) for item in spec.backends]
         self.n_backends = <uint32_t>len(self.backends)
         self.weights = <uint32_t *>calloc(self.n_backends, sizeof(uint32_t))
         self.current = <int64_t *>calloc(self.n_backends, sizeof(int64_t))
         if self.weights == NULL or self.current == NULL:
             raise MemoryError
         for i in range(self.n_backends):
-            self.weights[i] = backends[i].weight if backends else 1
-        if self.n_backends == 1 and self.weights[0]:
-            self.only = self.backends[0]
-        if self.n_backends > 1:  # start anywhere in the round, so that a table change does not favour the first
-            for i in range(<uint32_t>(ef_random(engine.random) & 15)):
-                ef_pick_wrr(self.current, self.weights, self.n_backends)
-        name = f"{spec.route}\t{spec.name or spec.index}"
-        label = name.encode()
-        self.row = ef_stat_hold(engine.stat, <const uint8_t *>PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label))
-        self.log = b'"route":%b,"rule":%b' % (
-            json_encode(spec.route), json_encode(spec.name) if spec.name else b"%d" % spec.index
-        )
+            self.weights[i] = spec.backends[i].weight
+        for i in range(<uint32_t>(ef_random(engine.random) & 15)):
+            ef_pick_wrr(self.current, self.weights, self.n_backends)
+        return 0
+
+    cdef bytes in_log(self):
+        """What log lines say of it; made for the first of them."""
+        if self.log is None:
+            self.log = b'"route":%b,"rule":%b' % (
+                json_encode(self.route), json_encode(self.name) if self.name is not None else b"%d" % self.index
+            )
+        return self.log
 
     def __dealloc__(self):
         free(self.weights)
@@ -237,17 +254,24 @@ cdef class Rule:
         cdef int i
         if self.only is not None:
             return self.only
+        if self.n_backends == 0:
+            return None
         i = ef_pick_wrr(self.current, self.weights, self.n_backends)
         return <Backend>PyList_GET_ITEM(self.backends, i) if i >= 0 else None
 
 
-cdef Backend resolve_backend(Engine engine, rule, item):
+cdef Backend resolve_backend(Engine engine, rule, item, bint plain):
     """A backendRef with the rule's filters folded in; item None: the rule's own filters alone. Those without filters are shared
-    by all rules that send to the cluster."""
+    by all rules that send to the cluster. plain: the rule has none."""
     cdef Backend backend
-    cdef bint plain = item is not None and item.cluster and not has_filters(rule) and not has_filters(item)
+    cdef str cluster
+    if plain and item is not None:
+        cluster, _, _, _, request_headers, response_headers, rewrite, redirect, mirrors, cors = astuple(item)
+        plain = bool(cluster) and not (request_headers or response_headers or redirect or rewrite or mirrors or cors)
+    else:
+        plain = False
     if plain:
-        backend = engine.tables.plain_backends.get(item.cluster)
+        backend = engine.tables.plain_backends.get(cluster)
         if backend is not None:
             return backend
     backend = Backend.__new__(Backend)
@@ -271,7 +295,7 @@ cdef Backend resolve_backend(Engine engine, rule, item):
     backend.cors = Cors(cors) if cors is not None else None
     backend.mirrors = [MirrorTarget(engine.tables.cluster(m.cluster), m) for m in mirrors] or None
     if plain:
-        engine.tables.plain_backends[item.cluster] = backend
+        engine.tables.plain_backends[cluster] = backend
     return backend
 
 
@@ -280,10 +304,3 @@ cdef object merge_rewrites(outer, inner):
     if outer is None or inner is None:
         return inner or outer
     return ir.Rewrite(hostname=inner.hostname or outer.hostname, path=inner.path or outer.path)
-
-
-cdef bint has_filters(spec) except -1:
-    """Whether an ir.Rule or ir.BackendRef changes what goes through it."""
-    return bool(
-        spec.request_headers or spec.response_headers or spec.rewrite or spec.redirect or spec.cors or spec.mirrors
-    )

@@ -16,7 +16,7 @@ cdef class Tables:
         ef_map fragment_places
         dict regexes            # pattern -> compiled; (pattern,) -> compiled for bytes
         dict timeout_lines      # ms -> line
-        object plain_backends   # cluster name -> Backend without filters, while a rule holds it
+        dict plain_backends     # name of a cluster -> Backend without filters, for all rules that send to it
 
     cdef Cluster cluster(self, str name)
     cdef Cluster living(self, str name)

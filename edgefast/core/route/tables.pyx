@@ -35,7 +35,7 @@ cdef class Tables:
         self.roots = {}
         self.regexes = {}
         self.timeout_lines = {}
-        self.plain_backends = WeakValueDictionary()
+        self.plain_backends = {}
         if ef_map_init(&self.cluster_places, 64) < 0 or ef_map_init(&self.fragment_places, 16) < 0:
             raise MemoryError
 
@@ -61,6 +61,8 @@ cdef class Tables:
                     hosts.setdefault(name, []).append(change)
                 elif kind == "fragment":
                     hosts.setdefault(name.rpartition("#")[0], []).append(change)
+                elif kind == "stream_route":
+                    self.engine.stream_tables.change_route(op, name, offset, length)
                 elif kind == "listener":
                     self._change_listener(op, name, offset, length)
                     rearrange = True
@@ -90,6 +92,7 @@ cdef class Tables:
         cdef Cluster live = self.living(name)
         if op == "del":
             ef_map_del(&self.cluster_places, hashed, &old)
+            self.plain_backends.pop(name, None)
             if live is not None:
                 live.update(None)
                 del self.clusters[name]
@@ -223,12 +226,12 @@ cdef class Tables:
 
     def _change_listener(self, str op, str name, uint64_t offset, uint64_t length):
         cdef ListenerTable table = self.listeners.get(name)
-        if op == "del":
+        spec = _decode_listener(self.at(offset, length)[:length]) if op == "put" else None
+        if self.engine.stream_tables.change_listener(op, name, spec) or op == "del":
             self.listeners.pop(name, None)
             if table is not None:
                 table.clear()  # an exchange in flight may keep the listener, never its tables
             return
-        spec = _decode_listener(self.at(offset, length)[:length])
         settings = HttpSettings(spec.http)
         if table is None:
             table = self.listeners[name] = ListenerTable(name)
@@ -238,15 +241,19 @@ cdef class Tables:
         cdef ListenerTable table
         cdef PortTable port
         by_port = {}
+        https = {}
         for name in sorted(self.listeners):
             table = self.listeners[name]
             if table.spec is not None:
                 by_port.setdefault(table.spec.port, []).append(table)
+                if table.spec.tls is not None:
+                    https.setdefault(table.spec.port, []).append(table.hostname)
+        self.engine.stream_tables.arrange(https)
         for number in by_port.keys() | self.ports.keys():
             port = self.ports.get(number)
             if port is None:
                 port = self.ports[number] = PortTable(self.engine, number)
-            port.arrange(by_port.get(number, []))
+            port.arrange(by_port.get(number, []), self.engine.stream_tables.hostnames(number))
 
     cdef const uint8_t *at(self, uint64_t offset, uint64_t length) except NULL:
         if offset > self.arena_size or length > self.arena_size - offset:

@@ -111,7 +111,7 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
             return 0
         if listener.log_program is not None:
             return log_by_program(listener.log_program, ex.down.peer, ex, ex.status, took, None)
-    out_reserve(out, 1024 + 6 * 4 * LOG_FIELD + (PyBytes_GET_SIZE(ex.rule.log) if ex.rule is not None else 0))
+    out_reserve(out, 1024 + 6 * 4 * LOG_FIELD + (PyBytes_GET_SIZE(ex.rule.in_log()) if ex.rule is not None else 0))
     out_raw(out, <const char *>b'{"time":"', 9)
     engine.clock.log_time(out)
     out_raw(out, <const char *>b'","client":"', 12)
@@ -142,7 +142,7 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     out_raw(out, <const char *>b'"', 1)
     if ex.rule is not None:
         out_raw(out, <const char *>b",", 1)
-        out_bytes(out, ex.rule.log)
+        out_bytes(out, ex.rule.in_log())
     if ex.verdict is not None and ex.verdict.limit is not None:
         text = ex.verdict.limit.log
         out_reserve(out, 4096 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)

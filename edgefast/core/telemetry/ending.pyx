@@ -77,3 +77,10 @@ cdef bytes details_of(Exchange ex, int status, bytes reason):
     if flags & F_REDIRECT:
         return b"direct_response"
     return b"via_upstream" if ex.started_response else b"direct_response"
+
+
+cdef tuple PASSAGE_ENDS = (  # of connections and sessions that are passed on; by PassageEnd
+    b"", b"done", b"client_reset", b"backend_reset", b"idle_timeout", b"stalled", b"drained", b"fault",
+    b"too_many_connections", b"address_connections", b"address_rate", b"proxy_protocol", b"no_route", b"no_backend",
+    b"no_endpoint", b"connect_failed", b"connect_timeout", b"backend_tls", b"gave_way", b"backend_gone", b"tls_changed",
+)

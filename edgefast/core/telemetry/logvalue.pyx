@@ -315,7 +315,7 @@ cdef int log_field(
         program.put(v, b",".join([FLAG_NAMES[i] for i in range(F_COUNT) if ex.flags >> i & 1]))
     elif name == "route" or name == "rule":
         if ex.rule is not None:  # no text in JSON holds this separator
-            route, _, rule = ex.rule.log.partition(b',"rule":')
+            route, _, rule = ex.rule.in_log().partition(b',"rule":')
             text = route[8:] if name == "route" else rule
     elif name == "limit" or name == "limit_window" or name == "limit_remaining":
         if ex.verdict is not None and ex.verdict.limit is not None:

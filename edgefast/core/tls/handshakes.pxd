@@ -27,5 +27,5 @@ cdef class Handshakes:
     cdef int forget(self, TlsWire wire) except -1
     cdef int tell(self, error) except -1
     cdef int enter(self, TlsWire wire, Connection connection) except -1
-    cdef int begin(self, TlsWire wire) except -1
+    cdef int begin(self, TlsWire wire, int64_t patience) except -1
     cdef int leave(self, TlsWire wire) except -1

@@ -92,11 +92,16 @@ cdef class Handshakes:
             self.peak = self.active()
         return 0
 
-    cdef int begin(self, TlsWire wire) except -1:
-        """It has said hello."""
+    cdef int begin(self, TlsWire wire, int64_t patience) except -1:
+        """It has said hello, to one who gives it so many ms from accept on."""
+        cdef Connection known
         self.forget(wire)
         connection = self.silent.pop(wire, None)
         if connection is not None:
+            known = <Connection>connection
+            if wire.since + patience < known.open_by:
+                known.open_by = wire.since + patience
+                self.engine.wheel.arm(known, known.open_by)
             wire.since = self.engine.wheel.now
             self.shaking[wire] = connection
         return 0

@@ -6,6 +6,8 @@ cdef extern from "hello.h" nogil:
         uint8_t alert
         uint8_t name_len
         uint8_t name[256]
+        uint8_t alpn_len
+        uint8_t alpn[255]
 
 cdef extern from "tls/tls.h" nogil:
     enum:
@@ -41,6 +43,7 @@ cdef extern from "tls/tls.h" nogil:
         uint32_t early_len
         uint8_t failure
         uint8_t open
+        uint8_t gather
 
     ef_tls_context *ef_tls_context_new(int server)
     void ef_tls_context_free(ef_tls_context *context)
@@ -69,8 +72,8 @@ cdef extern from "tls/tls.h" nogil:
     int ef_tls_has_name(const ef_tls *tls, const char *name, size_t n)
     ssize_t ef_tls_read(ef_tls *tls, uint8_t *to, size_t room)
     int ef_tls_pending(const ef_tls *tls)
-    ssize_t ef_tls_write(ef_tls *tls, const iovec *iov, int n, size_t total)
-    int ef_tls_end(ef_tls *tls)
+    ssize_t ef_tls_write(ef_tls *tls, const iovec *iov, int n, size_t total, int last)
+    int ef_tls_end(ef_tls *tls, int more)
     void ef_tls_free(ef_tls *tls)
     void *ef_tls_take_session(ef_tls *tls)
     int ef_tls_offer_session(ef_tls *tls, void *session)

@@ -4,3 +4,14 @@ cdef class TlsAcceptor(PortAcceptor):
     cdef:
         Py_ssize_t shaking_most # handshakes in the library beside a new one
         object choose           # TlsWire.choose
+        int64_t http_ms         # TlsWire.http_ms
+        StreamPort streams      # who has names on the port besides HTTPS
+
+    cdef Py_ssize_t places(self) except -1
+
+
+# A TLS client of a port with several kinds of listeners, until its name is known and what it has agreed on.
+cdef class TlsArrival(Session):
+    cdef:
+        Engine engine
+        PortTable port

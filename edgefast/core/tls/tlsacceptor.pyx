@@ -1,49 +1,83 @@
-# TLS connections of a port: from its queue through their handshakes to the codec that speaks with clients.
+# TLS connections of a port: from its queue through their handshakes to whoever their listener is for: the codec that speaks with clients of
+# HTTPS, or a passage, which gets what is inside of TLS, or all of it as it came.
 #
-# A handshake counts as a connection from accept on: beyond spec.http.maxConnections one is closed before anything is read of it. It has as
-# long as a request head may take, at most HANDSHAKE_MS.
+# A handshake counts as a connection from accept on: beyond spec.http.maxConnections (of listeners of layer 4: spec.stream.maxConnections) one is
+# closed before anything is read of it. It has as long as a request head may take, at most HANDSHAKE_MS, or as long as spec.stream.helloTimeout says:
+# the longer of both until its name is known.
 
 cdef class TlsAcceptor(PortAcceptor):
-    cdef Session admit(self, const NetAddress *peer):
+    cdef Py_ssize_t places(self) except -1:
+        """How many more may be in front of their hello, and how long; none where no listener is."""
         cdef Engine engine = self.engine
         cdef Handshakes handshakes = engine.handshakes
         cdef HttpSettings settings = self.port.settings
-        cdef Py_ssize_t places = 0
-        if settings is not None:
-            self.shaking_most = min(max(settings.max_connections // SHAKING_SHARE, SHAKING_LEAST), SHAKING_MOST)
-            places = settings.max_connections - <Py_ssize_t>len(engine.connections) - len(handshakes.shaking)
-            if places <= 0 and handshakes.make_room(handshakes.shaking, len(handshakes.shaking)):  # who stalls after its hello
-                places += 1
-            if places > HANDSHAKES_MOST:
-                places = HANDSHAKES_MOST
-            self.handshake_ms = settings.head_timeout if settings.head_timeout < HANDSHAKE_MS else HANDSHAKE_MS
-        if places <= 0 or not handshakes.make_room(handshakes.silent, places):
+        cdef Py_ssize_t places = 0, most = 0
+        self.handshake_ms = 0
+        self.http_ms = NEVER_MS
+        if settings is not None and (self.port.listeners or not self.streams.has_tls):
+            most = settings.max_connections
+            places = most - <Py_ssize_t>len(engine.connections)
+            self.handshake_ms = self.http_ms = settings.head_timeout if settings.head_timeout < HANDSHAKE_MS else HANDSHAKE_MS
+        if self.streams.has_tls:
+            most = max(most, self.streams.max_connections)
+            places = max(places, self.streams.room())
+            self.handshake_ms = max(self.handshake_ms, self.streams.hello_timeout)
+        if most == 0:
+            return 0
+        self.shaking_most = min(max(most // SHAKING_SHARE, SHAKING_LEAST), SHAKING_MOST)
+        places -= <Py_ssize_t>len(handshakes.shaking)
+        if places <= 0 and handshakes.make_room(handshakes.shaking, len(handshakes.shaking)):  # who stalls after its hello
+            places += 1
+        return min(places, HANDSHAKES_MOST)
+
+    cdef Session admit(self, const NetAddress *peer):
+        cdef Engine engine = self.engine
+        cdef Py_ssize_t places = self.places()
+        cdef TlsArrival arrival
+        if places <= 0 or not engine.handshakes.make_room(engine.handshakes.silent, places):
             engine.count(G_CONNECTIONS_TOTAL)
             engine.count(G_CONNECTIONS_REFUSED)
             return None
-        return H1Server.__new__(H1Server, engine, self.port, True)
+        if not self.streams.has_tls:
+            return make_server(engine, self.port, True)
+        arrival = TlsArrival.__new__(TlsArrival)
+        arrival.engine = engine
+        arrival.port = self.port
+        return arrival
 
     cdef Wire wire(self):
         cdef TlsWire wire = TlsWire.__new__(TlsWire)
         wire.handshakes = self.engine.handshakes
         wire.choose = self.choose
+        wire.http_ms = self.http_ms
         wire.shaking_most = self.shaking_most
-        if self.port.proxy_protocol:
+        if self.port.proxy_protocol and self.port.listeners:
             wire.preamble = self.port.settings.proxy_protocol
+        if self.streams.has_tls:
+            wire.streams = self.streams
+            wire.preamble = max(wire.preamble, self.streams.preamble)
         return wire
 
     cdef int on_accepted(self, Connection connection) except -1:
         return self.engine.handshakes.enter(<TlsWire>connection.wire, connection)
 
     cdef int on_opened(self, Connection connection) except -1:
-        self.engine.handshakes.leave(<TlsWire>connection.wire)
+        cdef TlsWire wire = <TlsWire>connection.wire
+        self.engine.handshakes.leave(wire)
+        if wire.passes:  # from here on it is a plain connection, whose first bytes were read already
+            connection.wire = None
+            connection.more = False
+            self.engine.count_n(G_STREAM_RECEIVED, wire.tls.early_len)
+            return connection.keep(wire.tls.early, wire.tls.early_len)
         return connection.session.retire(self.port) if self.retired and connection.session is not None else 0
 
     cdef int on_not_opened(self, Connection connection) except -1:
         cdef Engine engine = self.engine
         cdef TlsWire wire = <TlsWire>connection.wire
         engine.handshakes.leave(wire)
-        if wire.tls.open:  # its session has ended it, and told
+        if wire.passage is not None:
+            wire.passage.part()
+        if wire.tls.open or wire.passes:  # its session has ended it, and told
             return 0
         if connection.why == END_ABORTED:
             if wire.tls.failure == EF_TLS_F_LIMIT:  # for somebody else's sake
@@ -53,3 +87,21 @@ cdef class TlsAcceptor(PortAcceptor):
         engine.count(G_HANDSHAKES_FAILED)
         engine.count(G_HANDSHAKES_FAILED_BY + (0 if connection.why == END_TIMED_OUT else wire.tls.failure or EF_TLS_F_LOCAL))
         return 0
+
+
+cdef class TlsArrival(Session):
+    cdef int on_open(self) except -1:
+        cdef Connection connection = self.connection
+        cdef TlsWire wire = <TlsWire>connection.wire
+        cdef TlsArrival alive = self  # the connection lets go of it
+        cdef Session session
+        if wire.passage is None:
+            session = make_server(self.engine, self.port, True)
+        else:
+            session = wire.passage.down
+            wire.passage.take_wire(wire)
+            wire.passage = None
+        connection.session = session
+        session.connection = connection
+        alive.connection = None
+        return session.on_open()

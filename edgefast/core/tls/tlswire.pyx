@@ -16,6 +16,9 @@ cdef class TlsWire(Wire):
         began = monotonic_ns()
         if self.tls.ssl == NULL:
             result = self.greet(fd)
+            if self.passes:
+                self.handshakes.steps -= 1  # nothing was asked of the library
+                return result
         if result == 1:
             result = ef_tls_handshake(&self.tls)
         if not self.is_client:
@@ -50,12 +53,18 @@ cdef class TlsWire(Wire):
                 return self.await_more(fd)
             return result
         try:
-            self.context = self.find(&hello)
+            if self.streams is None or self.find_passage(&hello):
+                self.context = self.find(&hello)
+            if self.passes:
+                return 1
             if self.context is None:
+                if self.streams is not None:  # as for what is passed on: the API's suite takes a reset, and no alert, for a refusal
+                    self.tls.failure = EF_TLS_F_NAME
+                    return WIRE_LOST
                 alert = ALERT_UNRECOGNIZED_NAME
                 why = EF_TLS_F_NAME
             elif self.handshakes.make_room(self.handshakes.shaking, self.shaking_most):
-                self.handshakes.begin(self)
+                self.handshakes.begin(self, self.passage.listener.hello_timeout if self.passage is not None else self.http_ms)
                 result = ef_tls_accept(
                     &self.tls, self.context.context, self.context.rule, <const uint8_t *>PyBytes_AS_STRING(self.context.scope),
                     PyBytes_GET_SIZE(self.context.scope),
@@ -69,6 +78,29 @@ cdef class TlsWire(Wire):
             except BaseException:
                 pass  # who cannot be told is refused all the same
         return ef_tls_refuse(&self.tls, fd, alert, why)
+
+    cdef bint find_passage(self, const ef_hello *hello) except -1:
+        """Whose name it is: the most specific hostname of all listeners of the port decides. False: nobody's, or nobody opens it."""
+        cdef bytes name = (<const char *>hello.name)[:hello.name_len]
+        cdef StreamListener listener
+        cdef StreamRule rule
+        found = self.streams.find(name)
+        if found is OF_HTTPS:
+            return True
+        if found is None:
+            return False
+        listener = <StreamListener>found
+        rule = listener.find(name)
+        if rule is None:
+            return False
+        self.passage = Passage.__new__(Passage, self.handshakes.engine, listener)
+        self.passage.rule = rule
+        self.passage.sni = name or None
+        self.passes = listener.passes
+        self.passage.port = 0 if self.passes else self.streams.number
+        if self.passes and hello.alpn_len:
+            self.passage.alpn = (<const char *>hello.alpn)[:hello.alpn_len]
+        return not self.passes
 
     cdef int connect(self, int fd) noexcept:
         """1: the library has begun, with a session of the backend's if there is one."""
@@ -155,10 +187,12 @@ cdef class TlsWire(Wire):
         return self.settle(n)
 
     cdef ssize_t write(self, int fd, const iovec *iov, int n, size_t total) noexcept:
-        return self.settle(ef_tls_write(&self.tls, iov, n, total))
+        cdef ssize_t taken = ef_tls_write(&self.tls, iov, n, total, self.last)
+        self.last = self.tls.gather
+        return self.settle(taken)
 
     cdef int end(self, int fd) noexcept:
-        return <int>self.settle(ef_tls_end(&self.tls))
+        return <int>self.settle(ef_tls_end(&self.tls, self.last))
 
     cdef bytes sni(self):
         return None if self.is_client else self.name

@@ -23,7 +23,8 @@ cdef class AnswerShare(Timer):
         """From now on it is the client that is waited for."""
         user.slow = self
         user.reads_until = self.engine.wheel.now + BODY_PATIENCE_MS
-        user.untaken = user.down.untaken()
+        user.slow_at = self.engine.wheel.now
+        user.slow_left = user.untaken = user.down.untaken()
         self.cluster.answers = self
         self.holders.add(user)
         if self.watching:

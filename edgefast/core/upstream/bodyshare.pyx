@@ -219,7 +219,7 @@ cdef class BodyShare(Turns):
                 self.hold(user)
                 user.stop_waiting()
                 self.pass_turn(line)
-                self.cluster.acquire(user, 0)
+                self.cluster.acquire(user)
                 most -= 1
         finally:
             self.serving = False

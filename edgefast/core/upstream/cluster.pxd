@@ -5,9 +5,11 @@ cdef class Cluster(Pool):
         readonly str name
         object spec         # ir.Cluster
         dict resolved       # hostname -> tuple of addresses; () while unknown
+        uint32_t version    # another one when its endpoints are others
         uint32_t ejected
         TlsContext tls      # None: plain
         TlsContext tls_h1   # what offers HTTP/1.1 alone; `tls`, where that does
+        TlsContext tls_stream   # what offers nothing, of connections that are passed on; None: not asked for yet
         str sni
         bytes log           # name as a JSON string
         int64_t active, retrying    # requests that are for it, and of these, those that had to be repeated
@@ -15,4 +17,5 @@ cdef class Cluster(Pool):
         object __weakref__
 
     cdef int update(self, object spec) except -1
+    cdef TlsContext stream_tls(self)
     cdef int rebuild(self) except -1

@@ -34,12 +34,19 @@ cdef class Cluster(Pool):
                 endpoint.stop_idle()
                 endpoint.speaks = SPEAKS_ALPN
         self.tls = context
+        self.tls_stream = None
         self.sni = tls.sni if tls is not None else None
         self.spec = spec
         if spec is not None:
             self.max_connections, self.max_pending = spec.max_connections, spec.max_pending
         self.rebuild()
         return 0
+
+    cdef TlsContext stream_tls(self):
+        """TLS of connections that are passed on, which are of no protocol that we know; None: plain."""
+        if self.tls_stream is None and self.tls is not None:
+            self.tls_stream = self.engine.upstream_tls(self.spec.tls, ())
+        return self.tls_stream
 
     cdef int rebuild(self) except -1:
         cdef Endpoint endpoint
@@ -89,6 +96,8 @@ cdef class Cluster(Pool):
             endpoint.stop_idle()
         for i, item in enumerate(now):
             (<Endpoint>item).index = i
+        if now != self.endpoints:
+            self.version += 1
         free(self.load)
         self.load = load
         self.endpoints = now

@@ -15,14 +15,16 @@ cdef class Pool:
         ef_endpoint_load *load  # of each endpoint
         uint32_t size           # how many
         uint32_t connections
+        uint32_t retiring       # of these, that end because so many requests were cancelled on them (h2/cancels.pyx)
         Turns pending       # who waits for a connection
         uint32_t max_connections, max_pending   # of the spec
         BodyShare bodies    # None while no body is on its way
         AnswerShare answers # None while no client is slower than its backend
+        Crowding crowding   # None while nobody waits for one of max_connections
 
     cdef Endpoint pick(self, uint64_t tried)
     cdef bint resolving(self)
-    cdef int acquire(self, UpstreamUser user, uint64_t tried) except -1
+    cdef int acquire(self, UpstreamUser user) except -1
     cdef int give(self, UpstreamUser user, Outbound up) except -1
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1
     cdef int dial_more(self, HttpSettings settings, Endpoint endpoint) except -1
@@ -43,5 +45,6 @@ cdef class Pool:
     cdef BodyShare share(self)
     cdef AnswerShare slow_answers(self)
     cdef int wait(self, UpstreamUser user) except -1
+    cdef int share_out(self) except -1
     cdef UpstreamUser next_pending(self)
     cdef int serve_pending(self) except -1

@@ -30,8 +30,9 @@ cdef class Pool:
 
     # --- connections -----------------------------------------------------------------------------------------------------------------
 
-    cdef int acquire(self, UpstreamUser user, uint64_t tried) except -1:
-        """Give the user a connection: on_up_ready or on_up_failed is called, now or later."""
+    cdef int acquire(self, UpstreamUser user) except -1:
+        """Give the user a connection, to an endpoint that it has not tried, if there is one: on_up_ready or on_up_failed is called, now or
+        later."""
         cdef Endpoint endpoint
         cdef Outbound up
         cdef Entry entry
@@ -49,7 +50,7 @@ cdef class Pool:
             if self.resolving():
                 return self.wait(user)
             return user.on_up_failed(UP_NO_ENDPOINT)
-        endpoint = self.pick(tried)
+        endpoint = self.pick(user.tried_of(<Cluster>self))
         if endpoint is None:
             return user.on_up_failed(UP_NO_ENDPOINT)
         up = self.checkout(user, endpoint)
@@ -64,7 +65,9 @@ cdef class Pool:
                 self.engine.count(G_UPSTREAM_REUSES)
                 return self.give(user, up)
             self.wait(user)
-            return self.answers.make_room() if self.answers is not None else 0
+            if self.answers is not None:
+                self.answers.make_room()
+            return self.share_out()
         return self.dial(user, endpoint)
 
     cdef int wait(self, UpstreamUser user) except -1:
@@ -74,6 +77,13 @@ cdef class Pool:
             return self.serve_pending()  # who gave way may have left a connection, too
         self.engine.count(G_PENDING_REFUSED)
         return user.on_up_failed(UP_OVERFLOW)
+
+    cdef int share_out(self) except -1:
+        """While somebody waits, a client that holds a large part of what there is may have to give way."""
+        if self.pending.waiting and self.crowding is None:
+            self.crowding = Crowding.__new__(Crowding, self.engine, <Cluster>self)
+            return self.crowding.on_deadline(self.engine.wheel.now)
+        return 0
 
     cdef UpstreamUser next_pending(self):
         """Whose turn it is, who waits no more; None: nobody does."""
@@ -93,9 +103,9 @@ cdef class Pool:
             for session in endpoint.shared:
                 if not session.takes(switches):
                     continue
-                if session.load() * 100 < session.room * H2_FULL_PERCENT:
+                if session.load() * 100 < session.room * H2_FULL_PERCENT and not session.paced:
                     return session.open_call()
-                if late is None:
+                if late is None or len(session.paced) < len(late.paced):
                     late = session
             if late is not None:
                 if endpoint.coming is None and self.connections < self.max_connections:
@@ -168,7 +178,7 @@ cdef class Pool:
             self.done(up.endpoint)
             if wanted:
                 user.waiting = False
-                return self.acquire(user, 0)
+                return self.acquire(user)
             return 0
         if wanted:
             user.waiting = False
@@ -207,7 +217,7 @@ cdef class Pool:
             self.done(endpoint)
             if user.waiting and user.ticket == dial.ticket:
                 user.waiting = False
-                return self.give(user, session.open_call()) if session.takes(user.switches) else self.acquire(user, 0)
+                return self.give(user, session.open_call()) if session.takes(user.switches) else self.acquire(user)
             return 0
         while dial.turns.waiting and session.takes(False):
             user = next_of(dial.turns)
@@ -218,7 +228,7 @@ cdef class Pool:
     cdef int ask_anew(self, DialTurns turns) except -1:
         """There is nothing for them here."""
         while turns.waiting:
-            self.acquire(next_of(turns), 0)
+            self.acquire(next_of(turns))
         return 0
 
     cdef int on_room(self, H2Client session) except -1:
@@ -284,6 +294,8 @@ cdef class Pool:
 
     cdef int lost_shared(self, H2Client session) except -1:
         self.connections -= 1
+        if session.retired:
+            self.retiring -= 1
         if session in session.endpoint.shared:
             session.endpoint.shared.remove(session)
         return 0
@@ -309,5 +321,5 @@ cdef class Pool:
         while self.pending.waiting and (self.size or not self.resolving()):
             if self.size and self.connections >= self.max_connections:
                 return 0
-            self.acquire(self.next_pending(), 0)
+            self.acquire(self.next_pending())
         return 0

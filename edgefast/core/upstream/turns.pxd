@@ -6,6 +6,7 @@ cdef class Turns(Timer):    # for queues whose users wait until somebody falls b
         dict lines          # address -> Line, of those in which somebody stands
         object order        # OrderedDict Line -> None: whose turn is next
         Ranks sizes         # of lines
+        Line most           # whose client holds most of what is waited for: served after others; None: none
         uint32_t waiting    # users, of all clients
         uint32_t switching  # those of them that ask for a tunnel
 

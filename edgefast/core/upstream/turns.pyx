@@ -38,13 +38,19 @@ cdef class Turns(Timer):
         self.waiting -= 1
         self.switching -= user.switches
         if line.count == 0:
+            if self.most is line:
+                self.most = None
             del self.lines[line.address]
             del self.order[line]
         return 0
 
     cdef UpstreamUser first(self):
         """Whose turn it is; there is somebody."""
-        return (<Line>next(iter(self.order))).first()
+        cdef Line line
+        for line in self.order:
+            if line is not self.most:
+                return line.first()
+        return self.most.first()
 
     cdef UpstreamUser first_without_tunnel(self):
         """The same among those that ask for no tunnel; None: all others do. A look at each of those in front of it."""

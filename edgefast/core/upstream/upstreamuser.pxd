@@ -18,6 +18,8 @@ cdef class UpstreamUser(Timer):
         Endpoint endpoint   # chosen last; while its try is in progress its load counts us
         bint chosen         # for this try; False: `endpoint` is an earlier one's, if there is any
         uint32_t ticket     # number of the try: a late connection finds out that nobody waits
+        uint64_t tried      # endpoints that were tried, by index ...
+        uint32_t tried_at   # ... in this version of their cluster
         bint waiting
         bint switches       # asks for a tunnel: not every connection can have one
         Line line           # where it waits; None: for its own connect, or not at all
@@ -25,6 +27,8 @@ cdef class UpstreamUser(Timer):
         BodyShare place     # the share it has a place in; None: none
         BodyClient sender   # ... and among whose places
         int64_t progress_until  # ms; the body that has come is enough until then (bodyRate)
+        int64_t held_at         # ms; since then its client is what is waited for
+        uint64_t brought        # bytes of its body that have come since
         int64_t trusted_until   # ms; ... even where others come faster
 
     cdef int on_up_ready(self, Outbound up) except -1
@@ -39,11 +43,15 @@ cdef class UpstreamUser(Timer):
     cdef int on_up_writable(self, bint writable) except -1
     cdef bint takes_bulk(self) noexcept
     cdef int stop_waiting(self) except -1
+    cdef uint64_t tried_of(self, Cluster cluster) noexcept
+    cdef void note_tried(self) noexcept
     cdef bytes origin(self)
     cdef bint keeps_waiting(self) noexcept
     cdef bint comes(self) noexcept
     cdef int crowd_left(self) except -1
     cdef void set_out(self) noexcept
     cdef int give_way(self) except -1
+    cdef int64_t slow_rate(self)
+    cdef int yield_connection(self) except -1
     cdef void progress(self, size_t n) noexcept
     cdef int complete(self) except -1

@@ -46,6 +46,20 @@ cdef class UpstreamUser(Timer):
         self.waiting = False
         return line.turns.leave(self) if line is not None else 0
 
+    # --- tries -------------------------------------------------------------------------------------------------------------------------
+
+    cdef uint64_t tried_of(self, Cluster cluster) noexcept:
+        """Endpoints that it need not ask again; the numbers of a set that is no more say nothing of the one that is."""
+        return self.tried if self.tried_at == cluster.version else 0
+
+    cdef void note_tried(self) noexcept:
+        """Its endpoint has had its try."""
+        cdef Endpoint endpoint = self.endpoint
+        if endpoint is None or endpoint.index < 0 or endpoint.index >= 64:
+            return
+        self.tried = self.tried_of(endpoint.cluster) | <uint64_t>1 << endpoint.index
+        self.tried_at = endpoint.cluster.version
+
     # --- a body that is still coming (bodyshare.pyx) ---------------------------------------------------------------------------------
 
     cdef bytes origin(self):
@@ -66,6 +80,8 @@ cdef class UpstreamUser(Timer):
 
     cdef void set_out(self) noexcept:
         """From now on it is the client that is waited for; what it has brought already stays (Behind: both never go back)."""
+        self.held_at = self.engine.wheel.now
+        self.brought = 0
         self.progress_until = max(self.progress_until, self.engine.wheel.now + BODY_GRACE_MS)
         self.trusted_until = max(self.trusted_until, self.engine.wheel.now + BODY_PATIENCE_MS)
 
@@ -73,10 +89,27 @@ cdef class UpstreamUser(Timer):
         """End it: others wait for its connection."""
         raise NotImplementedError
 
+    cdef int64_t slow_rate(self):
+        """Bytes a second that its client moves, when these are few and nothing else is waited for (crowding.pyx); else -1."""
+        cdef int64_t spent = self.engine.wheel.now - self.held_at, rate
+        if self.place is None or spent < CROWD_GRACE_MS or not self.keeps_waiting():
+            return -1
+        rate = <int64_t>self.brought * 1000 // spent
+        return rate if rate < <int64_t>self.settings.body_rate * CROWD_RATE or self.trusted_until <= self.engine.wheel.now else -1
+
+    cdef int yield_connection(self) except -1:
+        """To others, who hold less. Returns how many did: it may have ended since it was found."""
+        if self.place is None or self.up is None:
+            return 0
+        self.engine.count(G_BODIES_GAVE_WAY)
+        self.give_way()
+        return 1
+
     cdef void progress(self, size_t n) noexcept:
         """Body bytes have come. They pay for some time, at most for BODY_GRACE_MS: a burst buys no long silence."""
         cdef int64_t now = self.engine.wheel.now, most = now + BODY_GRACE_MS
         cdef int64_t paid
+        self.brought += n
         if self.settings.body_rate == 0:
             return
         paid = <int64_t>(n * 1000 // self.settings.body_rate)

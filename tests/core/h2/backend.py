@@ -56,9 +56,8 @@ class Ask:
         self.link.queue(self.stream, data, end)
 
     def trail(self, *fields: tuple[str, str]) -> None:
-        """Trailers, and the end."""
-        self.link.frames.send_headers(self.stream, list(fields), True)
-        self.link.send()
+        """Trailers, and the end, behind what waits for windows."""
+        self.link.queue(self.stream, b"", list(fields))
 
     def reply(self, body: bytes = b"", status: int = 200, *fields: tuple[str, str]) -> None:
         """A whole answer."""
@@ -84,7 +83,7 @@ class Link(asyncio.Protocol):
         self.goaway: int | None = None
         self.takes = True  # gives windows back
         self.untaken: dict[int, int] = {}
-        self._waiting: dict[int, tuple[bytearray, bool]] = {}
+        self._waiting: dict[int, tuple[bytearray, bool | Fields]] = {}
         self.frames = H2Connection(
             H2Configuration(
                 client_side=False,
@@ -159,8 +158,8 @@ class Link(asyncio.Protocol):
         self.untaken.clear()
         self.send()
 
-    def queue(self, stream: int, data: bytes, end: bool) -> None:
-        """Send as much of a body as the windows allow, and the rest when they do."""
+    def queue(self, stream: int, data: bytes, end: bool | Fields) -> None:
+        """Send as much of a body as the windows allow, and the rest when they do; an end may have trailers."""
         held, _ = self._waiting.get(stream, (bytearray(), False))
         self._waiting[stream] = (held + data, end)
         self._push(stream)
@@ -177,7 +176,9 @@ class Link(asyncio.Protocol):
             self.frames.send_data(stream, bytes(data[:room]))
             del data[:room]
         del self._waiting[stream]
-        if end:
+        if isinstance(end, list):
+            self.frames.send_headers(stream, end, True)
+        elif end:
             self.frames.end_stream(stream)
 
     def send(self, raw: bytes = b"") -> None:
@@ -190,6 +191,8 @@ class Link(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.lost = True
+        if not self.backend.open:
+            self.backend.alone.set()
 
     def goes_away(self, last: int | None = None, code: int = 0) -> None:
         """GOAWAY; the connection stays."""
@@ -224,6 +227,7 @@ class H2Backend:
         self.links: list[Link] = []
         self.asks: list[Ask] = []
         self.pings = 0
+        self.alone = asyncio.Event()  # its last connection has ended, once
         self._fresh: asyncio.Queue[Ask] = asyncio.Queue()
         self._server: asyncio.Server | None = None
 
@@ -258,10 +262,14 @@ class H2Backend:
         """Connections that are not lost."""
         return [link for link in self.links if not link.lost]
 
-    def close(self) -> None:
-        """Stop listening, drop everything."""
+    def stop_listening(self) -> None:
+        """Take no further connections."""
         if self._server is not None:
             self._server.close()
+
+    def close(self) -> None:
+        """Stop listening, drop everything."""
+        self.stop_listening()
         for link in self.open:
             link.transport.abort()
 

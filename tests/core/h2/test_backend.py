@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 
 from core.client import Gone, make_request
 from core.fleets import CLUSTER, ROW, make_cluster, make_fleet, make_listener, make_rule
@@ -278,6 +279,30 @@ async def test_goaway_loses_nothing(world: World) -> None:
     one.reply(b"one")
     assert (await first.response()).body == b"one"
     await world.until(lambda: one.link.lost)
+
+
+async def test_requests_spread_over_an_endpoint_that_comes(world: World) -> None:
+    """A connection with room does not keep them: the endpoint is chosen first."""
+    old, new = H2Backend(), H2Backend()
+    port = await start(world, old)
+    world.keep(await new.start())
+    clients = [await world.client(port) for _ in range(60)]
+    for client in clients[:30]:
+        await client.send(make_request())
+    await world.until(lambda: len(old.asks) == 30)
+    world.apply(make_fleet(make_cluster(old.port, new.port, protocol="h2")))
+
+    def asked(count: int) -> bool:
+        return len(old.asks + new.asks) == count
+
+    for number, client in enumerate(clients[30:]):
+        await client.send(make_request())
+        await world.until(functools.partial(asked, 31 + number))
+    assert len(new.asks) >= 25
+    for ask in old.asks + new.asks:
+        ask.reply(b"x")
+    for client in clients:
+        assert (await client.response()).status == 200
 
 
 async def test_a_reset_is_an_answer_that_did_not_come(world: World) -> None:

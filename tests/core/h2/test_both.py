@@ -81,6 +81,27 @@ async def test_an_answer_that_is_its_head_stays_one(world: World) -> None:
     assert not [one for one in found if isinstance(one, DataReceived)]
 
 
+async def test_trailers_behind_no_body(world: World) -> None:
+    """An empty body that says its length has trailers behind it all the same; an HTTP/1.1 client gets the answer without them."""
+
+    def answer(ask: Ask) -> None:
+        ask.head(200, ("content-length", "0"))
+        ask.trail(("x-sum", "0"))
+
+    backend = H2Backend(answer)
+    port = await serve(world, backend)
+    client, frames = await begin(world, port)
+    frames.send_headers(1, HEAD, end_stream=True)
+    await client.send(frames.data_to_send())
+    found = await events(client, frames, StreamEnded)
+    (trailers,) = [one.headers for one in found if isinstance(one, TrailersReceived)]
+    assert list(trailers or ()) == [("x-sum", "0")]
+    old = await world.client(port)
+    for _ in range(2):
+        got = await old.ask(make_request())
+        assert (got.status, got.value("content-length"), got.body) == (200, "0", b"")
+
+
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 WEBSOCKET = [("connection", "upgrade"), ("upgrade", "websocket"), ("sec-websocket-key", KEY)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,6 +70,29 @@ def test_established_connections_are_served_between_bursts(stage: Stage) -> None
     assert seen and seen[0] <= 2 * driver.BURST
 
 
+def test_a_queue_is_read_in_every_turn_while_somebody_waits_in_it(stage: Stage) -> None:
+    """Not once while everybody who has something to say has a turn: a crowd would wait there, and whoever comes, behind it."""
+    sock = stage.listener()
+    listening = stage.accept(sock)
+    busy = [stage.peer(sock) for _ in range(12 * driver.LOOK)]
+    stage.until(lambda: listening.accepted == len(busy))
+    served = 0
+
+    def work(peer: socket.socket) -> None:
+        nonlocal served
+        served += 1
+        time.sleep(driver.NANOSECONDS / 1e9 / driver.LOOK)
+        if listening.accepted < len(busy) + len(crowd):
+            peer.send(b"x")  # it goes on
+
+    crowd = [stage.peer(sock) for _ in range(10 * driver.BURST)]
+    for peer, probe in zip(busy, listening.sessions, strict=True):
+        probe.react["bytes"] = lambda _, peer=peer: work(peer)
+        peer.send(b"x")
+    stage.until(lambda: listening.accepted == len(busy) + len(crowd))
+    assert served < 3 * len(busy), "ten bursts, and not as many rounds of all others"
+
+
 def test_who_waits_is_turned_away_when_descriptors_run_out(stage: Stage) -> None:
     sock = stage.listener()
     served = stage.peer(sock)
@@ -112,6 +136,31 @@ def test_a_connection_may_be_refused(stage: Stage) -> None:
     sock = stage.listener()
     stage.accept(sock, lambda peer: None)
     assert stage.drain(stage.peer(sock)) == b""
+
+
+def test_a_fault_costs_the_connection_it_was_about(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    faults = [RuntimeError("nobody may come in")]
+
+    def serve(peer: object) -> object:
+        if faults:
+            raise faults.pop()
+        return driver.Echo()
+
+    sock = stage.listener()
+    peers = [stage.peer(sock) for _ in range(3)]
+    listening = stage.accept(sock, serve)
+    assert stage.drain(peers[0]) == b""
+    for peer in peers[1:]:  # in the same burst
+        stage.write(peer, b"x")
+        assert stage.read(peer, 1) == b"x"
+    stage.faults = 1
+    assert stage.count("faults") == 1
+    assert listening.accepted == 3
+    (record,) = caplog.records
+    assert record.getMessage() == "a connection could not be admitted"
+    assert "nobody may come in" in str(record.exc_info)
 
 
 def test_a_queue_can_be_taken_over(stage: Stage) -> None:

@@ -117,6 +117,13 @@ def test_a_slow_reader_is_waited_for(stage: Stage) -> None:
     assert not probe.write_paused
 
 
+def test_for_who_reads_nothing_the_kernel_keeps_little(stage: Stage) -> None:
+    """Thousands of them would hold gigabytes, and whoever fills them would be busy with that."""
+    _, probe = stage.pair(receive=4096)
+    probe.send(LONG)
+    assert len(LONG) - probe.unsent < 2 * driver.AHEAD
+
+
 def test_reading_can_wait(stage: Stage) -> None:
     peer, probe = stage.pair()
     probe.pause()

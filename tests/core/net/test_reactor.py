@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from typing import Any
 
 import pytest
@@ -132,6 +133,25 @@ def test_a_turn_handles_so_many_events(stage: Stage) -> None:
     stage.until(lambda: all(probe.received for probe in probes))
     assert stage.count("events") - before == len(peers)
     assert stage.count("turns") - turns >= 2
+
+
+def test_a_turn_has_so_much_time(stage: Stage) -> None:
+    """What it leaves is the next one's, in the order in which it came: who is slow to be served keeps nobody waiting for ever."""
+    peers, probes = pairs(stage, 4 * driver.LOOK)
+    order: list[int] = []
+
+    def take(at: int) -> None:
+        order.append(at)
+        time.sleep(driver.NANOSECONDS / 1e9 / driver.LOOK)
+
+    for at, (peer, probe) in enumerate(zip(peers, probes, strict=True)):
+        probe.react["bytes"] = lambda _, at=at: take(at)
+        peer.send(b"x")
+    turns = stage.count("turns")
+    stage.until(lambda: len(order) == len(peers))
+    assert order == list(range(len(peers)))
+    assert stage.count("turns") - turns >= 4
+    assert all(probe.received == b"x" for probe in probes)
 
 
 def test_a_turn_reads_once_from_each(stage: Stage) -> None:

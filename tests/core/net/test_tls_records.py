@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import ssl
 
@@ -14,6 +13,7 @@ from core.certificates import Site
 from core.client import make_request
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
 from core.world import World
+from wire.harness.programs import ALONE
 
 HTTPS = make_listener("ns/gw/a.test", hostname="a.test", protocol="HTTPS")
 ROUNDS = 300  # of the loop
@@ -101,11 +101,10 @@ async def test_clients_that_want_small_fragments_get_all_of_it(
     port = await serve(world, Site("a.test"), "y" * LONG)
     argv = ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-servername", "a.test"]
     pipe = asyncio.subprocess.PIPE
-    alone = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     async with asyncio.timeout(60):
         client = await asyncio.create_subprocess_exec(
             *argv, "-quiet", "-ign_eof", "-maxfraglen", most, version,
-            stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL, env=alone,
+            stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL, env=ALONE,
         )  # fmt: skip
         said, _ = await client.communicate(
             b"GET / HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n"

@@ -243,5 +243,8 @@ def test_every_name_has_its_scene() -> None:
     faults = {"faults"}  # test_faults.py
     http2 = {name for name in GLOBALS if name.startswith("http2_")}  # tests/wire/http2
     http2 |= {name for name in GLOBALS if name.startswith("upstream_http2_")}  # tests/core/h2
-    elsewhere = by_the_log_writer | refusals | limits | handshakes | spans | slow | faults | http2
+    streams = {name for name in GLOBALS if name.startswith("stream_")}  # tests/core/stream
+    calls = {"grpc_retries", "grpc_web_requests"}  # exchange/test_grpc_retry.py, test_grpc_web.py
+    elsewhere = by_the_log_writer | refusals | limits | handshakes | spans | slow | faults
+    elsewhere |= http2 | streams | calls
     assert written | elsewhere == set(GLOBALS)

@@ -1,0 +1,52 @@
+# A passage's dial: one try at one endpoint, with the TLS that its cluster had when it began. A cluster that has other TLS by now, or is
+# gone, gets not a byte: no TLS is what a cluster says, never what is left of one.
+
+cdef class PassageDial(Dial):
+    cdef int take_terms(self, Cluster cluster) except -1:
+        self.context = cluster.stream_tls()
+        self.sni = cluster.sni
+        return 0
+
+    cdef bint keeps_terms(self) except -1:
+        """The cluster is there, and has the TLS that the dial began with."""
+        cdef Cluster cluster = self.endpoint.cluster
+        return cluster.spec is not None and cluster.stream_tls() is self.context and cluster.sni == self.sni
+
+    cdef Wire wire(self):
+        if self.context is None:
+            return None
+        self.speaks = make_client_wire(
+            self.endpoint.cluster.engine.handshakes, self.context, self.sni.encode(), self.endpoint.host, self.endpoint.port
+        )
+        return self.speaks
+
+    cdef int on_connected(self) except -1:
+        """The PROXY protocol comes first, before TLS, too. A new socket takes that much at once."""
+        cdef uint8_t header[STREAM_PROXY_MOST]
+        cdef size_t n
+        if self.endpoint.index < 0 or not self.keeps_terms():
+            self.stale = True
+            return self.end(END_ABORTED, 0)
+        if self.passage is not None and self.passage.share.proxy_protocol:
+            n = write_proxy_header(self.passage, header)
+            if send(self.fd, header, n, MSG_NOSIGNAL) != <ssize_t>n:
+                return self.end(END_RESET, 0)
+        return Dial.on_connected(self)
+
+    cdef int call_off(self) except -1:
+        """Nobody waits for it any more."""
+        self.called_off = True
+        return self.end(END_ABORTED, 0) if self.fd >= 0 else 0
+
+    cdef int on_opened(self, Connection connection) except -1:
+        self.passage = None
+        return 0
+
+    cdef int on_failed(self, End why, int error) except -1:
+        cdef Passage passage = self.passage
+        self.passage = None
+        if self.speaks is not None:
+            self.endpoint.cluster.engine.handshakes.sessions.forget(self.speaks.backend)
+        if self.called_off or passage is None or passage.dial is not self:
+            return 0
+        return passage.on_dial_failed(why, self.stale)

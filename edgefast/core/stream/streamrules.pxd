@@ -1,0 +1,84 @@
+# Where connections of a listener go.
+
+# One share of a rule.
+cdef class StreamShare:
+    cdef:
+        Cluster cluster         # None: the reference is invalid
+        str name                # its cluster's
+        int proxy_protocol      # version of the PROXY protocol that it is told; 0: none
+
+
+cdef class StreamRule:
+    cdef:
+        list shares
+        int64_t *current        # of the smooth weighted choice
+        uint32_t *weights
+        uint32_t n
+        bytes log               # '"route":"TCPRoute ns/name","rule":0', of a log line
+
+    cdef StreamShare pick(self, Engine engine)
+    cdef StreamShare share(self, str name)
+
+
+cdef class StreamListener:
+    cdef:
+        readonly str name
+        object spec             # ir.Listener; None until it has come, or when it is gone
+        bytes hostname          # lower case; b"*" for any
+        dict rules              # hostname -> StreamRule
+        uint64_t serial         # no other listener of this process has or had it
+        bint passes             # TLS is not terminated
+        bint has_tls
+        int64_t connect_timeout, idle_timeout, hello_timeout, session_timeout
+        uint32_t max_connections, max_sessions, address_connections, address_rate
+        int preamble            # the PROXY protocol of clients: 0 none, 1 optional, 2 required
+        bint log_off
+        double log_sampling
+        int log_min_status
+        int64_t log_min_ms
+        bytes log               # its name as a JSON string
+        uint32_t active         # connections
+        dict held               # client (INET_CLIENT bytes, or 4) -> its open connections
+        object silent           # OrderedDict by age: Passage of whom the PROXY protocol is awaited -> None
+        object __weakref__
+        DatagramRoom seats      # of UDP: its sessions
+
+    cdef int take(self, object spec) except -1
+    cdef StreamRule find(self, bytes name)
+    cdef bint make_room(self, int64_t now) except -1
+
+
+# The listeners of one port: of TCP one, of TLS one for each hostname, beside those of HTTPS.
+cdef class StreamPort:
+    cdef:
+        readonly int number
+        StreamListener only     # of TCP
+        dict names              # hostname -> StreamListener, or OF_HTTPS
+        list listeners          # those of TLS
+        bint has_tls            # there are some
+        # of these the largest:
+        Py_ssize_t max_connections
+        int64_t hello_timeout
+        int preamble
+
+    cdef int arrange(self, list listeners, list https) except -1
+    cdef object find(self, bytes name)
+    cdef Py_ssize_t room(self) except -1
+
+
+cdef class StreamTables:
+    cdef:
+        Engine engine
+        dict listeners          # name -> StreamListener
+        object retired          # ... of those that are gone, while somebody has them
+        dict ports              # number -> StreamPort, of TCP
+        dict datagrams          # ... of UDP
+
+    cdef StreamListener listener(self, str name)
+    cdef int forget(self, str name) except -1
+    cdef StreamPort datagram_port(self, int number)
+    cdef int change_route(self, str op, str name, uint64_t offset, uint64_t length) except -1
+    cdef bint change_listener(self, str op, str name, object spec) except -1
+    cdef int arrange(self, dict https) except -1
+    cdef list hostnames(self, int number)
+    cdef StreamPort port(self, int number)

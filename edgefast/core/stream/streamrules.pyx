@@ -1,0 +1,254 @@
+# The tables of layer 4: from a port, and a name where TLS asks for one, to a listener, to a rule, to a share of its connections.
+#
+# In: ir.StreamRoute and ir.Listener as applied. Out: a StreamRule and one of its shares. A rule that is replaced or removed goes on for
+# the connections that it has begun. Must never resolve a name, and never keep what no listener and no connection has.
+
+_decode_stream_route = msgspec.msgpack.Decoder(ir.StreamRoute).decode
+cdef uint64_t STREAM_SERIALS = 0
+cdef object OF_HTTPS = object()  # a name that a listener of HTTPS has
+
+
+cdef class StreamShare:
+    pass
+
+
+cdef class StreamRule:
+    def __init__(self, object spec):
+        cdef StreamShare share
+        cdef uint32_t i
+        chosen = [one for one in spec.backends if one.weight > 0]
+        self.n = <uint32_t>len(chosen)
+        self.current = <int64_t *>calloc(self.n + 1, sizeof(int64_t))
+        self.weights = <uint32_t *>calloc(self.n + 1, sizeof(uint32_t))
+        if self.current == NULL or self.weights == NULL:
+            raise MemoryError
+        self.shares = []
+        for i in range(self.n):
+            share = StreamShare.__new__(StreamShare)
+            share.name = chosen[i].cluster
+            share.proxy_protocol = {"": 0, "v1": 1, "v2": 2}[chosen[i].proxy_protocol]
+            self.weights[i] = chosen[i].weight
+            self.shares.append(share)
+        self.log = b'"route":%b,"rule":%d' % (json_encode(spec.route), spec.index)
+
+    def __dealloc__(self):
+        free(self.current)
+        free(self.weights)
+
+    cdef StreamShare pick(self, Engine engine):
+        """The share whose turn it is; None when there is none, or nobody stands behind it."""
+        cdef int i = ef_pick_wrr(self.current, self.weights, self.n) if self.n else -1
+        cdef StreamShare share
+        if i < 0:
+            return None
+        share = self.shares[i]
+        if share.cluster is None and share.name:
+            share.cluster = engine.tables.cluster(share.name)
+        return share if share.cluster is not None else None
+
+    cdef StreamShare share(self, str name):
+        """The one of this cluster; None: it has none."""
+        cdef StreamShare share
+        for share in self.shares:
+            if share.name == name:
+                return share
+        return None
+
+
+cdef class StreamListener:
+    def __cinit__(self, str name):
+        global STREAM_SERIALS
+        STREAM_SERIALS += 1
+        self.serial = STREAM_SERIALS
+        self.name = name
+        self.log = json_encode(name)
+        self.hostname = b"*"
+        self.rules = {}
+        self.held = {}
+        self.silent = OrderedDict()
+        self.seats = DatagramRoom()
+
+    cdef int take(self, object spec) except -1:
+        stream = spec.stream
+        log = spec.access_log
+        self.hostname = spec.hostname.lower().encode()
+        self.has_tls = spec.protocol == "TLS"
+        self.passes = self.has_tls and spec.tls is None
+        self.connect_timeout = stream.connect_timeout or NEVER_MS
+        self.idle_timeout = stream.idle_timeout or NEVER_MS
+        self.hello_timeout = stream.hello_timeout or NEVER_MS
+        self.session_timeout = stream.session_timeout or NEVER_MS
+        self.max_connections = stream.max_connections
+        self.max_sessions = stream.max_sessions
+        self.address_connections = stream.address_connections
+        self.address_rate = stream.address_rate
+        self.preamble = {"off": 0, "optional": 1, "required": 2}[spec.http.client_address.proxy_protocol]
+        self.log_off = log.off
+        self.log_sampling = log.sampling
+        self.log_min_status = log.min_status
+        self.log_min_ms = log.min_duration
+        self.spec = spec
+        return 0
+
+    cdef StreamRule find(self, bytes name):
+        """The rule for a name that was asked for, in lower case: its own, that of ever shorter wildcards, then anybody's."""
+        found = self.rules.get(name) if name else None
+        rest = name or b""
+        while found is None and b"." in rest:
+            rest = rest.partition(b".")[2]
+            found = self.rules.get(b"*." + rest)
+        return found if found is not None else self.rules.get(b"*")
+
+    cdef bint make_room(self, int64_t now) except -1:
+        """A place for one more connection; who has kept the PROXY protocol waiting longest gives its own up."""
+        cdef Passage oldest
+        if self.active < self.max_connections:
+            return True
+        if not self.silent:
+            return False
+        oldest = next(iter(self.silent))
+        if now - oldest.silent_since < HANDSHAKE_GRACE_MS:
+            return False
+        oldest.refuse(PE_GAVE_WAY)
+        oldest.uncount()
+        return self.active < self.max_connections
+
+
+cdef class StreamPort:
+    def __cinit__(self, int number):
+        self.number = number
+        self.names = {}
+        self.listeners = []
+
+    cdef int arrange(self, list listeners, list https) except -1:
+        """Take the listeners of this port, in the order of the table, and the hostnames of its HTTPS listeners."""
+        cdef StreamListener listener
+        self.only = None
+        self.listeners = []
+        self.max_connections = self.hello_timeout = self.preamble = 0
+        self.names = {name: OF_HTTPS for name in https}
+        for listener in listeners:
+            if listener.has_tls:
+                self.names.setdefault(listener.hostname, listener)
+                self.listeners.append(listener)
+                self.max_connections = max(self.max_connections, listener.max_connections)
+                self.hello_timeout = max(self.hello_timeout, listener.hello_timeout)
+                self.preamble = max(self.preamble, listener.preamble)
+            elif self.only is None:
+                self.only = listener
+        self.has_tls = bool(self.listeners)
+        return 0
+
+    cdef Py_ssize_t room(self) except -1:
+        """How many connections some listener of TLS may have besides."""
+        cdef StreamListener listener
+        cdef Py_ssize_t most = 0
+        for listener in self.listeners:
+            most = max(most, <Py_ssize_t>listener.max_connections - <Py_ssize_t>listener.active)
+        return most
+
+    cdef object find(self, bytes name):
+        """The listener of the most specific hostname: a StreamListener, OF_HTTPS, or None. b"": no name was asked for."""
+        found = self.names.get(name) if name else None
+        rest = name or b""
+        while found is None and b"." in rest:
+            rest = rest.partition(b".")[2]
+            found = self.names.get(b"*." + rest)
+        return found if found is not None else self.names.get(b"*")
+
+
+cdef class StreamTables:
+    def __cinit__(self, Engine engine):
+        self.engine = engine
+        self.listeners = {}
+        self.retired = WeakValueDictionary()
+        self.ports = {}
+        self.datagrams = {}
+
+    cdef StreamListener listener(self, str name):
+        found = self.listeners.get(name)
+        if found is None:
+            found = self.retired.pop(name, None) or StreamListener(name)  # with what it has open
+            self.listeners[name] = found
+        return found
+
+    cdef int change_route(self, str op, str name, uint64_t offset, uint64_t length) except -1:
+        cdef StreamListener listener
+        owner, _, hostname = name.rpartition("/")
+        key = hostname.encode()
+        if op == "del":
+            listener = self.listeners.get(owner)
+            if listener is not None:
+                listener.rules.pop(key, None)
+                self.forget(owner)
+            return 0
+        spec = _decode_stream_route(self.engine.tables.at(offset, length)[:length])
+        if spec.listener != owner or spec.hostname != hostname:
+            raise ValueError("the record belongs to another listener or hostname")
+        rule = StreamRule(spec)
+        self.listener(owner).rules[key] = rule
+        return 0
+
+    cdef bint change_listener(self, str op, str name, object spec) except -1:
+        """True: it is one of these."""
+        cdef StreamListener listener = self.listeners.get(name)
+        if op == "put" and spec.protocol in ("TLS", "TCP", "UDP"):
+            self.listener(name).take(spec)
+            return True
+        if listener is not None:
+            listener.spec = None
+            self.forget(name)
+        return False
+
+    cdef int forget(self, str name) except -1:
+        """Of a listener that is gone its rules may be, too: then nothing is left of it but its connections."""
+        cdef StreamListener listener = self.listeners[name]
+        if listener.spec is None and not listener.rules:
+            self.retired[name] = self.listeners.pop(name)
+        return 0
+
+    cdef int arrange(self, dict https) except -1:
+        """https: port -> hostnames of its HTTPS listeners."""
+        cdef StreamListener listener
+        cdef dict streams = {}, datagrams = {}
+        for name in sorted(self.listeners):
+            listener = self.listeners[name]
+            if listener.spec is not None:
+                group = datagrams if listener.spec.protocol == "UDP" else streams
+                group.setdefault(listener.spec.port, []).append(listener)
+        for number in streams.keys() | self.ports.keys():
+            self.port(number).arrange(streams.get(number, []), https.get(number, []))
+        for number in datagrams.keys() | self.datagrams.keys():
+            self.datagram_port(number).arrange(datagrams.get(number, []), [])
+        return 0
+
+    cdef list hostnames(self, int number):
+        """What listeners of TLS have on a port."""
+        cdef StreamPort port = self.ports.get(number)
+        return [one for one, found in port.names.items() if found is not OF_HTTPS] if port is not None else []
+
+    cdef StreamPort port(self, int number):
+        """The table of a listeners' port; empty until a listener has come."""
+        found = self.ports.get(number)
+        if found is None:
+            found = self.ports[number] = StreamPort(number)
+        return found
+
+    cdef StreamPort datagram_port(self, int number):
+        found = self.datagrams.get(number)
+        if found is None:
+            found = self.datagrams[number] = StreamPort(number)
+        return found
+
+    def dump(self):
+        cdef StreamListener listener
+        return [
+            {
+                "name": listener.name,
+                "port": listener.spec.port if listener.spec is not None else None,
+                "hostname": listener.hostname.decode(),
+                "routes": sorted([key.decode() for key in listener.rules]),
+                "active": listener.active,
+            }
+            for listener in self.listeners.values()
+        ]

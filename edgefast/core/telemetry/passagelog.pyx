@@ -1,0 +1,100 @@
+# The line of a connection or session that was passed on, when it is over (docs/access-log.md).
+#
+# In: a passage that is over. Out: bytes appended to Engine.log. A listener's filter by status lets those pass that nobody served.
+
+cdef bint passage_line_wanted(Engine engine, StreamListener listener, bint served, int64_t took) noexcept:
+    if listener.log_off:
+        return False
+    if (listener.log_min_status or listener.log_min_ms) and not (
+        (listener.log_min_status and not served) or (listener.log_min_ms and took >= listener.log_min_ms * 1000)
+    ):
+        return False
+    return listener.log_sampling >= 1.0 or (ef_random(engine.random) >> 11) * (1.0 / 9007199254740992.0) < listener.log_sampling
+
+
+cdef int log_passage(Engine engine, Passage passage) except -1:
+    cdef Out *out = &engine.log.out
+    cdef StreamListener listener = passage.listener
+    cdef int64_t took = now_us() - passage.began
+    if not passage_line_wanted(engine, listener, passage.connected != 0, took):
+        return 0
+    begin_stream_line(engine, b"TLS" if listener.has_tls else b"TCP", listener, &passage.client)
+    if passage.sni is not None:
+        out_raw(out, <const char *>b',"sni":"', 8)
+        log_text(out, <const uint8_t *>PyBytes_AS_STRING(passage.sni), PyBytes_GET_SIZE(passage.sni))
+        out_raw(out, <const char *>b'"', 1)
+    put_stream_way(out, passage.rule, passage.cluster, passage.endpoint)
+    out_raw(out, <const char *>b',"bytes_received":', 18)
+    out_number(out, passage.received)
+    out_raw(out, <const char *>b',"bytes_sent":', 14)
+    out_number(out, passage.sent)
+    out_raw(out, <const char *>b',"duration_ms":', 15)
+    log_ms(out, took)
+    out_raw(out, <const char *>b',"connect_ms":', 14)
+    log_ms(out, passage.connected - passage.began if passage.connected else 0)
+    out_raw(out, <const char *>b',"tries":', 9)
+    out_number(out, passage.tries)
+    return end_stream_line(engine, passage.why)
+
+
+cdef int log_datagrams(Engine engine, DatagramSession session) except -1:
+    cdef Out *out = &engine.log.out
+    cdef StreamListener listener = session.listener
+    cdef int64_t took = now_us() - session.began
+    if not passage_line_wanted(engine, listener, session.answered, took):
+        return 0
+    begin_stream_line(engine, b"UDP", listener, &session.client)
+    put_stream_way(out, session.rule, session.cluster, session.endpoint)
+    out_raw(out, <const char *>b',"bytes_received":', 18)
+    out_number(out, session.received)
+    out_raw(out, <const char *>b',"bytes_sent":', 14)
+    out_number(out, session.sent)
+    out_raw(out, <const char *>b',"datagrams_received":', 22)
+    out_number(out, session.datagrams_in)
+    out_raw(out, <const char *>b',"datagrams_sent":', 18)
+    out_number(out, session.datagrams_out)
+    out_raw(out, <const char *>b',"duration_ms":', 15)
+    log_ms(out, took)
+    return end_stream_line(engine, session.why)
+
+
+cdef int begin_stream_line(Engine engine, bytes protocol, StreamListener listener, const NetAddress *client) except -1:
+    cdef Out *out = &engine.log.out
+    out_reserve(out, 4096 + 6 * LOG_FIELD + PyBytes_GET_SIZE(listener.log))
+    out_raw(out, <const char *>b'{"time":"', 9)
+    engine.clock.log_time(out)
+    out_raw(out, <const char *>b'","protocol":"', 14)
+    out_bytes(out, protocol)
+    out_raw(out, <const char *>b'","client":"', 12)
+    if client.kind == ADDRESS_INET:
+        out_bytes(out, inet_text(client.host))
+    out_raw(out, <const char *>b'","client_port":', 16)
+    out_number(out, client.port)
+    out_raw(out, <const char *>b',"listener":', 12)
+    out_bytes(out, listener.log)
+    return 0
+
+
+cdef int put_stream_way(Out *out, StreamRule rule, Cluster cluster, Endpoint endpoint) except -1:
+    """Where it went, as far as that is known."""
+    if rule is not None:
+        out_reserve(out, 2048 + PyBytes_GET_SIZE(rule.log))
+        out_raw(out, <const char *>b",", 1)
+        out_bytes(out, rule.log)
+    if cluster is not None:
+        out_reserve(out, 2048 + PyBytes_GET_SIZE(cluster.log))
+        out_raw(out, <const char *>b',"backend":', 11)
+        out_bytes(out, cluster.log)
+    if endpoint is not None:
+        out_reserve(out, 2048 + PyBytes_GET_SIZE(endpoint.log))
+        out_raw(out, <const char *>b',"endpoint":', 12)
+        out_bytes(out, endpoint.log)
+    return 0
+
+
+cdef int end_stream_line(Engine engine, int why) except -1:
+    cdef Out *out = &engine.log.out
+    out_raw(out, <const char *>b',"end":"', 8)
+    out_bytes(out, <bytes>PASSAGE_ENDS[why])
+    out_raw(out, <const char *>b'"}\n', 3)
+    return engine.log.written()

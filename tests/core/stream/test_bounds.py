@@ -1,0 +1,181 @@
+"""What one port, and one address, may have of a listener; and who the client is where a load balancer speaks for it."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+
+import pytest
+
+from core.stream.streams import (
+    Place,
+    connect,
+    echo,
+    is_refused,
+    one_cluster,
+    stream_fleet,
+    stream_listener,
+    stream_route,
+)
+from core.world import World
+from edgefast import ir
+
+V2 = b"\r\n\r\n\x00\r\nQUIT\n"
+
+
+async def passing(world: World, **settings: object) -> int:
+    backend = await Place(echo).start()
+    world.keep(backend)
+    world.apply(stream_fleet(stream_listener(**settings), one_cluster(backend.port)))  # type: ignore[arg-type]
+    return await world.listen_stream()
+
+
+@pytest.mark.parametrize(
+    ("settings", "end", "counter"),
+    [
+        ({"max_connections": 3}, "too_many_connections", "limit"),
+        ({"address_connections": 3}, "address_connections", "address_connections"),
+        ({"address_rate": 3}, "address_rate", "address_rate"),
+    ],
+)
+async def test_a_bound(world: World, settings: dict[str, int], end: str, counter: str) -> None:
+    port = await passing(world, **settings)
+    clients = [await connect(world, port) for _ in range(3)]
+    for client in clients:
+        await client.send(b"x")
+        assert await client.take(1) == b"x"
+    assert await is_refused(world, port)
+    await world.until(lambda: world.engine.open_connections == 3)
+    assert [line["end"] for line in world.lines()] == [end]
+    assert world.counters["stream_refused_" + counter] == 1
+    for client in clients:
+        client.close()
+    await world.until(lambda: world.engine.open_connections == 0)
+    if end != "address_rate":
+        again = await connect(world, port)
+        await again.send(b"y")
+        assert await again.take(1) == b"y"
+        again.close()
+
+
+def preamble(address: str, version: int = 1) -> bytes:
+    if version == 1:
+        family = "TCP6" if ":" in address else "TCP4"
+        there = "::1" if ":" in address else "127.0.0.1"
+        return f"PROXY {family} {address} {there} 4711 80\r\n".encode()
+    packed = bytes(map(int, address.split(".")))
+    return V2 + struct.pack("!BBH4s4sHH", 0x21, 0x11, 12, packed, b"\x7f\0\0\1", 4711, 80)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_the_client_is_who_the_load_balancer_says(world: World, version: int) -> None:
+    port = await passing(world, proxy_protocol="required", address_connections=1)
+    clients = []
+    for last in (1, 2):
+        client = await connect(world, port)
+        await client.send(preamble(f"192.0.2.{last}", version) + b"first")
+        assert await client.take(5) == b"first"
+        clients.append(client)
+    same = await connect(world, port)
+    await same.send(preamble("192.0.2.1", version))
+    assert await same.is_reset()
+    for client in clients:
+        client.close()
+    await world.until(lambda: world.engine.open_connections == 0)
+    assert sorted((line["client"], line["client_port"]) for line in world.lines()) == [
+        ("192.0.2.1", 4711),
+        ("192.0.2.1", 4711),
+        ("192.0.2.2", 4711),
+    ]
+
+
+async def test_addresses_of_one_network_of_ipv6_are_one_client(world: World) -> None:
+    port = await passing(world, proxy_protocol="required", address_connections=1)
+    first = await connect(world, port)
+    await first.send(preamble("2001:db8:1:2::1") + b"x")
+    assert await first.take(1) == b"x"
+    same = await connect(world, port)
+    await same.send(preamble("2001:db8:1:2:ffff::9"))
+    assert await same.is_reset()
+    other = await connect(world, port)
+    await other.send(preamble("2001:db8:1:3::1") + b"y")
+    assert await other.take(1) == b"y"
+    first.close()
+    other.close()
+
+
+async def test_a_preamble_that_is_none(world: World) -> None:
+    port = await passing(world, proxy_protocol="required", hello_timeout=100)
+    for wrong in (b"GET / HTTP/1.1\r\n\r\n", b"PROXY TCP4 nonsense\r\n", b"PROXY T"):
+        client = await connect(world, port)
+        await client.send(wrong)
+        assert await client.is_reset()
+    await world.until(lambda: world.engine.open_connections == 0)
+    assert [line["end"] for line in world.lines()] == ["proxy_protocol"] * 3
+
+
+async def test_an_optional_preamble(world: World) -> None:
+    port = await passing(world, proxy_protocol="optional")
+    client = await connect(world, port)
+    await client.send(b"plain")
+    assert await client.take(5) == b"plain"
+    client.close()
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+async def test_the_backend_is_told_who_the_client_is(world: World, version: str) -> None:
+    backend = await Place().start()
+    world.keep(backend)
+    share = ir.StreamBackend(cluster="c", proxy_protocol=version)  # type: ignore[arg-type]
+    world.apply(stream_fleet(stream_route(share), one_cluster(backend.port, name="c")))
+    port = await world.listen_stream()
+    client = await connect(world, port)
+    own = client.writer.get_extra_info("sockname")[1]
+    await client.send(b"and then this")
+    there = await backend.next()
+    if version == "v1":
+        expected = f"PROXY TCP4 127.0.0.1 127.0.0.1 {own} {port}\r\n".encode()
+    else:
+        local = b"\x7f\0\0\1"
+        expected = V2 + struct.pack("!BBH4s4sHH", 0x21, 0x11, 12, local, local, own, port)
+    assert await there.take(len(expected) + 13) == expected + b"and then this"
+    client.close()
+    there.close()
+
+
+async def test_who_says_no_preamble_gives_way(world: World) -> None:
+    port = await passing(world, proxy_protocol="required", max_connections=2)
+    silent = [await connect(world, port) for _ in range(2)]
+    await world.until(lambda: world.engine.open_connections == 2)
+    assert await is_refused(world, port)  # they have a second
+    await asyncio.sleep(1.1)
+    client = await connect(world, port)
+    await client.send(preamble("192.0.2.1") + b"x")
+    assert await client.take(1) == b"x"
+    assert await silent[0].is_reset()
+    assert sorted(line["end"] for line in world.lines()) == ["gave_way", "too_many_connections"]
+
+
+async def test_an_end_before_the_preamble(world: World) -> None:
+    port = await passing(world, proxy_protocol="required")
+    client = await connect(world, port)
+    client.end()
+    assert await client.is_reset()
+    world.apply(ir.Fleet(name="standalone"))
+    port = await passing(world, proxy_protocol="optional")
+    client = await connect(world, port)
+    await client.send(b"PROXY")
+    client.end()
+    assert await client.rest() == b"PROXY"
+    assert [line["end"] for line in world.lines()][0] == "proxy_protocol"
+
+
+async def test_bounds_outlive_a_listener_that_comes_back(world: World) -> None:
+    port = await passing(world, max_connections=2)
+    clients = [await connect(world, port) for _ in range(2)]
+    await world.until(lambda: world.engine.open_connections == 2)
+    world.apply(ir.Fleet(name="standalone"))
+    await passing(world, max_connections=2)
+    assert await is_refused(world, port)
+    for client in clients:
+        client.close()
