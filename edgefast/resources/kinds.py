@@ -20,6 +20,11 @@ from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.gatewayapi.referencegrant import ReferenceGrant
+from edgefast.resources.gatewayapi.streamroute import TCPRoute, TLSRoute, UDPRoute
+from edgefast.resources.kubernetes.clustertrustbundle import (
+    CERTIFICATES_GROUP,
+    ClusterTrustBundle,
+)
 from edgefast.resources.kubernetes.configmap import ConfigMap
 from edgefast.resources.kubernetes.endpointslice import EndpointSlice
 from edgefast.resources.kubernetes.namespace import Namespace
@@ -36,6 +41,9 @@ Object = (
     | Gateway
     | HTTPRoute
     | GRPCRoute
+    | TLSRoute
+    | TCPRoute
+    | UDPRoute
     | ListenerSet
     | ReferenceGrant
     | BackendTLSPolicy
@@ -43,6 +51,7 @@ Object = (
     | EndpointSlice
     | Secret
     | ConfigMap
+    | ClusterTrustBundle
     | Namespace
     | EdgeProxy
     | RateLimitFilter
@@ -89,6 +98,9 @@ _ALL = (
     _kind(GATEWAY_GROUP, Gateway, "gateways", "v1", "v1beta1"),
     _kind(GATEWAY_GROUP, HTTPRoute, "httproutes", "v1", "v1beta1"),
     _kind(GATEWAY_GROUP, GRPCRoute, "grpcroutes", "v1"),
+    _kind(GATEWAY_GROUP, TLSRoute, "tlsroutes", "v1", "v1alpha3", "v1alpha2"),
+    _kind(GATEWAY_GROUP, TCPRoute, "tcproutes", "v1", "v1alpha2"),
+    _kind(GATEWAY_GROUP, UDPRoute, "udproutes", "v1", "v1alpha2"),
     _kind(GATEWAY_GROUP, ListenerSet, "listenersets", "v1"),
     _kind(GATEWAY_GROUP, ReferenceGrant, "referencegrants", "v1", "v1beta1"),
     _kind(GATEWAY_GROUP, BackendTLSPolicy, "backendtlspolicies", "v1", "v1alpha3"),
@@ -96,6 +108,14 @@ _ALL = (
     _kind("discovery.k8s.io", EndpointSlice, "endpointslices", "v1"),
     _kind("", Secret, "secrets", "v1"),
     _kind("", ConfigMap, "configmaps", "v1"),
+    _kind(
+        CERTIFICATES_GROUP,
+        ClusterTrustBundle,
+        "clustertrustbundles",
+        "v1",
+        "v1beta1",
+        namespaced=False,
+    ),
     _kind("", Namespace, "namespaces", "v1", namespaced=False),
     _kind(EDGE_GROUP, EdgeProxy, "edgeproxies", "v1alpha1"),
     _kind(EDGE_GROUP, RateLimitFilter, "ratelimitfilters", "v1alpha1"),

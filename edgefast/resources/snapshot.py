@@ -25,7 +25,9 @@ from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.gatewayapi.referencegrant import ReferenceGrant
+from edgefast.resources.gatewayapi.streamroute import TCPRoute, TLSRoute, UDPRoute
 from edgefast.resources.kinds import Object, info_of
+from edgefast.resources.kubernetes.clustertrustbundle import ClusterTrustBundle
 from edgefast.resources.kubernetes.configmap import ConfigMap
 from edgefast.resources.kubernetes.endpointslice import EndpointSlice
 from edgefast.resources.kubernetes.namespace import Namespace, implicit_namespace, label_namespace
@@ -42,6 +44,9 @@ _TABLES: dict[str, str] = {
     "Gateway": "gateways",
     "HTTPRoute": "http_routes",
     "GRPCRoute": "grpc_routes",
+    "TLSRoute": "tls_routes",
+    "TCPRoute": "tcp_routes",
+    "UDPRoute": "udp_routes",
     "ListenerSet": "listener_sets",
     "ReferenceGrant": "reference_grants",
     "BackendTLSPolicy": "backend_tls_policies",
@@ -49,6 +54,7 @@ _TABLES: dict[str, str] = {
     "EndpointSlice": "endpoint_slices",
     "Secret": "secrets",
     "ConfigMap": "config_maps",
+    "ClusterTrustBundle": "cluster_trust_bundles",
     "Namespace": "namespaces",
     "EdgeProxy": "edge_proxies",
     "RateLimitFilter": "rate_limit_filters",
@@ -63,6 +69,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     gateways: SortedMap[Key, Gateway] = EMPTY
     http_routes: SortedMap[Key, HTTPRoute] = EMPTY
     grpc_routes: SortedMap[Key, GRPCRoute] = EMPTY
+    tls_routes: SortedMap[Key, TLSRoute] = EMPTY
+    tcp_routes: SortedMap[Key, TCPRoute] = EMPTY
+    udp_routes: SortedMap[Key, UDPRoute] = EMPTY
     listener_sets: SortedMap[Key, ListenerSet] = EMPTY
     reference_grants: SortedMap[Key, ReferenceGrant] = EMPTY
     backend_tls_policies: SortedMap[Key, BackendTLSPolicy] = EMPTY
@@ -70,6 +79,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     endpoint_slices: SortedMap[Key, EndpointSlice] = EMPTY
     secrets: SortedMap[Key, Secret] = EMPTY
     config_maps: SortedMap[Key, ConfigMap] = EMPTY
+    cluster_trust_bundles: SortedMap[Key, ClusterTrustBundle] = EMPTY
     namespaces: SortedMap[Key, Namespace] = EMPTY
     edge_proxies: SortedMap[Key, EdgeProxy] = EMPTY
     rate_limit_filters: SortedMap[Key, RateLimitFilter] = EMPTY

@@ -46,6 +46,7 @@ from edgefast.translate.route.routesums import RouteSums, sum_routes
 from edgefast.translate.settings import Settings
 from edgefast.translate.tls.keyring import Keyring
 from edgefast.translate.translation import Memo, Told, Translation, Work
+from edgefast.translate.virtualhost.stream import Streams, translate_streams
 from edgefast.translate.virtualhost.virtualhost import Hosts, translate_virtual_hosts
 
 _PROBLEMS = attrgetter("problems")
@@ -108,9 +109,11 @@ def translate(
         (old.clusters if old else (), new.clusters if new else ()) for old, new in routes.changes
     )
     hosts = translate_virtual_hosts(routes.changes, memo.hosts if memo else Hosts())
+    streams = translate_streams(routes.changes, memo.streams if memo else Streams())
     fleets, infra, shelves = assemble_fleets(
         gateways,
         hosts,
+        streams,
         clusters,
         limit_store.store,
         settings,
@@ -126,6 +129,7 @@ def translate(
         hosts,
         gateways,
         routes,
+        streams,
         owned,
         (memo.hosts, memo.owned, memo.reach) if memo else (Hosts(), Owned(), Reach()),
     )
@@ -161,7 +165,12 @@ def translate(
         infra=infra,
         statuses=statuses,
         told=Told(find_problems),
-        work=Work(routes=routes.made, virtual_hosts=hosts.made, clusters=clusters.made),
+        work=Work(
+            routes=routes.made,
+            virtual_hosts=hosts.made,
+            streams=streams.made,
+            clusters=clusters.made,
+        ),
         memo=Memo(
             world=world,
             keyring=keyring,
@@ -176,6 +185,7 @@ def translate(
             cluster_notes=clusters.noted,
             cluster_readers=clusters.readers,
             hosts=hosts,
+            streams=streams,
             owned=owned,
             reach=reach,
             route_statuses=route_statuses,

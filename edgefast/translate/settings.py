@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from edgefast import ir
 from edgefast.problem import Problem
 from edgefast.resources.config.edgegateway import DEFAULT_CONTROLLER_NAME, EdgeGateway
 from edgefast.resources.config.edgegateway_ratelimit import GatewayRateLimit
@@ -30,7 +31,7 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     namespace: str = ""  # that it lives in; "" is not told
     addresses: tuple[str, ...] = ()  # of its Service: IP addresses or host names
-    ports: tuple[int, ...] = ()  # of its Service, sorted
+    ports: tuple[tuple[ir.Transport, int], ...] = ()  # of its Service, sorted
     replicas: int = 0  # proxies wanted
     ready: tuple[str, ...] = ()  # names of the pods that take traffic, sorted
     failure: str = ""  # why the fleet could not be made or changed as wanted, in words
@@ -48,6 +49,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     watch_namespaces: tuple[str, ...] = ()  # provider.*.watch.namespaces; () is all
     watch_selector: LabelSelector | None = None  # provider.*.watch.namespaceSelector
     bundle_version: str = ""  # gateway.networking.k8s.io/bundle-version of the CRDs, "" unknown
+    missing: tuple[
+        str, ...
+    ] = ()  # kinds that are read and that the API server does not have, sorted
     addresses: tuple[str, ...] = ()  # standalone: the addresses bound (--bind)
     tracing: bool = True  # spans can be exported where this is served (edgefast[tracing])
     fleets: tuple[FleetState, ...] = ()  # cluster: observations

@@ -27,10 +27,11 @@ from edgefast.translate.fleet.shelf import Shelves
 from edgefast.translate.judge.statuses import RouteStatuses
 from edgefast.translate.policy.backendtlspolicy import Policies
 from edgefast.translate.ratelimit.limitstore import LimitStore
-from edgefast.translate.route.route import RouteOutcome
+from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.translate.route.routesums import RouteSums
 from edgefast.translate.status.status import Statuses
 from edgefast.translate.tls.keyring import Keyring
+from edgefast.translate.virtualhost.stream import Streams
 from edgefast.translate.virtualhost.virtualhost import Hosts
 
 
@@ -39,6 +40,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     routes: int
     virtual_hosts: int
+    streams: int = 0  # places of layer 4
     clusters: int
 
 
@@ -58,6 +60,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     cluster_notes: frozenset[ClusterRef]  # those with problems
     cluster_readers: Readers[ClusterRef]
     hosts: Hosts
+    streams: Streams
     owned: Owned
     reach: Reach
     route_statuses: RouteStatuses

@@ -107,12 +107,14 @@ def _ask(table: Served, scheme: str, host: str, port: int = 0) -> str:
     return "" if answer.kind == "closed" else str(answer.status)
 
 
+#: A protocol that is nobody's here.
+_OTHER = "acme.io/QUIC"
 BROKEN = {
     "no certificate": _listener("near", "a.test", tls={"certificateRefs": [{"name": "no"}]}),
     "an option that is not known": _listener(
         "near", "a.test", tls={**CERTIFICATE, "options": {"gateway.edge.io/mtls": "yes"}}
     ),
-    "another protocol": _listener("near", "a.test", protocol="TLS"),
+    "another protocol": _listener("near", "a.test", protocol=_OTHER),
     "kinds of routes that are not served": _listener(
         "near", "a.test", allowedRoutes={"kinds": [{"kind": "TCPRoute"}]}
     ),
@@ -129,9 +131,9 @@ def test_the_place_of_a_broken_listener_is_held(
         "port": 80,
         "name": "plain",
     }
-    plain |= {} if plain["protocol"] == "TLS" else {"protocol": "HTTP"}
+    plain |= {} if plain["protocol"] == _OTHER else {"protocol": "HTTP"}
     if "allowedRoutes" not in listener and plain["protocol"] == "HTTP":
-        plain["protocol"] = "TLS"  # what is wrong with TLS is no mistake on port 80
+        plain["protocol"] = _OTHER  # what is wrong with TLS is no mistake on port 80
     both = (listener, plain)
     edge = WIDE["spec"]["listeners"]
     objects = {

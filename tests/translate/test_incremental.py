@@ -332,6 +332,11 @@ _LIMIT = {"group": "gateway.edge.io", "kind": "RateLimitFilter", "name": "limits
             world.authority(True),
             id="authority-of-policy",
         ),
+        pytest.param(
+            [world.policy("p", bundle=True), world.trust_bundle(False), world.route(0)],
+            world.trust_bundle(True),
+            id="bundle-of-policy",
+        ),
     ],
 )
 def test_whatever_a_route_reads_makes_it_anew(before: list[Object], change: Object) -> None:

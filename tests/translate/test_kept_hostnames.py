@@ -28,7 +28,7 @@ pytestmark = pytest.mark.pure
 OLD, NEW = "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z"
 #: Listeners of an older Gateway that are refused, one way or the other.
 REFUSED = {
-    "a protocol for later": [_listener("near", "a.test", protocol="TLS")],
+    "a protocol of others": [_listener("near", "a.test", protocol="acme.io/QUIC")],
     "a protocol that is none": [_listener("near", "a.test", protocol="HTPS")],
     "two that are equal": [_listener("one", "a.test"), _listener("two", "a.test")],
     "two protocols": [_listener("one", "a.test"), _listener("two", "b.test", protocol="HTTP")],

@@ -16,6 +16,7 @@ from edgefast.resources.model.shape import Shape, shape_of
 from edgefast.resources.model.unserved import PLACES, UNSERVED, Closes, judge_field
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
+from edgefast.translate.gateway import protocol
 
 pytestmark = pytest.mark.pure
 
@@ -40,6 +41,9 @@ Gateway:
     listeners:
     - {name: http, port: 80, protocol: HTTP}
     - {name: grpc, port: 81, protocol: HTTP}
+    - {name: tls, port: 82, protocol: TLS, tls: {mode: Passthrough}}
+    - {name: tcp, port: 83, protocol: TCP}
+    - {name: udp, port: 83, protocol: UDP}
 ListenerSet:
   apiVersion: gateway.networking.k8s.io/v1
   metadata: {name: set, namespace: default}
@@ -71,6 +75,25 @@ GRPCRoute:
     rules:
     - matches: [{method: {service: shop.Own}}]
       backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]
+TLSRoute:
+  apiVersion: gateway.networking.k8s.io/v1
+  metadata: {name: names, namespace: default}
+  spec:
+    parentRefs: [{name: gw, sectionName: tls}]
+    hostnames: [a.example]
+    rules: [{backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]}]
+TCPRoute:
+  apiVersion: gateway.networking.k8s.io/v1
+  metadata: {name: all, namespace: default}
+  spec:
+    parentRefs: [{name: gw, sectionName: tcp}]
+    rules: [{backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]}]
+UDPRoute:
+  apiVersion: gateway.networking.k8s.io/v1
+  metadata: {name: all, namespace: default}
+  spec:
+    parentRefs: [{name: gw, sectionName: udp}]
+    rules: [{backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]}]
 BackendTLSPolicy:
   apiVersion: gateway.networking.k8s.io/v1
   metadata: {name: policy, namespace: default}
@@ -123,11 +146,17 @@ endpoints: [{addresses: [10.0.0.2]}]
 ports: [{port: 80}]
 """
 #: Where the rules are that a kind may close.
+STREAMS = {"TLSRoute": "tls", "TCPRoute": "tcp", "UDPRoute": "udp"}
 LISTENERS = {"ListenerSet": "default/gw/default/set/http", "GRPCRoute": "default/gw/grpc"}
 #: The rule of the route that a kind may close, by its place.
 RULES = {"BackendTLSPolicy": 1, "Backend": 2, "ReferenceGrant": 3, "RateLimitFilter": 4}
 NEW = "notYetKnown"
 SETTINGS = Settings(enable_backend=True, standalone=True)
+
+
+@pytest.fixture(autouse=True)
+def _all_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "SERVED", tuple(protocol.KINDS_OF))
 
 
 def _serve(kind: str, raw: dict[str, Any]) -> Translation:
@@ -143,6 +172,9 @@ def _serve(kind: str, raw: dict[str, Any]) -> Translation:
 def _is_open(kind: str, served: Translation) -> bool:
     """Tell whether requests still come to a backend by what an object of the kind says."""
     (fleet,) = served.ir.fleets
+    if kind in STREAMS:
+        name = f"default/gw/{STREAMS[kind]}"
+        return any(one.backends for one in fleet.stream_routes if one.listener == name)
     listener = LISTENERS.get(kind, "default/gw/http")
     hosts = [one for one in fleet.virtual_hosts if one.listener == listener]
     return any(one.rules[RULES.get(kind, 0)].status == 0 for one in hosts)

@@ -177,7 +177,9 @@ def listener_set(name: str) -> Object:
     )
 
 
-def policy(name: str, target: str = "web", created: str = "") -> Object:
+def policy(name: str, target: str = "web", created: str = "", *, bundle: bool = False) -> Object:
+    """Return a policy with authority ConfigMap ca, or with a ClusterTrustBundle of that name."""
+    kind, group = ("ClusterTrustBundle", "certificates.k8s.io") if bundle else ("ConfigMap", "")
     return make(
         {
             "apiVersion": GATEWAY,
@@ -187,11 +189,19 @@ def policy(name: str, target: str = "web", created: str = "") -> Object:
                 "targetRefs": [{"group": "", "kind": "Service", "name": target}],
                 "validation": {
                     "hostname": f"{name}.example.com",
-                    "caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": "ca"}],
+                    "caCertificateRefs": [{"group": group, "kind": kind, "name": "ca"}],
                 },
             },
         }
     )
+
+
+def trust_bundle(sound: bool) -> Object:
+    """Return ClusterTrustBundle ca."""
+    for one in yaml.safe_load_all((HERE / "bases" / "bundles.yaml").read_text()):
+        if bool(one["spec"]["trustBundle"]) == sound:
+            return make({**one, "metadata": {"name": "ca"}})
+    raise AssertionError(sound)
 
 
 def authority(sound: bool) -> Object:

@@ -43,7 +43,7 @@ from edgefast.resources.model.reference import ParentReference
 from edgefast.resources.rules.httproute import check_literal
 from edgefast.resources.rules.rule import Violation
 
-__all__ = ["Kind", "close_as", "close_route", "read_values"]
+__all__ = ["Kind", "close_as", "close_route", "read_parents", "read_values"]
 
 #: An expression for any value at all, line breaks included.
 _ANY_VALUE = "(?s).*"
@@ -78,7 +78,7 @@ def close_as(
     """Do what close_route does, for a kind of route."""
     spec = raw.get("spec")
     spec = spec if isinstance(spec, dict) else {}
-    parents = tuple(_read_parents(field_of(spec, "parentRefs", kind.spec)))
+    parents = tuple(read_parents(field_of(spec, "parentRefs", kind.spec)))
     hostnames, lost = read_hostnames(field_of(spec, "hostnames", kind.spec))
     if not hostnames:  # they may be in a field that is not known, or in the one of two that is lost
         twice = {("spec",), ("spec", "hostnames")}.intersection(repeated)
@@ -109,7 +109,8 @@ _Match = tuple[Any, bool]  # and whether it takes more than was written
 # --- where ---------------------------------------------------------------------------------------
 
 
-def _read_parents(raw: object) -> Iterator[ParentReference]:
+def read_parents(raw: object) -> Iterator[ParentReference]:
+    """Give the parents that can be read."""
     for one in items_of(raw):
         named = {"name": one} if isinstance(one, str) else one
         if not isinstance(named, dict):

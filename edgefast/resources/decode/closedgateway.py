@@ -2,7 +2,7 @@
 
 In: the plain value of a document, or of an API server's object, and what is wrong with it. Out: an object that serves nothing
 (`closed`): its class or parent, and port, protocol and hostname of each listener as far as they can be read, names of fields and
-words that are all but right included. A listener whose port or hostname cannot be read has no place, and `lost` says so: all other
+words that are all but right included. A listener whose port or hostname (but of TCP and UDP) cannot be read has no place, and `lost` says so: all other
 hosts of a port are other people's. What decides about the fleet stays where it is sound.
 Must never: bring anything into service, or raise for what a user wrote.
 """
@@ -49,6 +49,7 @@ from edgefast.resources.rules.rule import Violation
 __all__ = ["close_gateway", "close_listener_set"]
 
 _PROTOCOLS = ("HTTP", "HTTPS")
+_NAMELESS_PROTOCOLS = ("TCP", "UDP")  # in which a hostname says nothing: the port is the place
 #: Nothing is said of who may attach: routes are told of the mistake, not that they are not allowed.
 _ANY_ROUTES = AllowedRoutes(namespaces=RouteNamespaces(from_="All"))
 
@@ -149,13 +150,13 @@ def _read_listener(raw: dict[str, Any], at: int) -> Iterator[Listener]:
         port = int(port.strip()[:6])
     if not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 65536:
         return
-    hostname = field_of(raw, "hostname", Listener)
-    hostnames, lost = read_hostnames(hostname)
-    if lost or (not hostnames and (hostname not in (None, "") or _hides_hostname(raw))):
-        return
     name, protocol = field_of(raw, "name", Listener), field_of(raw, "protocol", Listener)
-    word = word_of(protocol.upper(), _PROTOCOLS) if isinstance(protocol, str) else None
-    word = protocol if protocol in ("TCP", "UDP") else word  # in which a hostname says nothing
+    given = protocol.upper() if isinstance(protocol, str) else ""
+    word = given if given in _NAMELESS_PROTOCOLS else word_of(given, _PROTOCOLS)
+    hostname = None if word in _NAMELESS_PROTOCOLS else field_of(raw, "hostname", Listener)
+    hostnames, lost = read_hostnames(hostname)
+    if lost or (not hostnames and (hostname not in (None, "") or _hides_hostname(raw, word))):
+        return
     named = name if isinstance(name, str) and _is_name(name) else f"{at}"
     plain = Listener(
         name=named,
@@ -175,6 +176,8 @@ def _is_name(name: str) -> bool:
     return build(Listener, {"name": name, "port": 1, "protocol": "HTTP"}) is not None
 
 
-def _hides_hostname(raw: dict[str, Any]) -> bool:
+def _hides_hostname(raw: dict[str, Any], protocol: str | None) -> bool:
     """Tell whether a field that is not known may be the hostname."""
+    if protocol in _NAMELESS_PROTOCOLS:
+        return False
     return field_of(raw, "hostname", Listener) is None and is_strange(raw, Listener)

@@ -39,6 +39,7 @@ from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.kinds import KINDS, Object
 from edgefast.resources.limits import MAX_DOCUMENTS, MAX_FILE_BYTES, MAX_PROBLEMS
 from edgefast.resources.loaded import Loaded, Path, Refused, render_path
+from edgefast.resources.model.routename import ROUTE_KINDS
 from edgefast.resources.model.unserved import PLACES
 from edgefast.resources.rules.rule import Violation
 
@@ -280,7 +281,7 @@ def decode_api_object(raw: Mapping[str, Any] | bytes | msgspec.Raw, kind: str) -
 
 
 #: Of objects of an API server these are closed. Without its class a fleet stays as it is.
-_PLACES = ("HTTPRoute", "GRPCRoute", "Gateway", "ListenerSet")
+_PLACES = (*ROUTE_KINDS, "Gateway", "ListenerSet")
 
 
 def close_api_object(raw: bytes | msgspec.Raw, ref: ObjectRef, error: DecodeError) -> Object | None:

@@ -19,6 +19,11 @@ from edgefast.resources.decode.closed import close_route
 from edgefast.resources.decode.closedgateway import close_gateway, close_listener_set
 from edgefast.resources.decode.closedgrpc import close_grpc_route
 from edgefast.resources.decode.closedscope import close_gateway_class, close_namespace
+from edgefast.resources.decode.closedstream import (
+    close_tcp_route,
+    close_tls_route,
+    close_udp_route,
+)
 from edgefast.resources.decode.walk import Walk
 from edgefast.resources.decode.yaml_text import ParsedDocument
 from edgefast.resources.foreign.foreign import api_version_of, judge_foreign
@@ -30,6 +35,7 @@ from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
 from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
+from edgefast.resources.gatewayapi.streamroute import StreamRoute
 from edgefast.resources.kinds import KINDS, KindInfo, Object
 from edgefast.resources.kubernetes.namespace import Namespace
 from edgefast.resources.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
@@ -44,11 +50,14 @@ from edgefast.resources.rules.rules import obeys
 DEFAULT_NAMESPACE = "default"
 
 #: An object that only keeps the place of one with a mistake.
-Closing = HTTPRoute | GRPCRoute | Gateway | ListenerSet | GatewayClass | Namespace
+Closing = HTTPRoute | GRPCRoute | StreamRoute | Gateway | ListenerSet | GatewayClass | Namespace
 #: Kinds that have a place, or decide about those of others.
 _CLOSES: dict[str, Callable[..., Closing]] = {
     "HTTPRoute": close_route,
     "GRPCRoute": close_grpc_route,
+    "TLSRoute": close_tls_route,
+    "TCPRoute": close_tcp_route,
+    "UDPRoute": close_udp_route,
     "Gateway": close_gateway,
     "ListenerSet": close_listener_set,
     "GatewayClass": close_gateway_class,

@@ -7,7 +7,7 @@ Must never: take anything from the object that is served.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,10 +16,19 @@ from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.foreign.target import Target
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway, GatewaySpec
-from edgefast.resources.gatewayapi.grpcroute import GRPCRoute, GRPCRouteMatch, GRPCRouteRule, Route
+from edgefast.resources.gatewayapi.grpcroute import GRPCRoute, GRPCRouteMatch, GRPCRouteRule
 from edgefast.resources.gatewayapi.httproute import HTTPRoute, HTTPRouteMatch, HTTPRouteRule
 from edgefast.resources.gatewayapi.listener import AllowedRoutes, Listener, RouteNamespaces
 from edgefast.resources.gatewayapi.listenerset import ListenerSet, ListenerSetSpec
+from edgefast.resources.gatewayapi.streamroute import (
+    AnyRoute,
+    StreamRoute,
+    StreamRouteSpec,
+    TCPRoute,
+    TLSRoute,
+    TLSRouteSpec,
+    UDPRoute,
+)
 from edgefast.resources.loaded import Loaded
 from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.reference import GATEWAY_GROUP
@@ -32,11 +41,13 @@ _ANY_ROUTES = AllowedRoutes(namespaces=RouteNamespaces(from_="All"))
 def close_duplicate(item: Loaded, first: Loaded, number: int) -> Loaded | None:
     """Return what keeps the place of `item` closed, the `number`th of its name, while `first` is served."""
     obj, winner = item.obj, first.obj
-    made: Route | Gateway | ListenerSet | None = None
+    made: AnyRoute | Gateway | ListenerSet | None = None
     if isinstance(obj, HTTPRoute) and isinstance(winner, HTTPRoute):
         made = _close_route(obj, winner, HTTPRouteMatch())
     elif isinstance(obj, GRPCRoute) and isinstance(winner, GRPCRoute):
         made = _close_route(obj, winner, GRPCRouteMatch())
+    elif isinstance(obj, TLSRoute | TCPRoute | UDPRoute) and type(obj) is type(winner):
+        made = _close_stream(obj, winner)
     elif isinstance(obj, Gateway) and isinstance(winner, Gateway):
         same_class = obj.spec.gateway_class_name == winner.spec.gateway_class_name
         if listeners := _left(obj.spec.listeners, winner.spec.listeners if same_class else ()):
@@ -118,6 +129,20 @@ def _close_route(route: _R, winner: _R, every: _Match) -> _R | None:
         return None
     made = type(spec)(parent_refs=spec.parent_refs, hostnames=spec.hostnames, rules=rules)
     return type(route)(metadata=route.metadata, spec=made)
+
+
+def _close_stream(route: StreamRoute, winner: Any) -> StreamRoute | None:
+    """Return the server names, or the listeners, that the first one of the name has not."""
+    same = route.spec.parent_refs == winner.spec.parent_refs
+    if not isinstance(route, TLSRoute):
+        spec = StreamRouteSpec(parent_refs=route.spec.parent_refs, rules=())
+        return None if same else type(route)(metadata=route.metadata, spec=spec)
+    names = route.spec.hostnames
+    left = tuple(one for one in names if not same or one not in winner.spec.hostnames)
+    if (names and not left) or (not names and same and not winner.spec.hostnames):
+        return None
+    named = TLSRouteSpec(parent_refs=route.spec.parent_refs, hostnames=left, rules=())
+    return TLSRoute(metadata=route.metadata, spec=named)
 
 
 def _matches(rule: HTTPRouteRule | GRPCRouteRule, every: _Match) -> tuple[_Match, ...]:

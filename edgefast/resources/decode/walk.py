@@ -20,8 +20,6 @@ import msgspec
 from edgefast.credential import hide, is_credential, is_token
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.reasons.word import Word
-from edgefast.resources.gatewayapi.grpcroute import GRPCBackendRef
-from edgefast.resources.gatewayapi.httproute import HTTPBackendRef
 from edgefast.resources.limits import MAX_SHOWN_VALUE, MAX_UNSERVED
 from edgefast.resources.loaded import Path, render_path
 from edgefast.resources.model.fields import Element
@@ -122,7 +120,7 @@ class Walk:
             sound &= self._check_rules(shape.struct, built, tainted, path)
         if not sound or tainted:
             return _Broken(built, frozenset(tainted))
-        if isinstance(built, BackendObjectReference | HTTPBackendRef | GRPCBackendRef):
+        if isinstance(built, BackendObjectReference):
             self.references.append((path, built))
         return built
 

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from edgefast.resources.edge.edgeproxy_stream import ProxyProtocol
 from edgefast.resources.model.fields import Element, PortNumber, PreciseHostname, Resource, expects
 from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.model.reference import LocalObjectReference, SecretObjectReference
@@ -73,7 +74,8 @@ class BackendTLS(Element, frozen=True, kw_only=True):
         tuple[LocalObjectReference, ...],
         Meta(
             max_length=8,
-            description="ConfigMaps or Secrets with key ca.crt. Absent: the system's authorities.",
+            description="ConfigMaps or Secrets with key ca.crt, or ClusterTrustBundles. Absent: the "
+            "system's authorities.",
         ),
     ] = ()
     client_certificate_ref: Annotated[
@@ -94,6 +96,13 @@ class BackendSpec(Element, frozen=True, kw_only=True):
         ),
     ]
     tls: Annotated[BackendTLS | None, Meta(description="TLS. Absent: plain HTTP.")] = None
+    proxy_protocol: Annotated[
+        ProxyProtocol | None,
+        Meta(
+            description="PROXY protocol written to the endpoints by TLSRoutes and TCPRoutes, whatever the EdgeProxy "
+            "says; routes of other kinds are refused then."
+        ),
+    ] = None
 
 
 class Backend(Resource, frozen=True, kw_only=True):

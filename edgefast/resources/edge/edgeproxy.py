@@ -20,6 +20,9 @@ from edgefast.resources.edge.edgeproxy_fleet import (
     FleetService,
     FleetShutdown,
 )
+from edgefast.resources.edge.edgeproxy_grpc import ProxyGRPC
+from edgefast.resources.edge.edgeproxy_http2 import ProxyHTTP2
+from edgefast.resources.edge.edgeproxy_stream import ProxyProtocol, ProxyStream
 from edgefast.resources.model.fields import (
     AS_SET,
     CIDR,
@@ -163,41 +166,6 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     via: Annotated[
         HTTPHeaderName | None,
         Meta(description="Pseudonym to add in a Via header (RFC 9110 7.6.3). Absent: no Via."),
-    ] = None
-
-
-class ProxyHTTP2(Element, frozen=True, kw_only=True):
-    """HTTP/2 with clients (docs/http2.md)."""
-
-    enabled: Annotated[
-        bool | None,
-        Meta(
-            description="Speaks HTTP/2 with clients: on HTTPS listeners where they offer it (ALPN), "
-            "on HTTP listeners where they begin with it."
-        ),
-    ] = None
-    max_concurrent_streams: Annotated[
-        Annotated[int, Meta(ge=1, le=1000)] | None,
-        Meta(description="Requests that a client may have open on one connection."),
-    ] = None
-    initial_stream_window_size: Annotated[
-        Size | None,
-        Meta(description="Bytes of a request body that may be under way; 16KiB to 2MiB."),
-    ] = None
-    initial_connection_window_size: Annotated[
-        Size | None,
-        Meta(description="The same of all requests of a connection; 64KiB to 64MiB."),
-    ] = None
-    max_requests_per_connection: Annotated[
-        Annotated[int, Meta(ge=1, le=2147483647)] | None,
-        Meta(description="Requests on one connection before it takes no more (GOAWAY)."),
-    ] = None
-    keepalive_ping: Annotated[
-        Duration | None,
-        Meta(
-            description="Silence of a client after which it is asked whether it is still there; "
-            "0s: never."
-        ),
     ] = None
 
 
@@ -366,8 +334,16 @@ class EdgeProxySpec(Element, frozen=True, kw_only=True):
     http: Annotated[ProxyHTTP | None, Meta(description="Limits and timeouts of HTTP/1.1.")] = None
     http2: Annotated[
         ProxyHTTP2 | None,
-        Meta(description="HTTP/2 with clients; sizes and times of heads are those of `http`."),
+        Meta(
+            description="HTTP/2 with clients and backends; sizes and times of heads are those of `http`."
+        ),
     ] = None
+    stream: Annotated[ProxyStream | None, Meta(description="Limits of TLS, TCP and UDP.")] = None
+    proxy_protocol: Annotated[
+        ProxyProtocol | None,
+        Meta(description="PROXY protocol written to backends of TLS and TCP listeners."),
+    ] = None
+    grpc: Annotated[ProxyGRPC | None, Meta(description="gRPC: retries, and browsers.")] = None
     client_address: Annotated[
         ProxyClientAddress | None,
         Meta(description="Whom to believe about the client's address."),

@@ -17,7 +17,6 @@ from edgefast.resources.edge.edgeproxy import (
     ProxyAccessLog,
     ProxyClientAddress,
     ProxyHTTP,
-    ProxyHTTP2,
     ProxyRateLimit,
 )
 from edgefast.resources.edge.edgeproxy_fleet import (
@@ -26,6 +25,9 @@ from edgefast.resources.edge.edgeproxy_fleet import (
     FleetService,
     FleetShutdown,
 )
+from edgefast.resources.edge.edgeproxy_grpc import ProxyGRPC, ProxyGRPCRetry
+from edgefast.resources.edge.edgeproxy_http2 import ProxyHTTP2, ProxyHTTP2Upstream
+from edgefast.resources.edge.edgeproxy_stream import ProxyStream
 from edgefast.resources.model.fields import Element
 
 _Part = TypeVar("_Part", bound=Element)
@@ -69,7 +71,24 @@ DEFAULT_SPEC = EdgeProxySpec(
         initial_connection_window_size="1MiB",
         max_requests_per_connection=10_000,
         keepalive_ping="0s",
+        upstream=ProxyHTTP2Upstream(
+            max_concurrent_streams=100,
+            initial_stream_window_size="64KiB",
+            initial_connection_window_size="1MiB",
+            keepalive_ping="0s",
+        ),
     ),
+    stream=ProxyStream(
+        connect_timeout="2s",
+        idle_timeout="1h",
+        hello_timeout="10s",
+        session_timeout="60s",
+        max_connections=10_000,
+        max_sessions=10_000,
+        address_connections=0,
+        address_rate=0,
+    ),
+    grpc=ProxyGRPC(web=False, retry=ProxyGRPCRetry(attempts=1, backoff="25ms")),
     client_address=ProxyClientAddress(trusted_hops=0, trusted_cidrs=(), proxy_protocol="off"),
     access_log=ProxyAccessLog(sampling=100, off=False),
     rate_limit=ProxyRateLimit(headers=False, retry_after=False),

@@ -17,7 +17,8 @@ import msgspec
 from edgefast.problem import Severity, did_you_mean
 from edgefast.reasons.word import Word
 from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo
-from edgefast.resources.model.reference import GATEWAY_GROUP, LATER_ROUTES
+from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.model.routename import ROUTE_KINDS
 
 #: The reason given to objects that are well known and none of our business.
 IGNORED: Final = "Ignored"
@@ -57,7 +58,7 @@ _SERVING = {
     "traefik.io": {"IngressRoute", "IngressRouteTCP", "IngressRouteUDP"},
 }
 #: Kinds that are written for requests to be served, whosever group is before them.
-_ROUTED = frozenset({"GRPCRoute", "HTTPRoute", "ListenerSet"})
+_ROUTED = frozenset({*ROUTE_KINDS, "ListenerSet"})
 #: Of the letters of an apiVersion, how many must agree for it to be taken for a slip.
 _SLIP = 0.9
 _GROUPS = frozenset({"apps", "autoscaling", "batch", "policy", "discovery.k8s.io"})
@@ -82,8 +83,10 @@ def judge_foreign(api_version: str, kind: str) -> Verdict:
         said, hint = f'"{kind}" of {api_version} is not served', "write an HTTPRoute of a Gateway"
         return Verdict("kind", "NotSupported", said, hint, "error")
     same_kind = [info for info in KINDS.values() if info.kind == kind.removeprefix("X")]
-    if same_kind and group in _OLD_GROUPS:
-        meant = _versions_of(same_kind)
+    # An XBackend has nothing but the name in common with a Backend of ours.
+    grown = [info for info in same_kind if info.group == GATEWAY_GROUP]
+    if grown and group in _OLD_GROUPS:
+        meant = _versions_of(grown)
         verdict = _unsupported("apiVersion", api_version, meant)
         return msgspec.structs.replace(verdict, hint=f"did you mean {meant[0]}?")
     same_kind = [info for info in same_kind if info.kind == kind]
@@ -100,9 +103,6 @@ def judge_foreign(api_version: str, kind: str) -> Verdict:
         return msgspec.structs.replace(verdict, hint=hint, severity=severity)
     in_group = [info.kind for info in KINDS.values() if info.group == group]
     if group in (GATEWAY_GROUP, *_OLD_GROUPS, EDGE_GROUP):
-        if kind in LATER_ROUTES:
-            said = f'"{kind}" is not served yet (served: HTTPRoute, GRPCRoute)'
-            return Verdict("kind", "NotSupported", said, "", "error")
         if not in_group:
             said = f'"{kind}" of {api_version} is not served'
             return Verdict("kind", "NotSupported", said, "", "error")

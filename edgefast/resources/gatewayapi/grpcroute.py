@@ -16,19 +16,18 @@ from edgefast.resources.gatewayapi.httproutefilter import HTTPHeaderFilter, HTTP
 from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.fields import (
     Element,
-    Group,
     Hostname,
-    Kind,
-    Namespace,
-    ObjectName,
-    PortNumber,
     Resource,
     SectionName,
     by_keys,
     refuses,
 )
 from edgefast.resources.model.meta import ObjectMeta
-from edgefast.resources.model.reference import LocalObjectReference, ParentReference
+from edgefast.resources.model.reference import (
+    BackendRef,
+    LocalObjectReference,
+    ParentReference,
+)
 
 
 class GRPCMethodMatch(Element, frozen=True, kw_only=True):
@@ -58,15 +57,9 @@ class GRPCRouteFilter(Element, frozen=True, kw_only=True):
     extension_ref: LocalObjectReference | None = None
 
 
-class GRPCBackendRef(Element, frozen=True, kw_only=True):
+class GRPCBackendRef(BackendRef, frozen=True, kw_only=True):
     """A backend with its share of the traffic and its own filters."""
 
-    group: Group = ""
-    kind: Kind = "Service"
-    name: ObjectName
-    namespace: Namespace | None = None
-    port: PortNumber | None = None
-    weight: Annotated[int, Meta(ge=0, le=1000000)] = 1
     filters: Annotated[tuple[GRPCRouteFilter, ...], Meta(max_length=16)] = ()
 
 

@@ -18,21 +18,16 @@ from edgefast.resources.model.fields import (
     AS_SET,
     Duration,
     Element,
-    Group,
     Hostname,
     HTTPHeaderName,
     HTTPHeaderValue,
-    Kind,
-    Namespace,
-    ObjectName,
-    PortNumber,
     Resource,
     SectionName,
     by_keys,
     refuses,
 )
 from edgefast.resources.model.meta import ObjectMeta
-from edgefast.resources.model.reference import ParentReference
+from edgefast.resources.model.reference import BackendRef, ParentReference
 
 
 class HTTPPathMatch(Element, frozen=True, kw_only=True):
@@ -83,15 +78,9 @@ class HTTPRouteMatch(Element, frozen=True, kw_only=True):
     ] = None
 
 
-class HTTPBackendRef(Element, frozen=True, kw_only=True):
+class HTTPBackendRef(BackendRef, frozen=True, kw_only=True):
     """A backend with its share of the traffic and its own filters."""
 
-    group: Group = ""
-    kind: Kind = "Service"
-    name: ObjectName
-    namespace: Namespace | None = None
-    port: PortNumber | None = None
-    weight: Annotated[int, Meta(ge=0, le=1000000)] = 1
     filters: Annotated[tuple[HTTPRouteFilter, ...], Meta(max_length=16)] = ()
 
 

@@ -20,7 +20,6 @@ from edgefast.resources.model.fields import (
     ListenerProtocol,
     PortNumber,
     SectionName,
-    refuses,
 )
 from edgefast.resources.model.meta import LabelSelector
 from edgefast.resources.model.reference import GATEWAY_GROUP, SecretObjectReference
@@ -50,9 +49,7 @@ class AllowedRoutes(Element, frozen=True, kw_only=True):
 class ListenerTLSConfig(Element, frozen=True, kw_only=True):
     """TLS of one listener."""
 
-    mode: Annotated[Literal["Terminate", "Passthrough"], Meta(extra=refuses("Passthrough"))] = (
-        "Terminate"
-    )
+    mode: Literal["Terminate", "Passthrough"] = "Terminate"
     certificate_refs: Annotated[tuple[SecretObjectReference, ...], Meta(max_length=64)] = ()
     options: Annotated[dict[str, AnnotationValue], Meta(max_length=16)] = field(
         default_factory=dict

@@ -7,6 +7,10 @@ Must never: default a namespace; an absent one means "the referrer's" and only t
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from edgefast.resources.model.fields import (
     Element,
     Group,
@@ -18,9 +22,6 @@ from edgefast.resources.model.fields import (
 )
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
-#: Routes that are to be served by a later release, and the protocols of their listeners.
-LATER_ROUTES = frozenset({"TCPRoute", "TLSRoute", "UDPRoute"})
-LATER_PROTOCOLS = frozenset({"TCP", "TLS", "UDP"})
 
 
 class ParentReference(Element, frozen=True, kw_only=True):
@@ -51,6 +52,12 @@ class BackendObjectReference(Element, frozen=True, kw_only=True):
     name: ObjectName
     namespace: Namespace | None = None
     port: PortNumber | None = None
+
+
+class BackendRef(BackendObjectReference, frozen=True, kw_only=True):
+    """The same with its share of the traffic."""
+
+    weight: Annotated[int, Meta(ge=0, le=1000000)] = 1
 
 
 class SecretObjectReference(Element, frozen=True, kw_only=True):

@@ -1,7 +1,8 @@
 """Names of routes: what a route is called where routes of all kinds stand together: tables, metrics, logs, maps.
 
-In: a kind, namespace and name. Out: "namespace/name" of an HTTPRoute, as ever; of a GRPCRoute "grpcroute/namespace/name"; the same in
-two parts as a key, which sorts routes of one kind together; and back. No namespace has a slash, so none is taken for another.
+In: a kind, namespace and name. Out: "namespace/name" of an HTTPRoute, as ever; of another kind with the kind before it
+("grpcroute/namespace/name"); the same in two parts as a key, which sorts routes of one kind together; and back. No namespace has a
+slash, so none is taken for another.
 Must never: change for a route that there is; counters and dashboards know it by its name.
 """
 
@@ -12,30 +13,43 @@ from edgefast.resources.model.reference import GATEWAY_GROUP
 
 __all__ = [
     "GRPC",
+    "ROUTE_KINDS",
     "RouteKey",
     "key_of",
     "kind_of",
     "name_of",
+    "plain_key",
     "ref_of_key",
     "ref_of_name",
     "route_key",
     "route_of",
 ]
 
+#: All kinds of routes, in the order in which they are listed.
+ROUTE_KINDS = ("HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute")
+#: What keys begin with; those of HTTPRoutes with nothing.
+_PREFIX = {kind: f"{kind.lower()}/" for kind in ROUTE_KINDS if kind != "HTTPRoute"}
+_KIND = {prefix[:-1]: kind for kind, prefix in _PREFIX.items()}
 #: What keys of GRPCRoutes begin with.
-GRPC = "grpcroute/"
-#: (namespace, name); the namespace of a GRPCRoute has GRPC before it.
+GRPC = _PREFIX["GRPCRoute"]
+#: (namespace, name); the namespace has the kind before it.
 RouteKey = tuple[str, str]
 
 
 def route_key(kind: str, namespace: str, name: str) -> RouteKey:
     """Return the key of a route."""
-    return (GRPC + namespace if kind == "GRPCRoute" else namespace, name)
+    return (_PREFIX.get(kind, "") + namespace, name)
 
 
 def kind_of(key: RouteKey) -> str:
     """Return the kind of a route."""
-    return "GRPCRoute" if key[0].startswith(GRPC) else "HTTPRoute"
+    before, slash, _ = key[0].partition("/")
+    return _KIND[before] if slash else "HTTPRoute"
+
+
+def plain_key(key: RouteKey) -> tuple[str, str]:
+    """Return namespace and name of a route."""
+    return key[0].rpartition("/")[2], key[1]
 
 
 def name_of(key: RouteKey) -> str:
@@ -51,7 +65,7 @@ def key_of(name: str) -> RouteKey:
 
 def ref_of_key(key: RouteKey) -> ObjectRef:
     """Return the reference to a route."""
-    return ObjectRef(kind_of(key), key[0].removeprefix(GRPC), key[1], GATEWAY_GROUP)
+    return ObjectRef(kind_of(key), *plain_key(key), GATEWAY_GROUP)
 
 
 def ref_of_name(name: str) -> ObjectRef:
@@ -63,6 +77,4 @@ def route_of(told: str) -> str:
     """Return the name of the route that a text begins with ("GRPCRoute default/shop at ..."), "" when it is something else."""
     kind, _, rest = told.partition(" ")
     name = rest.split(" ", 1)[0]
-    if kind == "GRPCRoute":
-        return GRPC + name
-    return name if kind == "HTTPRoute" else ""
+    return _PREFIX.get(kind, "") + name if kind in ROUTE_KINDS else ""

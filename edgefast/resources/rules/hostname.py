@@ -19,6 +19,7 @@ from edgefast.resources.gatewayapi.httproutefilter import (
     HTTPURLRewriteFilter,
 )
 from edgefast.resources.gatewayapi.listener import Listener
+from edgefast.resources.gatewayapi.streamroute import StreamRouteSpec, TLSRouteSpec
 from edgefast.resources.rules.rule import RuleBook, Violation
 
 BOOK = RuleBook()
@@ -37,7 +38,10 @@ def check_hostname(name: str) -> str:
 
 @BOOK.on(HTTPRouteSpec, "hostnames")
 @BOOK.on(GRPCRouteSpec, "hostnames")
-def check_hostnames(spec: HTTPRouteSpec | GRPCRouteSpec) -> Iterable[Violation]:
+@BOOK.on(TLSRouteSpec, "hostnames")
+def check_hostnames(
+    spec: HTTPRouteSpec | GRPCRouteSpec | TLSRouteSpec | StreamRouteSpec,
+) -> Iterable[Violation]:
     """Hosts of a route are names."""
     for index, name in enumerate(spec.hostnames):
         said = check_hostname(name)

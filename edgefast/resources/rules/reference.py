@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicySpec
 from edgefast.resources.gatewayapi.grpcroute import GRPCBackendRef, GRPCRouteSpec
 from edgefast.resources.gatewayapi.httproute import HTTPBackendRef, HTTPRouteSpec
-from edgefast.resources.model.reference import BackendObjectReference, ParentReference
+from edgefast.resources.gatewayapi.streamroute import StreamRouteSpec, TLSRouteSpec
+from edgefast.resources.model.reference import BackendObjectReference, BackendRef, ParentReference
 from edgefast.resources.rules.rule import RuleBook, Violation
 
 BOOK = RuleBook()
@@ -21,9 +22,8 @@ BOOK = RuleBook()
 @BOOK.on(BackendObjectReference, "group", "kind", "port")
 @BOOK.on(HTTPBackendRef, "group", "kind", "port")
 @BOOK.on(GRPCBackendRef, "group", "kind", "port")
-def check_service_port(
-    ref: BackendObjectReference | HTTPBackendRef | GRPCBackendRef,
-) -> Iterable[Violation]:
+@BOOK.on(BackendRef, "group", "kind", "port")
+def check_service_port(ref: BackendObjectReference) -> Iterable[Violation]:
     """A Service needs a port, a Backend has its own."""
     if ref.port is None and ref.kind == "Service" and not ref.group:
         return (Violation(("port",), "Required", "a Service is referred to by port"),)
@@ -32,7 +32,11 @@ def check_service_port(
 
 @BOOK.on(HTTPRouteSpec, "parent_refs")
 @BOOK.on(GRPCRouteSpec, "parent_refs")
-def check_parent_refs(spec: HTTPRouteSpec | GRPCRouteSpec) -> Iterable[Violation]:
+@BOOK.on(TLSRouteSpec, "parent_refs")
+@BOOK.on(StreamRouteSpec, "parent_refs")
+def check_parent_refs(
+    spec: HTTPRouteSpec | GRPCRouteSpec | TLSRouteSpec | StreamRouteSpec,
+) -> Iterable[Violation]:
     """References to one parent must differ by sectionName or port, and all must say one."""
     refs = spec.parent_refs
     if len(refs) < 2:

@@ -9,10 +9,10 @@ Must never: speak to a port in what it says that it does not want.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.resources.edge.backend import Backend
-from edgefast.resources.gatewayapi.grpcroute import GRPCBackendRef
-from edgefast.resources.gatewayapi.httproute import HTTPBackendRef
 from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.resources.kubernetes.service import Service, ServicePort
 from edgefast.resources.model.reference import BackendObjectReference
@@ -23,6 +23,16 @@ from edgefast.translate.facts.reference import core_hint, refusal_text
 from edgefast.translate.report.report import Report
 
 KINDS = ("Service", "Backend")
+#: What is spoken to a backend: HTTP as its port wishes, HTTP/2 alone, a stream that may be put into TLS, one that the client has
+#: put into TLS, datagrams.
+Spoken = Literal["http", "h2", "stream", "raw", "udp"]
+SPOKEN_OF: dict[str, Spoken] = {
+    "HTTPRoute": "http",
+    "GRPCRoute": "h2",
+    "TLSRoute": "stream",
+    "TCPRoute": "stream",
+    "UDPRoute": "udp",
+}
 #: appProtocol values that mean HTTP/1.1, and those that mean it inside TLS.
 PLAIN = ("http", "kubernetes.io/ws")
 ENCRYPTED = ("https", "kubernetes.io/wss")
@@ -33,7 +43,7 @@ ENCRYPTED_H2 = ("https",)
 
 
 def resolve_backend(
-    ref: HTTPBackendRef | GRPCBackendRef | BackendObjectReference,
+    ref: BackendObjectReference,
     namespace: str,
     certificate: str,
     reader: Reader,
@@ -41,12 +51,15 @@ def resolve_backend(
     path: str,
     *,
     kind: str = "HTTPRoute",
+    passes: bool = False,
 ) -> ClusterRef | None:
     """Resolve a reference of a route of a kind in `namespace`; `path` is its field path.
 
-    To a GRPCRoute's nothing but HTTP/2 is spoken, whatever the port says it can do besides.
+    To a GRPCRoute's nothing but HTTP/2 is spoken, whatever the port says it can do besides. `passes`: TLS of clients is passed on.
     """
-    route, h2 = kind, kind == "GRPCRoute"
+    route, spoken = kind, SPOKEN_OF[kind]
+    if passes:
+        spoken = "raw"
     kind = _kind_of(ref)
     if not kind:
         named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind
@@ -67,30 +80,30 @@ def resolve_backend(
         report.unresolve(path, "RefNotPermitted", said)
         return None
     if kind == "Service":
-        return _resolve_service(ref, target, certificate, reader, report, path, h2=h2)
-    return _resolve_own(ref, target, certificate, reader, report, path, h2=h2)
+        return _resolve_service(ref, target, certificate, reader, report, path, spoken=spoken)
+    return _resolve_own(ref, target, certificate, reader, report, path, spoken=spoken)
 
 
-def _meant_kind(ref: HTTPBackendRef | GRPCBackendRef | BackendObjectReference) -> str:
+def _meant_kind(ref: BackendObjectReference) -> str:
     """Return the hint at the kind that is meant; a kind of another project's group is no slip of ours."""
     return did_you_mean(ref.kind, KINDS) if ref.group in ("", EDGE_GROUP) else ""
 
 
-def _kind_of(ref: HTTPBackendRef | GRPCBackendRef | BackendObjectReference) -> str:
+def _kind_of(ref: BackendObjectReference) -> str:
     if (ref.group, ref.kind) == ("", "Service"):
         return "Service"
     return "Backend" if (ref.group, ref.kind) == (EDGE_GROUP, "Backend") else ""
 
 
 def _resolve_service(
-    ref: HTTPBackendRef | GRPCBackendRef | BackendObjectReference,
+    ref: BackendObjectReference,
     target: tuple[str, str],
     certificate: str,
     reader: Reader,
     report: Report,
     path: str,
     *,
-    h2: bool,
+    spoken: Spoken,
 ) -> ClusterRef | None:
     service = reader.service(*target)
     named = f"Service {target[0]}/{target[1]}"
@@ -105,34 +118,49 @@ def _resolve_service(
         said = f"{named} needs a port ({_ports(service)})"
         report.unresolve(f"{path}.port", "PortNotSpecified", said)
         return None
-    port = find_port(service, ref.port)
+    port = find_port(service, ref.port, "UDP" if spoken == "udp" else "TCP")
     if port is None:
         said = f"{ref.port} ({named} has {_ports(service)})"
         report.unresolve(f"{path}.port", "PortNotFound", said)
         return None
-    policy = policy_for(reader.policies(*target), port.name)
-    if policy is not None and policy.broken:
+    policy = None
+    if spoken != "udp":
+        policy = policy_for(reader.policies(*target), port.name)
+    if policy is not None and policy.broken and spoken != "raw":
         report.follow(report.unresolve(path, "InvalidBackendRef", policy.broken))
         return None
-    wrong = _check_protocol(port, encrypted=policy is not None, h2=h2)
+    wrong = _check_protocol(port, encrypted=policy is not None, spoken=spoken)
     if wrong:
         report.unresolve(
             f"{path}.port", "UnsupportedProtocol", f"{named} port {port.port}: {wrong}"
         )
         return None
-    spoken = "h2" if h2 or (port.app_protocol or "").lower() == H2C else ""
-    return ClusterRef("service", *target, ref.port, certificate if policy else "", spoken)
+    own_tls = certificate if policy and spoken != "raw" else ""
+    if spoken in ("http", "h2"):
+        http2 = spoken == "h2" or (port.app_protocol or "").lower() == H2C
+        return ClusterRef("service", *target, ref.port, own_tls, "h2" if http2 else "")
+    if spoken == "raw" and policy is None:
+        return ClusterRef("service", *target, ref.port, "")
+    return ClusterRef("service", *target, ref.port, own_tls, "" if spoken == "stream" else spoken)
 
 
-def find_port(service: Service, number: int) -> ServicePort | None:
-    """Return the port of that number; of several, which differ in the protocol, the one of TCP."""
+def transport_of(spoken: str) -> str:
+    """Return the protocol of ports at which something is spoken."""
+    return "UDP" if spoken == "udp" else "TCP"
+
+
+def find_port(service: Service, number: int, transport: str = "TCP") -> ServicePort | None:
+    """Return the port of that number; of several, which differ in the protocol, the one of the transport."""
     found = [one for one in service.spec.ports if one.port == number]
-    return next((one for one in found if one.protocol == "TCP"), found[0] if found else None)
+    return next((one for one in found if one.protocol == transport), found[0] if found else None)
 
 
-def _check_protocol(port: ServicePort, *, encrypted: bool, h2: bool) -> str:
-    if port.protocol != "TCP":
-        return f"protocol {port.protocol} (supported: TCP)"
+def _check_protocol(port: ServicePort, *, encrypted: bool, spoken: Spoken) -> str:
+    if port.protocol != ("UDP" if spoken == "udp" else "TCP"):
+        return f"protocol {port.protocol} (supported: {transport_of(spoken)})"
+    if spoken in ("stream", "raw", "udp"):
+        return ""
+    h2 = spoken == "h2"
     wanted = (port.app_protocol or "http").lower()
     plain = PLAIN_H2 if h2 else (*PLAIN, H2C)
     inside = ENCRYPTED_H2 if h2 else ENCRYPTED
@@ -140,19 +168,19 @@ def _check_protocol(port: ServicePort, *, encrypted: bool, h2: bool) -> str:
         return ""
     if wanted in inside:
         return "" if encrypted else f'appProtocol "{wanted}" needs a BackendTLSPolicy'
-    spoken = (*plain, *inside) if encrypted else plain
-    return f"appProtocol {supported_text(port.app_protocol or '', spoken)}"
+    known = (*plain, *inside) if encrypted else plain
+    return f"appProtocol {supported_text(port.app_protocol or '', known)}"
 
 
 def _resolve_own(
-    ref: HTTPBackendRef | GRPCBackendRef | BackendObjectReference,
+    ref: BackendObjectReference,
     target: tuple[str, str],
     certificate: str,
     reader: Reader,
     report: Report,
     path: str,
     *,
-    h2: bool,
+    spoken: Spoken,
 ) -> ClusterRef | None:
     backend = reader.backend(*target)
     named = f"Backend {target[0]}/{target[1]}"
@@ -166,12 +194,31 @@ def _resolve_own(
         return None
     tls = backend.spec.tls
     shown = certificate if tls and tls.client_certificate_ref is None else ""
-    cluster = ClusterRef("backend", *target, ref.port or 0, shown, "h2" if h2 else "")
+    protocol: str = spoken if spoken in ("h2", "udp") else ""
+    if spoken == "raw":
+        shown, protocol = "", "raw" if tls else ""
+    cluster = ClusterRef("backend", *target, ref.port or 0, shown, protocol)
     wrong = reader.cluster(cluster).broken
     if wrong:
         report.follow(report.unresolve(path, "InvalidBackendRef", wrong))
         return None
+    special = backend.spec.proxy_protocol or spoken == "udp"
+    if special and (said := _check_own(backend, named, spoken)):
+        report.unresolve(f"{path}.name", "UnsupportedValue", said)
+        return None
     return cluster
+
+
+def _check_own(backend: Backend, named: str, spoken: Spoken) -> str:
+    """Return what a Backend asks for that is not done in what is spoken, "" when nothing is."""
+    spec = backend.spec
+    if spec.proxy_protocol and spoken not in ("stream", "raw"):
+        return f"{named} has proxyProtocol, which TLSRoutes and TCPRoutes alone write"
+    if spoken == "udp" and spec.tls is not None:
+        return f"{named} has tls, which datagrams are not put into"
+    if spoken == "udp" and any(one.unix for one in spec.endpoints):
+        return f"{named} has a unix socket, which no datagrams are sent to"
+    return ""
 
 
 def _ports(service: Service) -> str:

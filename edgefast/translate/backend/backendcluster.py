@@ -12,7 +12,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.inetaddr import parse_address
-from edgefast.problem import Problem
+from edgefast.problem import Problem, supported_text
 from edgefast.resources.edge.backend import Backend, BackendEndpoint, BackendTLS
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.rules.edge import (
@@ -22,9 +22,16 @@ from edgefast.resources.rules.edge import (
     check_server_name,
     check_tls_hostname,
 )
+from edgefast.translate.edgeproxy.stream import PROXY_PROTOCOLS
+from edgefast.translate.facts.authority import (
+    CLUSTER_KIND,
+    authority_of,
+    read_authority,
+    wrong_authority,
+)
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
-from edgefast.translate.facts.reference import AUTHORITY_KINDS, refusal_text, wrong_kind_text
+from edgefast.translate.facts.reference import refusal_text, wrong_kind_text
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
@@ -54,9 +61,12 @@ def translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Back
         for endpoint in (_translate_endpoint(one, report, f"spec.endpoints[{at}]"),)
         if endpoint is not None and ref.port in (0, endpoint.port)
     )
+    word = backend.spec.proxy_protocol
+    if word and word not in PROXY_PROTOCOLS:
+        report.refuse("spec.proxyProtocol", "NotSupported", supported_text(word, PROXY_PROTOCOLS))
     tls: ir.UpstreamTls | None = None
     secrets: tuple[ir.Secret, ...] = ()
-    if backend.spec.tls is not None:
+    if backend.spec.tls is not None and ref.protocol not in ("raw", "udp"):
         tls, secrets = _translate_tls(backend, backend.spec.tls, reader, keyring, report)
     broken = report.refused[0].text() if report.refused else ""
     return BackendOutcome(
@@ -87,12 +97,14 @@ def _translate_tls(
     namespace, bundles, secrets = backend.metadata.namespace, [], []
     for at, ref in enumerate(tls.ca_certificate_refs):
         path = f"spec.tls.caCertificateRefs[{at}]"
-        if ref.group or ref.kind not in AUTHORITY_KINDS:
-            said = wrong_kind_text(ref.group, ref.kind, *AUTHORITY_KINDS)
+        missing = reader.settings.missing
+        kind = authority_of(ref.group, ref.kind, missing)
+        if not kind:
+            said = wrong_authority(ref.group, ref.kind, missing)
             report.refuse(path, "InvalidKind", said)
             continue
-        (reader.secret if ref.kind == "Secret" else reader.config_map)(namespace, ref.name)
-        found = keyring.bundle(ref.kind, namespace, ref.name)
+        read_authority(reader, kind, namespace, ref.name)
+        found = keyring.bundle(kind, "" if kind == CLUSTER_KIND else namespace, ref.name)
         if isinstance(found, str):
             report.refuse(path, "InvalidCACertificateRef", found)
         else:

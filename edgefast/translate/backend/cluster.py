@@ -20,7 +20,7 @@ from edgefast.resources.kinds import ref_of
 from edgefast.resources.kubernetes.endpointslice import EndpointSlice
 from edgefast.resources.kubernetes.service import ServicePort
 from edgefast.sortedmap import SortedMap
-from edgefast.translate.backend.backend import find_port
+from edgefast.translate.backend.backend import find_port, transport_of
 from edgefast.translate.backend.backendcluster import translate_backend
 from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
 from edgefast.translate.facts.facts import CLUSTER_OF, Fact, Reader, World
@@ -190,7 +190,8 @@ def translate_cluster(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clus
 
 def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> ClusterOutcome:
     service = reader.service(ref.namespace, ref.name)
-    port = find_port(service, ref.port) if service else None
+    transport = transport_of(ref.protocol)
+    port = find_port(service, ref.port, transport) if service else None
     ready: dict[ir.Endpoint, None] = {}
     leaving: dict[ir.Endpoint, None] = {}
     problems: list[Problem] = []
@@ -200,11 +201,12 @@ def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
     if port is not None:
         slices = reader.slices(ref.namespace, ref.name)
         for one in slices:
-            problems += _collect(one, port.name, ready, leaving)
+            problems += _collect(one, port.name, transport, ready, leaving)
         if not ready and not leaving:
             mismatch = _compare_names(port, slices)
         policy = policy_for(reader.policies(ref.namespace, ref.name), port.name)
-        if policy is not None and policy.tls is not None:
+        own_tls = ref.protocol not in ("raw", "udp")
+        if policy is not None and policy.tls is not None and own_tls:
             tls, secrets = _show_certificate(
                 policy.tls, policy.secrets, ref.certificate, reader, keyring
             )
@@ -250,7 +252,11 @@ def _protocol_of(
 
 
 def _collect(
-    one: EndpointSlice, port: str, ready: dict[ir.Endpoint, None], leaving: dict[ir.Endpoint, None]
+    one: EndpointSlice,
+    port: str,
+    transport: str,
+    ready: dict[ir.Endpoint, None],
+    leaving: dict[ir.Endpoint, None],
 ) -> tuple[Problem, ...]:
     """Add a slice's endpoints on the port of that name; report addresses that are none."""
     report = Report(ref_of(one))
@@ -261,7 +267,7 @@ def _collect(
     numbers = [
         wanted.port
         for wanted in one.ports
-        if wanted.name == port and wanted.protocol == "TCP" and wanted.port is not None
+        if wanted.name == port and wanted.protocol == transport and wanted.port is not None
     ]
     for at, endpoint in enumerate(one.endpoints if numbers else ()):
         conditions = endpoint.conditions

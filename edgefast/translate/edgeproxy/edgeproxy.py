@@ -21,11 +21,14 @@ from edgefast.resources.edge.edgeproxy import (
     ProxyClientAddress,
     ProxyHTTP,
 )
+from edgefast.resources.edge.edgeproxy_grpc import ProxyGRPC, ProxyGRPCRetry
 from edgefast.resources.kinds import EDGE_GROUP, ref_of
 from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.model.size import parse_size
 from edgefast.translate.edgeproxy.accesslog import LOG_FIELDS, LOG_FORMATS, check_access_log
+from edgefast.translate.edgeproxy.grpc import GRPC_CODES, translate_grpc
 from edgefast.translate.edgeproxy.http2 import check_http2, translate_http2
+from edgefast.translate.edgeproxy.stream import PROXY_PROTOCOLS, check_stream
 from edgefast.translate.edgeproxy.tracing import PROTOCOLS, check_tracing
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import warn_unserved
@@ -85,6 +88,8 @@ def check_edge_proxy(
         _check_ceilings(spec.http, report)
     if spec.http2 is not None:
         check_http2(spec.http2, report)
+    if spec.stream is not None:
+        check_stream(spec.stream, report)
     _check_words(spec, report)
     warn_unserved(proxy, report)
     return report
@@ -93,17 +98,20 @@ def check_edge_proxy(
 def _check_words(spec: EdgeProxySpec, report: Report) -> None:
     http, client = spec.http or ProxyHTTP(), spec.client_address or ProxyClientAddress()
     log = spec.access_log or ProxyAccessLog()
+    retry = (spec.grpc or ProxyGRPC()).retry or ProxyGRPCRetry()
     words: tuple[tuple[str, str | None, tuple[str, ...]], ...] = (
         ("http.escapedSlashes", http.escaped_slashes, _SLASHES),
         ("http.underscores", http.underscores, tuple(_UNDERSCORES)),
         ("clientAddress.proxyProtocol", client.proxy_protocol, _PROXY_PROTOCOL),
+        ("proxyProtocol", spec.proxy_protocol, PROXY_PROTOCOLS),
         ("accessLog.format", log.format, LOG_FORMATS),
         *((f"accessLog.fields[{at}]", one, LOG_FIELDS) for at, one in enumerate(log.fields or ())),
+        *((f"grpc.retry.codes[{at}]", one, GRPC_CODES) for at, one in enumerate(retry.codes or ())),
         ("tracing.protocol", spec.tracing.protocol if spec.tracing else None, PROTOCOLS),
     )
     for path, word, known in words:
         if word is not None and word not in known:
-            absent = path.startswith(("accessLog.", "tracing."))
+            absent = path.startswith(("accessLog.", "grpc.", "tracing."))
             instead = "it counts as absent" if absent else f"{known[0]} is used instead"
             said = f"{supported_text(word, known)}; {instead}"
             report.refuse(f"spec.{path}", "NotSupported", said)
@@ -132,7 +140,7 @@ def _check_ceilings(http: ProxyHTTP, report: Report) -> None:
 def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
     """Translate a merged spec (no field of `http` but bodySize and via is absent then)."""
     http, client, limits = spec.http, spec.client_address, spec.rate_limit
-    assert http and spec.http2 and client and limits
+    assert http and spec.http2 and spec.grpc and client and limits
     return ir.HttpSettings(
         request_head=_head(http.request_head),
         request_line=_head(http.request_line),
@@ -166,6 +174,7 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
         rate_limit_headers=bool(limits.headers),
         retry_after=bool(limits.retry_after),
         http2=translate_http2(spec.http2),
+        grpc=translate_grpc(spec.grpc),
     )
 
 

@@ -13,6 +13,7 @@ from edgefast.resources.edge.edgeproxy import EdgeProxySpec
 from edgefast.resources.edge.edgeproxy_defaults import merge_proxy_specs
 from edgefast.translate.edgeproxy.accesslog import translate_access_log
 from edgefast.translate.edgeproxy.edgeproxy import translate_http
+from edgefast.translate.edgeproxy.stream import proxy_protocol_of, translate_stream
 from edgefast.translate.edgeproxy.tracing import translate_tracing
 
 
@@ -22,6 +23,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     class_spec: EdgeProxySpec  # of the class alone: of merged Gateways' fleet
     spec: EdgeProxySpec
     http: ir.HttpSettings
+    stream: ir.StreamSettings
+    proxy_protocol: ir.ProxyProtocol
     access_log: ir.AccessLog
     tracing: ir.Tracing | None
 
@@ -35,6 +38,8 @@ def join_parameters(
         class_spec=merge_proxy_specs(class_spec),
         spec=spec,
         http=translate_http(spec),
+        stream=translate_stream(spec),
+        proxy_protocol=proxy_protocol_of(spec.proxy_protocol),
         access_log=translate_access_log(spec),
         tracing=translate_tracing(spec, available=tracing),
     )

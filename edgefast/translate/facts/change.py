@@ -28,6 +28,8 @@ def changed_objects(old: World, new: World) -> set[Fact]:
     changed.update(_diff("RateLimitFilter", before.rate_limit_filters, after.rate_limit_filters))
     changed.update(_diff("Secret", before.secrets, after.secrets))
     changed.update(_diff("ConfigMap", before.config_maps, after.config_maps))
+    bundles = before.cluster_trust_bundles, after.cluster_trust_bundles
+    changed.update(_diff("ClusterTrustBundle", *bundles))
     changed.update(_diff("ListenerSet", before.listener_sets, after.listener_sets))
     changed.update(_diff("Namespace", before.namespaces, after.namespaces))
     for fact in _diff_plain(old.grants, new.grants):

@@ -17,15 +17,15 @@ class ClusterRef(NamedTuple):
     name: str
     port: int  # 0: all endpoints of a Backend
     certificate: str
-    protocol: str = (
-        ""  # "h2": HTTP/2 and nothing else; "": what its TLS agrees on, HTTP/1.1 without
-    )
+    #: "h2": HTTP/2 and nothing else; "": what its TLS agrees on, HTTP/1.1 without, or a stream; "raw": a stream whose TLS is
+    #: the client's, although the backend has TLS of its own; "udp": datagrams.
+    protocol: str = ""
 
     @property
     def id(self) -> str:
         """The cluster's name in the IR."""
         port = f"/{self.port}" if self.port else ""
-        spoken = "/h2" if self.protocol == "h2" else ""
+        spoken = f"/{self.protocol}" if self.protocol else ""
         shown = f"@{self.certificate}" if self.certificate else ""
         return f"{self.kind}/{self.namespace}/{self.name}{port}{spoken}{shown}"
 

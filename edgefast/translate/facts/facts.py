@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Set
 
 import msgspec
 
+from edgefast import ir
 from edgefast.resources.edge.backend import Backend
 from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
+from edgefast.resources.kubernetes.clustertrustbundle import ClusterTrustBundle
 from edgefast.resources.kubernetes.configmap import ConfigMap
 from edgefast.resources.kubernetes.endpointslice import EndpointSlice
 from edgefast.resources.kubernetes.namespace import NAME_LABEL
@@ -66,6 +68,7 @@ class ListenerView(msgspec.Struct, frozen=True, kw_only=True):
     port: int
     hostname: str  # "*" when none is given
     kinds: tuple[str, ...]  # of routes that it takes
+    passes: bool = False  # it passes TLS on as it is
     from_namespaces: str  # allowedRoutes.namespaces.from
     selector: LabelSelector | None
     served: bool  # it is programmed: its virtual hosts exist
@@ -77,6 +80,7 @@ class GatewayView(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     certificate: str  # client certificate for TLS backends, "namespace/secret" or ""
+    proxy_protocol: ir.ProxyProtocol = ""  # of EdgeProxy: written to backends of TCP and TLS
     listeners: tuple[ListenerView, ...]
     closed: bool = False  # it has a mistake, and only keeps its places
 
@@ -156,6 +160,11 @@ class Reader:
         """Return a ConfigMap."""
         self.reads.add(("ConfigMap", namespace, name))
         return self._world.snapshot.config_maps.get((namespace, name))
+
+    def cluster_trust_bundle(self, name: str) -> ClusterTrustBundle | None:
+        """Return a ClusterTrustBundle."""
+        self.reads.add(("ClusterTrustBundle", "", name))
+        return self._world.snapshot.cluster_trust_bundles.get(("", name))
 
     def gateway(self, namespace: str, name: str) -> GatewayView | None:
         """Return a Gateway of ours, None when it is another's or does not exist."""

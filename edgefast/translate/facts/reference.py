@@ -16,9 +16,6 @@ from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.report.unserved import closing_problems
 
-#: Kinds of the core group that hold CA certificates (key ca.crt).
-AUTHORITY_KINDS = ("ConfigMap", "Secret")
-
 Grants = Mapping[str, tuple[ReferenceGrant, ...]]
 
 

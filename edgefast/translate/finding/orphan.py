@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 
 from edgefast.problem import Problem, did_you_mean
 from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.gatewayapi.grpcroute import Route
+from edgefast.resources.gatewayapi.streamroute import AnyRoute
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.kubernetes.endpointslice import SERVICE_NAME_LABEL
+from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy
 from edgefast.translate.facts.facts import World
 from edgefast.translate.gateway.adopt import tell_adopted
@@ -44,11 +45,21 @@ def find_orphans(world: World, classes: Mapping[str, GatewayClassOutcome]) -> It
 def _nothing(world: World) -> Iterator[Problem]:
     """Say that there is nothing to serve; routes without their Gateway, and files that cannot be read, are told at their place."""
     snapshot = world.snapshot
-    attached = snapshot.http_routes or snapshot.grpc_routes or snapshot.listener_sets
+    attached = any((*_list_routes(snapshot), snapshot.listener_sets))
     if snapshot.gateways or attached or snapshot.refused or snapshot.unread:
         return
     said = "a Gateway, and a GatewayClass for it; nothing is served without them"
     yield Problem(None, "", "Required", said)
+
+
+def _list_routes(snapshot: Snapshot) -> tuple[Mapping[Key, AnyRoute], ...]:
+    return (
+        snapshot.http_routes,
+        snapshot.grpc_routes,
+        snapshot.tls_routes,
+        snapshot.tcp_routes,
+        snapshot.udp_routes,
+    )
 
 
 def _unwatched(world: World) -> Iterator[Problem]:
@@ -56,10 +67,9 @@ def _unwatched(world: World) -> Iterator[Problem]:
     settings, snapshot = world.settings, world.snapshot
     if not settings.watch_namespaces and settings.watch_selector is None:
         return
-    served: tuple[Gateway | Route, ...] = (
+    served: tuple[Gateway | AnyRoute, ...] = (
         *snapshot.gateways.values(),
-        *snapshot.http_routes.values(),
-        *snapshot.grpc_routes.values(),
+        *(one for table in _list_routes(snapshot) for one in table.values()),
     )
     for found in served:
         name = found.metadata.namespace

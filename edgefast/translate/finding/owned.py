@@ -86,10 +86,10 @@ def placed_listeners(gateways: Iterable[GatewayDraft]) -> Iterator[ListenerDraft
 
 
 def _find_wide(gateways: Iterable[GatewayDraft]) -> dict[str, tuple[str, _Port]]:
-    groups: dict[tuple[str, int], list[ListenerDraft]] = {}
+    groups: dict[tuple[str, object], list[ListenerDraft]] = {}
     for draft in gateways:
         for one in placed_listeners((draft,)):
-            groups.setdefault((draft.fleet, one.port), []).append(one)
+            groups.setdefault((draft.fleet, one.place), []).append(one)
     found: dict[str, tuple[str, _Port]] = {}
     for group in groups.values():
         if len(group) < 2:

@@ -1,6 +1,6 @@
 """Reach: rules and hostnames of routes that no request comes to, and who takes the requests instead.
 
-In: virtual hosts with their shadows, the Gateways' listeners, the outcomes of routes, what was found before. Out: warnings for
+In: virtual hosts with their shadows, places of layer 4, the Gateways' listeners, the outcomes of routes, what was found before. Out: warnings for
 each route, by listener (condition RouteRulesShadowed), and the routes that were looked at. A match loses to others of its
 host (shadow.py), to a host before it that has all of its requests, or its host belongs to a more specific listener of the
 port. Equal matches of different routes are told elsewhere (RouteRulesOverlap). Only routes are looked at that changed, or
@@ -23,9 +23,10 @@ from edgefast.translate.finding.owned import Owned, Owner, placed_listeners
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.hostname import ANY, covering
-from edgefast.translate.route.route import RouteOutcome, RoutePart, key_of_route
+from edgefast.translate.route.outcome import RouteOutcome, RoutePart, key_of_route
 from edgefast.translate.route.routes import Routes
 from edgefast.translate.virtualhost.shadow import Covers, HostEntry
+from edgefast.translate.virtualhost.stream import Streams, tell_losses
 from edgefast.translate.virtualhost.virtualhost import Hosts, Loss, Place
 
 #: Of one route: (listener, problem).
@@ -68,6 +69,7 @@ def find_unreached(
     hosts: Hosts,
     gateways: Iterable[GatewayDraft],
     routes: Routes,
+    streams: Streams,
     owned: Owned,
     before: tuple[Hosts, Owned, Reach],
 ) -> Reach:
@@ -79,13 +81,18 @@ def find_unreached(
         if known is not None:
             across[one.name] = known
     suspects = {key for change in routes.changes for key in _keys_of(change)}
+    suspects |= streams.suspects
     suspects |= _suspect_hosts(hosts, old_hosts)
     suspects |= _suspect_owned(hosts, owned, old_hosts, old_owned)
     suspects |= _suspect_across(across, previous.across)
     warnings = previous.warnings.edit()
     for key in sorted(suspects):
         outcome = routes.outcomes.get(key)
-        found = _warn(key, outcome, hosts, owned, across) if outcome is not None else ()
+        found: Warnings = ()
+        if outcome is not None and outcome.streams:
+            found = tuple(tell_losses(key, outcome, streams))
+        elif outcome is not None:
+            found = _warn(key, outcome, hosts, owned, across)
         if found:
             warnings[key] = found
         else:

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from edgefast.problem import Problem
-from edgefast.resources.gatewayapi.grpcroute import GRPCBackendRef
-from edgefast.resources.gatewayapi.httproute import HTTPBackendRef
 from edgefast.resources.loaded import render_path
 from edgefast.resources.model.reference import BackendObjectReference
+from edgefast.resources.model.routename import ROUTE_KINDS
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
 from edgefast.translate.facts.facts import Reader, World
@@ -28,10 +27,10 @@ def check_references(
 ) -> Iterator[Problem]:
     """Report the backends of refused routes that lead nowhere."""
     for (kind, namespace, _), refused in world.snapshot.refused.items():
-        if kind not in ("HTTPRoute", "GRPCRoute"):
+        if kind not in ROUTE_KINDS:
             continue
         for path, ref in refused.references:
-            if isinstance(ref, HTTPBackendRef | GRPCBackendRef | BackendObjectReference):
+            if isinstance(ref, BackendObjectReference):
                 report = Report(refused.ref)
                 reader = Reader(world, clusters)
                 resolve_backend(ref, namespace, "", reader, report, render_path(path), kind=kind)

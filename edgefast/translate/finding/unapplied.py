@@ -18,7 +18,7 @@ from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.routename import ref_of_key
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.gateway.gateway import GatewayDraft
-from edgefast.translate.route.route import RouteOutcome
+from edgefast.translate.route.outcome import RouteOutcome
 
 #: Problems of one snapshot; a selector may choose ten thousand routes, and nobody reads as many lines.
 _MOST = 1_000
@@ -28,6 +28,9 @@ _TABLES: dict[tuple[str, str], Callable[[Snapshot], Mapping[Key, Object]]] = {
     (GATEWAY_GROUP, "Gateway"): lambda snapshot: snapshot.gateways,
     (GATEWAY_GROUP, "HTTPRoute"): lambda snapshot: snapshot.http_routes,
     (GATEWAY_GROUP, "GRPCRoute"): lambda snapshot: snapshot.grpc_routes,
+    (GATEWAY_GROUP, "TLSRoute"): lambda snapshot: snapshot.tls_routes,
+    (GATEWAY_GROUP, "TCPRoute"): lambda snapshot: snapshot.tcp_routes,
+    (GATEWAY_GROUP, "UDPRoute"): lambda snapshot: snapshot.udp_routes,
     (GATEWAY_GROUP, "ListenerSet"): lambda snapshot: snapshot.listener_sets,
     ("", "Service"): lambda snapshot: snapshot.services,
     (EDGE_GROUP, "Backend"): lambda snapshot: snapshot.backends,
@@ -60,7 +63,7 @@ def _find_served(
             served.add(("GatewayClass", ("", draft.gateway.spec.gateway_class_name)))
             served.update(("ListenerSet", one.key) for one in draft.sets if one.served)
     for key, outcome in routes.items():
-        if outcome.hosts:
+        if outcome.hosts or outcome.streams:
             ref = ref_of_key(key)
             served.add((ref.kind, (ref.namespace, ref.name)))
             kinds = {"service": "Service", "backend": "Backend"}

@@ -21,6 +21,7 @@ from edgefast.translate.fleet.shelf import Shelf, Shelves, refill
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.settings import Settings
+from edgefast.translate.virtualhost.stream import Streams
 from edgefast.translate.virtualhost.virtualhost import Hosts, Place
 
 _Placed = tuple[GatewayDraft, ListenerDraft]
@@ -29,6 +30,7 @@ _Placed = tuple[GatewayDraft, ListenerDraft]
 def assemble_fleets(
     drafts: Sequence[GatewayDraft],
     hosts: Hosts,
+    streams: Streams,
     clusters: Clusters,
     limit_store: ir.RateLimitStore | None,
     settings: Settings,
@@ -53,7 +55,7 @@ def assemble_fleets(
         for draft in group
         for one in draft.listeners
     }
-    shelves = _refill(shelves, fleet_of, hosts, clusters)
+    shelves = _refill(shelves, fleet_of, hosts, streams, clusters)
     old = {fleet.name: fleet for fleet in previous.fleets} if previous else {}
     fleets = []
     for name in sorted(members):
@@ -73,11 +75,15 @@ def assemble_fleets(
 
 
 def _refill(
-    shelves: Shelves, fleet_of: dict[str, str], hosts: Hosts, clusters: Clusters
+    shelves: Shelves,
+    fleet_of: dict[str, str],
+    hosts: Hosts,
+    streams: Streams,
+    clusters: Clusters,
 ) -> Shelves:
-    touched: Iterable[Place] = hosts.touched
+    touched: Iterable[Place] = chain(hosts.touched, streams.touched)
     if shelves.fleet_of != fleet_of:
-        shelves, touched = Shelves(), hosts.outcomes
+        shelves, touched = Shelves(), chain(hosts.outcomes, streams.outcomes)
     placed: dict[str, list[Place]] = {name: [] for name in fleet_of.values()}
     for place in touched:
         placed[fleet_of[place[0]]].append(place)
@@ -86,6 +92,7 @@ def _refill(
             shelves.by_fleet.get(name, Shelf()),
             places,
             hosts.outcomes,
+            streams.outcomes,
             clusters.touched,
             clusters.outcomes,
         )
@@ -99,7 +106,8 @@ def _list_listeners(
 ) -> tuple[ir.Listener, ...]:
     listeners = {
         one.name: one.listener(
-            draft.http_of_port.get(one.port, draft.parameters.http),
+            draft.http_of_port.get(one.place, draft.parameters.http),
+            draft.stream_of_port.get(one.place, draft.parameters.stream),
             draft.parameters.access_log,
             draft.parameters.tracing,
         )
@@ -108,7 +116,7 @@ def _list_listeners(
     for one in held:
         assert one.held_by is not None
         port = listeners[one.held_by.name]
-        listeners[one.name] = one.listener(port.http, port.access_log, port.tracing)
+        listeners[one.name] = one.listener(port.http, port.stream, port.access_log, port.tracing)
     return tuple(listeners[at] for at in sorted(listeners))
 
 
@@ -126,6 +134,7 @@ def _assemble(
         name=name,
         listeners=listeners,
         virtual_hosts=values_of(shelf.hosts),
+        stream_routes=values_of(shelf.streams),
         clusters=values_of(shelf.clusters),
         secrets=join_secrets(secrets),
         limit_store=limit_store if shelf.limited else None,
@@ -136,6 +145,7 @@ def _is_same(one: ir.Fleet, other: ir.Fleet) -> bool:
     """Compare by identity where it is kept, by value where things are made anew each time."""
     return (
         _are_same(one.virtual_hosts, other.virtual_hosts)
+        and _are_same(one.stream_routes, other.stream_routes)
         and _are_same(one.clusters, other.clusters)
         and one.listeners == other.listeners
         and one.secrets == other.secrets

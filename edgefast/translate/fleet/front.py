@@ -25,6 +25,9 @@ ASIDE = frozenset(
     {
         "http_routes",
         "grpc_routes",
+        "tls_routes",
+        "tcp_routes",
+        "udp_routes",
         "services",
         "endpoint_slices",
         "slices_by_service",

@@ -1,7 +1,7 @@
 """Held places: hostnames of listeners that are not served, kept so that no broader listener of the port takes their requests.
 
 `keeps_hostname` is the rule of it, and nobody else decides that: merge.py asks it for what comes later and has the very hostname,
-`hold_places` for what is broader.
+`hold_places` for what is broader. In TCP and UDP, where nobody says a name, the port is the place: `keeps_port`, for what comes later.
 
 In: the drafts of one fleet, conflicts marked. Out: `held_by` on each listener that is refused, conflicts, has nothing to show in a
 handshake, or is of an object that is: the listener from which it has what belongs to the port. It goes to the data plane
@@ -15,15 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from edgefast import ir
 from edgefast.resources.rules.hostname import check_hostname
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.hostname import ANY
 
-__all__ = ["hold_places", "keeps_hostname"]
+__all__ = ["hold_places", "keeps_hostname", "keeps_port"]
 
-#: Protocols in which nobody says a host's name: the API ignores a hostname there.
-_NAMELESS = frozenset({"TCP", "UDP"})
+
+def keeps_port(one: ListenerDraft) -> bool:
+    """Tell whether a listener that is not served keeps its port from those after it; one that lost it before has none to keep."""
+    return one.alone and not one.lost
 
 
 def keeps_hostname(one: ListenerDraft, *, from_equals: bool = False) -> bool:
@@ -32,27 +35,28 @@ def keeps_hostname(one: ListenerDraft, *, from_equals: bool = False) -> bool:
     A mistake takes nothing from others that nothing sound could. `from_equals`: also from those after it that have the very
     hostname; one that lost it to somebody before it has nothing to keep there.
     """
-    if one.hostname == ANY or one.spec.protocol in _NAMELESS or check_hostname(one.hostname):
+    if one.hostname == ANY or one.alone or check_hostname(one.hostname):
         return False
     return not (from_equals and one.lost)
 
 
 def hold_places(members: Iterable[GatewayDraft]) -> None:
     """Mark the listeners whose places are held; `members` are all of a fleet, accepted or not, oldest first."""
-    first: dict[int, ListenerDraft] = {}
-    served: set[tuple[int, str]] = set()
-    held: set[tuple[int, str]] = set()
+    first: dict[tuple[ir.Transport, int], ListenerDraft] = {}
+    served: set[tuple[tuple[ir.Transport, int], str]] = set()
+    held: set[tuple[tuple[ir.Transport, int], str]] = set()
     left: list[ListenerDraft] = []
     for draft in members:
         for one in draft.listeners:
             if draft.accepted and one.placed:
-                first.setdefault(one.port, one)
-                served.add((one.port, one.hostname))
-            elif keeps_hostname(one):
+                first.setdefault(one.place, one)
+                served.add((one.place, one.hostname))
+            elif keeps_hostname(one) or keeps_port(one):
                 left.append(one)
     for one in left:
-        neighbour, place = first.get(one.port), (one.port, one.hostname)
-        if neighbour is None or place in served:
+        neighbour, place = first.get(one.place), (one.place, one.hostname)
+        # Of a port that somebody has alone there is nothing to hold beside him.
+        if neighbour is None or one.alone or neighbour.alone or place in served:
             one.fate = "dark" if neighbour is None else "taken"
             continue
         one.fate = "kept"

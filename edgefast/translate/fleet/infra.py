@@ -29,6 +29,7 @@ from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.translate.fleet.fleet import fleet_namespace, label_value
 from edgefast.translate.gateway.gateway import GatewayDraft
+from edgefast.translate.gateway.protocol import port_name
 from edgefast.translate.gateway.wishes import granted_labels
 from edgefast.translate.settings import Settings
 
@@ -104,15 +105,20 @@ def _owner(
 
 
 def _ports(drafts: Sequence[GatewayDraft]) -> tuple[ir.InfraPort, ...]:
+    """Return the ports, by number and transport; which of those that share one come or go changes nothing of it."""
     ports = {
-        one.port: ir.InfraPort(
-            name=f"{one.spec.protocol.lower()}-{one.port}", port=one.port, target=one.bind_port
+        (one.port, transport): ir.InfraPort(
+            name=port_name(one.spec.protocol, one.port),
+            port=one.port,
+            target=one.bind_port,
+            protocol=transport,
         )
         for draft in drafts
         for one in draft.listeners
+        for transport in (one.place[0],)
         if one.accepted and draft.accepted
     }
-    return tuple(ports[port] for port in sorted(ports))
+    return tuple(ports[place] for place in sorted(ports))
 
 
 def _pod(deployment: FleetDeployment) -> ir.InfraPod:

@@ -4,7 +4,8 @@ In: the drafts of all Gateways, oldest first. Out: the same drafts with conflict
 assigned. Inside a Gateway all parties of a conflict lose (Gateway API), but a listener of a ListenerSet loses to
 whatever comes before it and to nothing else (ListenerSetSpec.listeners); across the Gateways of a fleet
 the first holder of (port, protocol, hostname) wins (spec section 4, rule 1), also while it is not served: its hostname is
-nobody else's meanwhile (held.py). A listener without a hostname holds nothing that way.
+nobody else's meanwhile (held.py). A listener without a hostname holds nothing that way. One of TCP or UDP has its port
+that way, because clients of its backends say nothing by which another one's could be told apart.
 TLS versions, client verification and HTTP limits belong to the port, because a handshake begins before
 its server name is known: later Gateways must agree or lose.
 Must never: let a listener be served with weaker client verification than it asks for.
@@ -13,18 +14,22 @@ Must never: let a listener be served with weaker client verification than it ask
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from edgefast import ir
 from edgefast.translate.fleet.fleet import container_port, fleet_name
-from edgefast.translate.fleet.held import hold_places, keeps_hostname
+from edgefast.translate.fleet.held import hold_places, keeps_hostname, keeps_port
 from edgefast.translate.gateway.closed import warn_closed
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
+from edgefast.translate.gateway.protocol import is_stream
 from edgefast.translate.match.hostname import ANY
 from edgefast.translate.settings import Settings
 
+#: Of a port: its transport and its number.
+_Number = tuple[ir.Transport, int]
 _TUPLE = "port, protocol and hostname must be unique for every listener"
 _NAMED = 5  # names in a message before it says "and more"
 
@@ -40,8 +45,8 @@ def merge_gateways(drafts: Iterable[GatewayDraft], settings: Settings) -> None:
         _mark_set_conflicts(draft)
         fleets[draft.fleet].append(draft)
     for members in fleets.values():
-        ports: dict[int, _Port] = {}
-        reserved: dict[tuple[int, str], ListenerDraft] = {}
+        ports: dict[_Number, _Port] = {}
+        reserved = _Reserved()
         for draft in members:
             _claim_ports(draft, ports, reserved)
         _mark_overlaps(members)
@@ -56,17 +61,56 @@ class _Port:
     def __init__(self, holder: GatewayDraft, first: ListenerDraft) -> None:
         self.holder = holder
         self.first = first
+        self.shake = first  # of TLS that is terminated, the first
         self.hosts: dict[str, ListenerDraft] = {}
 
 
+class _Reserved:
+    """What Gateways have kept so far although they are not served there, by the listener it is of."""
+
+    def __init__(self) -> None:
+        self.hosts: dict[tuple[_Number, str], ListenerDraft] = {}
+        self.alone: dict[_Number, ListenerDraft] = {}  # ports that are nobody else's at all
+        self.named: dict[_Number, ListenerDraft] = {}  # ports with names that stay somebody's
+
+    def add(self, one: ListenerDraft, ports: Mapping[_Number, _Port]) -> None:
+        """Keep what is a listener's; not a port that somebody has whom it could not have stood beside."""
+        if keeps_hostname(one, from_equals=True):
+            self.hosts.setdefault((one.place, one.hostname), one)
+            self.named.setdefault(one.place, one)
+        elif keeps_port(one) and one.bound not in ports:
+            self.alone.setdefault(one.place, one)
+
+    def refuse(self, one: ListenerDraft, ports: Mapping[_Number, _Port]) -> bool:
+        """Mark the conflict of a listener with what is kept, and tell whether there is one."""
+        owner = self.alone.get(one.place)
+        if owner is None and one.alone and one.bound not in ports:
+            owner = self.named.get(one.place)
+        if owner is not None and owner.family != one.family:
+            rival = _rival(one, owner)
+            said = f"port {one.port} is {owner.spec.protocol} of {rival}, which is not served"
+            one.conflict("ProtocolConflict", said)
+            return True
+        owner = owner or self.hosts.get((one.place, one.hostname))
+        if owner is not None:
+            said = f"same as {_rival(one, owner)}, which is not served: {_TUPLE}"
+            one.conflict("HostnameConflict", said)
+        return owner is not None
+
+
+def _rival(one: ListenerDraft, owner: ListenerDraft) -> str:
+    """Name an owner to whom it concerns; a set is not told whose the place is."""
+    return f"listener {owner.name}" if one.set is None else "a listener of another Gateway"
+
+
 def _mark_own_conflicts(draft: GatewayDraft) -> None:
-    ports: dict[int, list[ListenerDraft]] = defaultdict(list)
+    ports: dict[_Number, list[ListenerDraft]] = defaultdict(list)
     for one in draft.own_listeners:
         if one.known and not one.unread:
-            ports[one.port].append(one)
-    for port, group in ports.items():
+            ports[one.place].append(one)
+    for (_, port), group in ports.items():
         protocols = sorted({one.spec.protocol for one in group})
-        if len(protocols) > 1:
+        if len({one.family for one in group}) > 1:
             for one in group:
                 said = f"port {port} is used with {' and '.join(protocols)}"
                 one.conflict("ProtocolConflict", said, lost=False)
@@ -82,38 +126,46 @@ def _mark_own_conflicts(draft: GatewayDraft) -> None:
 
 def _mark_set_conflicts(draft: GatewayDraft) -> None:
     """Let each listener of a ListenerSet have what nobody before it has; nobody before it is named to it."""
-    protocols: dict[int, str] = {}
-    hosts: set[tuple[int, str]] = set()
+    first: dict[_Number, ListenerDraft] = {}
+    hosts: set[tuple[_Number, str]] = set()
+    named: set[_Number] = set()  # ports with names of listeners that are not served
     for one in draft.listeners:
         if one.set is not None:
-            taken = protocols.get(one.port, one.spec.protocol)
-            if taken != one.spec.protocol:
-                one.conflict("ProtocolConflict", f"port {one.port} is {taken} on the Gateway")
-            elif (one.port, one.hostname) in hosts:
+            taken = first.get(one.place, one)
+            if taken.family != one.family:
+                said = f"port {one.port} is {taken.spec.protocol} on the Gateway"
+                one.conflict("ProtocolConflict", said)
+            elif (one.place, one.hostname) in hosts:
                 said = f"another listener of the Gateway has it: {_TUPLE}"
                 one.conflict("HostnameConflict", said)
+            elif one.alone and one.place in named and one.place not in first:
+                said = f"another listener of the Gateway, which is not served, has a hostname on port {one.port}"
+                one.conflict("ProtocolConflict", said)
         # Of the Gateway's own, one that conflicts keeps its place too.
         sound = one.accepted and not one.unread
         if one.known and (sound or one.set is None):
-            protocols.setdefault(one.port, one.spec.protocol)
-            hosts.add((one.port, one.hostname))
+            first.setdefault(one.place, one)
+            hosts.add((one.place, one.hostname))
         elif keeps_hostname(one, from_equals=True):
-            hosts.add((one.port, one.hostname))
+            hosts.add((one.place, one.hostname))
+            named.add(one.place)
+        elif one.known and keeps_port(one):
+            first.setdefault(one.place, one)
+            hosts.add((one.place, one.hostname))
 
 
 def _claim_ports(
-    draft: GatewayDraft, ports: dict[int, _Port], reserved: dict[tuple[int, str], ListenerDraft]
+    draft: GatewayDraft,
+    ports: dict[_Number, _Port],
+    reserved: _Reserved,
 ) -> None:
-    """Give each listener its place; `reserved` are hostnames of Gateways before it that are not served, and stay theirs."""
+    """Give each listener its place; `reserved` is what Gateways before it keep, and what this one does."""
     for one in draft.listeners:
         if draft.report.refused or not one.accepted or one.unread:
             continue
-        owner = reserved.get((one.port, one.hostname))
-        if owner is not None:
-            rival = f"listener {owner.name}" if one.set is None else "a listener of another Gateway"
-            one.conflict("HostnameConflict", f"same as {rival}, which is not served: {_TUPLE}")
+        if reserved.refuse(one, ports):
             continue
-        port = ports.setdefault(one.bind_port, _Port(draft, one))
+        port = ports.setdefault(one.bound, _Port(draft, one))
         first = port.first
         # A set is not told whose the place is.
         holder = f"Gateway {'/'.join(port.holder.key)}" if one.set is None else "another Gateway"
@@ -122,26 +174,34 @@ def _claim_ports(
                 f"port {one.port} needs container port {one.bind_port}, as does port {first.port}"
             )
             one.report.refuse(f"{one.path}.port", "PortUnavailable", said)
-        elif first.spec.protocol != one.spec.protocol:
+        elif first.family != one.family:
             said = f"port {one.port} is {first.spec.protocol} in {holder}"
             one.conflict("ProtocolConflict", said)
         elif one.hostname in port.hosts:
             rival = f"listener {port.hosts[one.hostname].name}"
             said = f"same as {rival if one.set is None else 'a listener of ' + holder}: {_TUPLE}"
             one.conflict("HostnameConflict", said)
-        elif _verification(one) != _verification(first):
+        elif one.tls and port.shake.tls and _verification(one) != _verification(port.shake):
             said = f"port {one.port} verifies clients otherwise in {holder}"
             one.report.refuse(f"{one.path}.port", "PortUnavailable", said)
         else:
             port.hosts[one.hostname] = one
+            if port.shake.tls is None:
+                port.shake = one
+            if draft.parameters.stream != port.holder.parameters.stream and is_stream(
+                one.spec.protocol
+            ):
+                said = f"port {one.port} has the settings of connections of {holder}"
+                one.report.warn(f"{one.path}.port", "Forbidden", said)
+                draft.stream_of_port[one.place] = port.holder.parameters.stream
             if draft.parameters.http != port.holder.parameters.http:
                 said = f"port {one.port} has the HTTP settings of {holder}"
                 one.report.warn(f"{one.path}.port", "Forbidden", said)
-                draft.http_of_port[one.port] = port.holder.parameters.http
+                draft.http_of_port[one.place] = port.holder.parameters.http
     for one in draft.listeners:
         served = one.accepted and not draft.report.refused and not one.unread
-        if not served and keeps_hostname(one, from_equals=True):
-            reserved.setdefault((one.port, one.hostname), one)
+        if not served:
+            reserved.add(one, ports)
 
 
 def _tell_closed(members: list[GatewayDraft]) -> None:

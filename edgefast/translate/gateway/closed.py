@@ -48,11 +48,12 @@ def warn_closed(
 
 
 def _tell_places(listeners: Iterable[ListenerDraft]) -> Iterator[str]:
-    """Say of each hostname what it answers: whose it is after merging."""
+    """Say of each hostname, of TCP and UDP each port, what it answers: whose it is after merging."""
     told: dict[str, dict[str, None]] = {"kept": {}, "taken": {}, "dark": {}}
     for one in listeners:
         if one.fate:
-            told[one.fate][f"{one.hostname}:{one.port}"] = None
+            at = f"{one.spec.protocol} port " if one.alone else f"{one.hostname}:"
+            told[one.fate][f"{at}{one.port}"] = None
     if kept := told["kept"]:
         yield f"{_list(kept)} answers 404 or ends the TLS handshake"
     if taken := told["taken"]:

@@ -1,18 +1,24 @@
 """Supported features: what `GatewayClass.status.supportedFeatures` claims.
 
-In: how fleets are deployed. Out: sorted names of Gateway API v1.6 features. The conformance suite runs
-the tests of exactly these, so a name stands here only when the data plane does it from end to end.
-Not here, because v1.6 has no such names yet: redirects and rewrites of single backendRefs. Not here,
-because TLS is not passed through: TLSRoute.
-Must never: claim what only another deployment mode has.
+In: how fleets are deployed, the release of the CRDs, the kinds that are missing. Out: sorted names of features of that
+release. The conformance suite runs the tests of exactly these, so a name stands here only when the data plane does it from
+end to end. Not here, because no release has such a name yet: redirects of single backendRefs. Those of layer 4
+follow from the protocols that are served (protocol.py).
+Must never: claim what only another deployment mode has, or a kind that the API server does not serve.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from edgefast.translate.gateway.protocol import served
+from edgefast.translate.settings import RELEASES
 
 #: Where a fleet is in the namespace of its Gateway alone: the API looks for the labels and annotations of
 #: spec.infrastructure there.
 INFRASTRUCTURE = "GatewayInfrastructure"
 
+#: Names that all releases have.
 SUPPORTED_FEATURES: tuple[str, ...] = tuple(
     sorted(
         {
@@ -52,8 +58,6 @@ SUPPORTED_FEATURES: tuple[str, ...] = tuple(
             "HTTPRouteRequestPercentageMirror",
             "HTTPRouteRequestTimeout",
             "HTTPRouteResponseHeaderModification",
-            "HTTPRouteRetry",
-            "HTTPRouteRetryBackendTimeout",
             "HTTPRouteRetryConnectionError",
             "HTTPRouteSchemeRedirect",
             "ListenerSet",
@@ -63,7 +67,38 @@ SUPPORTED_FEATURES: tuple[str, ...] = tuple(
 )
 
 
-def supported_features(*, in_gateway_namespace: bool) -> tuple[str, ...]:
-    """Return what a class supports."""
+#: Names that a release has and the others do not. What they name is served whatever the release.
+ONLY_IN: dict[str, frozenset[str]] = {
+    "v1.6": frozenset({"HTTPRouteRetry", "HTTPRouteRetryBackendTimeout"}),
+    "v1.7": frozenset(
+        {
+            "ClusterTrustBundle",
+            "GRPCRouteRequestHeaderModifier",
+            "GatewayRouteHostnameIntersectionPrecedence",
+            "HTTPRouteBackendURLRewrite",
+            "HTTPRouteRetryCodes",
+        }
+    ),
+}
+
+
+#: By protocol.
+STREAM_FEATURES: Mapping[str, tuple[str, ...]] = {
+    "TLS": ("TLSRoute", "TLSRouteModeMixed", "TLSRouteModeTerminate"),
+    "TCP": ("TCPRoute",),
+    "UDP": ("UDPRoute",),
+}
+
+
+def supported_features(
+    *, in_gateway_namespace: bool, release: str = RELEASES[-1], missing: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return what a class supports.
+
+    `release` is one of RELEASES, any other is taken for the newest. `missing`: kinds that the API server does not have;
+    features are called after them.
+    """
     own = {INFRASTRUCTURE} if in_gateway_namespace else set()
-    return tuple(sorted(own | set(SUPPORTED_FEATURES)))
+    own.update(name for one in served() for name in STREAM_FEATURES.get(one, ()))
+    named = own.union(SUPPORTED_FEATURES, ONLY_IN.get(release, ONLY_IN[RELEASES[-1]]))
+    return tuple(sorted(name for name in named if not name.startswith(tuple(missing))))

@@ -67,7 +67,9 @@ class GatewayDraft:
         self.fleet = ""
         self.parameters = DEFAULTS
         self.checked: tuple[Problem, ...] = ()  # of its own EdgeProxy
-        self.http_of_port: dict[int, ir.HttpSettings] = {}  # where an older Gateway decides
+        # Where an older Gateway decides, by transport and port.
+        self.http_of_port: dict[tuple[ir.Transport, int], ir.HttpSettings] = {}
+        self.stream_of_port: dict[tuple[ir.Transport, int], ir.StreamSettings] = {}
         self.sets: list[ListenerSetDraft] = []  # that name it, allowed or not
         self.listeners: list[ListenerDraft] = []  # its own, then those of its sets
         self.certificate: ir.Secret | None = None
@@ -90,6 +92,7 @@ class GatewayDraft:
             namespace=self.key[0],
             name=self.key[1],
             certificate=certificate,
+            proxy_protocol=self.parameters.proxy_protocol,
             listeners=tuple(one.view(gateway_served=served) for one in self.listeners),
             closed=self.gateway.closed is not None,
         )

@@ -13,7 +13,8 @@ import msgspec
 from edgefast.problem import Problem
 from edgefast.resources.edge.edgeproxy import EdgeProxy
 from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
-from edgefast.resources.kinds import EDGE_GROUP, ref_of
+from edgefast.resources.kinds import EDGE_GROUP, KINDS, ref_of
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy, resolve_parameters
 from edgefast.translate.facts.facts import World
 from edgefast.translate.gateway.adopt import find_classes, is_left_aside
@@ -21,7 +22,7 @@ from edgefast.translate.gateway.features import supported_features
 from edgefast.translate.gateway.wishes import check_wishes
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import SHUT, closing_problems
-from edgefast.translate.settings import RELEASES
+from edgefast.translate.settings import RELEASES, Settings
 from edgefast.translate.status.condition import Condition, fails, holds, judge
 from edgefast.translate.status.status import GatewayClassStatus, SupportedFeature
 
@@ -89,7 +90,9 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
     )
     merged = bool(proxy and proxy.spec.merge_gateways)
     features = supported_features(
-        in_gateway_namespace=world.settings.gateway_namespace_mode and not merged
+        in_gateway_namespace=world.settings.gateway_namespace_mode and not merged,
+        release=_release_of(world.settings.bundle_version),
+        missing=world.settings.missing,
     )
     return GatewayClassOutcome(
         gateway_class=gateway_class,
@@ -97,16 +100,29 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
         closed=closed,
         proxy=proxy,
         status=GatewayClassStatus(
-            conditions=(accepted, _supported_version(world.settings.bundle_version, generation)),
+            conditions=(accepted, _supported_version(world.settings, generation)),
             supported_features=tuple(SupportedFeature(name=name) for name in features),
         ),
         problems=(*report.problems, *closed, *checked),
     )
 
 
-def _supported_version(version: str, generation: int) -> Condition:
-    if version and ".".join(version.split(".")[:2]) not in RELEASES:
+def _release_of(version: str) -> str:
+    """Return the release of a version: "v1.7" of "v1.7.0"."""
+    return ".".join(version.split(".")[:2])
+
+
+def _supported_version(settings: Settings, generation: int) -> Condition:
+    version = settings.bundle_version
+    lost = [
+        kind
+        for kind in settings.missing
+        if (GATEWAY_GROUP, kind) in KINDS or (EDGE_GROUP, kind) in KINDS
+    ]
+    without = f"; kinds that are not installed, and so not served: {', '.join(lost)}"
+    if version and _release_of(version) not in RELEASES:
         said = f"Gateway API CRDs are {version}, {' and '.join(RELEASES)} are supported"
+        said += without if lost else ""
         return fails("SupportedVersion", "UnsupportedVersion", said, generation)
-    said = f"Gateway API {version or ' and '.join(RELEASES)}"
+    said = f"Gateway API {version or ' and '.join(RELEASES)}{without if lost else ''}"
     return holds("SupportedVersion", "SupportedVersion", said, generation)

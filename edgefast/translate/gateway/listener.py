@@ -2,13 +2,13 @@
 
 In: a Gateway, the ListenerSet if it is of one, grants and the keyring. Out: a `ListenerDraft` for each, on which
 merge.py then marks conflicts with others, before it becomes an ir.Listener and a status.
-Source: Gateway API Listener, ListenerEntry; protocols HTTP and HTTPS.
+Source: Gateway API Listener, ListenerEntry; which protocols are served says protocol.py.
 Must never: drop a listener that is broken; routes still attach to it and its status says why.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 
@@ -20,20 +20,28 @@ from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.listener import Listener, RouteGroupKind
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.kinds import ref_of
-from edgefast.resources.model.reference import GATEWAY_GROUP, LATER_PROTOCOLS, LATER_ROUTES
+from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.rules.hostname import check_own_hostname
 from edgefast.resources.snapshot import Key
 from edgefast.translate.facts.facts import ListenerView, World
 from edgefast.translate.gateway.allowed import check_namespaces
+from edgefast.translate.gateway.protocol import (
+    KINDS_OF,
+    family_of,
+    has_port_alone,
+    is_stream,
+    route_kinds,
+    served,
+    transport_of,
+)
 from edgefast.translate.match.hostname import ANY
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import find_closing, refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
 from edgefast.translate.tls.keyring import Keyring
+from edgefast.translate.tls.passthrough import check_passthrough, is_terminated
 from edgefast.translate.tls.tls import TlsOutcome, translate_tls
 
-PROTOCOLS = ("HTTP", "HTTPS")
-ROUTE_KINDS = ("HTTPRoute", "GRPCRoute")
 NAMESPACES = ("All", "Same", "Selector")
 _NOT_YET = "it is not served yet"
 
@@ -80,7 +88,7 @@ class ListenerDraft:
     @property
     def known(self) -> bool:
         """Tell whether the protocol is one that is served at all."""
-        return self.spec.protocol in PROTOCOLS
+        return self.spec.protocol in served()
 
     @property
     def accepted(self) -> bool:
@@ -101,6 +109,31 @@ class ListenerDraft:
         """Tell whether routes are served on it."""
         return self.placed and not self.closed and not self.shut
 
+    @property
+    def place(self) -> tuple[ir.Transport, int]:
+        """Its port: one number of two transports is two ports."""
+        return transport_of(self.spec.protocol), self.port
+
+    @property
+    def bound(self) -> tuple[ir.Transport, int]:
+        """Its port in the proxies, which two numbers may have."""
+        return self.place[0], self.bind_port
+
+    @property
+    def family(self) -> str:
+        """What the listeners of its port have to have in common."""
+        return family_of(self.spec.protocol)
+
+    @property
+    def alone(self) -> bool:
+        """Tell whether the port is its place, beside nobody."""
+        return has_port_alone(self.spec.protocol)
+
+    @property
+    def passes(self) -> bool:
+        """Tell whether its connections are passed on with their TLS as it is."""
+        return self.spec.protocol == "TLS" and self.tls is None
+
     def conflict(self, reason: Word, message: str, *, lost: bool = True) -> None:
         """Mark the listener as Conflicted; not `lost`: with its equals, which conflict as well."""
         self.conflicts.append(Problem(self.report.object, self.path, reason, message))
@@ -116,24 +149,29 @@ class ListenerDraft:
             port=self.port,
             hostname=self.hostname,
             kinds=tuple(one.kind for one in self.kinds),
+            passes=self.passes,
             from_namespaces=allowed.from_,
             selector=allowed.selector,
             served=self.served and gateway_served,
         )
 
     def listener(
-        self, http: ir.HttpSettings, log: ir.AccessLog, tracing: ir.Tracing | None
+        self,
+        http: ir.HttpSettings,
+        stream: ir.StreamSettings,
+        log: ir.AccessLog,
+        tracing: ir.Tracing | None,
     ) -> ir.Listener:
         """Return the data plane's listener; only of one that is placed or held, which shows no certificate."""
         tls = self.tls.tls if self.tls else None
+        spoken = cast("ir.Protocol", self.spec.protocol)
         if self.held_by is not None:
-            port = self.held_by.tls
-            tls = msgspec.structs.replace(port.tls, certificates=()) if port else None
+            spoken, tls = _hold(self.held_by)
         listener = ir.Listener(
             name=self.name,
             port=self.port,
             bind_port=self.bind_port,
-            protocol="HTTPS" if tls else "HTTP",
+            protocol=spoken,
             hostname=self.hostname,
             tls=tls,
             tracing=tracing,
@@ -141,9 +179,18 @@ class ListenerDraft:
         # What is the default stays the very default: the encoding leaves it out then.
         if http != listener.http:
             listener = msgspec.structs.replace(listener, http=http)
+        if stream != listener.stream and is_stream(spoken):
+            listener = msgspec.structs.replace(listener, stream=stream)
         if log != listener.access_log:
             listener = msgspec.structs.replace(listener, access_log=log)
         return listener
+
+
+def _hold(neighbour: ListenerDraft) -> tuple[ir.Protocol, ir.ListenerTls | None]:
+    """Return how a place is held beside a listener that is served: without certificates handshakes end, without routes all is refused."""
+    spoken = cast("ir.Protocol", neighbour.spec.protocol)
+    tls = neighbour.tls
+    return spoken, msgspec.structs.replace(tls.tls, certificates=()) if tls else None
 
 
 def translate_listener(
@@ -152,7 +199,8 @@ def translate_listener(
     """Check one listener of a Gateway, or of a ListenerSet that is attached to it."""
     draft = ListenerDraft(gateway, index, set_)
     if draft.unread:
-        draft.kinds = tuple(RouteGroupKind(kind=kind) for kind in ROUTE_KINDS)
+        kinds = KINDS_OF.get(draft.spec.protocol, ()) if draft.known else route_kinds()
+        draft.kinds = tuple(RouteGroupKind(kind=kind) for kind in kinds)
         if set_ is not None and set_.closed is not None:
             said = f"the ListenerSet has a mistake: {set_.closed.said}"
             draft.report.follow(
@@ -165,21 +213,24 @@ def translate_listener(
         draft.report.refuse(
             f"{draft.path}.protocol",
             "UnsupportedProtocol",
-            supported_text(draft.spec.protocol, PROTOCOLS),
-            did_you_mean(draft.spec.protocol, PROTOCOLS)
-            or (_NOT_YET if draft.spec.protocol in LATER_PROTOCOLS else ""),
+            supported_text(draft.spec.protocol, served()),
+            did_you_mean(draft.spec.protocol, served())
+            or (_NOT_YET if draft.spec.protocol in KINDS_OF else ""),
         )
         return draft
     draft.kinds = _translate_kinds(draft)
     refuse_violations(check_own_hostname(draft.spec), draft.report, draft.path)
     where = f"{draft.path}.allowedRoutes.namespaces"
     check_namespaces(draft.spec.allowed_routes.namespaces, NAMESPACES, draft.report, where)
-    if draft.spec.protocol == "HTTPS":
+    if draft.spec.protocol == "HTTPS" or is_terminated(draft.spec):
         draft.tls = translate_tls(
             gateway, set_ or gateway, draft.spec, draft.path, world, keyring, draft.report
         )
+    elif draft.spec.protocol == "TLS":
+        check_passthrough(draft.spec, draft.path, draft.report)
     elif draft.spec.tls is not None:
-        draft.report.warn(f"{draft.path}.tls", "Forbidden", "is ignored with protocol HTTP")
+        said = f"is ignored with protocol {draft.spec.protocol}"
+        draft.report.warn(f"{draft.path}.tls", "Forbidden", said)
     return draft
 
 
@@ -212,19 +263,27 @@ def _find_closing(owner: Gateway | ListenerSet, draft: ListenerDraft) -> tuple[P
 
 def _translate_kinds(draft: ListenerDraft) -> tuple[RouteGroupKind, ...]:
     wanted = draft.spec.allowed_routes.kinds
+    ours = KINDS_OF[draft.spec.protocol]
     if not wanted:
-        return tuple(RouteGroupKind(kind=kind) for kind in ROUTE_KINDS)
+        return tuple(RouteGroupKind(kind=kind) for kind in ours)
     kinds = []
     for at, kind in enumerate(wanted):
-        if kind.group == GATEWAY_GROUP and kind.kind in ROUTE_KINDS:
+        if kind.group == GATEWAY_GROUP and kind.kind in ours:
             kinds.append(kind)
             continue
         named = kind.kind if kind.group == GATEWAY_GROUP else f"{kind.group}/{kind.kind}"
-        later = kind.group == GATEWAY_GROUP and kind.kind in LATER_ROUTES
         draft.report.unresolve(
             f"{draft.path}.allowedRoutes.kinds[{at}]",
             "InvalidRouteKinds",
-            supported_text(named, ROUTE_KINDS),
-            _NOT_YET if later else did_you_mean(kind.kind, ROUTE_KINDS),
+            supported_text(named, ours),
+            _hint_kind(kind.kind, ours),
         )
     return tuple(dict.fromkeys(kinds))
+
+
+def _hint_kind(kind: str, ours: tuple[str, ...]) -> str:
+    """Say which listeners take a kind; a kind that there is was not meant to be another one."""
+    taking = [one for one, kinds in KINDS_OF.items() if kind in kinds]
+    if not taking:
+        return did_you_mean(kind, ours)
+    return f"{kind}s are for listeners of protocol {' or '.join(taking)}"

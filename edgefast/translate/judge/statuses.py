@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from edgefast.problem import Problem
-from edgefast.resources.model.routename import GRPC
+from edgefast.resources.model.routename import kind_of, plain_key
 from edgefast.resources.snapshot import Key
-from edgefast.sortedmap import EMPTY, SortedMap
+from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.finding.reach import Reach
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
 from edgefast.translate.judge.gatewaystatus import index_fleets, judge_gateway
 from edgefast.translate.judge.listenersetstatus import judge_listener_set
-from edgefast.translate.route.route import RouteOutcome
+from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.translate.route.routesums import RouteSums
 from edgefast.translate.settings import Settings
 from edgefast.translate.status.condition import holds, render_problems
@@ -37,7 +37,11 @@ class RouteStatuses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Those of all routes, by kind."""
 
     http: SortedMap[Key, RouteStatus] = EMPTY
-    grpc: SortedMap[Key, RouteStatus] = EMPTY
+    others: Mapping[str, SortedMap[Key, RouteStatus]] = {}
+
+    def of(self, kind: str) -> SortedMap[Key, RouteStatus]:
+        """Return those of a kind but HTTPRoute."""
+        return self.others.get(kind, EMPTY)
 
 
 def judge_all(
@@ -66,7 +70,10 @@ def judge_all(
         },
         parents={one.key: draft.key for one, draft in sets},
         http_routes=routes.http,
-        grpc_routes=routes.grpc,
+        grpc_routes=routes.of("GRPCRoute"),
+        tls_routes=routes.of("TLSRoute"),
+        tcp_routes=routes.of("TCPRoute"),
+        udp_routes=routes.of("UDPRoute"),
         backend_tls_policies=policies,
     )
 
@@ -83,11 +90,15 @@ def judge_routes(
     previous: RouteStatuses,
 ) -> RouteStatuses:
     """Return the statuses of all routes; only those that `reach` has looked at are judged anew."""
-    http, grpc = previous.http.edit(), previous.grpc.edit()
+    http = previous.http.edit()
+    others: dict[str, Draft[Key, RouteStatus]] = {}
     for key in sorted(reach.suspects):
         found, plain, status = http, key, sums.statuses.get(key)
         if "/" in key[0]:  # only those of other kinds have one
-            found, plain = grpc, (key[0].removeprefix(GRPC), key[1])
+            kind, plain = kind_of(key), plain_key(key)
+            if kind not in others:
+                others[kind] = previous.of(kind).edit()
+            found = others[kind]
         if status is None:
             found.pop(plain, None)
             continue
@@ -97,7 +108,8 @@ def judge_routes(
             status = _judge_route(outcome, overlaps, unreached)
         if found.get(plain) != status:
             found[plain] = status
-    return RouteStatuses(http=http.done(), grpc=grpc.done())
+    done = {kind: one.done() for kind, one in others.items()}
+    return RouteStatuses(http=http.done(), others={**previous.others, **done})
 
 
 def _overlaps_of(key: Key, outcome: RouteOutcome, hosts: Hosts) -> list[tuple[str, Problem]]:

@@ -20,9 +20,15 @@ from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.rules.hostname import check_own_hostname
 from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.translate.facts.authority import (
+    CLUSTER_KIND,
+    authority_of,
+    read_authority,
+    wrong_authority,
+)
 from edgefast.translate.facts.facts import Fact, Reader, World
 from edgefast.translate.facts.policyview import PolicyView
-from edgefast.translate.facts.reference import AUTHORITY_KINDS, wrong_kind_text
+from edgefast.translate.facts.reference import wrong_kind_text
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import is_foreign_option, refuse_unserved
@@ -234,13 +240,14 @@ def _resolve_authorities(
     bundles = []
     for at, ref in enumerate(validation.ca_certificate_refs):
         path = f"spec.validation.caCertificateRefs[{at}]"
-        if ref.group or ref.kind not in AUTHORITY_KINDS:
-            said = wrong_kind_text(ref.group, ref.kind, *AUTHORITY_KINDS)
+        missing = reader.settings.missing
+        kind = authority_of(ref.group, ref.kind, missing)
+        if not kind:
+            said = wrong_authority(ref.group, ref.kind, missing)
             report.unresolve(path, "InvalidKind", said)
             continue
-        read = reader.secret if ref.kind == "Secret" else reader.config_map
-        read(namespace, ref.name)
-        found = keyring.bundle(ref.kind, namespace, ref.name)
+        read_authority(reader, kind, namespace, ref.name)
+        found = keyring.bundle(kind, "" if kind == CLUSTER_KIND else namespace, ref.name)
         if isinstance(found, str):
             report.unresolve(path, "InvalidCACertificateRef", found)
         else:

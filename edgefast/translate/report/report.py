@@ -84,6 +84,17 @@ class Report:
         """Note something that is not served as it is written, for which no condition has a word."""
         return _note(self.warnings, Problem(self.object, path, reason, message, hint))
 
+    def join(self, other: Report) -> None:
+        """Take what another report of the object has, each once."""
+        for notes, more in (
+            (self.refused, other.refused),
+            (self.unresolved, other.unresolved),
+            (self.unavailable, other.unavailable),
+            (self.warnings, other.warnings),
+        ):
+            notes += [one for one in more if one not in notes]
+        self._consequences += other._consequences
+
     @property
     def problems(self) -> tuple[Problem, ...]:
         """All problems, gravest first, each mistake once."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from edgefast.problem import did_you_mean, supported_text
-from edgefast.resources.gatewayapi.grpcroute import Route
+from edgefast.resources.gatewayapi.streamroute import AnyRoute
 from edgefast.resources.model.reference import GATEWAY_GROUP, ParentReference
 from edgefast.resources.rules.hostname import check_hostname, check_hostnames
 from edgefast.translate.facts.facts import GatewayView, ListenerView, Reader
@@ -36,7 +36,7 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def attach_route(
-    route: Route, parent: ParentReference, reader: Reader, report: Report, path: str
+    route: AnyRoute, parent: ParentReference, reader: Reader, report: Report, path: str
 ) -> Attachment | None:
     """Attach to one parent; None when it is not ours to judge. Refusals go to the report."""
     namespace = parent.namespace or route.metadata.namespace

@@ -20,7 +20,7 @@ from edgefast.sortedmap import SortedMap
 from edgefast.translate.match.hostname import intersects
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.report.report import Report
-from edgefast.translate.route.route import RouteOutcome
+from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.translate.status.condition import judge
 from edgefast.translate.status.status import RouteStatus
 
@@ -36,7 +36,7 @@ def settle_rivals(outcomes: Outcomes, changes: dict[RouteKey, Change]) -> Outcom
     changed = (one for pair in changes.values() for one in pair if one is not None)
     gone = False
     for key in changes:  # no call for each of ten thousand
-        gone = gone or "/" in key[0]
+        gone = gone or GRPC in key[0]
     if not gone and (not shared or all(shared.isdisjoint(_listeners(one)) for one in changed)):
         return outcomes
     involved = [

@@ -2,76 +2,32 @@
 
 In: a route and a Reader. Out: a `RouteOutcome`, valid until the route or a fact it read changes; it
 holds no line numbers, so that text moving in a file changes nothing.
-Source: Gateway API HTTPRoute, GRPCRoute. A route is accepted by a parent when a listener takes it and a rule of
+Source: Gateway API HTTPRoute, GRPCRoute (layer 4: stream.py). A route is accepted by a parent when a listener takes it and a rule of
 it works; rules that do not are named in PartiallyInvalid.
 Must never: know of other routes (see virtualhost.py).
 """
 
 from __future__ import annotations
 
-import msgspec
-
-from edgefast import ir
-from edgefast.problem import Problem
 from edgefast.resources.gatewayapi.grpcroute import Route
 from edgefast.resources.kinds import ref_of
-from edgefast.resources.model.closed import Closed
-from edgefast.resources.model.routename import RouteKey, name_of, route_key
-from edgefast.resources.snapshot import Key
+from edgefast.resources.model.routename import RouteKey, name_of
 from edgefast.translate.facts.alike import alike
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import Fact, Reader
-from edgefast.translate.match.precedence import Age, MatchOrder, age_order, match_order
+from edgefast.translate.facts.facts import Reader
+from edgefast.translate.match.precedence import Age, age_order, match_order
 from edgefast.translate.report.report import Report
-from edgefast.translate.route.attachment import Attachment, attach_route
+from edgefast.translate.route.attachment import attach_route
 from edgefast.translate.route.closed import close_rules
-from edgefast.translate.route.rule import RuleOutcome, translate_rule
-from edgefast.translate.status.condition import Condition, fails, holds, judge, render_problems
-from edgefast.translate.status.status import RouteParentStatus, RouteStatus
-
-#: Of a route with addresses among its hostnames, which an API server may let through.
-_ADDRESSES = Closed(
-    "spec.hostnames",
-    "Invalid IP addresses are not allowed",
-    cause="while one of its hostnames is none",
+from edgefast.translate.route.outcome import (
+    ADDRESSES,
+    RouteOutcome,
+    RoutePart,
+    check_unsupported,
+    judge_parent,
+    users_of,
 )
-#: Order of the match, rule, place in spec.rules[].matches, match.
-Candidate = tuple[MatchOrder, int, int, ir.Match]
-
-
-class RoutePart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a route adds to each of its virtual hosts on Gateways with one client certificate."""
-
-    key: RouteKey
-    age: Age
-    rules: tuple[ir.Rule, ...]
-    candidates: tuple[Candidate, ...]
-    clusters: tuple[ClusterRef, ...]
-
-
-class RouteOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
-    """One route."""
-
-    route: Route
-    source: str
-    reads: tuple[Fact, ...]  # of Reader.noted
-    status: RouteStatus = RouteStatus(parents=())  # as far as the route alone decides
-    listeners: tuple[
-        tuple[str, ...], ...
-    ] = ()  # per entry of `status.parents`: names of its listeners
-    counted: tuple[str, ...] = ()  # listeners whose attachedRoutes it adds to
-    hosts: tuple[tuple[str, str, RoutePart], ...] = ()  # listener, hostname, part
-    clusters: tuple[ClusterRef, ...] = ()  # all it looked at or sends to
-    users: tuple[tuple[Key, Key], ...] = ()  # (Gateway, Service) pairs, for policies' ancestors
-    problems: tuple[Problem, ...] = ()
-    rival: RouteOutcome | None = (
-        None  # what it would be, if none of the other kind were before it (rivals.py)
-    )
-
-
-def key_of_route(route: Route) -> RouteKey:
-    """Return the key of a route among routes of all kinds."""
-    return route_key(type(route).__name__, route.metadata.namespace, route.metadata.name)
+from edgefast.translate.route.rule import RuleOutcome, translate_rule
+from edgefast.translate.status.status import RouteStatus
 
 
 def translate_route(
@@ -91,9 +47,9 @@ def translate_route(
     own, closed = Report(ref), route.closed
     for attached, _ in attachments:
         if attached.refused:
-            closed = _ADDRESSES
+            closed = ADDRESSES
     if route.closed is None:
-        _check_unsupported(route, own, standalone=reader.settings.standalone)
+        check_unsupported(route, own, standalone=reader.settings.standalone)
     if not attachments and not reader.settings.standalone:
         return RouteOutcome(route=route, source=source, reads=reader.noted())
     certificates = dict.fromkeys(one.gateway.certificate for one, _ in attachments) or {"": None}
@@ -125,7 +81,7 @@ def translate_route(
     hosts: dict[tuple[str, str], RoutePart] = {}
     parents = []
     for attached, report in attachments:
-        parents.append(_judge_parent(route, attached, report, own, first, working, reader))
+        parents.append(judge_parent(route, attached, report, own, first, working, reader))
         part = parts[attached.gateway.certificate]
         for listener, hostnames in attached.listeners:
             if working:
@@ -147,20 +103,9 @@ def translate_route(
         counted=alike(tuple(counted)),
         hosts=tuple((*place, part) for place, part in hosts.items()),
         clusters=tuple(sorted(reader.clusters.union(*(one.clusters for one in parts.values())))),
-        users=_users_of(route, attachments, reader),
+        users=users_of(attachments, reader),
         problems=(*problems, *own.problems),
     )
-
-
-def _check_unsupported(route: Route, report: Report, *, standalone: bool) -> None:
-    lost = standalone and not route.spec.parent_refs
-    if route.spec.use_default_gateways not in (None, "None"):
-        said = "default Gateways are not available yet; name parents in parentRefs"
-        tell = report.refuse if lost else report.warn
-        tell("spec.useDefaultGateways", "NotSupported", said)
-    elif lost:
-        said = "a Gateway to serve the route; there is none"
-        report.refuse("spec.parentRefs", "Required", said)
 
 
 def _part_of(key: RouteKey, age: Age, outcomes: list[RuleOutcome]) -> RoutePart:
@@ -184,59 +129,3 @@ def _keep_part(part: RoutePart, previous: RouteOutcome | None) -> RoutePart:
         if old == part:
             return old
     return part
-
-
-def _judge_parent(
-    route: Route,
-    attached: Attachment,
-    report: Report,
-    own: Report,
-    rules: list[RuleOutcome],
-    working: bool,
-    reader: Reader,
-) -> RouteParentStatus:
-    generation = route.metadata.generation
-    conditions: list[Condition] = []
-    refused = report.refused if report.refused or working else own.refused
-    conditions.append(
-        judge("Accepted", refused, generation, reason="Accepted", message="Route is accepted")
-    )
-    conditions.append(
-        judge(
-            "ResolvedRefs",
-            own.unresolved,
-            generation,
-            reason="ResolvedRefs",
-            message="All references are resolved",
-        )
-    )
-    if own.unavailable:
-        said = render_problems(own.unavailable)
-        conditions.append(fails("BackendsAvailable", "EndpointsNotFound", said, generation))
-    if own.refused and not refused:
-        said = f"{_tell_dropped(rules)}: {render_problems(own.refused)}"
-        conditions.append(holds("PartiallyInvalid", "UnsupportedValue", said, generation))
-    return RouteParentStatus(
-        parent_ref=attached.parent,
-        controller_name=reader.settings.controller_name,
-        conditions=tuple(conditions),
-    )
-
-
-def _tell_dropped(rules: list[RuleOutcome]) -> str:
-    """Say which rules are broken."""
-    broken = ", ".join(str(one.rule.index) for one in rules if one.broken)
-    return (
-        f"Dropped Rule {broken} (answering 500)" if broken else "Dropped Rule parts (answering 500)"
-    )
-
-
-def _users_of(
-    route: Route, attachments: list[tuple[Attachment, Report]], reader: Reader
-) -> tuple[tuple[Key, Key], ...]:
-    """Return (Service, Gateway) for each Service that a Gateway that took the route uses because of it."""
-    services = [(one[1], one[2]) for one in reader.reads if one[0] == "Service"]
-    gateways = {
-        alike((one.gateway.namespace, one.gateway.name)) for one, _ in attachments if one.listeners
-    }
-    return tuple(sorted((service, gateway) for gateway in gateways for service in services))

@@ -8,19 +8,32 @@ Must never: translate a route of a namespace that is not watched.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import msgspec
 
-from edgefast.resources.gatewayapi.grpcroute import Route
-from edgefast.resources.model.routename import GRPC, RouteKey, route_key
-from edgefast.resources.snapshot import Snapshot
+from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.streamroute import AnyRoute, TCPRoute, TLSRoute, UDPRoute
+from edgefast.resources.model.routename import RouteKey, kind_of, plain_key, route_key
+from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.sortedmap import SortedMap, find_unlike
 from edgefast.translate.backend.cluster import Clusters
 from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.facts import Fact, Reader, World, is_read
 from edgefast.translate.facts.readers import Readers, find_readers, follow
+from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.translate.route.rivals import settle_rivals
-from edgefast.translate.route.route import RouteOutcome, translate_route
+from edgefast.translate.route.route import translate_route
+from edgefast.translate.route.stream import translate_stream_route
 
+#: Of kinds whose keys say what they are: where their routes are.
+_TABLES: Mapping[str, Callable[[Snapshot], Mapping[Key, AnyRoute]]] = {
+    "GRPCRoute": lambda snapshot: snapshot.grpc_routes,
+    "TLSRoute": lambda snapshot: snapshot.tls_routes,
+    "TCPRoute": lambda snapshot: snapshot.tcp_routes,
+    "UDPRoute": lambda snapshot: snapshot.udp_routes,
+}
 Change = tuple[RouteOutcome | None, RouteOutcome | None]
 
 
@@ -47,9 +60,9 @@ def translate_routes(
     made = 0
     snapshot = world.snapshot
     for key in sorted(_find_suspects(world, previous, readers, before, changed)):
-        route: Route | None = snapshot.http_routes.get(key)
-        if route is None and key[0].startswith(GRPC):
-            route = snapshot.grpc_routes.get((key[0].removeprefix(GRPC), key[1]))
+        route: AnyRoute | None = snapshot.http_routes.get(key)
+        if route is None and "/" in key[0]:
+            route = _TABLES[kind_of(key)](snapshot).get(plain_key(key))
         old = previous.get(key)
         if route is None or not _is_watched(world, route.metadata.namespace):
             if old is not None:
@@ -67,7 +80,12 @@ def translate_routes(
             continue
         made += 1
         kept = old.rival or old if old else None
-        new = translate_route(key, route, source, Reader(world, clusters.state), kept)
+        reader = Reader(world, clusters.state)
+        if type(route) is HTTPRoute or type(route) is GRPCRoute:  # no call for each of ten thousand
+            new = translate_route(key, route, source, reader, kept)
+        else:
+            assert isinstance(route, TLSRoute | TCPRoute | UDPRoute)
+            new = translate_stream_route(key, route, source, reader, kept)
         outcomes[key] = new
         follow(reading, key, old.reads if old else (), new.reads)
         changes[key] = (old, new)
@@ -92,11 +110,14 @@ def _find_suspects(
         or old.loaded is not snapshot.loaded  # the file that a route is from may be another one
         or (old.namespaces is not snapshot.namespaces and _is_limited(world))
     ):
-        grpc = (route_key("GRPCRoute", *key) for key in snapshot.grpc_routes)
-        return {*snapshot.http_routes, *grpc, *previous}
+        others = (
+            route_key(kind, *key) for kind, table in _TABLES.items() for key in table(snapshot)
+        )
+        return {*snapshot.http_routes, *others, *previous}
     found: set[RouteKey] = set().union(*find_unlike(old.http_routes, snapshot.http_routes))
-    for unlike in find_unlike(old.grpc_routes, snapshot.grpc_routes):
-        found.update(route_key("GRPCRoute", *key) for key in unlike)
+    for kind, table in _TABLES.items():
+        for unlike in find_unlike(table(old), table(snapshot)):
+            found.update(route_key(kind, *key) for key in unlike)
     return found | find_readers(readers, changed)
 
 
@@ -113,7 +134,7 @@ def _is_watched(world: World, namespace: str) -> bool:
     return settings.watches(namespace, found.metadata.labels if found else {})
 
 
-def _source_of(route: Route, snapshot: Snapshot) -> str:
+def _source_of(route: AnyRoute, snapshot: Snapshot) -> str:
     """Say where a rule comes from: the generation in a cluster, else the file.
 
     Without the line: it moves with every edit above it, and each move would rebuild the table.

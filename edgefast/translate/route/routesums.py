@@ -15,7 +15,7 @@ from edgefast.problem import Problem
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import EMPTY, Draft, SortedMap
-from edgefast.translate.route.route import RouteOutcome, key_of_route
+from edgefast.translate.route.outcome import RouteOutcome, key_of_route
 from edgefast.translate.status.status import RouteStatus
 
 _T = TypeVar("_T")

@@ -150,7 +150,7 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "ResolvedRefs",
             "False",
             "InvalidRouteKinds",
-            "`allowedRoutes.kinds` has a kind other than HTTPRoute and GRPCRoute.",
+            "`allowedRoutes.kinds` has a kind that listeners of the protocol do not take.",
         ),
         Reason(
             "ResolvedRefs",
@@ -162,7 +162,7 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "ResolvedRefs",
             "False",
             "InvalidCACertificateKind",
-            "A CA certificate is neither in a ConfigMap nor in a Secret.",
+            "A CA certificate is in no ConfigMap, Secret or ClusterTrustBundle, or the API server has no ClusterTrustBundles.",
         ),
         Reason(
             "Conflicted",
@@ -275,6 +275,29 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             ours=True,
         ),
     ),
+    "GRPCRoute": (
+        Reason("Accepted", "True", "Accepted", "A listener takes it and a rule of it works."),
+        Reason(
+            "Accepted",
+            "False",
+            "NotAllowedByListeners",
+            "As for an HTTPRoute. Or an HTTPRoute that is before it has a host of the listener in common with it "
+            "(and the other way round): a listener serves a host to one kind of route, the older one's.",
+        ),
+        Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "UnsupportedProtocol",
+            "The port wants a protocol that gRPC is not spoken in.",
+        ),
+        Reason(
+            "PartiallyInvalid",
+            "True",
+            "UnsupportedValue",
+            "As for an HTTPRoute: a rule with `sessionPersistence` answers 500, too.",
+        ),
+    ),
     "BackendTLSPolicy": (
         Reason("Accepted", "True", "Accepted", "Connections to the Service use it."),
         Reason(
@@ -304,7 +327,7 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "ResolvedRefs",
             "False",
             "InvalidKind",
-            "A CA certificate is neither in a ConfigMap nor in a Secret.",
+            "A CA certificate is in no ConfigMap, Secret or ClusterTrustBundle, or the API server has no ClusterTrustBundles.",
         ),
     ),
     "ListenerSet": (
@@ -355,7 +378,10 @@ def render_page() -> str:
 def _lines() -> Iterator[str]:
     for kind, reasons in REASONS.items():
         title = "Listener, in the status of its Gateway" if kind == "Listener" else kind
-        yield from (f"## {title}", "", "| condition | status | reason | meaning |")
+        yield from (f"## {title}", "")
+        if kind == "GRPCRoute":
+            yield from ("What an HTTPRoute is told, and in words of its own:", "")
+        yield "| condition | status | reason | meaning |"
         yield "|---|---|---|---|"
         for one in reasons:
             word = f"*{one.reason}*" if one.ours else one.reason

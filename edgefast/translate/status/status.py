@@ -121,6 +121,9 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
     listener_sets: dict[Key, ListenerSetStatus] = {}
     http_routes: Mapping[Key, RouteStatus] = {}
     grpc_routes: Mapping[Key, RouteStatus] = {}
+    tls_routes: Mapping[Key, RouteStatus] = {}
+    tcp_routes: Mapping[Key, RouteStatus] = {}
+    udp_routes: Mapping[Key, RouteStatus] = {}
     backend_tls_policies: dict[Key, PolicyStatus] = {}
     #: The Gateway of each ListenerSet of ours; no part of any status.
     parents: dict[Key, Key] = {}
@@ -145,6 +148,9 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
             ("ListenerSet", dict(self.listener_sets)),
             ("HTTPRoute", dict(self.http_routes)),
             ("GRPCRoute", dict(self.grpc_routes)),
+            ("TLSRoute", dict(self.tls_routes)),
+            ("TCPRoute", dict(self.tcp_routes)),
+            ("UDPRoute", dict(self.udp_routes)),
             ("BackendTLSPolicy", dict(self.backend_tls_policies)),
         )
         for kind, table in tables:

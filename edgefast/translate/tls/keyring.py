@@ -1,6 +1,6 @@
-"""Keyring: the certificates and CA bundles of Secrets and ConfigMaps, each parsed once.
+"""Keyring: the certificates and CA bundles of Secrets, ConfigMaps and ClusterTrustBundles, each parsed once.
 
-In: the snapshot's Secrets and ConfigMaps, and the keyring of the previous translation. Out: `ir.Secret`
+In: the snapshot's Secrets, ConfigMaps and ClusterTrustBundles, and the keyring of the previous translation. Out: `ir.Secret`
 values with what is known of them, or what is wrong in words. Parsing is remembered by the identity of
 the object, since a private key takes a millisecond.
 Must never: be asked without a permitted reference; the callers check ReferenceGrants.
@@ -14,6 +14,7 @@ from collections.abc import Iterable
 import msgspec
 
 from edgefast import ir
+from edgefast.resources.kubernetes.clustertrustbundle import ClusterTrustBundle
 from edgefast.resources.kubernetes.configmap import ConfigMap
 from edgefast.resources.kubernetes.secret import Secret
 from edgefast.resources.snapshot import Snapshot
@@ -32,6 +33,7 @@ class Certified(msgspec.Struct, frozen=True):
 
 
 _Use = tuple[str, str, str, str]  # purpose, kind, namespace, name
+_Holder = Secret | ConfigMap | ClusterTrustBundle
 
 
 class Keyring:
@@ -58,10 +60,13 @@ class Keyring:
         return found
 
     def bundle(self, kind: str, namespace: str, name: str) -> ir.Secret | str:
-        """Return the CA bundle (key ca.crt) of a Secret or ConfigMap, or what is wrong with it."""
+        """Return the CA bundle of a Secret or ConfigMap (key ca.crt) or ClusterTrustBundle, or what is wrong with it.
+
+        The namespace of a ClusterTrustBundle is "".
+        """
         holder = self._holder(kind, namespace, name)
         if holder is None:
-            return f"{kind} {namespace}/{name} not found"
+            return f"{kind} {f'{namespace}/' if namespace else ''}{name} not found"
         use = ("bundle", kind, namespace, name)
         if use not in self._known:
             self._known[use] = (holder, _bundle(kind, holder))
@@ -78,9 +83,11 @@ class Keyring:
         )
         return tuple(sorted(f"{'/'.join(use)}: {why}" for use, why in found if why))
 
-    def _holder(self, kind: str, namespace: str, name: str) -> Secret | ConfigMap | None:
+    def _holder(self, kind: str, namespace: str, name: str) -> _Holder | None:
         if kind == "Secret":
             return self._snapshot.secrets.get((namespace, name))
+        if kind == "ClusterTrustBundle":
+            return self._snapshot.cluster_trust_bundles.get((namespace, name))
         return self._snapshot.config_maps.get((namespace, name))
 
 
@@ -109,16 +116,20 @@ def _certify(secret: Secret) -> Certified | str:
     return Certified(served, pair, parse_staple(beside, pair.chain) if beside else None)
 
 
-def _bundle(kind: str, holder: Secret | ConfigMap) -> ir.Secret | str:
-    name = f"{holder.metadata.namespace}/{holder.metadata.name}"
+def _bundle(kind: str, holder: _Holder) -> ir.Secret | str:
+    meta, field = holder.metadata, "ca.crt"
+    name = f"{meta.namespace}/{meta.name}"
     text: bytes | None
-    if isinstance(holder, Secret):
+    if isinstance(holder, ClusterTrustBundle):
+        name, field = meta.name, "spec.trustBundle"
+        text = holder.spec.trust_bundle.encode()
+    elif isinstance(holder, Secret):
         text = holder.value("ca.crt")
     else:
         text = holder.data["ca.crt"].encode() if "ca.crt" in holder.data else None
         text = holder.binary_data.get("ca.crt") if text is None else text
     if not text:
-        return f"{kind} {name} lacks ca.crt"
+        return f"{kind} {name} lacks {field}"
     read = parse_bundle(text)
     if isinstance(read, str):
         return f"{kind} {name}: {read}"

@@ -21,9 +21,9 @@ from edgefast.resources.gatewayapi.listener import Listener, ListenerTLSConfig
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.reference import SecretObjectReference
+from edgefast.translate.facts.authority import CLUSTER_KIND, authority_of, wrong_authority
 from edgefast.translate.facts.facts import World
 from edgefast.translate.facts.reference import (
-    AUTHORITY_KINDS,
     is_granted,
     refusal_text,
     wrong_kind_text,
@@ -196,18 +196,23 @@ def _translate_validation(
     bundles = []
     for at, ref in enumerate(validation.ca_certificate_refs):
         where = f"{path}.caCertificateRefs[{at}]"
-        if ref.group or ref.kind not in AUTHORITY_KINDS:
-            said = wrong_kind_text(ref.group, ref.kind, *AUTHORITY_KINDS)
+        missing = world.settings.missing
+        kind = authority_of(ref.group, ref.kind, missing)
+        if not kind:
+            said = wrong_authority(ref.group, ref.kind, missing)
             report.unresolve(where, "InvalidCACertificateKind", said)
             continue
-        namespace = ref.namespace or gateway.metadata.namespace
-        if not _permits(gateway, world, ref.kind, namespace, ref.name):
-            said = refusal_text(
-                "Gateway", gateway.metadata.namespace, ref.kind, namespace, ref.name
-            )
+        everywhere = kind == CLUSTER_KIND
+        if everywhere and ref.namespace:
+            said = f"a {CLUSTER_KIND} is in no namespace, {ref.namespace} is given"
+            report.unresolve(f"{where}.namespace", "InvalidCACertificateRef", said)
+            continue
+        namespace = "" if everywhere else ref.namespace or gateway.metadata.namespace
+        if not everywhere and not _permits(gateway, world, kind, namespace, ref.name):
+            said = refusal_text("Gateway", gateway.metadata.namespace, kind, namespace, ref.name)
             report.unresolve(where, "RefNotPermitted", said)
             continue
-        found = keyring.bundle(ref.kind, namespace, ref.name)
+        found = keyring.bundle(kind, namespace, ref.name)
         if isinstance(found, str):
             report.unresolve(where, "InvalidCACertificateRef", found)
         else:

@@ -22,7 +22,7 @@ from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.route.route import RouteOutcome, RoutePart
+from edgefast.translate.route.outcome import RouteOutcome, RoutePart
 from edgefast.translate.virtualhost.calls import order_calls
 from edgefast.translate.virtualhost.shadow import HostEntry, find_shadows
 from edgefast.translate.virtualhost.turn import WIDENED, settle_turns, turn_of

@@ -1,0 +1,150 @@
+"""What one route comes to, and what routes of all kinds are judged by.
+
+In: what a route's parents and rules came to. Out: `RouteOutcome`, its parts, and the status at each parent.
+Must never: know of other routes, or of a kind's own fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import Problem
+from edgefast.resources.gatewayapi.streamroute import AnyRoute
+from edgefast.resources.model.closed import Closed
+from edgefast.resources.model.routename import RouteKey, route_key
+from edgefast.resources.snapshot import Key
+from edgefast.translate.facts.alike import alike
+from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.facts.facts import Fact, Reader
+from edgefast.translate.match.precedence import Age, MatchOrder
+from edgefast.translate.report.report import Report
+from edgefast.translate.route.attachment import Attachment
+from edgefast.translate.route.rule import RuleOutcome
+from edgefast.translate.status.condition import Condition, fails, holds, judge, render_problems
+from edgefast.translate.status.status import RouteParentStatus, RouteStatus
+
+#: Of a route with addresses among its hostnames, which an API server may let through.
+ADDRESSES = Closed(
+    "spec.hostnames",
+    "Invalid IP addresses are not allowed",
+    cause="while one of its hostnames is none",
+)
+#: Order of the match, rule, place in spec.rules[].matches, match.
+Candidate = tuple[MatchOrder, int, int, ir.Match]
+
+
+class RoutePart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a route adds to each of its virtual hosts on Gateways with one client certificate."""
+
+    key: RouteKey
+    age: Age
+    rules: tuple[ir.Rule, ...]
+    candidates: tuple[Candidate, ...]
+    clusters: tuple[ClusterRef, ...]
+
+
+class StreamPart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Where a route of layer 4 sends what comes to one of its places, if it has that."""
+
+    key: RouteKey
+    age: Age
+    route: ir.StreamRoute  # without listener and hostname
+    clusters: tuple[ClusterRef, ...] = ()
+
+
+class RouteOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """One route."""
+
+    route: AnyRoute
+    source: str
+    reads: tuple[Fact, ...]  # of Reader.noted
+    status: RouteStatus = RouteStatus(parents=())  # as far as the route alone decides
+    listeners: tuple[
+        tuple[str, ...], ...
+    ] = ()  # per entry of `status.parents`: names of its listeners
+    counted: tuple[str, ...] = ()  # listeners whose attachedRoutes it adds to
+    hosts: tuple[tuple[str, str, RoutePart], ...] = ()  # listener, hostname, part
+    streams: tuple[tuple[str, str, StreamPart], ...] = ()  # listener, hostname, part
+    clusters: tuple[ClusterRef, ...] = ()  # all it looked at or sends to
+    users: tuple[tuple[Key, Key], ...] = ()  # (Gateway, Service) pairs, for policies' ancestors
+    problems: tuple[Problem, ...] = ()
+    rival: RouteOutcome | None = (
+        None  # what it would be, if none of the other kind were before it (rivals.py)
+    )
+
+
+def key_of_route(route: AnyRoute) -> RouteKey:
+    """Return the key of a route among routes of all kinds."""
+    return route_key(type(route).__name__, route.metadata.namespace, route.metadata.name)
+
+
+def check_unsupported(route: AnyRoute, report: Report, *, standalone: bool) -> None:
+    """Tell of what routes of all kinds may say and nobody does; of one that is of no Gateway."""
+    lost = standalone and not route.spec.parent_refs
+    if route.spec.use_default_gateways not in (None, "None"):
+        said = "default Gateways are not available yet; name parents in parentRefs"
+        tell = report.refuse if lost else report.warn
+        tell("spec.useDefaultGateways", "NotSupported", said)
+    elif lost:
+        said = "a Gateway to serve the route; there is none"
+        report.refuse("spec.parentRefs", "Required", said)
+
+
+def judge_parent(
+    route: AnyRoute,
+    attached: Attachment,
+    report: Report,
+    own: Report,
+    rules: Sequence[RuleOutcome],
+    working: bool,
+    reader: Reader,
+) -> RouteParentStatus:
+    """Return what a route comes to at one parent; `report`: of that, `own`: of the route, `working`: not all of it is a mistake."""
+    generation = route.metadata.generation
+    conditions: list[Condition] = []
+    refused = report.refused if report.refused or working else own.refused
+    conditions.append(
+        judge("Accepted", refused, generation, reason="Accepted", message="Route is accepted")
+    )
+    conditions.append(
+        judge(
+            "ResolvedRefs",
+            own.unresolved,
+            generation,
+            reason="ResolvedRefs",
+            message="All references are resolved",
+        )
+    )
+    if own.unavailable:
+        said = render_problems(own.unavailable)
+        conditions.append(fails("BackendsAvailable", "EndpointsNotFound", said, generation))
+    if own.refused and not refused:
+        said = f"{_tell_dropped(rules)}: {render_problems(own.refused)}"
+        conditions.append(holds("PartiallyInvalid", "UnsupportedValue", said, generation))
+    return RouteParentStatus(
+        parent_ref=attached.parent,
+        controller_name=reader.settings.controller_name,
+        conditions=tuple(conditions),
+    )
+
+
+def _tell_dropped(rules: Sequence[RuleOutcome]) -> str:
+    """Say which rules are broken."""
+    broken = ", ".join(str(one.rule.index) for one in rules if one.broken)
+    return (
+        f"Dropped Rule {broken} (answering 500)" if broken else "Dropped Rule parts (answering 500)"
+    )
+
+
+def users_of(
+    attachments: list[tuple[Attachment, Report]], reader: Reader
+) -> tuple[tuple[Key, Key], ...]:
+    """Return (Service, Gateway) for each Service that a Gateway that took the route uses because of it."""
+    services = [(one[1], one[2]) for one in reader.reads if one[0] == "Service"]
+    gateways = {
+        alike((one.gateway.namespace, one.gateway.name)) for one, _ in attachments if one.listeners
+    }
+    return tuple(sorted((service, gateway) for gateway in gateways for service in services))

@@ -1,0 +1,211 @@
+"""Stream routes: one TLSRoute, TCPRoute or UDPRoute -> its statuses and where its connections or datagrams go.
+
+In: a route and a Reader. Out: a `RouteOutcome` with streams in place of hosts, valid until the route or a fact it read changes.
+A share whose reference is invalid is refused by its weight; a route with a mistake has its place, where all is refused.
+Source: Gateway API TLSRouteRule, TCPRouteRule, UDPRouteRule. Backends of several rules (v1alpha2) are shares of one whole.
+Must never: know of other routes (virtualhost/stream.py does), or send anywhere what a mistake was to decide about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from edgefast import ir
+from edgefast.resources.gatewayapi.streamroute import StreamRoute, TCPRoute, UDPRoute
+from edgefast.resources.kinds import EDGE_GROUP, ref_of
+from edgefast.resources.model.closed import Closed
+from edgefast.resources.model.reference import BackendRef
+from edgefast.resources.model.routename import RouteKey, name_of
+from edgefast.translate.backend.backend import resolve_backend
+from edgefast.translate.edgeproxy.stream import proxy_protocol_of
+from edgefast.translate.facts.alike import alike
+from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.facts.facts import GatewayView, Reader
+from edgefast.translate.match.hostname import ANY
+from edgefast.translate.match.precedence import age_order
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.unserved import refuse_unserved
+from edgefast.translate.route.attachment import attach_route
+from edgefast.translate.route.outcome import (
+    ADDRESSES,
+    RouteOutcome,
+    StreamPart,
+    check_unsupported,
+    judge_parent,
+    users_of,
+)
+from edgefast.translate.status.status import RouteStatus
+
+
+class _Way(NamedTuple):
+    """What shares depend on besides the route: the Gateway's certificate for backends, its PROXY protocol, and whether TLS is passed on."""
+
+    certificate: str
+    proxy_protocol: ir.ProxyProtocol
+    passes: bool
+
+
+def translate_stream_route(
+    key: RouteKey, route: StreamRoute, source: str, reader: Reader, previous: RouteOutcome | None
+) -> RouteOutcome:
+    """Translate one route; parts equal to those of `previous` keep their identity."""
+    ref = ref_of(route)
+    reports, attachments = [], []
+    for at, parent in enumerate(route.spec.parent_refs):
+        report = Report(ref)
+        attached = attach_route(route, parent, reader, report, f"spec.parentRefs[{at}]")
+        reports.append(report)
+        if attached is not None:
+            attachments.append((attached, report))
+    own, closed = Report(ref), route.closed
+    if closed is None and any(one.refused for one, _ in attachments):
+        closed = ADDRESSES
+    if route.closed is None:
+        check_unsupported(route, own, standalone=reader.settings.standalone)
+    if not attachments and not reader.settings.standalone:
+        return RouteOutcome(route=route, source=source, reads=reader.noted())
+    if closed is not None:
+        _close(route, closed, own, placed=any(one.listeners for one, _ in attachments))
+    before = len(own.refused)
+    refuse_unserved(route, own, "its connections are refused")
+    mistakes = own.refused[before if closed is None else 0 :]
+    broken = mistakes[0].text() if mistakes else ""
+    parts: dict[_Way, StreamPart] = {}
+
+    def part_of(way: _Way) -> StreamPart:
+        if way not in parts:
+            report = Report(ref)
+            made = _translate_part(key, route, source, way, reader, report, broken)
+            parts[way] = _keep_part(made, previous)
+            own.join(report)
+        return parts[way]
+
+    counted: dict[str, None] = {}
+    streams: dict[tuple[str, str], StreamPart] = {}
+    for attached, _ in attachments:
+        for listener, hostnames in attached.listeners:
+            part = part_of(_way_of(route, attached.gateway, passes=listener.passes))
+            if not broken:
+                counted[listener.name] = None
+            names = hostnames if not isinstance(route, TCPRoute | UDPRoute) else (ANY,)
+            for hostname in names if listener.served else ():
+                streams[listener.name, hostname] = part
+    if not parts:  # what is wrong with its backends is told all the same
+        part_of(_Way("", "", passes=False))
+    parents = [
+        judge_parent(route, attached, report, own, (), not broken, reader)
+        for attached, report in attachments
+    ]
+    problems = [problem for report in reports for problem in report.problems]
+    used = (one.clusters for one in parts.values())
+    return RouteOutcome(
+        route=route,
+        source=source,
+        reads=reader.noted(),
+        status=alike(RouteStatus(parents=tuple(parents))),
+        listeners=alike(
+            tuple(
+                tuple(listener.name for listener, _ in attached.listeners)
+                for attached, _ in attachments
+            )
+        ),
+        counted=alike(tuple(counted)),
+        streams=tuple((*place, part) for place, part in streams.items()),
+        clusters=tuple(sorted(reader.clusters.union(*used))),
+        users=users_of(attachments, reader),
+        problems=(*problems, *own.problems),
+    )
+
+
+def _way_of(route: StreamRoute, gateway: GatewayView, *, passes: bool) -> _Way:
+    if isinstance(route, UDPRoute):
+        return _Way("", "", passes=False)
+    certificate = "" if passes else gateway.certificate
+    return _Way(certificate, gateway.proxy_protocol, passes)
+
+
+def _translate_part(
+    key: RouteKey,
+    route: StreamRoute,
+    source: str,
+    way: _Way,
+    reader: Reader,
+    report: Report,
+    broken: str,
+) -> StreamPart:
+    rules = route.spec.rules
+    plain = ir.StreamRoute(
+        listener="",
+        hostname="",
+        route=name_of(key),
+        name=(rules[0].name or "") if rules else "",
+        source=source,
+    )
+    age = age_order(route.metadata)
+    if broken:
+        return StreamPart(key=key, age=age, route=msgspec.structs.replace(plain, reason=broken))
+    shares: list[ir.StreamBackend] = []
+    clusters: dict[ClusterRef, None] = {}
+    for index, rule in enumerate(rules):
+        for at, ref in enumerate(rule.backend_refs):
+            path = f"spec.rules[{index}].backendRefs[{at}]"
+            share, used = _translate_share(route, ref, way, reader, report, path)
+            if ref.weight > 0:
+                shares.append(share)
+                clusters.update(dict.fromkeys(used))
+    reason = _check_shares(shares)
+    if not shares:
+        report.lose("spec.rules", "Invalid", f"{reason}, so all is refused")
+    made = msgspec.structs.replace(plain, backends=tuple(shares), reason=reason)
+    return StreamPart(key=key, age=age, route=made, clusters=tuple(clusters))
+
+
+def _translate_share(
+    route: StreamRoute, ref: BackendRef, way: _Way, reader: Reader, report: Report, path: str
+) -> tuple[ir.StreamBackend, Iterable[ClusterRef]]:
+    unresolved = len(report.unresolved)
+    namespace, kind = route.metadata.namespace, type(route).__name__
+    cluster = resolve_backend(
+        ref, namespace, way.certificate, reader, report, path, kind=kind, passes=way.passes
+    )
+    if cluster is None:
+        reason = report.unresolved[unresolved].text()
+        return ir.StreamBackend(weight=ref.weight, reason=reason), ()
+    state = reader.cluster(cluster)
+    if not state.available:
+        said = f"{cluster.kind.capitalize()} {cluster.namespace}/{cluster.name} has no endpoints"
+        report.miss(path, "EndpointsNotFound", said, mistake=state.mismatch)
+    proxied = way.proxy_protocol
+    if (ref.group, ref.kind) == (EDGE_GROUP, "Backend"):
+        backend = reader.backend(cluster.namespace, cluster.name)
+        proxied = proxy_protocol_of(backend.spec.proxy_protocol if backend else "") or proxied
+    share = ir.StreamBackend(
+        cluster=reader.name_of(cluster), weight=ref.weight, proxy_protocol=proxied
+    )
+    return share, (cluster,)
+
+
+def _check_shares(shares: list[ir.StreamBackend]) -> str:
+    """Return why nothing is sent anywhere, "" when something is."""
+    if any(one.cluster for one in shares):
+        return ""
+    return shares[0].reason if shares else "the weights of all backendRefs are 0"
+
+
+def _close(route: StreamRoute, closed: Closed, report: Report, *, placed: bool) -> None:
+    """Say what becomes of the connections of a route that only keeps its place."""
+    said = f"the route has a mistake: {closed.path}: {closed.reason}"
+    report.follow(report.refuse("", "Invalid", said, condition="UnsupportedValue"))
+    names = ", ".join(route.spec.hostnames[:4]) or "its listeners"
+    fate = f"connections to {names} are refused" if placed else "no listener of it can be told"
+    report.warn(closed.path, "Invalid", f"{closed.since.format('route')}, {fate}")
+
+
+def _keep_part(part: StreamPart, previous: RouteOutcome | None) -> StreamPart:
+    for _, _, old in previous.streams if previous else ():
+        if old == part:
+            return old
+    return part

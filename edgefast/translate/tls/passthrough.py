@@ -1,0 +1,36 @@
+"""Listeners of protocol TLS: terminated with the certificates of the listener, or passed on as they come.
+
+In: a listener. Out: which of the two, and what is wrong with one that passes on.
+Source: Gateway API TLSModeType, ListenerTLSConfig.
+Must never: terminate what was to be passed on.
+"""
+
+from __future__ import annotations
+
+from edgefast.problem import supported_text
+from edgefast.resources.gatewayapi.listener import Listener
+from edgefast.translate.report.report import Report
+
+_MODES = ("Terminate", "Passthrough")
+
+
+def is_terminated(listener: Listener) -> bool:
+    """Tell whether handshakes of a listener of protocol TLS are its own."""
+    return (
+        listener.protocol == "TLS" and listener.tls is not None and listener.tls.mode == "Terminate"
+    )
+
+
+def check_passthrough(listener: Listener, path: str, report: Report) -> None:
+    """Refuse a listener of protocol TLS that says neither; warn of certificates that nobody is shown."""
+    tls = listener.tls
+    if tls is None:
+        report.refuse(f"{path}.tls", "Required", "with protocol TLS", condition="UnsupportedValue")
+        return
+    if tls.mode not in _MODES:  # a word that only a newer API server knows
+        report.refuse(f"{path}.tls.mode", "UnsupportedValue", supported_text(tls.mode, _MODES))
+    elif tls.certificate_refs:
+        said = "are not shown to anybody with mode Passthrough"
+        report.warn(f"{path}.tls.certificateRefs", "Forbidden", said)
+    elif tls.options:
+        report.warn(f"{path}.tls.options", "Forbidden", "are ignored with mode Passthrough")

@@ -1,0 +1,124 @@
+"""Stream places: which route of layer 4 has a (listener, hostname), of all that are there.
+
+In: the outcomes of routes, and the places of the previous translation. Out: ir.StreamRoutes; only places that a changed part touches
+are settled anew. The oldest route has a place, by namespace/name of equals; the others are told (condition RouteRulesShadowed).
+Hostnames are the routes' own: of several that have a server name the longest comes first, so a newer exact one before an older wildcard.
+Source: Gateway API TLSRouteSpec.hostnames; guides/api-design, conflicts.
+Must never: give a place to another route while the one that has it has a mistake, or depend on the order in which routes came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import Problem
+from edgefast.resources.model.routename import RouteKey, kind_of, ref_of_key
+from edgefast.sortedmap import EMPTY, SortedMap
+from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.route.outcome import RouteOutcome, StreamPart
+from edgefast.translate.virtualhost.virtualhost import Place
+
+__all__ = ["StreamOutcome", "Streams", "tell_losses", "translate_streams"]
+
+
+class StreamOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """One place; the first part has it."""
+
+    route: ir.StreamRoute
+    parts: tuple[StreamPart, ...]  # the oldest first
+
+    @property
+    def clusters(self) -> tuple[ClusterRef, ...]:
+        """Those that it sends to."""
+        return self.parts[0].clusters
+
+
+class Streams(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """All places."""
+
+    outcomes: SortedMap[Place, StreamOutcome] = EMPTY
+    touched: frozenset[Place] = frozenset()  # that differ from the translation before
+    suspects: frozenset[RouteKey] = frozenset()  # routes of places that have another one now
+    made: int = 0
+
+
+def translate_streams(
+    changed: Iterable[tuple[RouteOutcome | None, RouteOutcome | None]], previous: Streams
+) -> Streams:
+    """Apply (old, new) pairs of route outcomes to the places; None means absent."""
+    touched: dict[Place, dict[RouteKey, StreamPart]] = {}
+    for old, new in changed:
+        before = old.streams if old is not None else ()
+        after = new.streams if new is not None else ()
+        if before == after == ():
+            continue
+        for comes, places in ((False, before), (True, after)):
+            for listener, hostname, part in places:
+                here = _touch(touched, previous, (listener, hostname))
+                if comes:
+                    here[part.key] = part
+                else:
+                    here.pop(part.key, None)
+    if not touched:
+        quiet = not previous.touched and not previous.suspects
+        return previous if quiet else Streams(outcomes=previous.outcomes)
+    outcomes = previous.outcomes.edit()
+    suspects: set[RouteKey] = set()
+    differing: set[Place] = set()
+    for place, parts in touched.items():
+        old_one = outcomes.get(place)
+        new_one = _settle(place, parts, old_one)
+        suspects.update(part.key for one in (old_one, new_one) if one for part in one.parts)
+        if new_one is None:
+            outcomes.pop(place, None)
+        else:
+            outcomes[place] = new_one
+        if new_one is not old_one:
+            differing.add(place)
+    return Streams(
+        outcomes=outcomes.done(),
+        touched=frozenset(differing),
+        suspects=frozenset(suspects),
+        made=len(touched),
+    )
+
+
+def _touch(
+    touched: dict[Place, dict[RouteKey, StreamPart]], previous: Streams, place: Place
+) -> dict[RouteKey, StreamPart]:
+    if place not in touched:
+        known = previous.outcomes.get(place)
+        touched[place] = {one.key: one for one in known.parts} if known else {}
+    return touched[place]
+
+
+def _settle(
+    place: Place, parts: Mapping[RouteKey, StreamPart], old: StreamOutcome | None
+) -> StreamOutcome | None:
+    if not parts:
+        return None
+    ordered = tuple(sorted(parts.values(), key=lambda one: (one.age, one.key)))
+    route = msgspec.structs.replace(ordered[0].route, listener=place[0], hostname=place[1])
+    if old is not None and old.route == route:
+        route = old.route
+        if old.parts == ordered:
+            return old
+    return StreamOutcome(route=route, parts=ordered)
+
+
+def tell_losses(
+    key: RouteKey, outcome: RouteOutcome, streams: Streams
+) -> Iterator[tuple[str, Problem]]:
+    """Give, by listener, what comes to another route although a route is there."""
+    named = kind_of(key) == "TLSRoute"
+    for listener, hostname, _ in outcome.streams:
+        winner = streams.outcomes[listener, hostname].parts[0].key
+        if winner == key:
+            continue
+        what = f"connections to {hostname}" if named and hostname != "*" else "what comes"
+        said = f"{what} on {listener}: {ref_of_key(winner)} is before it and has all of it"
+        path = "spec.hostnames" if named else "spec.parentRefs"
+        yield listener, Problem(ref_of_key(key), path, "Shadowed", said, severity="warning")
