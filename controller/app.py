@@ -364,6 +364,7 @@ class App:
         return msgspec.structs.replace(
             self._base[1],
             bundle_version=self.cache.bundle_version,
+            missing=tuple(sorted(self.cache.missing)),
             fleets=self.observer.states(),
             now=int(time.time()),
         )

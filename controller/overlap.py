@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
+from controller.guestplace import find_place, hold_place
 from controller.infra.succession import find_lack, find_shared
 from controller.pipeline import Outcome
 from controller.status.blame import clusters_of
@@ -123,8 +124,8 @@ class Overlap:
                 continue
             place = f"{gateway[0]}/{gateway[1]}/"
             left = tuple(one for one in self._listeners[host] if one.name.startswith(place))
-            targets = {one.bind_port for one in left}
-            ports = tuple(one for one in self._ports[host] if one.target in targets)
+            targets = {(ir.transport_of(one), one.bind_port) for one in left}
+            ports = tuple(one for one in self._ports[host] if (one.protocol, one.target) in targets)
             self._guests[gateway] = _Guest(host, left, ports)
         for gateway, guest in tuple(self._guests.items()):
             if home.get(gateway) in (None, guest.host) or guest.host not in infra:
@@ -145,8 +146,10 @@ class Overlap:
         changed = set(outcome.changed) | (had.keys() & shards.keys())
         for host, guests in hosts.items():
             fleet, around = fleets[host], infra[host]
+            left: list[ir.Listener] = []
             for gateway, guest in guests:
-                fleet, around = _join(fleet, around, guest, own[self._home[gateway]])
+                fleet, around = _join(fleet, around, guest, own[self._home[gateway]], left)
+            fleet = _hold(fleet, left)
             fleets[host], infra[host] = fleet, around
             shards[host] = self._shards[host] = compile_fleet(
                 fleet, had.get(host, outcome.shards[host])
@@ -167,31 +170,43 @@ def _key(infra: ir.Infra) -> str:
 
 
 def _join(
-    fleet: ir.Fleet, infra: ir.Infra, guest: _Guest, heir: ir.Fleet
+    fleet: ir.Fleet, infra: ir.Infra, guest: _Guest, heir: ir.Fleet, left: list[ir.Listener]
 ) -> tuple[ir.Fleet, ir.Infra]:
-    """Return a fleet and what is around it with a guest's listeners, as far as they fit beside those that it is for."""
-    names = {one.name for one in heir.listeners}
-    hosts, clusters, secrets = [], {}, {}
+    """Return a fleet and what is around it with a guest's listeners, as far as they fit beside those that it is for.
+
+    `left` gets the others.
+    """
+    now = {one.name: one for one in heir.listeners}
+    hosts, streams, clusters, secrets = [], [], {}, {}
     clusters_there = {one.name: one for one in heir.clusters}
     secrets_there = {one.name: one for one in heir.secrets}
     listeners = []
     for one in guest.listeners:
-        fits = one.name in names and _find_place(one, fleet.listeners)
+        fits = _is_as_before(one, now.get(one.name)) and find_place(one, fleet.listeners)
         if not fits:
+            left.append(one)
             continue
         own = [host for host in heir.virtual_hosts if host.listener == one.name]
         used = {name for host in own for rule in host.rules for name in clusters_of(rule)}
+        passed = [route for route in heir.stream_routes if route.listener == one.name]
+        used |= {share.cluster for route in passed for share in route.backends}
         wanted = [clusters_there[name] for name in sorted(used - {""})]
         keys = {name for name in (*_keys_of(fits), *_keys_behind(wanted)) if name}
         if not keys <= secrets_there.keys():
+            left.append(one)
             continue
         listeners.append(fits)
         hosts += own
+        streams += passed
         clusters.update({cluster.name: cluster for cluster in wanted})
         secrets.update({name: secrets_there[name] for name in keys})
-    bound = {one.bind_port for one in listeners}
-    there = {one.port for one in infra.ports}
-    more = [one for one in guest.ports if one.target in bound and one.port not in there]
+    bound = {(ir.transport_of(one), one.bind_port) for one in listeners}
+    there = {(one.protocol, one.port) for one in infra.ports}
+    more = [
+        one
+        for one in guest.ports
+        if (one.protocol, one.target) in bound and (one.protocol, one.port) not in there
+    ]
     return (
         ir.Fleet(
             name=fleet.name,
@@ -199,31 +214,36 @@ def _join(
             virtual_hosts=tuple(
                 sorted((*fleet.virtual_hosts, *hosts), key=lambda one: (one.listener, one.hostname))
             ),
+            stream_routes=tuple(
+                sorted(
+                    (*fleet.stream_routes, *streams), key=lambda one: (one.listener, one.hostname)
+                )
+            ),
             clusters=_sorted({**clusters, **{one.name: one for one in fleet.clusters}}.values()),
             secrets=_sorted({**secrets, **{one.name: one for one in fleet.secrets}}.values()),
             limit_store=fleet.limit_store or (heir.limit_store if hosts else None),
         ),
         msgspec.structs.replace(
-            infra, ports=tuple(sorted((*infra.ports, *more), key=lambda one: one.port))
+            infra,
+            ports=tuple(sorted((*infra.ports, *more), key=lambda one: (one.port, one.protocol))),
         ),
     )
 
 
-def _find_place(one: ir.Listener, there: Iterable[ir.Listener]) -> ir.Listener | None:
-    """Return a listener as it can be beside others, None when it cannot: a port has one protocol and one way of TLS."""
-    for other in there:
-        if other.bind_port != one.bind_port:
-            continue
-        if other.hostname == one.hostname or _way(other) != _way(one):
-            return None
-        one = msgspec.structs.replace(one, http=other.http)
-    return one
+def _is_as_before(one: ir.Listener, now: ir.Listener | None) -> bool:
+    """Tell whether the next fleet has routes for a listener as it was: of its protocol, terminated as it was or not."""
+    return now is not None and (now.protocol, now.tls is None) == (one.protocol, one.tls is None)
 
 
-def _way(one: ir.Listener) -> object:
-    tls = one.tls
-    how = tls and (tls.min_version, tls.client_ca, tls.client_insecure_fallback)
-    return one.port, one.protocol, how
+def _hold(fleet: ir.Fleet, left: Iterable[ir.Listener]) -> ir.Fleet:
+    """Return a fleet that holds the hostnames of guests' listeners which could not be carried on."""
+    listeners = fleet.listeners
+    for one in left:
+        if held := hold_place(one, listeners):
+            listeners = (*listeners, held)
+    if listeners is fleet.listeners:
+        return fleet
+    return msgspec.structs.replace(fleet, listeners=_sorted(listeners))
 
 
 def _keys_of(one: ir.Listener) -> tuple[str, ...]:

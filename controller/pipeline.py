@@ -9,7 +9,6 @@ Must never: publish or write anything before every kind is synced, or end for wh
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from typing import Protocol
 
 import msgspec
 
+from edgefast.daemon.collector import keep_all
 from edgefast.problem import Problem
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.table import Shards, compile_fleet
@@ -39,6 +39,12 @@ _GROWTH = (
     1.25  # of the number of objects, after which the garbage collector is told to leave them alone
 )
 _GROWTH_LEAST = 500
+#: Tables that have most of the objects: all routes, of whatever kind, and what they lead to.
+_MANY = (
+    *(name for name in Snapshot.__struct_fields__ if name.endswith("_routes")),
+    "services",
+    "endpoint_slices",
+)
 _PAUSE = 0.5  # seconds after a run that failed, which is a bug; they double
 _PAUSE_MAX = 30.0
 _LOOK_AT_CLOCK = 600.0  # seconds between runs for the sake of certificates that expire
@@ -214,12 +220,10 @@ class Pipeline:
         Objects live as long as their Kubernetes twins: looking at all of them again and again would hold up the loop.
         What is garbage is collected first, since it would stay for ever.
         """
-        routes = len(snapshot.http_routes) + len(snapshot.grpc_routes)
-        count = routes + len(snapshot.services) + len(snapshot.endpoint_slices)
+        count = sum(len(getattr(snapshot, name)) for name in _MANY)
         if self._frozen < 0 or count > self._frozen * _GROWTH + _GROWTH_LEAST:
             self._frozen = count
-            gc.collect()
-            gc.freeze()
+            keep_all()
 
     def _time(
         self, snapshot: Snapshot, settings: Settings, before: Outcome | None

@@ -8,7 +8,6 @@ Must never: know what an App does.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -22,6 +21,7 @@ from controller.kube.client import Kube
 from controller.options import Options
 from controller.push.credentials import KeysError
 from controller.views import open_servers
+from edgefast.daemon.collector import look_seldom
 from edgefast.daemon.cores import forbid_cores
 from edgefast.daemon.failure import explain_failure
 from edgefast.daemon.interpreter import share_interpreter
@@ -31,16 +31,13 @@ __all__ = ["serve"]
 
 log = logging.getLogger(__name__)
 
-#: Objects live long and are made by the thousand when a cluster is read: look seldom, and at the young ones.
-_THRESHOLDS = (20_000, 20, 100)
-
 
 def serve(options: Options, log_level: str | None) -> int:
     """Control until a signal; `log_level` wins over the configuration's, until that changes."""
     forbid_cores()  # authorities' keys are in memory
     start_logging(log_level or "info")
     share_interpreter()
-    gc.set_threshold(*_THRESHOLDS)
+    look_seldom()
     try:
         return uvloop.run(_serve(options, log_level))
     except BaseExceptionGroup as group:

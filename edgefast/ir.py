@@ -12,16 +12,23 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from edgefast.irhttp import ClientAddress as ClientAddress
+from edgefast.irhttp import GrpcSettings as GrpcSettings
 from edgefast.irhttp import Http2Settings as Http2Settings
 from edgefast.irhttp import Http2Upstream as Http2Upstream
 from edgefast.irhttp import HttpSettings as HttpSettings
+from edgefast.irstream import ProxyProtocol as ProxyProtocol
+from edgefast.irstream import StreamBackend as StreamBackend
+from edgefast.irstream import StreamRoute as StreamRoute
+from edgefast.irstream import StreamSettings as StreamSettings
+from edgefast.irstream import Transport as Transport
+from edgefast.irstream import transport_of as transport_of
 from edgefast.irtelemetry import AccessLog as AccessLog
 from edgefast.irtelemetry import LogMember as LogMember
 from edgefast.irtelemetry import LogPiece as LogPiece
 from edgefast.irtelemetry import Struct
 from edgefast.irtelemetry import Tracing as Tracing
 
-Protocol = Literal["HTTP", "HTTPS"]
+Protocol = Literal["HTTP", "HTTPS", "TLS", "TCP", "UDP"]
 PathKind = Literal["exact", "prefix", "regex"]
 NameType = Literal["Hostname", "URI"]
 
@@ -203,8 +210,9 @@ class Listener(Struct, frozen=True, gc=False):
     bind_port: int  # the port to bind; differs from `port` below 1024 in fleets
     protocol: Protocol
     hostname: str = "*"  # as VirtualHost.hostname
-    tls: ListenerTls | None = None
+    tls: ListenerTls | None = None  # protocol TLS: None passes through, else it is terminated
     http: HttpSettings = HttpSettings()
+    stream: StreamSettings = StreamSettings()  # of TLS, TCP and UDP
     access_log: AccessLog = AccessLog()
     tracing: Tracing | None = None
 
@@ -238,7 +246,7 @@ class Cluster(Struct, frozen=True, gc=False):
     """A set of equal endpoints. `fallback` is used only while `endpoints` is empty (serving but terminating)."""
 
     name: str  # "service/namespace/name/port" or "backend/namespace/name[/port]", "/h2" after it when it has to be HTTP/2,
-    # "@namespace/secret" after that when the Gateway shows a client certificate of its own to TLS backends
+    # "@namespace/secret" after that when the Gateway shows a client certificate of its own to TLS backends; of datagrams "/udp" ends it
     endpoints: tuple[Endpoint, ...] = ()
     fallback: tuple[Endpoint, ...] = ()
     tls: UpstreamTls | None = None
@@ -288,6 +296,7 @@ class Fleet(Struct, frozen=True, gc=False):
     name: str
     listeners: tuple[Listener, ...] = ()
     virtual_hosts: Sequence[VirtualHost] = ()
+    stream_routes: Sequence[StreamRoute] = ()  # by listener, hostname
     clusters: Sequence[Cluster] = ()
     secrets: tuple[Secret, ...] = ()
     limit_store: RateLimitStore | None = None  # None: no rule has limits
@@ -305,9 +314,10 @@ class IR(Struct, frozen=True, gc=False):
 class InfraPort(Struct, frozen=True, gc=False):
     """One port of a fleet's Service."""
 
-    name: str  # "http-80"
+    name: str  # "http-80", "https-443" (TLS, too), "tcp-5432", "udp-53"
     port: int  # the Service's port: the listener's
     target: int  # the container's port: Listener.bind_port
+    protocol: Transport = "TCP"
 
 
 class InfraPod(Struct, frozen=True, gc=False):

@@ -9,7 +9,7 @@ from typing import Literal
 
 from edgefast.irtelemetry import Struct
 
-__all__ = ["ClientAddress", "Http2Settings", "Http2Upstream", "HttpSettings"]
+__all__ = ["ClientAddress", "GrpcSettings", "Http2Settings", "Http2Upstream", "HttpSettings"]
 
 
 class Http2Upstream(Struct, frozen=True, gc=False):
@@ -31,6 +31,15 @@ class Http2Settings(Struct, frozen=True, gc=False):
     max_requests_per_connection: int = 10_000  # 0: no limit
     keepalive_ping: int = 0  # ms of silence before a client is asked whether it is there; 0: never
     upstream: Http2Upstream = Http2Upstream()
+
+
+class GrpcSettings(Struct, frozen=True, gc=False):
+    """gRPC (EdgeProxy spec.grpc)."""
+
+    web: bool = False  # gRPC-Web becomes gRPC, and its answers gRPC-Web
+    retry_codes: tuple[int, ...] = ()  # statuses after which a call is tried again
+    retry_attempts: int = 1  # tries after the first
+    retry_backoff: int = 25  # ms, least pause; grows by two with jitter, to ten times it at most
 
 
 class ClientAddress(Struct, frozen=True, gc=False):
@@ -75,3 +84,4 @@ class HttpSettings(Struct, frozen=True, gc=False):
     rate_limit_headers: bool = False
     retry_after: bool = False
     http2: Http2Settings = Http2Settings()
+    grpc: GrpcSettings = GrpcSettings()

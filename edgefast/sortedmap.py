@@ -138,14 +138,18 @@ class Draft(_Chunked[_K, _V]):
 
     def __setitem__(self, key: _K, value: _V) -> None:
         at = bisect_right(self._firsts, key)
-        known = self._chunks[at].get(key, _ABSENT)
+        chunk = self._chunks[at]
+        known = chunk.get(key, _ABSENT)
         if known is value:
             return
+        if at not in self._own:
+            chunk = self._writable(at)
         if known is _ABSENT:
             self._unsorted.add(at)
             self._length += 1
-        self._touched.add(key)
-        self._writable(at)[key] = value
+        if len(self._touched) <= _TOUCHED:  # of more nobody asks which
+            self._touched.add(key)
+        chunk[key] = value
 
     def __delitem__(self, key: _K) -> None:
         at = bisect_right(self._firsts, key)

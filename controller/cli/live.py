@@ -70,6 +70,7 @@ class LiveCluster:
                 found.config, standalone=False, namespace=found.namespace, now=int(time.time())
             ),
             bundle_version=reader.bundle_version,
+            missing=reader.missing,
         )
         objects = Objects(
             snapshot=snapshot,

@@ -1,7 +1,7 @@
 """Objects: all that a controller would translate, read once.
 
 In: an API server, a configuration. Out: a Snapshot made by the same store, of the same kinds and namespaces, as the controller's
-cache makes it; the Secrets and ConfigMaps that something refers to. Those that the credential may not read are stood in for by
+cache makes it; the Secrets, ConfigMaps and ClusterTrustBundles that something refers to. Those that the credential may not read are stood in for by
 sound ones and named, so that routing is explained all the same. ApiError when anything else cannot be read: what was told then
 would be of a cluster that is not there. Must never: list Secrets, write, or keep key material longer than the process lives.
 """
@@ -9,11 +9,12 @@ would be of a cluster that is not there. Must never: list Secrets, write, or kee
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 import msgspec
 
 from controller.cli.standin import make_stand_in
-from controller.kube.apis import APIS
+from controller.kube.apis import APIS, Api
 from controller.kube.client import Kube
 from controller.kube.depth import decode_json
 from controller.kube.discovery import Discovery, Served
@@ -64,6 +65,8 @@ class Reader:
     def __init__(self, kube: Kube) -> None:
         self.addresses: dict[Key, tuple[str, ...]] = {}  # of Gateways
         self.bundle_version = ""
+        self.missing: tuple[str, ...] = ()  # kinds that are not served
+        self._apis: Mapping[str, Api] = {}
         self._kube = kube
         self._store = Store(lambda: None, lambda _: None)
         self._source = Source(released=True)
@@ -74,7 +77,8 @@ class Reader:
     async def read(self, config: EdgeGateway, namespace: str) -> Snapshot:
         """Read all objects; `namespace` is the controller's."""
         served = await self._discover()
-        self.bundle_version = served.bundle_version
+        self.bundle_version, self.missing = served.bundle_version, tuple(sorted(served.missing))
+        self._apis = served.apis
         targets = Scope.of(config, namespace).targets((*BUILT_IN, *served.apis.values()))
         turns = asyncio.Semaphore(_LISTS)
         async with asyncio.TaskGroup() as tasks:
@@ -84,11 +88,16 @@ class Reader:
         return self._store.snapshot()
 
     async def fetch(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
-        """Return the snapshot with the Secrets and ConfigMaps that it refers to and does not have."""
+        """Return the snapshot with the Secrets, ConfigMaps and ClusterTrustBundles that it refers to and does not have."""
         turns = asyncio.Semaphore(_GETS)
         there = {("Secret", *key) for key in snapshot.secrets}
         there |= {("ConfigMap", *key) for key in snapshot.config_maps}
-        wanted = [one for one in referenced(snapshot, settings) if one not in there]
+        there |= {("ClusterTrustBundle", *key) for key in snapshot.cluster_trust_bundles}
+        wanted = [
+            one
+            for one in referenced(snapshot, settings)
+            if one not in there and self._api_of(one[0]) is not None
+        ]
         async with asyncio.TaskGroup() as tasks:
             for reference in wanted:
                 if reference not in self._asked:
@@ -108,11 +117,15 @@ class Reader:
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """Secrets and ConfigMaps that the credential may not read, and why."""
+        """Secrets, ConfigMaps and ClusterTrustBundles that the credential may not read, and why."""
         return tuple(
-            f"{kind} {namespace}/{name} cannot be read ({why}): it is taken for sound"
+            f"{kind} {f'{namespace}/' if namespace else ''}{name} cannot be read ({why}): it is taken for sound"
             for (kind, namespace, name), why in sorted(self._unread.items())
         )
+
+    def _api_of(self, kind: str) -> Api | None:
+        """Return where objects of a kind are, None when the API server does not have it."""
+        return self._apis.get(kind) or APIS.get(("v1", kind))
 
     async def _discover(self) -> Served:
         discovery = Discovery(self._kube, _PACE)
@@ -149,7 +162,9 @@ class Reader:
         kind, namespace, name = reference
         async with turns:
             try:
-                data = await self._kube.read(APIS["v1", kind].path(namespace, name))
+                api = self._api_of(kind)
+                assert api is not None  # `fetch` asks for nothing else
+                data = await self._kube.read(api.path(namespace, name))
             except ApiError as error:
                 if error.forbidden:
                     self._stand_ins[reference] = make_stand_in(reference, settings)

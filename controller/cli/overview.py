@@ -7,7 +7,7 @@ Must never: judge anew; it shows what was written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -46,9 +46,9 @@ def make_overview(
     routes: Sequence[Json],
     listener_sets: Sequence[Json] = (),
     policies: Sequence[Json] = (),
-    calls: Sequence[Json] = (),
+    others: Mapping[str, Sequence[Json]] = {},
 ) -> Overview:
-    """Return the overview; objects in the order given. `policies`: BackendTLSPolicies, `calls`: GRPCRoutes."""
+    """Return the overview; objects in the order given. `policies`: BackendTLSPolicies, `others`: routes of other kinds."""
     return Overview(
         classes=tuple(
             ClassRow(
@@ -70,7 +70,7 @@ def make_overview(
         listener_sets=tuple(map(_listener_set_row, listener_sets)),
         routes=(
             *(row for one in routes for row in _route_rows("HTTPRoute", one)),
-            *(row for one in calls for row in _route_rows("GRPCRoute", one)),
+            *(row for kind in others for one in others[kind] for row in _route_rows(kind, one)),
         ),
         problems=tuple(
             problem
@@ -79,7 +79,7 @@ def make_overview(
                 ("Gateway", gateways),
                 ("ListenerSet", listener_sets),
                 ("HTTPRoute", routes),
-                ("GRPCRoute", calls),
+                *others.items(),
                 ("BackendTLSPolicy", policies),
             )
             for one in objects

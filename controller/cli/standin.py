@@ -1,4 +1,4 @@
-"""Stand-ins for Secrets and ConfigMaps that somebody may not read, so that what refers to them is translated all the same.
+"""Stand-ins for Secrets, ConfigMaps and ClusterTrustBundles that somebody may not read, so that what refers to them is translated all the same.
 
 In: a reference, the settings. Out: an object with a certificate, a key and an authority made here and now, and text for a store's
 URL and password. Whoever uses one says so. Must never: leave this process, or be compared with what proxies serve.
@@ -14,19 +14,30 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from controller.kube.fetch import Reference
+from edgefast.resources.kubernetes.clustertrustbundle import (
+    BundleMeta,
+    ClusterTrustBundle,
+    ClusterTrustBundleSpec,
+)
 from edgefast.resources.kubernetes.configmap import ConfigMap
 from edgefast.resources.kubernetes.secret import Secret
 from edgefast.resources.model.meta import ObjectMeta
+from edgefast.translate.facts.authority import CLUSTER_KIND
 from edgefast.translate.settings import Settings
 
 _STORE = b"redis.invalid:6379"
 
 
-def make_stand_in(reference: Reference, settings: Settings) -> Secret | ConfigMap:
+def make_stand_in(
+    reference: Reference, settings: Settings
+) -> Secret | ConfigMap | ClusterTrustBundle:
     """Return an object that is sound wherever it may be referred to."""
     kind, namespace, name = reference
-    meta = ObjectMeta(name=name, namespace=namespace)
     certificate, key = _make_pair()
+    if kind == CLUSTER_KIND:
+        bundle = ClusterTrustBundleSpec(trust_bundle=certificate.decode())
+        return ClusterTrustBundle(metadata=BundleMeta(name=name), spec=bundle)
+    meta = ObjectMeta(name=name, namespace=namespace)
     if kind == "ConfigMap":
         return ConfigMap(metadata=meta, data={"ca.crt": certificate.decode()})
     data = {"tls.crt": certificate, "tls.key": key, "ca.crt": certificate}

@@ -26,9 +26,14 @@ from edgefast.cli.counters import Page
 from edgefast.cli.live import Sight
 from edgefast.cli.screen import ProblemRow, ProxyRow, Screen
 from edgefast.cli.storetroubles import find_store_troubles
+from edgefast.resources.kinds import KINDS
+from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.model.routename import ROUTE_KINDS
 
 __all__ = ["ClusterSource"]
 
+#: Kinds that a cluster need not have.
+_NEWER = (*ROUTE_KINDS[1:], "ListenerSet", "BackendTLSPolicy")
 _GATEWAY_API = "gateway.networking.k8s.io/v1"
 _ADMIN_SECONDS = 2.0
 _NAMED = 3  # proxies that a note names
@@ -69,17 +74,19 @@ class ClusterSource:
         kube = await self._session.kube()
         where = self._where(kube)
         notes: list[str] = []
-        classes, gateways, routes, calls, sets, policies, fleets = await asyncio.gather(
+        classes, gateways, routes, newer, fleets = await asyncio.gather(
             kube.list_all(APIS[_GATEWAY_API, "GatewayClass"]),
             kube.list_all(APIS[_GATEWAY_API, "Gateway"], where),
             kube.list_all(APIS[_GATEWAY_API, "HTTPRoute"], where),
-            self._list_newer("GRPCRoute", where, notes),
-            self._list_newer("ListenerSet", where, notes),
-            self._list_newer("BackendTLSPolicy", where, notes),
+            asyncio.gather(*(self._list_newer(kind, where, notes) for kind in _NEWER)),
             asyncio.to_thread(_ask_admin, self._admin),
         )
+        there = dict(zip(_NEWER, newer, strict=True))
+        others = {kind: there[kind] for kind in _NEWER if kind in ROUTE_KINDS}
         pods, pages = await self._ask_proxies(kube, gateways, notes)
-        seen = make_overview(classes, gateways, routes, sets, policies, calls)
+        seen = make_overview(
+            classes, gateways, routes, there["ListenerSet"], there["BackendTLSPolicy"], others
+        )
         known = [one for one in fleets if one["fleet"] not in self._hidden]
         place = "" if where is None else f", namespace {where}"
         if where is not None and not gateways:
@@ -100,14 +107,16 @@ class ClusterSource:
     async def _list_newer(self, kind: str, where: str | None, notes: list[str]) -> tuple[Json, ...]:
         """List a kind that a cluster need not have, nor its reader be allowed to see."""
         kube = await self._session.kube()
-        try:
-            return await kube.list_all(APIS[_GATEWAY_API, kind], where)
-        except ApiError as error:
-            if error.forbidden:
-                notes.append(f"{kind}s are not shown: {error}")
-            elif not error.not_found:
-                raise
-            return ()
+        for api_version in KINDS[GATEWAY_GROUP, kind].api_versions:
+            try:
+                return await kube.list_all(APIS[api_version, kind], where)
+            except ApiError as error:
+                if error.forbidden:
+                    notes.append(f"{kind}s are not shown: {error}")
+                    return ()
+                if not error.not_found:
+                    raise
+        return ()
 
     def _where(self, kube: Kube) -> str | None:
         """Return the namespace that is shown, None for all."""

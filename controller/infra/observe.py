@@ -16,6 +16,7 @@ from controller.infra.addresses import service_addresses
 from controller.infra.holdings import Holdings
 from controller.infra.objectref import WORKLOADS
 from controller.infra.workloadstatus import find_trouble, wanted_pods
+from edgefast import ir
 from edgefast.translate.settings import FleetState
 
 
@@ -88,7 +89,7 @@ class Observer:
         ready, unready, hosts = self._pods(fleet)
         trouble = []
         addresses: tuple[str, ...] = ()
-        ports: tuple[int, ...] = ()
+        ports: tuple[tuple[ir.Transport, int], ...] = ()
         replicas = 0
         for ref, held in objects.items():
             if not held.ours:
@@ -97,7 +98,8 @@ class Observer:
                 if held.live["spec"].get("type") == "NodePort":
                     self._holdings.want_nodes()
                 addresses = service_addresses(held.live, self._holdings.nodes, hosts)
-                ports = tuple(sorted(one["port"] for one in held.live["spec"].get("ports") or ()))
+                there = held.live["spec"].get("ports") or ()
+                ports = tuple(sorted((one.get("protocol", "TCP"), one["port"]) for one in there))
             elif ref.kind in WORKLOADS:
                 # There are two while one takes the other's place.
                 replicas = max(replicas, wanted_pods(held.live))

@@ -23,7 +23,7 @@ def render_service(infra: ir.Infra, place: Placement) -> Manifest:
             {
                 "name": one.name,
                 "port": one.port,
-                "protocol": "TCP",
+                "protocol": one.protocol,
                 "targetPort": one.target,
             }
             for one in infra.ports

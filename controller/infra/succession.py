@@ -138,6 +138,12 @@ def _say_let_go(fleet: str, address: str, stays: bool) -> str:
     )
 
 
+def _name_ports(ports: Iterable[tuple[ir.Transport, int]]) -> str:
+    """Return the ports in words; one of TCP is its number."""
+    ordered = sorted(ports, key=lambda one: (one[1], one[0]))
+    return ", ".join(f"{port}/UDP" if spoken == "UDP" else str(port) for spoken, port in ordered)
+
+
 def find_lack(
     infra: ir.Infra,
     heir: FleetState | None,
@@ -154,8 +160,8 @@ def find_lack(
         return "nothing of it is there"
     if heir.failure:
         return "it could not be made as wanted"
-    if lacking := sorted({one.port for one in infra.ports} - set(heir.ports)):
-        return f"its Service lacks port {', '.join(map(str, lacking))}"
+    if lacking := {(one.protocol, one.port) for one in infra.ports} - set(heir.ports):
+        return f"its Service lacks port {_name_ports(lacking)}"
     # Some pods may never be, as those of a DaemonSet on nodes that are dead: as many as before are enough.
     needed = max(1, min(heir.replicas, len(before.ready)))
     if len(heir.ready) < needed:

@@ -1,7 +1,7 @@
 """Cache: all objects of a cluster that count, as Snapshots, and what is known of their statuses.
 
 In: an API server and a Scope. Out: `snapshot()`, and `on_change` when there is a new one. One reflector per kind and
-namespace; kinds without a CRD are looked for until there is one; Secrets and ConfigMaps are watched as names, and
+namespace; kinds without a CRD are looked for until there is one; Secrets, ConfigMaps and ClusterTrustBundles are watched as names, and
 only those that `want` names are read. `synced` is true once every list of the first set has been read whole; what is
 added later (a namespace, a kind) joins whole. Must never: translate, write, or call anything synced that is not.
 
@@ -21,10 +21,10 @@ from functools import partial
 
 import msgspec
 
-from controller.kube.apis import Api
+from controller.kube.apis import APIS, Api
 from controller.kube.authorship import AUTHOR
 from controller.kube.client import Kube
-from controller.kube.discovery import Discovery, Served
+from controller.kube.discovery import OPTIONAL, Discovery, Served
 from controller.kube.errors import ApiError
 from controller.kube.fetch import Fetch, Reference
 from controller.kube.pace import Backoff, Pace
@@ -79,7 +79,12 @@ class Cache:
         self._pace = pace or Pace()
         self._store = Store(self._tell_change, lambda ref: self.on_status(ref), author)
         self._fetch = Fetch(
-            kube, self._on_fetched, self._on_unfetched, self._tell_change, self._pace
+            kube,
+            self._on_fetched,
+            self._on_unfetched,
+            self._tell_change,
+            self._pace,
+            lambda kind: self.served.get(kind) or APIS["v1", kind],
         )
         self._fetched = Source(released=True)
         self._discovery = Discovery(kube, self._pace)
@@ -112,7 +117,7 @@ class Cache:
         return self._store.snapshot()
 
     def want(self, references: Set[Reference]) -> bool:
-        """Name the Secrets and ConfigMaps to read, by (kind, namespace, name); others are forgotten.
+        """Name the Secrets, ConfigMaps and ClusterTrustBundles to read, by (kind, namespace, name); others are forgotten.
 
         True: all of them that exist are in `snapshot()`, or cannot be read and have been waited for. False: on_change
         will be called, then ask for the snapshot again.
@@ -234,7 +239,7 @@ class Cache:
         if served.undecided:
             seconds = pace.absent_after
         else:
-            seconds = pace.discover_missing if served.missing else pace.discover
+            seconds = pace.discover_missing if served.missing - OPTIONAL else pace.discover
         try:
             async with asyncio.timeout(random.uniform(seconds, seconds * 1.2)):
                 while not await self._is_asked(random.uniform(0.8, 1.2) * pace.discover_version):
@@ -261,8 +266,11 @@ class Cache:
     def _adopt(self, served: Served, tasks: asyncio.TaskGroup) -> None:
         before, self._served = self._served, served
         if before is None or before.missing != served.missing:
-            for kind in sorted(served.missing):
+            for kind in sorted(served.missing - OPTIONAL):
                 log.warning("the API server has no kind %s (its CRD is not installed)", kind)
+            for kind in sorted(served.missing & OPTIONAL):
+                log.info("the API server has no kind %s", kind)
+            self._tell_change()
         wanted = self._scope.targets((*BUILT_IN, *served.apis.values()))
         targets = frozenset(one for one in wanted if not self.is_absent(one.namespace))
         joining = targets - self._followed.keys()

@@ -2,7 +2,7 @@
 
 In: an API server. Out: `Served`. The newest version that we know and the server serves is taken (v1, else v1beta1).
 A kind counts as missing only when two looks agree, and as gone only after a while: an API server that is starting
-does not know its CRDs for a moment. Must never: need more permission than every authenticated client has, except to
+does not know its CRDs for a moment. Kinds of OPTIONAL are no CRDs: they are of an API server's release and flags, and are there at once or not. Must never: need more permission than every authenticated client has, except to
 read the annotation of one CRD ("" without).
 """
 
@@ -18,9 +18,14 @@ from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 from controller.kube.pace import Pace
 from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo
+from edgefast.resources.kubernetes.clustertrustbundle import CERTIFICATES_GROUP
 from edgefast.resources.model.reference import GATEWAY_GROUP
 
-__all__ = ["Discovery", "Served"]
+__all__ = ["OPTIONAL", "Discovery", "Served"]
+
+_GROUPS = (GATEWAY_GROUP, EDGE_GROUP, CERTIFICATES_GROUP)
+#: Kinds of Kubernetes itself that not every API server has.
+OPTIONAL = frozenset(kind for group, kind in KINDS if group == CERTIFICATES_GROUP)
 
 _BUNDLE_VERSION = "gateway.networking.k8s.io/bundle-version"
 #: CRDs without the annotation are of no version that we know (GatewayClassConditionStatusSupportedVersion).
@@ -32,7 +37,7 @@ _GATEWAY_CLASS_CRD = _CRD.path(name="gatewayclasses.gateway.networking.k8s.io")
 class Served(msgspec.Struct, frozen=True):
     """What one look found."""
 
-    apis: Mapping[str, Api]  # by kind; of groups that come with CRDs
+    apis: Mapping[str, Api]  # by kind; of groups that come with CRDs, and of OPTIONAL
     missing: frozenset[str]  # kinds that are not served
     undecided: frozenset[str]  # kinds that were not found just now: another look is needed
     bundle_version: str  # of the Gateway API CRDs, "" when unknown
@@ -51,14 +56,15 @@ class Discovery:
     async def look(self) -> Served:
         """Ask the server; ApiError when it does not answer."""
         found: dict[str, Api] = {}
-        for group in (GATEWAY_GROUP, EDGE_GROUP):
+        for group in _GROUPS:
             found.update(await self._look_at(group))
-        kinds = {kind for group, kind in KINDS if group in (GATEWAY_GROUP, EDGE_GROUP)}
-        ready = found.keys() == kinds or await self._is_ready()
+        kinds = {kind for group, kind in KINDS if group in _GROUPS}
+        awaited = kinds - (OPTIONAL - self._seen.keys())
+        ready = found.keys() >= awaited or await self._is_ready()
         missing: set[str] = set()
         undecided: set[str] = set()
         for kind in kinds - found.keys():
-            if self._is_absent(kind, ready):
+            if (ready and kind not in awaited) or self._is_absent(kind, ready):
                 missing.add(kind)
                 self._seen.pop(kind, None)
             elif kind in self._seen:

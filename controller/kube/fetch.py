@@ -1,4 +1,4 @@
-"""Fetch: reads the Secrets and ConfigMaps that something refers to, and no others.
+"""Fetch: reads the Secrets, ConfigMaps and ClusterTrustBundles that something refers to, and no others.
 
 In: the names that exist (from a watch of metadata) and the references. Out: `on_item` with each referenced object as
 it is now, `on_gone` when it is deleted or nobody refers to it any more, `on_settled` when nothing is outstanding.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Set
 
 import msgspec
 
-from controller.kube.apis import APIS
+from controller.kube.apis import APIS, Api
 from controller.kube.client import Kube
 from controller.kube.depth import decode_json
 from controller.kube.errors import ApiError
@@ -27,7 +27,7 @@ __all__ = ["Fetch", "Reference"]
 
 log = logging.getLogger(__name__)
 
-#: (kind, namespace, name) of a Secret or ConfigMap.
+#: (kind, namespace, name) of a Secret, ConfigMap or ClusterTrustBundle, which has namespace "".
 Reference = tuple[str, str, str]
 
 #: Tries after which a fault of the server with one object counts as an answer: it may be that object's alone.
@@ -67,13 +67,16 @@ class Fetch:
         on_gone: Callable[[Reference], None],
         on_settled: Callable[[], None],
         pace: Pace,
+        find_api: Callable[[str], Api] = lambda kind: APIS["v1", kind],
     ) -> None:
+        """`find_api` says where objects of a kind are now."""
         self.problems: dict[Reference, str] = {}  # what cannot be read, and why
         self._kube = kube
         self._on_item = on_item
         self._on_gone = on_gone
         self._on_settled = on_settled
         self._pace = pace
+        self._find_api = find_api
         self._there: dict[Reference, str] = {}  # what exists -> resource version
         self._wanted: dict[Reference, _Wanted] = {}
         self._open: set[Reference] = set()  # wanted, existing, and not answered yet
@@ -187,7 +190,7 @@ class Fetch:
         kind, namespace, name = reference
         try:
             data = await self._kube.read(
-                APIS["v1", kind].path(namespace, name), deadline=self._pace.fetch_deadline
+                self._find_api(kind).path(namespace, name), deadline=self._pace.fetch_deadline
             )
             version = decode_json(data, _Head).metadata.resource_version
         except (ApiError, msgspec.MsgspecError) as error:

@@ -1,4 +1,4 @@
-"""References: which Secrets and ConfigMaps must be read, because something of ours refers to them.
+"""References: which Secrets, ConfigMaps and ClusterTrustBundles must be read, because something of ours refers to them.
 
 In: a snapshot and the settings. Out: their names. Referring are Gateways of our classes in watched namespaces
 (listener certificates, client certificate, authorities), their ListenerSets, BackendTLSPolicies, Backends, and
@@ -19,7 +19,8 @@ from edgefast.resources.model.reference import (
     SecretObjectReference,
 )
 from edgefast.resources.snapshot import Snapshot
-from edgefast.translate.facts.reference import AUTHORITY_KINDS, Grants, index_grants, is_granted
+from edgefast.translate.facts.authority import CLUSTER_KIND, authority_of
+from edgefast.translate.facts.reference import Grants, index_grants, is_granted
 from edgefast.translate.gateway.listenerset import parent_of
 from edgefast.translate.settings import Settings
 
@@ -38,7 +39,7 @@ READ = (
 
 
 def referenced(snapshot: Snapshot, settings: Settings) -> frozenset[Reference]:
-    """Return (kind, namespace, name) of every Secret and ConfigMap that translation would look at."""
+    """Return (kind, namespace, name) of every Secret, ConfigMap and ClusterTrustBundle that translation would look at."""
     found = set(_of_configuration(settings))
     grants = index_grants(snapshot)
     for (namespace, _), gateway in snapshot.gateways.items():
@@ -86,17 +87,20 @@ def _granted(
 ) -> Iterator[Reference]:
     for ref in refs:
         target = ref.namespace or namespace
-        if ref.group or ref.kind not in AUTHORITY_KINDS:
+        found = authority_of(ref.group, ref.kind)
+        if found == CLUSTER_KIND:
+            yield (found, "", ref.name)
+        elif not found:
             continue
-        if target == namespace or is_granted(
+        elif target == namespace or is_granted(
             grants.get(target, ()),
             kind=kind,
             namespace=namespace,
             to_group="",
-            to_kind=ref.kind,
+            to_kind=found,
             to_name=ref.name,
         ):
-            yield (ref.kind, target, ref.name)
+            yield (found, target, ref.name)
 
 
 def _refs_of(gateway: Gateway) -> Iterator[SecretObjectReference | ObjectReference]:
@@ -139,5 +143,5 @@ def _local(refs: Iterable[LocalObjectReference], namespace: str) -> Iterator[Ref
 
 
 def _named(group: str, kind: str, namespace: str, name: str) -> Iterator[Reference]:
-    if not group and kind in AUTHORITY_KINDS:
-        yield (kind, namespace, name)
+    if found := authority_of(group, kind):
+        yield (found, "" if found == CLUSTER_KIND else namespace, name)

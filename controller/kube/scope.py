@@ -18,7 +18,7 @@ from edgefast.resources.config.edgegateway import EdgeGateway
 from edgefast.resources.kinds import KINDS
 
 #: Watched as names only; the content is read of those that something refers to.
-REFERENCED_KINDS = frozenset({"Secret", "ConfigMap"})
+REFERENCED_KINDS = frozenset({"Secret", "ConfigMap", "ClusterTrustBundle"})
 #: Kinds of groups that every API server has; the others come with CRDs.
 BUILT_IN = tuple(
     Api(info.group, info.versions[0], info.kind, info.plural, info.namespaced)

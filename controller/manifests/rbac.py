@@ -12,6 +12,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 _GATEWAY: Final = "gateway.networking.k8s.io"
+#: Routes of all kinds.
+_ROUTES: Final = ("httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes")
 _READ: Final = ("get", "list", "watch")
 _OWN: Final = ("create", "get", "delete", "deletecollection", "patch")
 _FOLLOW: Final = ("list", "watch")
@@ -75,6 +77,13 @@ CLUSTER: Final = Group(
             names=("gatewayclasses.gateway.networking.k8s.io",),
         ),
         Grant(
+            ("certificates.k8s.io",),
+            ("clustertrustbundles",),
+            _READ,
+            "Authorities that are the same for all of the cluster. Only metadata is listed and watched; get is called "
+            "for those that an object refers to.",
+        ),
+        Grant(
             ("events.k8s.io",),
             ("events",),
             ("create",),
@@ -89,7 +98,7 @@ WATCH: Final = Group(
     (
         Grant(
             (_GATEWAY,),
-            ("gateways", "httproutes", "grpcroutes", "listenersets", "backendtlspolicies"),
+            ("gateways", *_ROUTES, "listenersets", "backendtlspolicies"),
             _READ,
             "What is translated; get reads one again when its status was changed meanwhile.",
         ),
@@ -98,8 +107,7 @@ WATCH: Final = Group(
             (_GATEWAY,),
             (
                 "gateways/status",
-                "httproutes/status",
-                "grpcroutes/status",
+                *(f"{one}/status" for one in _ROUTES),
                 "listenersets/status",
                 "backendtlspolicies/status",
             ),

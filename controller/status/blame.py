@@ -67,20 +67,28 @@ def _concerned(fleet: ir.Fleet, refusal: Refusal) -> Iterator[tuple[str, set[str
                 root = f"{host.listener}/{host.hostname}"
                 if refusal.name == root or refusal.name.startswith(f"{root}#"):
                     yield host.listener, {rule.route for rule in host.rules}
+        case "stream_route":
+            for one in fleet.stream_routes:
+                if refusal.name == f"{one.listener}/{one.hostname}":
+                    yield one.listener, {one.route} - {""}
         case "cluster":
+            for one in fleet.stream_routes:
+                if any(share.cluster == refusal.name for share in one.backends):
+                    yield one.listener, {one.route} - {""}
             for host in fleet.virtual_hosts:
                 users = {rule.route for rule in host.rules if refusal.name in clusters_of(rule)}
                 if users:
                     yield host.listener, users
         case "secret":
-            for one in fleet.listeners:
-                if one.tls and refusal.name in (*one.tls.certificates, one.tls.client_ca):
-                    yield one.name, set()
+            for front in fleet.listeners:
+                tls = front.tls
+                if tls and refusal.name in (*tls.certificates, tls.client_ca):
+                    yield front.name, set()
         case _:
             # A listener, or the table as a whole, or the store of limits: every listener, or the one.
-            for one in fleet.listeners:
-                if refusal.type != "listener" or one.name == refusal.name:
-                    yield one.name, set()
+            for front in fleet.listeners:
+                if refusal.type != "listener" or front.name == refusal.name:
+                    yield front.name, set()
 
 
 def clusters_of(rule: ir.Rule) -> set[str]:

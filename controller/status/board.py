@@ -18,7 +18,7 @@ from controller.status.hold import OPEN, Gate, hold_status
 from controller.status.merge import merge_status
 from controller.status.progress import NO_REASONS, Progress, Reach
 from controller.status.shape import SHAPES, Json, is_bad
-from edgefast.resources.model.routename import ref_of_key, route_key
+from edgefast.resources.model.routename import ROUTE_KINDS, ref_of_key, route_key
 from edgefast.sortedmap import find_unlike
 from edgefast.translate.status.status import AnyStatus, Statuses
 
@@ -37,6 +37,9 @@ _TABLES = {
     "ListenerSet": "listener_sets",
     "HTTPRoute": "http_routes",
     "GRPCRoute": "grpc_routes",
+    "TLSRoute": "tls_routes",
+    "TCPRoute": "tcp_routes",
+    "UDPRoute": "udp_routes",
     "BackendTLSPolicy": "backend_tls_policies",
 }
 
@@ -276,7 +279,7 @@ class Board:
         if ref[0] in ("Gateway", "ListenerSet"):
             refused = blame.gateways.get(gateway, ())
         else:
-            named = route_key(*ref) if ref[0] in ("HTTPRoute", "GRPCRoute") else None
+            named = route_key(*ref) if ref[0] in ROUTE_KINDS else None
             refused = blame.routes.get(named, ()) if named else ()
         notes, awaited = self._notes.get(fleet, _NOTHING)
         return Gate(

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.model.routename import ROUTE_KINDS
 from edgefast.translate.status.reasons import REASONS
 
 #: A plain JSON object.
@@ -61,8 +62,10 @@ SHAPES: dict[str, Shape] = {
         counts=("attachedListenerSets",),
     ),
     "ListenerSet": Shape(own_types=_types("ListenerSet"), own_listener_types=_types("Listener")),
-    "HTTPRoute": Shape(entries="parents", entry_ref="parentRef", max_entries=32),
-    "GRPCRoute": Shape(entries="parents", entry_ref="parentRef", max_entries=32),
+    **{
+        kind: Shape(entries="parents", entry_ref="parentRef", max_entries=32)
+        for kind in ROUTE_KINDS
+    },
     "BackendTLSPolicy": Shape(entries="ancestors", entry_ref="ancestorRef", max_entries=16),
 }
 

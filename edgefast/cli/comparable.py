@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from edgefast.problem import ObjectRef
-from edgefast.resources.gatewayapi.grpcroute import Route
+from edgefast.resources.gatewayapi.streamroute import AnyRoute
 from edgefast.resources.kinds import ref_of
 from edgefast.translate.finding.absent import find_absent
 from edgefast.translate.translation import Translation
@@ -47,8 +47,12 @@ def _find_lost(old: Translation, new: Translation) -> Iterator[tuple[ObjectRef, 
     """Give each route that differs, with each Gateway of it that neither side serves."""
     sides = (old.memo.world, new.memo.world)
     for one in sides:
-        routes: Iterator[Route] = chain(
-            one.snapshot.http_routes.values(), one.snapshot.grpc_routes.values()
+        routes: Iterator[AnyRoute] = chain(
+            one.snapshot.http_routes.values(),
+            one.snapshot.grpc_routes.values(),
+            one.snapshot.tls_routes.values(),
+            one.snapshot.tcp_routes.values(),
+            one.snapshot.udp_routes.values(),
         )
         for route in routes:
             others = (side.snapshot.get(ref_of(route)) for side in sides)

@@ -91,7 +91,8 @@ def explain_command(
 ) -> None:
     """Show why a request gets the answer it gets; METHOD is GET when it is left out.
 
-    grpc://HOST/PACKAGE.SERVICE/METHOD asks for a call of gRPC, grpcs:// for one over TLS.
+    grpc://HOST/PACKAGE.SERVICE/METHOD asks for a call of gRPC, grpcs:// for one over TLS. tcp://HOST:PORT, tls://NAME[:PORT] and
+    udp://HOST:PORT ask where connections and datagrams go that are passed on unread.
     """
     method, url = _read_words(request)
     if bool(files) + (bool(admin) or live) != 1:

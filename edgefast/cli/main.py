@@ -12,6 +12,7 @@ from importlib import import_module
 import click
 
 from edgefast import __version__
+from edgefast.daemon.collector import look_seldom
 from edgefast.problem import did_you_mean
 
 #: Name -> (module, attribute, help line). The help line stands here so that help loads no subcommand.
@@ -90,6 +91,7 @@ def _plugins() -> dict[str, click.Command]:
 )
 def main() -> None:
     """Kubernetes Gateway API objects, compiled to a routing table and served."""
+    look_seldom()  # whatever the command, it may be asked of a hundred thousand routes
 
 
 if __name__ == "__main__":

@@ -65,6 +65,11 @@ def ir_table(translation: Translation) -> Table:
                         _outcome(rule),
                     ]
                 )
+        for route in fleet.stream_routes:
+            shares = [f"{one.weight} {one.cluster or 'refused'}" for one in route.backends]
+            outcome = ", ".join(shares) or f"refused ({route.reason})"
+            place = f"{route.route}[{route.index}]"
+            rows.append([route.listener, route.hostname, "", place, outcome])
     return ["LISTENER", "HOSTNAME", "MATCH", "RULE", "OUTCOME"], rows
 
 

@@ -29,6 +29,7 @@ def write_tables(dump: Any) -> None:
         (["WORKER", "PID", "TABLE", "CONNECTIONS", "ACTIVE", "RESTARTS"], _workers(dump)),
         (["LISTENER", "PROTOCOL", "PORT", "HOSTNAME", "VERSION"], _listeners(dump)),
         (["VIRTUAL HOST", "RULES", "VERSION"], _virtual_hosts(dump)),
+        (["STREAM ROUTE", "ROUTE", "BACKENDS", "VERSION"], _stream_routes(dump)),
         (["CLUSTER", "ENDPOINT", "HEALTHY", "ACTIVE", "IDLE", "EJECTIONS"], _endpoints(dump)),
         (["SECRET", "NAMES", "EXPIRES"], _secrets(dump)),
         (["LIMIT STORE", "MODE", "ADDRESSES", "VERSION"], _limit_stores(dump)),
@@ -70,6 +71,16 @@ def _listeners(dump: Any) -> Iterator[Row]:
 def _virtual_hosts(dump: Any) -> Iterator[Row]:
     for one in dump["virtual_hosts"]:
         yield [one["name"], len(one.get("rules", ())), one["version"]]
+
+
+def _stream_routes(dump: Any) -> Iterator[Row]:
+    for one in dump.get("stream_routes", ()):
+        shares = (
+            f"{share.get('weight', 1)} {share.get('cluster') or 'refused'}"
+            for share in one.get("backends", ())
+        )
+        place = f"{one.get('route', '')}[{one.get('index', 0)}]"
+        yield [one["name"], place, ", ".join(shares) or one.get("reason", ""), one["version"]]
 
 
 def _endpoints(dump: Any) -> Iterator[Row]:

@@ -189,6 +189,10 @@ def _attached(dump: Any) -> dict[tuple[str, str], list[str]]:
             names = found.setdefault((rule["route"], listener), [])
             if hostname not in names:
                 names.append(hostname)
+    for one in dump.get("stream_routes", ()):
+        if one.get("route"):
+            names = found.setdefault((one["route"], one["listener"]), [])
+            names.append(one["hostname"])
     return found
 
 

@@ -20,6 +20,7 @@ from edgefast.why.changes import Change
 from edgefast.why.compare import compare_requests
 from edgefast.why.pair import Pair
 from edgefast.why.served import Served
+from edgefast.why.streamdiff import compare_streams
 from edgefast.why.surface import compare_endpoints, compare_hosts
 from edgefast.why.trial import describe_match
 
@@ -104,7 +105,8 @@ def _forget_sources(fleet: ir.Fleet) -> ir.Fleet:
         )
         for host in fleet.virtual_hosts
     )
-    return msgspec.structs.replace(fleet, virtual_hosts=hosts)
+    streams = tuple(msgspec.structs.replace(one, source="") for one in fleet.stream_routes)
+    return msgspec.structs.replace(fleet, virtual_hosts=hosts, stream_routes=streams)
 
 
 def _try_requests(
@@ -138,6 +140,7 @@ def _try_requests(
         found += compare_requests(pair)
     else:
         why_not = f"{entries} matches are on hosts that differ: too many to try requests here; edgefast diff does"
+    found += compare_streams(pair)
     found += compare_hosts(pair)
     found += compare_endpoints(pair)
     found.sort(key=lambda one: not one.breaks)
@@ -209,6 +212,7 @@ def _differences(
 def _move_others(old: ir.Fleet, new: ir.Fleet) -> Iterator[Moved]:
     for kind, before, after in (
         ("listener", _named(old.listeners), _named(new.listeners)),
+        ("stream route", _streams(old), _streams(new)),
         ("backend", _named(old.clusters), _named(new.clusters)),
     ):
         for name in sorted(before.keys() | after.keys()):
@@ -224,6 +228,10 @@ def _move_others(old: ir.Fleet, new: ir.Fleet) -> Iterator[Moved]:
                 if getattr(one, field) != getattr(other, field)
             ]
             yield Moved(what, kind, name, said=", ".join(fields))
+
+
+def _streams(fleet: ir.Fleet) -> Mapping[str, ir.StreamRoute]:
+    return {f"{one.hostname} on {one.listener}": one for one in fleet.stream_routes}
 
 
 def _named(

@@ -101,7 +101,12 @@ def _sections(state: State, node: Node) -> Iterator[Section]:
             )
         case ir.Rule() as rule:
             yield from _describe_rule(node, rule)
-        case ir.BackendRef() as share:
+        case ir.StreamRoute() as route:
+            what = "any" if route.hostname == "*" else route.hostname
+            lines = [("server name", what)] if "." in what else []
+            told = [("refused", route.reason)] if route.reason else []
+            yield _section("Route", [("route", route.route), *lines, *told])
+        case ir.BackendRef() | ir.StreamBackend() as share:
             yield from _describe_share(state, share)
         case _:
             listeners = node.children
@@ -196,10 +201,11 @@ def _describe_rule(node: Node, rule: ir.Rule) -> Iterator[Section]:
     yield _section("Timeouts and retries", times)
 
 
-def _describe_share(state: State, share: ir.BackendRef) -> Iterator[Section]:
+def _describe_share(state: State, share: ir.BackendRef | ir.StreamBackend) -> Iterator[Section]:
     cluster = state.index.clusters.get(share.cluster)
     if cluster is None:
-        yield _section("Backend", [("answers", f"{share.status}: {share.reason}")])
+        status = share.status if isinstance(share, ir.BackendRef) else "refused"
+        yield _section("Backend", [("answers", f"{status}: {share.reason}")])
         return
     yield _section(
         "Backend",
@@ -216,11 +222,21 @@ def _describe_share(state: State, share: ir.BackendRef) -> Iterator[Section]:
     )
 
 
+def _try_stream(route: ir.StreamRoute, listener: object) -> Trial | None:
+    if not isinstance(listener, ir.Listener):
+        return None
+    wide = listener.hostname if route.hostname == "*" else route.hostname
+    url = f"{listener.protocol.lower()}://{make_host(wide, ())}:{listener.port}"
+    return Trial("CONNECT", url, "")
+
+
 def make_trial(node: Node) -> Trial | None:
     """Return a request for a rule, None when none can be made, or none that may be shown."""
     rule = node if node.kind == "rule" else node.parent if node.kind == "backend" else None
     if rule is None or rule.parent is None or rule.parent.parent is None:
         return None
+    if isinstance(rule.subject, ir.StreamRoute):
+        return _try_stream(rule.subject, rule.parent.subject)
     host, listener = rule.parent.subject, rule.parent.parent.subject
     if not isinstance(host, ir.VirtualHost) or not isinstance(listener, ir.Listener):
         return None

@@ -1,4 +1,4 @@
-"""Index: the tree of one table - gateway, listener, virtual host, rule, backend - with look-ups by id and by words.
+"""Index: the tree of one table - gateway, listener, virtual host, rule, backend; routes of layer 4 below their listener - with look-ups by id and by words.
 
 In: a fleet. Out: `Node`s. Their ids are made of names, so that they mean the same in the next table. Backends are made
 when they are looked at: there are many. Must never: be changed once it is made.
@@ -16,7 +16,9 @@ from edgefast.table.rowlabel import label_rule
 from edgefast.why.trial import describe_match
 
 Kind = Literal["gateway", "listener", "host", "rule", "backend"]
-Subject = str | ir.Listener | ir.VirtualHost | ir.BackendRef | ir.Rule
+Subject = (
+    str | ir.Listener | ir.VirtualHost | ir.BackendRef | ir.Rule | ir.StreamRoute | ir.StreamBackend
+)
 
 _FOUND = 5000  # nodes that a search counts
 
@@ -70,6 +72,9 @@ class Index:
         hosts: dict[str, list[ir.VirtualHost]] = {}
         for one in self.fleet.virtual_hosts:
             hosts.setdefault(one.listener, []).append(one)
+        streams: dict[str, list[ir.StreamRoute]] = {}
+        for route in self.fleet.stream_routes:
+            streams.setdefault(route.listener, []).append(route)
         gateways: dict[str, Node] = {}
         for listener in sorted(self.fleet.listeners, key=lambda one: one.name):
             name = "/".join(listener.name.split("/")[:2])
@@ -82,6 +87,8 @@ class Index:
             place = self._enter(gateway, "listener", f"l:{listener.name}", section, listener)
             for host in sorted(hosts.get(listener.name, ()), key=_host_order):
                 self._add_host(place, host)
+            for route in streams.get(listener.name, ()):
+                self._add_stream(place, route)
         for gateway in self.root.children:
             for node in (*gateway.children, gateway):
                 node.labels = frozenset(label for one in node.children for label in one.labels)
@@ -119,6 +126,16 @@ class Index:
         self.hosts += 1
         self.entries += len(host.entries)
 
+    def _add_stream(self, listener: Node, route: ir.StreamRoute) -> None:
+        """Add a place of layer 4; nobody counts requests there."""
+        id_ = f"r:{route.listener}/{route.hostname}|{route.route}|{route.index}"
+        node = self._enter(listener, "rule", id_, route.hostname, route)
+        node.rules = 1
+        if route.route:
+            self.routes.setdefault(route.route, []).append(node)
+        if is_broken(route):
+            self.broken.append(node)
+
     def _mark_shared(self) -> None:
         for kind in ("gateway", "listener", "host", "rule"):
             nodes = [one for one in self._nodes.values() if one.kind == kind]
@@ -144,14 +161,15 @@ class Index:
 
     def children(self, node: Node) -> list[Node]:
         """Return the children of a node."""
-        if node.kind != "rule" or not isinstance(node.subject, ir.Rule):
-            return node.children
         rule = node.subject
-        if rule.status or rule.redirect is not None:
+        if node.kind != "rule" or not isinstance(rule, ir.Rule | ir.StreamRoute):
+            return node.children
+        if isinstance(rule, ir.Rule) and (rule.status or rule.redirect is not None):
             return []
+        shares: Sequence[ir.BackendRef | ir.StreamBackend] = rule.backends
         return [
             Node(f"b:{node.id}|{at}", "backend", one.cluster, one, node, at)
-            for at, one in enumerate(rule.backends)
+            for at, one in enumerate(shares)
         ]
 
     def count_children(self, node: Node) -> int:
@@ -184,6 +202,9 @@ def _words(node: Node) -> Sequence[str]:
     subject = node.subject
     if isinstance(subject, ir.Listener):
         return node.name, subject.name, str(subject.port), f":{subject.port}", subject.protocol
+    if isinstance(subject, ir.StreamRoute):
+        names = (subject.route, subject.route.rpartition("/")[2], subject.name, subject.source)
+        return (node.name, *names, *(one.cluster for one in subject.backends))
     if not isinstance(subject, ir.Rule):
         return (node.name,)
     return (
@@ -198,8 +219,10 @@ def _words(node: Node) -> Sequence[str]:
     )
 
 
-def is_broken(rule: ir.Rule) -> bool:
+def is_broken(rule: ir.Rule | ir.StreamRoute) -> bool:
     """Tell whether a rule, or a share of its requests, is answered with an error because of the configuration."""
+    if isinstance(rule, ir.StreamRoute):
+        return bool(rule.reason) or any(not one.cluster and one.weight for one in rule.backends)
     return bool(rule.status) or any(not one.cluster and one.weight for one in rule.backends)
 
 

@@ -16,7 +16,7 @@ from edgefast import ir
 from edgefast.console.index import Index, Node
 from edgefast.problem import Problem
 from edgefast.reasons.named import name_reasons
-from edgefast.resources.model.routename import name_of, ref_of_name, route_key
+from edgefast.resources.model.routename import ROUTE_KINDS, name_of, ref_of_name, route_key
 
 _RULE = re.compile(r"spec\.rules\[(\d+)\]")
 
@@ -51,12 +51,12 @@ class Marks:
             self.all.append(told)
             for node in nodes:
                 self._mark(node, told)
-                if isinstance(node.subject, ir.Rule) and one.severity == "error":
+                if isinstance(node.subject, ir.Rule | ir.StreamRoute) and one.severity == "error":
                     told_routes.add(node.subject.route)
         once: set[str] = set()
         for node in index.broken:
             rule = node.subject
-            if not isinstance(rule, ir.Rule) or rule.route in told_routes:
+            if not isinstance(rule, ir.Rule | ir.StreamRoute) or rule.route in told_routes:
                 continue
             said = "; ".join(dict.fromkeys(_why_broken(rule)))
             text = f"{ref_of_name(rule.route)} spec.rules[{rule.index}]: {said}"
@@ -97,12 +97,14 @@ def _find_nodes(index: Index, problem: Problem) -> Iterator[Node]:
     if ref is None:
         return
     name = f"{ref.namespace}/{ref.name}"
-    if ref.kind in ("HTTPRoute", "GRPCRoute"):
+    if ref.kind in ROUTE_KINDS:
         name = name_of(route_key(ref.kind, ref.namespace, ref.name))
         part = _RULE.match(problem.path)
         for node in index.routes.get(name, ()):
             rule = node.subject
-            if isinstance(rule, ir.Rule) and (part is None or rule.index == int(part[1])):
+            if isinstance(rule, ir.Rule | ir.StreamRoute) and (
+                part is None or rule.index == int(part[1])
+            ):
                 yield node
     elif ref.kind == "Gateway":
         node_ = index.find(f"g:{name}")
@@ -113,7 +115,11 @@ def _find_nodes(index: Index, problem: Problem) -> Iterator[Node]:
             yield from (one for one in gateway.children if one.name.startswith(f"{name}/"))
 
 
-def _why_broken(rule: ir.Rule) -> Iterator[str]:
+def _why_broken(rule: ir.Rule | ir.StreamRoute) -> Iterator[str]:
+    if isinstance(rule, ir.StreamRoute):
+        yield from (one.reason for one in rule.backends if not one.cluster and one.weight)
+        yield from ([rule.reason] if rule.reason else [])
+        return
     if rule.status:
         yield f"answers {rule.status}" + (f": {rule.reason}" if rule.reason else "")
     for one in rule.backends:

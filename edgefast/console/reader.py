@@ -17,6 +17,7 @@ from edgefast.table import Resource, decode_virtual_host
 from edgefast.table.shards import Key
 
 _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
+_STREAM: msgspec.msgpack.Decoder[ir.StreamRoute] = msgspec.msgpack.Decoder(ir.StreamRoute)
 _CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)
 
 _Pieces = dict[str, list[Resource]]
@@ -34,6 +35,7 @@ class Reader:
         """Return the fleet; what is kept for the next time is this one's."""
         self.unread = {}
         listeners: list[ir.Listener] = []
+        streams: list[ir.StreamRoute] = []
         roots: dict[str, Resource] = {}
         fragments: _Pieces = {}
         clusters: dict[str, tuple[str, ir.Cluster]] = {}
@@ -42,6 +44,9 @@ class Reader:
                 case "listener":
                     with self._noting("listener", key):
                         listeners.append(_LISTENER.decode(one.data))
+                case "stream_route":
+                    with self._noting("stream_route", key):
+                        streams.append(_STREAM.decode(one.data))
                 case "cluster":
                     known = self._clusters.get(key)
                     with self._noting("cluster", key):
@@ -61,6 +66,7 @@ class Reader:
             name=name,
             listeners=tuple(sorted(listeners, key=lambda one: one.name)),
             virtual_hosts=tuple(host for _, host in hosts.values()),
+            stream_routes=tuple(sorted(streams, key=lambda one: (one.listener, one.hostname))),
             clusters=tuple(clusters[key][1] for key in sorted(clusters)),
         )
 

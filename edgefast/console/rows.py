@@ -108,7 +108,7 @@ def make_row(state: State, node: Node) -> Row:
 
 def _is_bad_backend(node: Node) -> bool:
     one = node.subject
-    return isinstance(one, ir.BackendRef) and not one.cluster and one.weight > 0
+    return isinstance(one, ir.BackendRef | ir.StreamBackend) and not one.cluster and one.weight > 0
 
 
 def _describe(state: State, node: Node) -> tuple[str, list[str]]:
@@ -123,7 +123,10 @@ def _describe(state: State, node: Node) -> tuple[str, list[str]]:
             return f"{subject.route} rule {subject.name or subject.index}", _rule_tags(
                 node, subject
             )
-        case ir.BackendRef():
+        case ir.StreamRoute():
+            tags = [f"PROXY {one.proxy_protocol}" for one in subject.backends if one.proxy_protocol]
+            return f"{subject.route} rule {subject.name or subject.index}", tags[:1]
+        case ir.BackendRef() | ir.StreamBackend():
             return _describe_backend(state, node, subject)
     return "", []
 
@@ -150,13 +153,16 @@ def _rule_tags(node: Node, rule: ir.Rule) -> list[str]:
     return tags
 
 
-def _describe_backend(state: State, node: Node, share: ir.BackendRef) -> tuple[str, list[str]]:
+def _describe_backend(
+    state: State, node: Node, share: ir.BackendRef | ir.StreamBackend
+) -> tuple[str, list[str]]:
     rule = node.parent.subject if node.parent is not None else None
-    backends = rule.backends if isinstance(rule, ir.Rule) else ()
-    total = sum(one.weight for one in backends) or 1
+    found = rule.backends if isinstance(rule, ir.Rule | ir.StreamRoute) else ()
+    total = sum(one.weight for one in found) or 1
     tags = [f"{100 * share.weight / total:.3g} %"]
     if not share.cluster:
-        return share.reason, [*tags, f"answers {share.status}"]
+        status = f"answers {share.status}" if isinstance(share, ir.BackendRef) else "refused"
+        return share.reason, [*tags, status]
     cluster = state.index.clusters.get(share.cluster)
     if cluster is None:
         return "", tags

@@ -7,6 +7,7 @@ cells of edgefast/core/cells.py against this list, both ways. Must never: name a
 from __future__ import annotations
 
 from edgefast.monitoring.family import PREFIX, Family, Kind, Unit, by_name
+from edgefast.monitoring.streamfamilies import LAYER4, STREAM_REFUSED
 
 __all__ = [
     "BY_LABELS",
@@ -24,7 +25,7 @@ HEAD_REFUSED = "head_refused_"
 HTTP2_BREACH = "http2_breach_"  # why connections of HTTP/2 were ended
 HANDSHAKES_FAILED = "handshakes_failed_"
 HANDSHAKES_DONE = "handshakes_done_"
-BY_LABELS = (HEAD_REFUSED, HTTP2_BREACH, HANDSHAKES_FAILED, HANDSHAKES_DONE)
+BY_LABELS = (HEAD_REFUSED, HTTP2_BREACH, HANDSHAKES_FAILED, HANDSHAKES_DONE, STREAM_REFUSED)
 #: What `route` (and `limit`) is for what is counted in no row of its own: there are more than rows.
 OVERFLOW = "overflow"
 
@@ -253,6 +254,13 @@ _CELLS = (
         "HTTP/2 connections ended because the backend cost more than its answers are worth.",
         "upstream_http2_breaches",
     ),
+    _count(
+        "upstream_http2_retired",
+        "HTTP/2 connections to backends that take no more requests, because so many were cancelled on them.",
+        "upstream_http2_retired",
+    ),
+    _count("grpc_retries", "Calls of gRPC tried again for their status.", "grpc_retries"),
+    _count("grpc_web_requests", "Calls of gRPC-Web that were translated.", "grpc_web_requests"),
     _count("access_log_lines", "Lines of the access log.", "access_log_lines"),
     _count(
         "access_log_dropped",
@@ -322,6 +330,7 @@ _CELLS = (
         "Requests whose counter found no room in shared memory.",
         "limit_store_full",
     ),
+    *LAYER4,
 )
 
 _ROWS = (

@@ -59,6 +59,7 @@ TRAFFIC = (
                         f"sum by (grpc_status) (rate(edgefast_grpc_requests_total{{$$}}{_RATE}))",
                         "{{grpc_status}}",
                     ),
+                    (_sum("edgefast_grpc_web_requests_total"), "of them gRPC-Web"),
                 ),
                 "reqps",
             ),
@@ -119,6 +120,7 @@ TRAFFIC = (
                     (_sum("edgefast_request_timeouts_total"), "timeouts"),
                     (_sum("edgefast_request_retries_total"), "retries"),
                     (_sum("edgefast_retries_over_budget_total"), "retries over budget"),
+                    (_sum("edgefast_grpc_retries_total"), "retries for a status of gRPC"),
                 ),
                 "reqps",
             ),
@@ -254,6 +256,7 @@ TRAFFIC = (
                     (_sum("edgefast_upstream_connect_failures_total"), "connecting failed"),
                     (_sum("edgefast_upstream_http2_unprocessed_total"), "HTTP/2: sent back"),
                     (_sum("edgefast_upstream_http2_breaches_total"), "HTTP/2: too dear"),
+                    (_sum("edgefast_upstream_http2_retired_total"), "HTTP/2: cancelled on"),
                     (_sum("edgefast_upstream_protocol_errors_total"), "invalid answers"),
                     (_sum("edgefast_endpoint_ejections_total"), "endpoints taken out"),
                     (_sum("edgefast_pending_refused_total"), "too many wait"),
@@ -270,6 +273,42 @@ TRAFFIC = (
                         "log lines lost in 1 h",
                     ),
                 ),
+            ),
+        ),
+    ),
+    Row(
+        "Layer 4",
+        (
+            Panel(
+                "Connections and sessions that are passed on",
+                (
+                    ("sum(edgefast_stream_connections_active{$$})", "connections"),
+                    ("sum(edgefast_stream_sessions_active{$$})", "sessions of UDP"),
+                    (_sum("edgefast_stream_connections_total"), "new connections /s"),
+                    (_sum("edgefast_stream_sessions_total"), "new sessions /s"),
+                ),
+            ),
+            Panel(
+                "Not served",
+                ((_by_reason("edgefast_stream_refused_total"), "{{reason}}"),),
+                "cps",
+            ),
+            Panel(
+                "Bytes that are passed on",
+                (
+                    (_sum("edgefast_stream_received_bytes_total"), "from clients"),
+                    (_sum("edgefast_stream_sent_bytes_total"), "to clients"),
+                ),
+                "Bps",
+            ),
+            Panel(
+                "Datagrams",
+                (
+                    (_sum("edgefast_stream_datagrams_received_total"), "from clients"),
+                    (_sum("edgefast_stream_datagrams_sent_total"), "to clients"),
+                    (_sum("edgefast_stream_datagrams_dropped_total"), "dropped"),
+                ),
+                "pps",
             ),
         ),
     ),

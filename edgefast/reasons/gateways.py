@@ -63,7 +63,7 @@ GATEWAYS = (
     ),
     Page(
         word="InvalidCACertificateKind",
-        means="A CA certificate to verify clients with must be in a ConfigMap or a Secret.",
+        means="A CA certificate to verify clients with must be in a ConfigMap, a Secret or a ClusterTrustBundle, and the API server must have that kind.",
         fix=('Refer to one with the key `ca.crt`; the core group is written `""`.',),
         example=gateway(
             'tls: {frontend: {default: {validation: {caCertificateRefs: [{group: "", kind: Service, name: shop}]}}}}\n'
@@ -109,9 +109,11 @@ GATEWAYS = (
     ),
     Page(
         word="InvalidRouteKinds",
-        means="`allowedRoutes.kinds` of a listener has a kind other than HTTPRoute and GRPCRoute. The listener is served for those "
-        "of the two that it names too, else for none.",
-        fix=("Remove the kind.",),
+        means="`allowedRoutes.kinds` of a listener has a kind that listeners of its protocol do not take. The listener is served "
+        "for those that it names too, else for none.",
+        fix=(
+            "Remove the kind: HTTP and HTTPS take HTTPRoute and GRPCRoute, TLS TLSRoute, TCP TCPRoute, UDP UDPRoute.",
+        ),
         example=gateway(
             "listeners: [{name: http, port: 8080, protocol: HTTP, allowedRoutes: {kinds: [{kind: TLSRoute}]}}]\n"
         ),
@@ -130,7 +132,7 @@ GATEWAYS = (
         example=gateway(
             "listeners:\n"
             "- {name: http, port: 8080, protocol: HTTP}\n"
-            "- {name: raw, port: 9000, protocol: TCP}\n"
+            "- {name: raw, port: 9000, protocol: acme.io/rtmp}\n"
         ),
     ),
     Page(
@@ -236,13 +238,13 @@ GATEWAYS = (
     ),
     Page(
         word="UnsupportedProtocol",
-        means="A listener has a protocol other than HTTP and HTTPS, or the port of a backend wants one that is not spoken to "
-        "backends (`appProtocol`). The listener is not served; requests to the backend get 500.",
+        means="A listener has a protocol that is not served, or the port of a backend wants one that is not spoken to "
+        "backends (`appProtocol`). The listener is not served; requests to the backend get 500, connections are refused.",
         fix=(
-            "Use HTTP or HTTPS; for backends leave `appProtocol` out, or `kubernetes.io/h2c`, or `kubernetes.io/ws` (not for GRPCRoutes).",
+            "Use a protocol that the message names; for backends leave `appProtocol` out, or `kubernetes.io/h2c`, or `kubernetes.io/ws` (not for GRPCRoutes).",
             "Name backends of gRPC (`appProtocol: grpc`) in a GRPCRoute.",
         ),
-        example=gateway("listeners: [{name: raw, port: 9000, protocol: TCP}]"),
+        example=gateway("listeners: [{name: raw, port: 9000, protocol: acme.io/rtmp}]"),
     ),
     Page(
         word="UnsupportedVersion",

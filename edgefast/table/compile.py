@@ -31,10 +31,18 @@ from edgefast.table.shards import (
 
 _encode = msgspec.msgpack.Encoder().encode
 
-Named = ir.Listener | ir.Cluster | ir.Secret | ir.RateLimitStore
+Named = ir.Listener | ir.StreamRoute | ir.Cluster | ir.Secret | ir.RateLimitStore
 #: What an object was that became one resource of its name.
 _ONE = Compiled(())
-T = TypeVar("T", ir.VirtualHost, ir.Listener, ir.Cluster, ir.Secret, ir.RateLimitStore)
+T = TypeVar(
+    "T",
+    ir.VirtualHost,
+    ir.StreamRoute,
+    ir.Listener,
+    ir.Cluster,
+    ir.Secret,
+    ir.RateLimitStore,
+)
 
 LIMIT_STORE = "store"  # the name of the one resource of type limit_store
 
@@ -64,6 +72,8 @@ def compile_fleet(fleet: ir.Fleet, previous: Shards | None = None) -> Shards:
 
     old = work.memo.fleet
     work.replace("virtual_host", old.virtual_hosts, fleet.virtual_hosts, _name_host, compile_host)
+    streams = _compile_as("stream_route")
+    work.replace("stream_route", old.stream_routes, fleet.stream_routes, _name, streams)
     work.replace("listener", old.listeners, fleet.listeners, _name, _compile_as("listener"))
     work.replace("cluster", old.clusters, fleet.clusters, _name, _compile_as("cluster"))
     work.replace("secret", old.secrets, fleet.secrets, _name, _compile_as("secret"))
@@ -160,11 +170,13 @@ def _count_same(a: Iterable[T], b: Iterable[T], most: int) -> int:
     return next(compress(count(), map(is_not, a, b)), most)
 
 
-def _name_host(host: ir.VirtualHost) -> str:
+def _name_host(host: ir.VirtualHost | ir.StreamRoute) -> str:
     return f"{host.listener}/{host.hostname}"
 
 
 def _name(item: Named) -> str:
+    if isinstance(item, ir.StreamRoute):
+        return _name_host(item)
     return LIMIT_STORE if isinstance(item, ir.RateLimitStore) else item.name
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from edgefast import ir
 
-_RECORDS = (ir.Listener, ir.Cluster, ir.Secret, ir.Rule, ir.RateLimitStore)
+_RECORDS = (ir.Listener, ir.Cluster, ir.Secret, ir.Rule, ir.StreamRoute, ir.RateLimitStore)
 
 
 @functools.cache

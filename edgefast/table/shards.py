@@ -20,7 +20,15 @@ RESOURCE_LIMIT = 1024 * 1024  # bytes; gRPC refuses messages above 4 MiB by defa
 
 # Puts in this order, removals in the reverse: a rule never names a cluster that is not there yet, nor counts where no store
 # is, and a more specific listener owns its hosts the moment it exists, so their rules must be there first.
-TYPES = ("secret", "limit_store", "cluster", "fragment", "virtual_host", "listener")
+TYPES = (
+    "secret",
+    "limit_store",
+    "cluster",
+    "fragment",
+    "virtual_host",
+    "stream_route",
+    "listener",
+)
 _RANK = {type_: rank for rank, type_ in enumerate(TYPES)}
 
 Key = tuple[str, str]  # (type, name)

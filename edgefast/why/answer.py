@@ -14,6 +14,8 @@ import msgspec
 from edgefast import ir
 from edgefast._csrc import lib
 from edgefast.reasons.named import name_reasons
+from edgefast.table.match import find_listener
+from edgefast.why.ask import Ask
 from edgefast.why.explanation import Answer, LimitPart
 from edgefast.why.forwarded import replace_path
 from edgefast.why.head import Head, Refusal
@@ -39,9 +41,11 @@ def answer_refusal(refusal: Refusal) -> Answer:
     )
 
 
-def answer_closed_port(served: Served, port: int, dark: Unserved | None = None) -> Answer:
+def answer_closed_port(
+    served: Served, port: int, dark: Unserved | None = None, *, transport: ir.Transport = "TCP"
+) -> Answer:
     """Nothing listens there; `dark` is the listener that would."""
-    why = f"nothing listens on port {port}"
+    why = f"nothing listens on {'UDP ' if transport == 'UDP' else ''}port {port}"
     if dark is not None:
         why = f"{why}: listener {dark.name} is not served, {dark.said}"
         return Answer(
@@ -51,7 +55,9 @@ def answer_closed_port(served: Served, port: int, dark: Unserved | None = None) 
             fix=dark.fix,
             reasons=dark.reasons,
         )
-    ports = sorted({one.port for one in served.fleet.listeners})
+    ports = sorted(
+        {one.port for one in served.fleet.listeners if ir.transport_of(one) == transport}
+    )
     listed = " or ".join(map(str, ports))
     return Answer(
         kind="closed",
@@ -69,6 +75,21 @@ def answer_protocol(scheme: str, port: int, protocol: str) -> Answer:
         why=f"port {port} speaks {protocol}, not {scheme.upper()}",
         fix=f"ask with {protocol.lower()}://",
     )
+
+
+def answer_passed(there: Sequence[ir.Listener], ask: Ask) -> Answer | None:
+    """What comes is passed on unread, request or not; None where it is read."""
+    if not there:
+        return None
+    owner = find_listener(there, ask.port, ask.sni) if ask.scheme == "https" else None
+    owner = owner or there[0]
+    if owner.protocol not in ("TLS", "TCP"):
+        return None
+    if owner.protocol == "TLS" and ask.scheme != "https":
+        return answer_protocol(ask.scheme, ask.port, "TLS")
+    what = f"listener {owner.name} passes on what comes, whatever it is"
+    word = owner.protocol.lower()
+    return Answer(kind="closed", check="protocol", why=what, fix=f"ask with {word}://")
 
 
 def answer_misdirected(sni: str, named: ir.Listener, host: str, owner: ir.Listener) -> Answer:
@@ -160,7 +181,10 @@ def answer_rule(
                 reasons=name_reasons(why),
             ),
         )
-    if listener.http.body_size and head.content_length > listener.http.body_size:
+    announced = (
+        0 if head.web_text else head.content_length
+    )  # what Base64 says is known when it is read
+    if listener.http.body_size and announced > listener.http.body_size:
         why = f"{head.content_length} bytes of body, at most {listener.http.body_size}"
         fix = "send less, or raise bodySize of EdgeProxy spec.http"
         return (Answer(kind="status", check="body_size", status=413, why=why, fix=fix),)

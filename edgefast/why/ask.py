@@ -1,4 +1,4 @@
-"""Ask: a request as somebody writes it down - method, URL, header lines, client address, SNI.
+"""Ask: a request, or what is passed on unread, as somebody writes it down - method, URL, header lines, client address, SNI.
 
 In: the words of a command line or of a form. Out: `Ask`, with the bytes that a plain client (curl) would send for it.
 The Host line follows from the URL unless one is given; the port of the URL is the listener's, the SNI is the URL's
@@ -15,9 +15,13 @@ import msgspec
 
 from edgefast.inetaddr import read_address
 
-_URL = re.compile(r"(?:(https?|grpcs?)://)?([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.I | re.S)
+_URL = re.compile(
+    r"(?:(https?|grpcs?|tcp|tls|udp)://)?([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.I | re.S
+)
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@\[\]]+)(?::([0-9]{1,5}))?")
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+_DEFAULT_PORTS = {"http": 80, "https": 443, "tls": 443}
+#: What is no request: it is passed on unread.
+STREAMS = frozenset({"tcp", "tls", "udp"})
 #: What a call is, and over what it comes.
 _CALLS = {"grpc": "http", "grpcs": "https"}
 _CALL_FIELDS = (("content-type", "application/grpc"), ("te", "trailers"))
@@ -41,7 +45,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 
     def url(self) -> str:
         """Return the URL that asks for it."""
-        target = "" if self.target == "*" else self.target
+        target = "" if self.target == "*" or self.scheme in STREAMS else self.target
         return f"{self.scheme}://{self.host}{target}"
 
     def name(self) -> str:
@@ -64,7 +68,7 @@ def read_ask(
 ) -> Ask:
     """Read a request; headers are "name: value", `sni` None is what a client would send. Raises AskError.
 
-    A URL of gRPC, grpc://host/package.Service/Method (grpcs: over TLS), is a call: a POST that says so.
+    tcp://host:port, tls://name[:port] and udp://host:port are connections and datagrams. A URL of gRPC, grpc://host/package.Service/Method (grpcs: over TLS), is a call: a POST that says so.
     """
     found = _URL.fullmatch(url)
     assert found is not None  # every text is one
@@ -75,9 +79,16 @@ def read_ask(
     authority = _AUTHORITY.fullmatch(found[2])
     if authority is None:
         raise AskError(f'"{url}" is no URL such as http://www.example.com/shop')
-    name, port = authority[1], int(authority[2] or _DEFAULT_PORTS[scheme])
+    given = authority[2] or _DEFAULT_PORTS.get(scheme)
+    if given is None:
+        raise AskError(f'"{url}": a port is needed, such as {scheme}://{authority[1]}:5432')
+    name, port = authority[1], int(given)
     if not 0 < port < 65536:
         raise AskError(f'"{url}": port {port} is not between 1 and 65535')
+    if scheme in STREAMS:
+        return _read_stream(
+            scheme, name, port, url, found[3] + (found[4] or ""), headers, source, sni
+        )
     host = name if port == _DEFAULT_PORTS[scheme] else f"{name}:{port}"
     lines = [_read_header(line) for line in headers]
     if is_call:
@@ -98,6 +109,36 @@ def read_ask(
         host=named[0] if named else host,
         target=target + (found[4] or ""),
         headers=tuple((header, value) for header, value in lines if header.lower() != "host"),
+        source=source,
+        sni=sni.lower(),
+    )
+
+
+def _read_stream(
+    scheme: str,
+    name: str,
+    port: int,
+    url: str,
+    rest: str,
+    headers: Sequence[str],
+    source: str,
+    sni: str | None,
+) -> Ask:
+    """Read what is no request; TLS asks for the URL's name unless that is an address."""
+    if rest not in ("", "/") or headers:
+        raise AskError(f'"{url}": what is passed on unread has no path and no headers')
+    if read_address(source) is None:
+        raise AskError(f'"{source}" is no IP address')
+    if sni and scheme != "tls":
+        raise AskError(f"{scheme}:// has no TLS name")
+    if sni is None:
+        sni = name if scheme == "tls" and not _is_address(name) else ""
+    host = name if port == _DEFAULT_PORTS.get(scheme) else f"{name}:{port}"
+    return Ask(
+        method="CONNECT",
+        scheme=scheme,
+        port=port,
+        host=host,
         source=source,
         sni=sni.lower(),
     )

@@ -15,6 +15,7 @@ from edgefast.why.compare import compare_requests
 from edgefast.why.origin import Origin
 from edgefast.why.pair import Pair
 from edgefast.why.served import Served
+from edgefast.why.streamdiff import compare_streams
 from edgefast.why.surface import compare_endpoints, compare_hosts
 from edgefast.why.told import compare_told
 
@@ -27,6 +28,7 @@ def diff_translations(old: Translation, new: Translation) -> Difference:
     for name in names:
         pair = Pair(_serve(old, name), _serve(new, name))
         changes += compare_requests(pair)
+        changes += compare_streams(pair)
         changes += compare_hosts(pair)
         changes += compare_endpoints(pair)
         examples += pair.examples

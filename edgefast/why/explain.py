@@ -18,7 +18,7 @@ from edgefast.reasons.named import name_reasons
 from edgefast.table import Hit
 from edgefast.table.match import Call, find_listener, order_hostnames
 from edgefast.why import answer as answers
-from edgefast.why.ask import Ask
+from edgefast.why.ask import STREAMS, Ask
 from edgefast.why.candidates import find_candidates
 from edgefast.why.client import Client, drop_untrusted, find_client
 from edgefast.why.counted import judge_limits
@@ -40,9 +40,11 @@ from edgefast.why.explanation import (
     TimeoutPart,
 )
 from edgefast.why.forwarded import hide_head, write_head
+from edgefast.why.grpcstatus import name_statuses, note_call
 from edgefast.why.head import Head, Refusal, scan_head
 from edgefast.why.mistake import advise
 from edgefast.why.served import Served
+from edgefast.why.stream import explain_stream
 from edgefast.why.unserved import find_unserved
 
 MOST = 10  # candidates
@@ -51,7 +53,11 @@ _HITS = 1000  # rules that match one request
 
 def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
     """Explain a request; `most` is how many candidates are told."""
+    if ask.scheme in STREAMS:
+        return explain_stream(served, ask)
     listeners = served.listeners(ask.port)
+    if passed := answers.answer_passed(served.all_listeners(ask.port), ask):
+        return _stop(served, ask, passed)
     if not listeners:
         dark = find_unserved(served, ask.port, ask.name())
         return _stop(served, ask, answers.answer_closed_port(served, ask.port, dark))
@@ -61,7 +67,7 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
         return _stop(served, ask, wrong)
     head = scan_head(ask.head(), listeners[0].http, tls=tls)
     if isinstance(head, Refusal):
-        return _stop(served, ask, answers.answer_refusal(head))
+        return _stop(served, ask, answers.answer_refusal(head), grpc=head.grpc)
     listener = find_listener(listeners, ask.port, head.host)
     named = find_listener(listeners, ask.port, ask.sni) if tls and ask.sni else None
     if named is not None and listener is not None and named is not listener:
@@ -85,10 +91,13 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
     kept_out = near[0].reason if near and near[0].code in ("not_accepted", "refused") else ""
     return Explanation(
         request=_asked(ask, head, client),
-        answers=(
-            answers.answer_closed_listener(dark)
-            if dark is not None and dark.name == listener.name
-            else answers.answer_no_rule(nearest, name_reasons(kept_out)),
+        answers=name_statuses(
+            [
+                answers.answer_closed_listener(dark)
+                if dark is not None and dark.name == listener.name
+                else answers.answer_no_rule(nearest, name_reasons(kept_out))
+            ],
+            grpc=head.grpc,
         ),
         listener=_listener(served, listener),
         virtual_hosts=_tried(served, listener, head.host, None),
@@ -116,7 +125,7 @@ def _explain_rule(
     hostname = hit.virtual_host.rpartition("/")[2]
     return Explanation(
         request=_asked(ask, head, client),
-        answers=advise(served.origin, rule, found),
+        answers=name_statuses(advise(served.origin, rule, found), grpc=head.grpc),
         listener=_listener(served, listener),
         virtual_hosts=_tried(served, listener, head.host, hostname),
         rule=describe_rule(served.origin, hit),
@@ -134,7 +143,10 @@ def _explain_rule(
         ),
         candidates=near,
         more_candidates=more,
-        notes=list_notes(served, listener, rule),
+        notes=(
+            *list_notes(served, listener, rule),
+            *(note_call(http.grpc, web=bool(head.web)) if head.grpc else ()),
+        ),
         table=served.version,
     )
 
@@ -190,11 +202,14 @@ def _stop(
     found: Answer,
     head: Head | None = None,
     listener: ir.Listener | None = None,
+    *,
+    grpc: bool = False,
 ) -> Explanation:
     """Explain a request that meets no rule."""
+    grpc = grpc or (head is not None and head.grpc)
     return Explanation(
         request=_asked(ask, head, None),
-        answers=(found,),
+        answers=name_statuses([found], grpc=grpc),
         listener=_listener(served, listener) if listener is not None else None,
         notes=list_known(served) if found.check in ("port", "listener") else (),
         table=served.version,

@@ -49,6 +49,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     share: float = 100.0  # percent of such requests
     why: str = ""
     fix: str = ""  # what would give another answer
+    grpc_status: str = ""  # of a call of gRPC: what it is told in place of `status`; "": it is none, or the backend says
     location: str = ""  # of a redirect
     backend: str = ""  # the cluster's name
     reasons: tuple[str, ...] = ()  # those that `edgefast problem` has a page about

@@ -67,7 +67,7 @@ def write_head(
     lines += _kept(head, ops, http)
     lines += _added(head, rule, ops, client, http, tls=tls)
     lines += [f"{name}: {value}" for name, value in ops.lines]
-    if head.chunked:
+    if head.chunked or (head.web_text and head.content_length):
         lines.append("transfer-encoding: chunked")
     upgrade = [one.value for one in head.lines if one.id == lib.EF_H_UPGRADE]
     if head.upgrade and upgrade:
@@ -97,6 +97,8 @@ def _kept(head: Head, ops: Ops, http: ir.HttpSettings) -> list[str]:
         _text(one.raw.removesuffix(b"\r\n"))
         for one in head.lines
         if not one.flags & gone and one.id not in _OWN and _text(one.name).lower() not in ops.drop
+        if not (head.web and one.name.lower() == b"content-type")
+        if not (head.web_text and one.id == lib.EF_H_CONTENT_LENGTH)
     ]
 
 
@@ -116,6 +118,8 @@ def _added(
     expected = http.route_timeout if expected is None else expected
     if expected:
         added.append(("x-edge-expected-rq-timeout-ms", str(expected)))
+    if head.web:
+        added.append(("content-type", head.web))
     if http.via:
         added.append(("via", f"1.1 {http.via}"))
     return [f"{name}: {value}" for name, value in added if name not in ops.drop]

@@ -28,6 +28,7 @@ class Refusal(msgspec.Struct, frozen=True):
     check: str  # "head", "path" or "escaped_slashes"
     why: str
     location: str = ""  # of the redirect for escaped slashes
+    grpc: bool = False  # the message is a request, and one of gRPC
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -54,6 +55,9 @@ class Head(msgspec.Struct, frozen=True):
     chunked: bool
     content_length: int
     is_options: bool
+    grpc: bool  # also gRPC-Web where that is translated
+    web: str = ""  # ... then the content type that the backend gets; "": it gets what came
+    web_text: bool = False  # ... and the body was Base64
 
     def request(self) -> Request:
         """Return what the matcher sees."""
@@ -84,9 +88,12 @@ def scan_head(raw: bytes, settings: ir.HttpSettings, *, tls: bool) -> Head | Ref
     query = target[head.path_len + 1 :] if head.target_len > head.path_len else None
     authority = raw[head.authority_off : head.authority_off + head.authority_len]
     normal = _normalise(path, query, authority, settings, tls=tls)
+    grpc = head.grpc == lib.EF_GRPC or (head.grpc != lib.EF_GRPC_NONE and settings.grpc.web)
     if isinstance(normal, Refusal):
-        return normal
+        return msgspec.structs.replace(normal, grpc=grpc)
     host = raw[head.host_off : head.host_off + head.host_len]
+    lines = tuple(_read_line(raw, head.spans[at]) for at in range(head.n_spans))
+    text = head.grpc == lib.EF_GRPC_WEB_TEXT
     return Head(
         method=raw[head.method_off : head.method_off + head.method_len],
         path=normal,
@@ -94,12 +101,22 @@ def scan_head(raw: bytes, settings: ir.HttpSettings, *, tls: bool) -> Head | Ref
         host=host.decode().lower(),
         host_sent=host,
         authority=authority,
-        lines=tuple(_read_line(raw, head.spans[at]) for at in range(head.n_spans)),
+        lines=lines,
         upgrade=upgrade,
         chunked=head.body == lib.EF_BODY_CHUNKED,
         content_length=head.content_length,
         is_options=head.method == lib.EF_M_OPTIONS,
+        grpc=grpc,
+        web=_translate_type(lines, text=text) if grpc and head.grpc != lib.EF_GRPC else "",
+        web_text=text and grpc,
     )
+
+
+def _translate_type(lines: tuple[Line, ...], *, text: bool) -> str:
+    """Return the content type of gRPC that says what one of gRPC-Web does (core/exchange/grpcweb.pyx)."""
+    value = next(one.value for one in reversed(lines) if one.name.lower() == b"content-type")
+    size = len("application/grpc-web-text" if text else "application/grpc-web")
+    return f"application/grpc{_text(value[size:])}"
 
 
 def _normalise(

@@ -17,12 +17,13 @@ from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.grpcroute import GRPCBackendRef, GRPCRoute, Route
 from edgefast.resources.gatewayapi.httproute import HTTPBackendRef, HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
+from edgefast.resources.gatewayapi.streamroute import TCPRoute, TLSRoute, UDPRoute
 from edgefast.resources.model.closed import is_closed
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.routename import key_of, ref_of_name
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.match.precedence import Age, age_order
-from edgefast.translate.route.route import RouteOutcome
+from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.translate.translation import Translation
 from edgefast.why.explanation import Place
 
@@ -91,6 +92,27 @@ class Origin:
         ].backend_refs
         weighty = [at for at, one in enumerate(refs) if one.weight > 0]
         return self.rule_place(rule, f"{path}[{weighty[share]}]" if share < len(weighty) else path)
+
+    def stream_place(self, route: ir.StreamRoute, path: str) -> Place:
+        """Return the place of a field of a route of layer 4."""
+        if not route.route:
+            return Place()
+        place = self.place(self.route_ref(route.route), path)
+        return place if place.source else msgspec.structs.replace(place, source=route.source)
+
+    def stream_backend(self, route: ir.StreamRoute, share: int) -> Place:
+        """Return the place of a share: backendRefs of all rules, without those that have no weight."""
+        found = self._snapshot.get(self.route_ref(route.route)) if route.route else None
+        if isinstance(found, TLSRoute | TCPRoute | UDPRoute):
+            weighty = [
+                f"spec.rules[{index}].backendRefs[{at}]"
+                for index, rule in enumerate(found.spec.rules)
+                for at, one in enumerate(rule.backend_refs)
+                if one.weight > 0
+            ]
+            if share < len(weighty):
+                return self.stream_place(route, weighty[share])
+        return self.stream_place(route, f"spec.rules[{route.index}].backendRefs")
 
     def route(self, name: str) -> Route | None:
         """Return the object of a route by its name among all routes."""

@@ -56,6 +56,8 @@ class Outcome(msgspec.Struct, frozen=True):
 def find_outcome(served: Served, ask: Ask) -> Outcome:
     """Ask a table."""
     listeners = served.listeners(ask.port)
+    if passed := answers.answer_passed(served.all_listeners(ask.port), ask):
+        return Outcome((passed,))
     if not listeners:
         return Outcome((answers.answer_closed_port(served, ask.port),))
     tls = listeners[0].protocol == "HTTPS"

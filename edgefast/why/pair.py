@@ -11,7 +11,7 @@ from collections.abc import Container
 from edgefast import ir
 from edgefast.credential import show, show_query
 from edgefast.table.match import find_listener, order_hostnames
-from edgefast.why.ask import Ask
+from edgefast.why.ask import STREAMS, Ask
 from edgefast.why.changes import Example
 from edgefast.why.served import Served
 from edgefast.why.witness import Witness
@@ -44,7 +44,7 @@ class Pair:
 
     def is_same(self, port: int, host: str) -> bool:
         """Tell whether a host's requests meet equal tables."""
-        owners = [find_listener(side.fleet.listeners, port, host) for side in self.sides()]
+        owners = [find_listener(side.listeners(port), port, host) for side in self.sides()]
         if owners[0] is None or owners[1] is None or _facade(owners[0]) != _facade(owners[1]):
             return owners[0] is owners[1]
         return all(self._is_same_host(owners[0].name, name) for name in order_hostnames(host))
@@ -84,7 +84,7 @@ def make_host(name: str, taken: Container[str]) -> str:
 def make_ask(pair: Pair, port: int, host: str, witness: Witness) -> Ask:
     """Return a witness as a request to a port."""
     listeners = pair.old.listeners(port) or pair.new.listeners(port)
-    scheme = "https" if listeners[0].protocol == "HTTPS" else "http"
+    scheme = "https" if listeners and listeners[0].protocol == "HTTPS" else "http"
     default = port == (443 if scheme == "https" else 80)
     return Ask(
         method=witness.method,
@@ -100,7 +100,7 @@ def make_ask(pair: Pair, port: int, host: str, witness: Witness) -> Ask:
 def make_example(ask: Ask) -> Example:
     """Return an example for people: whoever has the credentials that it takes puts them in."""
     return Example(
-        method=ask.method,
+        method="" if ask.scheme in STREAMS else ask.method,
         url=show_query(ask.url()),
         headers=tuple((name, show(name, value)) for name, value in ask.headers),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgefast.problem import ask_about
+from edgefast.why.ask import STREAMS
 from edgefast.why.explanation import (
     Answer,
     Asked,
@@ -39,7 +40,7 @@ def render_explanation(one: Explanation) -> list[str]:
 
 def _lines(one: Explanation) -> Iterator[str]:
     asked = one.request
-    yield f"{asked.method} {asked.url}"
+    yield asked.url if is_stream(asked) else f"{asked.method} {asked.url}"
     for name, value in asked.headers:
         yield f"  {name}: {value}"
     yield ""
@@ -50,7 +51,7 @@ def _lines(one: Explanation) -> Iterator[str]:
         client = f", client {asked.client}" if asked.client not in ("", asked.source) else ""
         sni = f", TLS name {asked.sni}" if asked.sni else ""
         yield _row("from", f"{asked.source}{client}{sni}")
-    if one.listener is not None and not _is_plain(asked):
+    if one.listener is not None and not is_stream(asked) and not _is_plain(asked):
         yield _row("matched as", f"host {asked.host}, path {asked.path}")
     if one.listener is not None:
         host = "any host" if one.listener.hostname == "*" else one.listener.hostname
@@ -81,6 +82,11 @@ def _lines(one: Explanation) -> Iterator[str]:
         yield _row("table", one.table)
 
 
+def is_stream(asked: Asked) -> bool:
+    """Tell whether it was no request that was asked for."""
+    return asked.url.partition("://")[0] in STREAMS
+
+
 def _is_plain(asked: Asked) -> bool:
     """Tell whether host and path are matched as they stand in the URL."""
     authority, slash, rest = asked.url.partition("://")[2].partition("/")
@@ -98,7 +104,10 @@ def _answer(one: Answer, *, alone: bool) -> Iterator[str]:
             yield f"{share}no answer: {one.why}"
         case _:
             reason = _REASONS.get(one.status, "")
-            yield f"{share}{one.status}{f' {reason}' if reason else ''}: {one.why} ({one.check})"
+            said = f"{one.status}{f' {reason}' if reason else ''}"
+            if one.grpc_status:
+                said = f"grpc-status {one.grpc_status} (in HTTP: {said})"
+            yield f"{share}{said}: {one.why} ({one.check})"
     if one.location:
         yield f"  location: {one.location}"
     if one.fix:
@@ -108,7 +117,8 @@ def _answer(one: Answer, *, alone: bool) -> Iterator[str]:
 
 
 def _backend(one: BackendPart, *, again: bool) -> Iterator[str]:
-    name = one.name or f"answered with {one.status}: {one.reason}"
+    answered = f"answered with {one.status}" if one.status else "refused"
+    name = one.name or f"{answered}: {one.reason}"
     yield _row("backend", f"{one.share:g} % {name} (weight {one.weight})")
     yield from _place(one.place)
     endpoints = []
@@ -148,11 +158,11 @@ def _times(one: Explanation) -> Iterator[str]:
     times = one.timeouts
     if times is not None:
         default = " to the head of the answer (default)" if times.default else ""
-        said = f"request {_time(times.request)}{default}"
+        said = "" if is_stream(one.request) else f"request {_time(times.request)}{default}, "
         if times.backend_request:
-            said += f", each try {_time(times.backend_request)}"
+            said += f"each try {_time(times.backend_request)}, "
         yield _row(
-            "timeouts", f"{said}, connect {_time(times.connect)}, idle {_time(times.stream_idle)}"
+            "timeouts", f"{said}connect {_time(times.connect)}, idle {_time(times.stream_idle)}"
         )
     if one.retry is not None:
         codes = f" on {', '.join(map(str, one.retry.codes))}" if one.retry.codes else ""

@@ -30,7 +30,7 @@ def _change(one: Change) -> Iterator[str]:
 
 def _example(one: Example) -> str:
     headers = "".join(f" -H '{name}: {value}'" for name, value in one.headers)
-    return f"{one.method} {one.url}{headers}"
+    return f"{one.method} {one.url}{headers}".strip()
 
 
 def _side(one: Side) -> str:

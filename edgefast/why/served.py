@@ -57,10 +57,22 @@ class Served:
         self.hosts: dict[str, dict[str, ir.VirtualHost]] = {}  # by listener, by hostname
         for host in fleet.virtual_hosts:
             self.hosts.setdefault(host.listener, {})[host.hostname] = host
+        self.streams: dict[str, dict[str, ir.StreamRoute]] = {}  # by listener, by hostname
+        for route in fleet.stream_routes:
+            self.streams.setdefault(route.listener, {})[route.hostname] = route
 
     def listeners(self, port: int) -> list[ir.Listener]:
-        """Return the listeners of a port."""
-        return [one for one in self.fleet.listeners if one.port == port]
+        """Return the listeners of a port that read requests."""
+        found = self.all_listeners(port)
+        return [one for one in found if one.protocol in ("HTTP", "HTTPS")]
+
+    def all_listeners(self, port: int, transport: ir.Transport = "TCP") -> list[ir.Listener]:
+        """Return the listeners of a port, whatever they read."""
+        return [
+            one
+            for one in self.fleet.listeners
+            if one.port == port and ir.transport_of(one) == transport
+        ]
 
     def endpoints(self, cluster: str) -> tuple[tuple[EndpointPart, ...], bool]:
         """Return the endpoints that get requests, and whether they are the terminating ones."""

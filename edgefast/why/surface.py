@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 from edgefast import ir
 from edgefast.translate.match.hostname import narrower
-from edgefast.why.changes import Change, Kind
+from edgefast.why.changes import Change, Example, Kind
 from edgefast.why.pair import ROOT, Pair, make_ask, make_example, make_host
 from edgefast.why.served import Served, render_endpoint
+from edgefast.why.streamdiff import stream_example
 
 
 def compare_endpoints(pair: Pair) -> Iterator[Change]:
@@ -48,8 +49,7 @@ def compare_hosts(pair: Pair) -> Iterator[Change]:
             if one.name not in known:
                 host = "any host" if one.hostname == "*" else one.hostname
                 said = f"listener {one.name} (port {one.port}, {one.protocol}, {host}) {word}"
-                ask = make_ask(pair, one.port, make_host(one.hostname, ()), ROOT)
-                yield Change(kind=kind, text=said, example=make_example(ask))
+                yield Change(kind=kind, text=said, example=_example(pair, one))
     yield from _compare_listeners(pair)
     for _, kind, ours, theirs, word in moves:
         for port, name in sorted(_hostnames(ours) - _hostnames(theirs)):
@@ -71,14 +71,20 @@ def _compare_listeners(pair: Pair) -> Iterator[Change]:
         ]
         fields += [
             field
-            for field in ("port", "protocol", "hostname", "tls", "access_log", "tracing")
+            for field in ("port", "protocol", "hostname", "tls", "stream", "access_log", "tracing")
             if getattr(after, field) != getattr(old, field)
         ]
         if not fields:  # the port to bind: of no interest to a client
             continue
-        ask = make_ask(pair, after.port, make_host(after.hostname, ()), ROOT)
         said = f"listener {after.name} has other {', '.join(fields)}"
-        yield Change(kind="listener", text=said, example=make_example(ask))
+        yield Change(kind="listener", text=said, example=_example(pair, after))
+
+
+def _example(pair: Pair, one: ir.Listener) -> Example:
+    host = make_host(one.hostname, ())
+    if one.protocol not in ("HTTP", "HTTPS"):
+        return stream_example(one.protocol.lower(), one.port, host)
+    return make_example(make_ask(pair, one.port, host, ROOT))
 
 
 def _hostnames(side: Served) -> set[tuple[int, str]]:

@@ -17,10 +17,11 @@ from edgefast.resources.gatewayapi.grpcroute import (
     Route,
 )
 from edgefast.resources.gatewayapi.httproute import HTTPPathMatch
+from edgefast.resources.gatewayapi.streamroute import TCPRoute, TLSRoute, UDPRoute
 from edgefast.resources.model.routename import name_of, route_key
 from edgefast.table.match import Call, order_hostnames
 from edgefast.translate.match.path import check_path, normalize_path
-from edgefast.translate.route.route import RouteOutcome
+from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.why.explanation import Candidate, Place
 from edgefast.why.origin import Origin
 
@@ -33,6 +34,8 @@ def find_unaccepted(origin: Origin, host: str, call: Call) -> Iterator[Candidate
     names = {*order_hostnames(host)}
     for key, outcome in translation.memo.routes.items():
         route, name = outcome.route, name_of(key)
+        if isinstance(route, TLSRoute | TCPRoute | UDPRoute):
+            continue  # no request would come to it
         if outcome.hosts or not names & {one.lower() for one in route.spec.hostnames or ("*",)}:
             continue
         if not _may_match(route, call.path.decode("utf-8", "replace")):

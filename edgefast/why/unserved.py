@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from edgefast import ir
 from edgefast.problem import ObjectRef
 from edgefast.reasons.named import name_reasons
 from edgefast.resources.gatewayapi.gateway import Gateway
@@ -41,13 +42,17 @@ class Unserved(msgspec.Struct, frozen=True):
         return name_reasons(self.said)
 
 
-def find_unserved(served: Served, port: int, host: str) -> Unserved | None:
+def find_unserved(
+    served: Served, port: int, host: str, *, transport: ir.Transport = "TCP"
+) -> Unserved | None:
     """Return the listener of the port whose hostname is nearest to the host, None when there is none."""
     translation = served.origin.translation
     if translation is None:
         return None
     rank = {name: at for at, name in enumerate(order_hostnames(host))}
-    found = [one for one in _list_unserved(served, translation, port) if one.hostname in rank]
+    found = [
+        one for one in _list_unserved(served, translation, port, transport) if one.hostname in rank
+    ]
     nearest = min(found, key=lambda one: rank[one.hostname], default=None)
     if nearest is None:
         return None
@@ -55,7 +60,9 @@ def find_unserved(served: Served, port: int, host: str) -> Unserved | None:
     return msgspec.structs.replace(nearest, fix=fix)
 
 
-def _list_unserved(served: Served, translation: Translation, port: int) -> Iterator[Unserved]:
+def _list_unserved(
+    served: Served, translation: Translation, port: int, transport: ir.Transport
+) -> Iterator[Unserved]:
     fleets = {one.name: one.gateways for one in translation.infra}
     # None: any. The fleet has nothing to serve, or there is one for all Gateways, accepted or not.
     standalone = translation.memo.world.settings.standalone
@@ -69,7 +76,12 @@ def _list_unserved(served: Served, translation: Translation, port: int) -> Itera
         for at, listener in enumerate(one.spec.listeners):
             said = whole or _say(ref, told.get(listener.name, ()))
             gateway, name = _name(ref, one, listener.name)
-            if listener.port != port or not said or _is_served(told.get(listener.name, ())):
+            if (
+                listener.port != port
+                or ir.transport_of(listener) != transport
+                or not said
+                or _is_served(told.get(listener.name, ()))
+            ):
                 continue
             if gateways is not None and gateway not in gateways:
                 continue

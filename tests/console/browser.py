@@ -16,7 +16,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from websockets.sync.client import ClientConnection, connect
 
 START = 60.0  # seconds: a browser's first start on a busy machine
 DEADLINE = 30.0
+#: A browser beside a sanitizer's runtime does not start.
+_ALONE = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 _UNTIL = """new Promise((done, fail) => {
   const end = performance.now() + %d;
   const look = () => {
@@ -42,10 +44,11 @@ class Failed(AssertionError):
 
 
 class Browser:
-    """Use as a context manager."""
+    """Use as a context manager. `options` are of the command line."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, options: Sequence[str] = ()) -> None:
         self._folder = folder
+        self._options = options
         self._log = folder / "chromium.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: ClientConnection | None = None
@@ -66,12 +69,12 @@ class Browser:
         # A file: a pipe that nobody reads any more would hold the browser up once it is full.
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
-                [*command, "about:blank"],
+                [*command, *self._options, "about:blank"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env=os.environ | {"HOME": str(self._folder)},
+                env=_ALONE | {"HOME": str(self._folder)},
             )
         try:
             address = self._read_address()

@@ -81,7 +81,7 @@ export class Explain {
 function verdict(one, several) {
   const state = one.kind === 'backend' ? (one.why ? 'warn' : 'good') : one.kind === 'redirect' ? 'info' : 'bad';
   const part = several ? `${one.share} % ` : '';
-  const said = one.kind === 'backend' ? `goes to ${one.backend}` : one.kind === 'closed' ? 'gets no answer' : `${one.status} ${REASONS[one.status] || ''}`.trim();
+  const said = one.kind === 'backend' ? `goes to ${one.backend}` : one.kind === 'closed' ? 'gets no answer' : one.grpc_status || `${one.status} ${REASONS[one.status] || ''}`.trim();
   return h('div', { class: 'verdict', 'data-state': state },
     h('strong', {}, `${part}${said}`), one.location && h('code', {}, one.location),
     one.why && h('span', {}, one.why), one.fix && h('span', { class: 'fix' }, one.fix), aboutReasons(one.reasons));

@@ -42,6 +42,7 @@ from edgefast.proxy.metrics.exposition import (
 )
 from edgefast.proxy.metrics.openmetrics import OPENMETRICS_TYPE, is_wanted
 from edgefast.proxy.metrics.stats import sum_globals
+from edgefast.proxy.sockets.place import host_of, transport_at
 from edgefast.proxy.tables.ledger import Key, Placed
 from edgefast.proxy.tls.certificates import CertificateFacts, PemError, read_facts
 from edgefast.table import describe_blob
@@ -54,6 +55,7 @@ PROBES = frozenset({"/ready", "/live", "/connections", "/drain", "/healthcheck/f
 _JSON = "application/json"
 _SECRET: msgspec.msgpack.Decoder[ir.Secret] = msgspec.msgpack.Decoder(ir.Secret)
 _CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)
+_STREAM: msgspec.msgpack.Decoder[ir.StreamRoute] = msgspec.msgpack.Decoder(ir.StreamRoute)
 _LIMIT_STORE = msgspec.msgpack.Decoder(ir.RateLimitStore)
 _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
 
@@ -251,7 +253,10 @@ class Admin:
             "phase": agent.drain.phase,
             "ready": agent.ready,
             "log_level": agent.log_level,
-            "bound": [{"address": host, "port": port} for host, port in agent.bound()],
+            "bound": [
+                {"address": host_of(one), "port": one[1], "transport": transport_at(one)}
+                for one in agent.bound()
+            ],
             "arena": {
                 "reserved": agent.arena.capacity,
                 "used": agent.arena.used,
@@ -285,7 +290,7 @@ def _render_dump(
     """Decode the resources: runs in a thread."""
     hosts: list[dict[str, Any]] = []
     parts: dict[str, list[dict[str, Any]]] = {
-        type_: [] for type_ in ("listener", "cluster", "secret", "limit_store")
+        type_: [] for type_ in ("listener", "stream_route", "cluster", "secret", "limit_store")
     }
     for (type_, name), version, data in copies:
         listed = parts.get(type_, hosts)
@@ -298,6 +303,7 @@ def _render_dump(
         **head,
         "listeners": sorted(parts["listener"], key=_name),
         "virtual_hosts": sorted(hosts, key=_name),
+        "stream_routes": sorted(parts["stream_route"], key=_name),
         "clusters": sorted(parts["cluster"], key=_name),
         "secrets": sorted(parts["secret"], key=_name),
         "limit_stores": parts["limit_store"],
@@ -311,6 +317,8 @@ def _describe(type_: str, data: bytes, about: CertificateFacts | None) -> dict[s
     match type_:
         case "listener":
             shown: dict[str, Any] = msgspec.to_builtins(hide_listener(_LISTENER.decode(data)))
+        case "stream_route":
+            shown = msgspec.to_builtins(_STREAM.decode(data))
         case "cluster":
             shown = msgspec.to_builtins(_CLUSTER.decode(data))
         case "secret":

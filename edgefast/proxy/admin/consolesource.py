@@ -22,6 +22,7 @@ from edgefast.proxy.admin.limitlist import LimitList, Unread
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.agent.workerslot import WorkerSlot
 from edgefast.proxy.metrics.stats import sum_globals, sum_limits, sum_rows
+from edgefast.proxy.sockets.place import show_place
 from edgefast.table import Resource, Shards
 from edgefast.table.shards import Key
 from edgefast.why import Live
@@ -102,7 +103,7 @@ class ConsoleSource:
                 ("process", str(os.getpid())),
                 ("tables taken in", str(agent.tables)),
                 ("table memory", f"{agent.arena.used / 2**20:.1f} MiB"),
-                ("listens on", ", ".join(_place(*one) for one in agent.bound()) or "nothing"),
+                ("listens on", ", ".join(map(show_place, agent.bound())) or "nothing"),
                 ("log level", agent.log_level),
                 *([("tables come from", stream.server)] if stream is not None else []),
                 *([("last good table", str(last.path))] if last is not None else []),
@@ -155,10 +156,6 @@ class ConsoleSource:
             return await self._limits.list_rows()
         except Unread as error:
             return str(error)
-
-
-def _place(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def _handshakes(totals: Mapping[str, int]) -> str:

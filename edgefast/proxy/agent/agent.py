@@ -35,7 +35,8 @@ from edgefast.proxy.process.reserve import RESERVE
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.fdstore import FdStore
 from edgefast.proxy.sockets.inherited import MEMORY, TICKETS, Inherited
-from edgefast.proxy.sockets.listeners import Listeners, Place
+from edgefast.proxy.sockets.listeners import Listeners
+from edgefast.proxy.sockets.place import Place
 from edgefast.proxy.sockets.ports import Ports
 from edgefast.proxy.tables.arena import Arena, ArenaFull
 from edgefast.proxy.tables.lastgood import LastGood

@@ -19,7 +19,7 @@ def describe_refusal(one: Refusal) -> Problem:
     match one.type, one.name.split("/"):
         case "listener", _:
             reference, path = place_listener(one.name)
-        case (("virtual_host" | "fragment"), _):
+        case (("virtual_host" | "fragment" | "stream_route"), _):
             reference, path = place_listener(one.name.rpartition("/")[0])
         case "secret", ["secret", namespace, name]:
             reference = ObjectRef("Secret", namespace, name)

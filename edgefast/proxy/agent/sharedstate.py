@@ -11,7 +11,8 @@ from typing import Literal
 
 from edgefast.proxy.control import messages
 from edgefast.proxy.limits.memory import LimitMemory
-from edgefast.proxy.sockets.listeners import Listeners, Place
+from edgefast.proxy.sockets.listeners import Listeners
+from edgefast.proxy.sockets.place import Place
 from edgefast.proxy.tables.arena import Arena
 from edgefast.proxy.tables.ledger import Key, Ledger, Refusal
 from edgefast.proxy.tls.ticketkeys import TicketKeys

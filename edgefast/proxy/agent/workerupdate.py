@@ -15,7 +15,7 @@ from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import Channel
 from edgefast.proxy.control.dumps import Dumps
 from edgefast.proxy.settings import ACK_DEADLINE
-from edgefast.proxy.sockets.listeners import Seat
+from edgefast.proxy.sockets.place import Seat
 
 __all__ = ["WorkerUpdate"]
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from edgefast.daemon.httpserver import HttpServer
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.handover.protocol import Ask, Item
-from edgefast.proxy.sockets.inherited import MEMORY, TICKETS, Place
+from edgefast.proxy.sockets.inherited import MEMORY, TICKETS
+from edgefast.proxy.sockets.place import Place
 
 __all__ = ["AgentPredecessor"]
 

@@ -20,7 +20,7 @@ from edgefast import __version__
 from edgefast.proxy.control.channel import Channel, ChannelClosed, ChannelError
 from edgefast.proxy.handover.handoversocket import is_own
 from edgefast.proxy.handover.protocol import PER_GIVE, PROTOCOL, Ask, Give, Item, Keep, Kept, Refuse
-from edgefast.proxy.sockets.inherited import Place
+from edgefast.proxy.sockets.place import Place
 
 __all__ = ["Predecessor", "attend", "give"]
 

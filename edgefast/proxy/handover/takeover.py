@@ -22,7 +22,8 @@ from edgefast.proxy.handover.frozenworkers import end_frozen
 from edgefast.proxy.handover.handoversocket import HandoverSocket, bound_path, connect, path_of
 from edgefast.proxy.handover.protocol import PER_KEEP, PROTOCOL, Ask, Give, Keep, Kept, Refuse
 from edgefast.proxy.settings import ProxySettings
-from edgefast.proxy.sockets.inherited import Inherited, Place
+from edgefast.proxy.sockets.inherited import Inherited
+from edgefast.proxy.sockets.place import Place
 
 __all__ = ["TakeOver", "TakeOverRefused"]
 

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _MAGIC = 0x31544645  # EF_STAT_MAGIC
-_GLOBALS = 128  # EF_STAT_GLOBALS
+_GLOBALS = 192  # EF_STAT_GLOBALS
 _LABEL = 192  # EF_STAT_LABEL: 8 bytes of hash, then the text
 _CELLS = 56  # EF_STAT_CELLS
 _HEADER = 64

@@ -14,7 +14,7 @@ from edgefast.daemon.address import EVERYWHERE, Address
 from edgefast.problem import Problem, ask_for_more
 from edgefast.proxy.pipelines.standalone import Outcome
 from edgefast.proxy.pipelines.tryout import list_hosts, write_commands
-from edgefast.proxy.sockets.listeners import Place
+from edgefast.proxy.sockets.place import Place, host_of, transport_at
 from edgefast.translate.match.hostname import ANY
 
 __all__ = ["Banner"]
@@ -22,6 +22,8 @@ __all__ = ["Banner"]
 _LAST_GOOD = "NOT ALL FILES CAN BE HAD: this is the last good table from disk, until they can"
 _SHOWN_LISTENERS = 20
 _SHOWN_PROBLEMS = 50
+#: What a listener of layer 4 gives to its route, when that has no hostname.
+_ANY_OF = {"TLS": "any name", "TCP": "all connections", "UDP": "all datagrams"}
 
 
 class Banner:
@@ -120,13 +122,19 @@ def _listener_lines(
     fleet: ir.Fleet, bound: Sequence[Place], closed: Collection[str]
 ) -> Iterator[str]:
     hosts = list_hosts(fleet)
+    for route in fleet.stream_routes:
+        hosts.setdefault(route.listener, []).append(route.hostname)
     for listener in fleet.listeners[:_SHOWN_LISTENERS]:
-        places = [Address(address, port) for address, port in bound if port == listener.bind_port]
-        scheme = "https" if listener.protocol == "HTTPS" else "http"
+        places = [
+            Address(host_of(one), one[1])
+            for one in bound
+            if one[1] == listener.bind_port and transport_at(one) == ir.transport_of(listener)
+        ]
+        scheme = listener.protocol.lower()
         where = " ".join(f"{scheme}://{place}" for place in places) or "NOT LISTENING"
         served = hosts.get(listener.name, [])
         names = ", ".join(served[:4]) + (f" and {len(served) - 4} more" if len(served) > 4 else "")
-        text = "any host" if "*" in served else names or "no route"
+        text = _ANY_OF.get(listener.protocol, "any host") if "*" in served else names or "no route"
         if listener.name in closed:
             text = _tell_closed(listener)
         yield f"  {listener.name} on {where}: {text}"

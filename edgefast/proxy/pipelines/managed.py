@@ -8,7 +8,6 @@ goes on trying. Must never end the service, or take readiness away, for anything
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -16,9 +15,12 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 import edgefast
+from edgefast import ir
+from edgefast.daemon.collector import keep_all
 from edgefast.problem import Problem
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.process.sdnotify import notify
+from edgefast.proxy.sockets.place import transport_at
 from edgefast.proxy.tables.lastgood import LastGoodError
 from edgefast.table import Shards
 from edgefast.table.format import table_format
@@ -92,9 +94,7 @@ class Managed:
                 tasks.create_task(self._fall_back(kept))
             await self._first.wait()
             notify("READY=1")
-            # The agent's own start-up objects need no more collections.
-            gc.collect()
-            gc.freeze()
+            keep_all()
 
     # --- tables ---------------------------------------------------------------------------------
 
@@ -173,9 +173,12 @@ class Managed:
         table = agent.ledger.current
         for one in table.refused.values():
             yield Refused(one.type, one.name, one.error)
-        unbound = {port: problem for (_, port), problem in agent.listeners.problems.items()}
+        unbound = {
+            (transport_at(place), place[1]): problem
+            for place, problem in agent.listeners.problems.items()
+        }
         for listener in agent.served if unbound else ():
-            problem = unbound.get(listener.bind_port)
+            problem = unbound.get((ir.transport_of(listener), listener.bind_port))
             if problem is not None and ("listener", listener.name) not in table.refused:
                 yield Refused("listener", listener.name, problem.message)
 

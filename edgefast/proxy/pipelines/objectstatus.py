@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from edgefast.resources.model.routename import name_of, route_key
 from edgefast.translate.status.condition import Condition
+from edgefast.translate.status.status import RouteStatus
 from edgefast.translate.translation import Translation
 
 __all__ = ["list_objects"]
@@ -45,9 +46,10 @@ def list_objects(translation: Translation) -> dict[str, list[dict[str, str]]]:
 def _routes(translation: Translation) -> Iterator[dict[str, str]]:
     """Give each route once for each Gateway: the worst of what its listeners and ListenerSets tell it."""
     statuses = translation.statuses
-    both = (("HTTPRoute", statuses.http_routes), ("GRPCRoute", statuses.grpc_routes))
-    found = ((kind, key, one) for kind, table in both for key, one in table.items())
-    for kind, (namespace, name), status in found:
+    for route, status in statuses.items():
+        if not isinstance(status, RouteStatus):
+            continue
+        kind, namespace, name = route.kind, route.namespace, route.name
         told: dict[str, tuple[list[str], list[str]]] = {}
         for one in status.parents:
             ref = one.parent_ref

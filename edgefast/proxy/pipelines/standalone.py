@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import gc
 import logging
 import time
 from collections.abc import Callable, Iterable
@@ -19,6 +18,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from edgefast import ir
+from edgefast.daemon.collector import keep_all
 from edgefast.problem import Problem
 from edgefast.providers.files import SUFFIXES, FileSource, Reading, watch_files
 from edgefast.providers.watch import Watch
@@ -89,9 +89,7 @@ class Standalone:
             watch.follow(await asyncio.to_thread(self._source.folders))
             await self._start()
             notify("READY=1")
-            # The agent's own start-up objects need no more collections either.
-            gc.collect()
-            gc.freeze()
+            keep_all()
             pause = _PAUSE
             while True:
                 try:

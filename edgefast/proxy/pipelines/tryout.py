@@ -14,7 +14,7 @@ from itertools import islice
 from edgefast import ir
 from edgefast.credential import is_hidden, show_query
 from edgefast.daemon.address import Address
-from edgefast.proxy.sockets.listeners import Place
+from edgefast.proxy.sockets.place import Place, host_of, transport_at
 from edgefast.table import Shards
 from edgefast.table.match import find_listener
 from edgefast.translate.match.hostname import ANY, narrower
@@ -59,8 +59,9 @@ def write_commands(fleet: ir.Fleet, shards: Shards | None, bound: Sequence[Place
     served = Served(fleet, shards)
     listeners = {one.name: one for one in fleet.listeners}
     places: dict[int, list[str]] = {}
-    for address, port in bound:
-        places.setdefault(port, []).append(address)
+    for place in bound:
+        if transport_at(place) == "TCP":
+            places.setdefault(place[1], []).append(host_of(place))
     told: dict[str, int] = {}  # by listener and route
     queues = _Queues()
     for host in fleet.virtual_hosts:

@@ -18,7 +18,7 @@ __all__ = ["check_descriptors", "explain_start", "needed_descriptors", "raise_li
 
 log = logging.getLogger(__name__)
 
-#: A downstream connection and the upstream connection that serves it.
+#: A downstream connection and the upstream connection that serves it. A session of UDP has the upstream one alone.
 _PER_CONNECTION = 2
 #: Log, control, arena, event loop, sockets per listener, idle upstream connections.
 _OTHERS = 1024
@@ -51,32 +51,50 @@ def raise_limit() -> int:
 
 
 def needed_descriptors(listeners: Iterable[ir.Listener]) -> int:
-    """Return what one worker needs when every port is at its connection cap."""
-    caps: dict[int, int] = {}
+    """Return what one worker needs when every port and listener is at its cap."""
+    return sum(count for _, count in _demands(listeners)) + _OTHERS
+
+
+def _demands(listeners: Iterable[ir.Listener]) -> list[tuple[str, int]]:
+    """Return which settings ask for descriptors, and for how many: of HTTP a port's caps count once, at layer 4 each listener's."""
+    ports: dict[int, int] = {}
+    connections = sessions = 0
     for one in listeners:
-        caps[one.bind_port] = max(caps.get(one.bind_port, 0), one.http.max_connections)
-    return sum(caps.values()) * _PER_CONNECTION + _OTHERS
+        if one.protocol in ("HTTP", "HTTPS"):
+            most = max(ports.get(one.bind_port, 0), one.http.max_connections)
+            ports[one.bind_port] = most
+        elif one.protocol == "UDP":
+            sessions += one.stream.max_sessions
+        else:
+            connections += one.stream.max_connections
+    demands = (
+        ("spec.http.maxConnections", sum(ports.values()) * _PER_CONNECTION),
+        ("spec.stream.maxConnections", connections * _PER_CONNECTION),
+        ("spec.stream.maxSessions", sessions),
+    )
+    return [(name, count) for name, count in demands if count]
 
 
 @functools.lru_cache(maxsize=16)
-def _warn(need: int, limit: int) -> None:
-    """Say it once per pair of numbers: every table of the same listeners has the same ones."""
+def _warn(demands: tuple[tuple[str, int], ...], need: int, limit: int) -> None:
+    """Say it once per set of numbers: every table of the same listeners has the same ones."""
     log.warning(
-        "file descriptor limit %d is below the %d that the connection caps need (spec.http."
-        "maxConnections per worker and port, x%d, +%d): raise ulimit -Hn or LimitNOFILE= in the "
-        "unit, or lower maxConnections",
+        "file descriptor limit %d is below the %d that a worker needs when its caps are reached (%s, others %d): raise "
+        "ulimit -Hn or LimitNOFILE= in the unit, or lower %s",
         limit,
         need,
-        _PER_CONNECTION,
+        ", ".join(f"{name} {count}" for name, count in demands),
         _OTHERS,
+        " or ".join(name for name, _ in demands),
     )
 
 
 def check_descriptors(listeners: Iterable[ir.Listener], limit: int) -> bool:
     """Return whether the caps are within the limit; a warning is logged when they are not."""
-    need = needed_descriptors(listeners)
+    demands = _demands(listeners)
+    need = sum(count for _, count in demands) + _OTHERS
     if need > limit:
-        _warn(need, limit)
+        _warn(tuple(demands), need, limit)
     return need <= limit
 
 

@@ -15,13 +15,11 @@ import stat
 from collections.abc import MutableMapping
 
 from edgefast.daemon.address import EVERYWHERE, Address
+from edgefast.proxy.sockets.place import Place, make_place
 
-__all__ = ["MEMORIES", "SERVERS", "Inherited", "Place", "receive_sockets"]
+__all__ = ["MEMORIES", "SERVERS", "Inherited", "receive_sockets"]
 
 log = logging.getLogger(__name__)
-
-#: (bind address, bind port).
-Place = tuple[str, int]
 
 #: Names of the operator's servers; everything else is a listener's.
 SERVERS = ("admin", "metrics", "ready")
@@ -55,7 +53,7 @@ class Inherited:
         return tuple(self._groups)
 
     def add(self, name: str, descriptor: int) -> bool:
-        """Own a descriptor; False when it is no listening TCP socket (and none of MEMORIES), or here already."""
+        """Own a descriptor; False when it is no listening TCP or bound UDP socket (and none of MEMORIES), or here already."""
         os.set_inheritable(descriptor, False)
         if name in MEMORIES and stat.S_ISREG(os.fstat(descriptor).st_mode):
             return self._add_memory(name, descriptor)
@@ -135,7 +133,7 @@ def receive_sockets(environment: MutableMapping[str, str]) -> Inherited:
         try:
             if not inherited.add(name, descriptor):
                 log.warning(
-                    "descriptor %d (%s) is no listening TCP socket: not used", descriptor, name
+                    "descriptor %d (%s) is no socket that listens: not used", descriptor, name
                 )
         except OSError as error:
             log.warning("descriptor %d (%s) cannot be used: %s", descriptor, name, error.strerror)
@@ -145,13 +143,24 @@ def receive_sockets(environment: MutableMapping[str, str]) -> Inherited:
 
 
 def _is_listening(sock: socket.socket) -> bool:
+    if sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return False
+    if sock.type == socket.SOCK_DGRAM:
+        return bool(sock.getsockname()[1] and not _is_connected(sock))
     return (
-        sock.family in (socket.AF_INET, socket.AF_INET6)
-        and sock.type == socket.SOCK_STREAM
+        sock.type == socket.SOCK_STREAM
         and sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
     )
 
 
+def _is_connected(sock: socket.socket) -> bool:
+    try:
+        sock.getpeername()
+    except OSError:
+        return False
+    return True
+
+
 def _place_of(sock: socket.socket) -> Place:
     host, port = sock.getsockname()[:2]
-    return host, port
+    return make_place(host, port, "UDP" if sock.type == socket.SOCK_DGRAM else "TCP")

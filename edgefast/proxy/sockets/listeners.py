@@ -20,19 +20,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from edgefast import ir
-from edgefast.daemon.address import Address, family_of
+from edgefast.daemon.address import family_of
 from edgefast.problem import ObjectRef, Problem
 from edgefast.proxy.settings import ACCEPT_BACKLOG
-from edgefast.proxy.sockets.inherited import Inherited, Place
+from edgefast.proxy.sockets.inherited import Inherited
+from edgefast.proxy.sockets.place import Place, Seat, host_of, make_place, show_place, transport_at
 from edgefast.proxy.sockets.synfilter import take_new_connections
 
-__all__ = ["Listeners", "Place", "Seat"]
+__all__ = ["Listeners"]
 
 log = logging.getLogger(__name__)
 
-#: A place and the number of its socket: with a number for every worker, at least.
-Seat = tuple[str, int, int]
-
+#: Bytes of datagrams that may wait while a worker does something else, or is replaced; the kernel has a ceiling for it.
+_DATAGRAM_QUEUE = 4 * 1024 * 1024
 #: Seconds in which a place that was let go may still be with a worker that empties its queue.
 _LEAVING = 5.0
 _NO_FAMILY = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT}
@@ -72,13 +72,13 @@ class Listeners:
         Returns the places that are new.
         """
         wanted = _by_port(listeners)
-        for place in [place for place in self._sockets if place[1] not in wanted]:
+        for place in [one for one in self._sockets if (transport_at(one), one[1]) not in wanted]:
             self._let_go(place)
         self.problems = {}
         opened: list[Place] = []
-        for port, names in wanted.items():
+        for (transport, port), names in wanted.items():
             for host in self._binds:
-                place = host, port
+                place = make_place(host, port, transport)
                 if place in self._sockets or self._is_covered(place):
                     continue
                 if self._open(place, names):
@@ -100,17 +100,18 @@ class Listeners:
         """List all sockets."""
         return [sock.fileno() for group in self._sockets.values() for sock in group]
 
-    def descriptors_by_port(self) -> dict[int, list[int]]:
-        """List all sockets by port."""
-        found: dict[int, list[int]] = {}
-        for (_, port), group in self._sockets.items():
-            found.setdefault(port, []).extend(sock.fileno() for sock in group)
+    def descriptors_by_port(self) -> dict[str, list[int]]:
+        """List all sockets by port: "80", "53-udp"."""
+        found: dict[str, list[int]] = {}
+        for place, group in self._sockets.items():
+            name = f"{place[1]}-udp" if transport_at(place) == "UDP" else str(place[1])
+            found.setdefault(name, []).extend(sock.fileno() for sock in group)
         return found
 
     def take_all(self) -> None:
         """Be sure that inherited sockets take connections: a predecessor may have begun to close them."""
-        for group in self._sockets.values():
-            for sock in group:
+        for place, group in self._sockets.items():
+            for sock in group if transport_at(place) == "TCP" else ():
                 take_new_connections(sock)
 
     def close(self) -> None:
@@ -133,7 +134,7 @@ class Listeners:
             else:
                 self._sockets[place] = _bind_group(place, self._workers)
         except OSError as error:
-            if error.errno in _NO_FAMILY and not self._required and place[0] == "::":
+            if error.errno in _NO_FAMILY and not self._required and host_of(place) == "::":
                 return False
             ours = time.monotonic() - self._left.get(place, -_LEAVING) < _LEAVING
             self.problems[place] = _problem(place, names, error, ours)
@@ -144,16 +145,17 @@ class Listeners:
 
     def _is_covered(self, place: Place) -> bool:
         """Tell whether an IPv6 socket takes the connections of an IPv4 place too, as a service manager may make them."""
-        if family_of(place[0]) != socket.AF_INET or "::" not in self._binds:
+        if family_of(host_of(place)) != socket.AF_INET or "::" not in self._binds:
             return False
-        wide = ("::", place[1])
+        wide = make_place("::", place[1], transport_at(place))
         return any(map(_is_dual, self._sockets.get(wide) or self._inherited.group(wide)))
 
 
-def _by_port(listeners: Iterable[ir.Listener]) -> Mapping[int, list[str]]:
-    wanted: dict[int, list[str]] = {}
+def _by_port(listeners: Iterable[ir.Listener]) -> Mapping[tuple[ir.Transport, int], list[str]]:
+    wanted: dict[tuple[ir.Transport, int], list[str]] = {}
     for listener in listeners:
-        wanted.setdefault(listener.bind_port, []).append(listener.name)
+        key = ir.transport_of(listener), listener.bind_port
+        wanted.setdefault(key, []).append(listener.name)
     return wanted
 
 
@@ -170,7 +172,7 @@ def _bind_group(place: Place, workers: int) -> tuple[socket.socket, ...]:
         for number in range(workers):
             sock = _socket(place, shared=number > 0)
             group.append(sock)
-            sock.listen(ACCEPT_BACKLOG)
+            _start(sock)
             if number == 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     except OSError:
@@ -190,14 +192,15 @@ def _complete_group(
     """
     group = list(inherited)
     for sock in group:
-        sock.listen(ACCEPT_BACKLOG)
+        _start(sock)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        take_new_connections(sock)
+        if transport_at(place) == "TCP":
+            take_new_connections(sock)
     try:
         while len(group) < workers and not _is_dual(group[0]):
             group.append(_listen(place))
     except OSError as error:
-        log.info("%s port %d: workers share a socket (%s)", *place, error.strerror)
+        log.info("%s: workers share a socket (%s)", show_place(place), error.strerror)
     return tuple(group)
 
 
@@ -205,11 +208,16 @@ def _listen(place: Place) -> socket.socket:
     """Join a group. Raises OSError."""
     sock = _socket(place, shared=True)
     try:
-        sock.listen(ACCEPT_BACKLOG)
+        _start(sock)
     except OSError:
         sock.close()
         raise
     return sock
+
+
+def _start(sock: socket.socket) -> None:
+    if sock.type == socket.SOCK_STREAM:
+        sock.listen(ACCEPT_BACKLOG)
 
 
 def _is_dual(sock: socket.socket) -> bool:
@@ -221,17 +229,23 @@ def _is_dual(sock: socket.socket) -> bool:
 
 
 def _socket(place: Place, *, shared: bool) -> socket.socket:
-    host, port = place
+    host, port = host_of(place), place[1]
     family = family_of(host)
-    sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    datagrams = transport_at(place) == "UDP"
+    kind = socket.SOCK_DGRAM if datagrams else socket.SOCK_STREAM
+    sock = socket.socket(family, kind | socket.SOCK_NONBLOCK)
     try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if datagrams:  # SO_REUSEADDR would let anybody join
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _DATAGRAM_QUEUE)
+        else:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if shared:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        # Before anybody listens: connections inherit it, also those that wait when a worker begins to accept.
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not datagrams:
+            # Before anybody listens: connections inherit it, also those that wait when a worker begins to accept.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.bind((host, port))
     except OSError:
         sock.close()
@@ -241,7 +255,7 @@ def _socket(place: Place, *, shared: bool) -> socket.socket:
 
 def _problem(place: Place, names: Sequence[str], error: OSError, ours: bool) -> Problem:
     """Say which listener has no port, why, and what to do."""
-    address = Address(*place)
+    address = show_place(place)
     ref, path = place_listener(names[0])
     others = f" (and {len(names) - 1} more on this port)" if len(names) > 1 else ""
     match error.errno:
@@ -250,7 +264,10 @@ def _problem(place: Place, names: Sequence[str], error: OSError, ours: bool) -> 
             fix = "it is tried again in a moment"
         case errno.EADDRINUSE:
             why = f"{address} is in use by another process"
-            fix = f"stop it or choose another port or --bind; see who: ss -ltnp sport = :{place[1]}"
+            what = "-lunp" if transport_at(place) == "UDP" else "-ltnp"
+            fix = (
+                f"stop it or choose another port or --bind; see who: ss {what} sport = :{place[1]}"
+            )
         case errno.EACCES | errno.EPERM:
             why = f"{address} is not permitted for user {os.geteuid()}"
             fix = (
@@ -259,7 +276,7 @@ def _problem(place: Place, names: Sequence[str], error: OSError, ours: bool) -> 
                 f"or sysctl net.ipv4.ip_unprivileged_port_start={place[1]}"
             )
         case errno.EADDRNOTAVAIL:
-            why = f"{place[0]} is not an address of this machine"
+            why = f"{host_of(place)} is not an address of this machine"
             fix = "check --bind against: ip address"
         case errno.EMFILE | errno.ENFILE:
             why = f"{address}: out of file descriptors"

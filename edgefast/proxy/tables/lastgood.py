@@ -45,6 +45,7 @@ _READERS: Mapping[str, Callable[[bytes], Any]] = {
     "listener": msgspec.msgpack.Decoder(ir.Listener).decode,
     "cluster": msgspec.msgpack.Decoder(ir.Cluster).decode,
     "secret": msgspec.msgpack.Decoder(ir.Secret).decode,
+    "stream_route": msgspec.msgpack.Decoder(ir.StreamRoute).decode,
     "virtual_host": open_blob,
     "fragment": open_blob,
 }

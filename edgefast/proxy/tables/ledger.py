@@ -167,7 +167,9 @@ class Ledger:
         """Put the virtual hosts of a listener again: a worker that refused it let go of them."""
         prefix = f"{listener}/"
         for key, old in self.current.placed.items():
-            is_host = key[0] in ("virtual_host", "fragment") and key[1].startswith(prefix)
+            is_host = key[0] in ("virtual_host", "fragment", "stream_route") and key[1].startswith(
+                prefix
+            )
             if is_host and key not in touched:
                 new[key] = Placed(self.arena.put(self.arena.read(old.block)), old.version)
 

@@ -18,6 +18,7 @@ from edgefast.table.shards import Key
 __all__ = ["members_of", "named_by", "unit_of"]
 
 _CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)
+_STREAM: msgspec.msgpack.Decoder[ir.StreamRoute] = msgspec.msgpack.Decoder(ir.StreamRoute)
 _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
 
 
@@ -47,6 +48,9 @@ def named_by(key: Key, data: bytes) -> frozenset[Key]:
             case "cluster":
                 tls = _CLUSTER.decode(data).tls
                 return _secrets((tls.ca, tls.certificate)) if tls is not None else frozenset()
+            case "stream_route":
+                used = (one.cluster for one in _STREAM.decode(data).backends)
+                return frozenset(("cluster", name) for name in used if name)
             case "virtual_host" | "fragment":
                 rules = decode_blob(data).rules
                 return frozenset(("cluster", one) for rule in rules for one in _clusters(rule))

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator
 from edgefast import ir
 from edgefast.problem import ObjectRef, Problem
 from edgefast.proxy.tls.server import check_secret
+from edgefast.resources.kubernetes.clustertrustbundle import CERTIFICATES_GROUP
 
 __all__ = ["check_fleets"]
 
 _KINDS = {"secret": "Secret", "configmap": "ConfigMap"}
+_WIDE = "ClusterTrustBundle"  # in no namespace
 
 
 def check_fleets(fleets: Iterable[ir.Fleet]) -> Iterator[Problem]:
@@ -28,6 +30,8 @@ def check_fleets(fleets: Iterable[ir.Fleet]) -> Iterator[Problem]:
 
 def _object_of(name: str) -> ObjectRef | None:
     kind, *rest = name.split("/")
+    if kind == _WIDE.lower() and len(rest) == 1:
+        return ObjectRef(_WIDE, "", rest[0], CERTIFICATES_GROUP)
     if kind not in _KINDS or len(rest) != 2:
         return None  # a bundle of several
     return ObjectRef(_KINDS[kind], *rest)

@@ -151,11 +151,18 @@ class ServerPort:
 
     def _make_context(self) -> TlsContext:
         """Make a context with the port's rules."""
+        return self._make(_PROTOCOLS if self.rule.http2 else _PROTOCOLS[1:])
+
+    def _make_stream_context(self) -> TlsContext:
+        """Make one for connections that are passed on: of what is spoken in them nothing is known, so nothing is agreed on."""
+        return self._make(())
+
+    def _make(self, protocols: tuple[str, ...]) -> TlsContext:
         verify = "trusted" if self.rule.verifies else "any" if self.rule.ca else ""
         context = TlsContext(
             server=True,
             minimum=self.rule.version,
-            protocols=_PROTOCOLS if self.rule.http2 else _PROTOCOLS[1:],
+            protocols=protocols,
             verify=verify,
             lifetime=_LIFETIME,
         )
@@ -184,10 +191,17 @@ class ServerPort:
             assert listener.tls is not None
             names = listener.tls.certificates
             known = self._listeners.get(listener.hostname)
-            if known is None or known.names != names or not changed.isdisjoint(names):
+            is_stream = listener.protocol == "TLS"
+            if (
+                known is None
+                or known.names != names
+                or known.is_stream != is_stream
+                or not changed.isdisjoint(names)
+            ):
                 scope = self._scope(listener.hostname)
-                known = _Certificates(names, secrets, self._make_context, scope)
-                if plain:
+                make = self._make_stream_context if is_stream else self._make_context
+                known = _Certificates(names, secrets, make, scope, is_stream=is_stream)
+                if plain and not is_stream:
                     known.take(loaded)
             listeners[listener.hostname] = known
         self._listeners = listeners
@@ -211,8 +225,11 @@ class _Certificates:
         secrets: Mapping[str, ir.Secret],
         make_context: Callable[[], TlsContext],
         scope: bytes,
+        *,
+        is_stream: bool,
     ) -> None:
         self.names = names
+        self.is_stream = is_stream
         self._make_context = make_context
         self._scope = scope
         self._pairs = [

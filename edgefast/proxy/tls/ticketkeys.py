@@ -43,7 +43,8 @@ class TicketKeys:
         """`ring`: owned from here on, with the secrets of the process before, if any."""
         self.ring = ring
         self._clock = clock
-        self._make = make
+        self._chance = make
+        self._own: set[bytes] = set()  # what this process made and still has
         self._given: GivenSecrets | None = None
         self._moved = asyncio.Event()  # something else may be due first
         self.look()
@@ -69,7 +70,7 @@ class TicketKeys:
             log.info("session tickets: keys of the controller, which all replicas have")
         self._given = given
         self._moved.set()
-        self.ring.write(plan_given(self.ring.read(), self._clock(), given))
+        self.ring.write(plan_given(self.ring.read(), self._clock(), given, self._own))
 
     def look(self) -> float:
         """Do what is due; returns seconds until the next look."""
@@ -82,7 +83,13 @@ class TicketKeys:
             planned = tuple(one for one in held if now < one.forgotten)
         if planned != held:
             self.ring.write(planned)
+            self._own.intersection_update(one.secret for one in planned)
         return min(_LOOK, max(0.001, (find_due(planned, now) - now) / 1000))
+
+    def _make(self) -> bytes:
+        made = self._chance()
+        self._own.add(made)
+        return made
 
     async def run(self) -> None:
         """Look after the ring, until cancelled."""

@@ -7,7 +7,7 @@ replica, knows it by then; it decrypts for a period after. A machine's wall cloc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
@@ -48,12 +48,13 @@ def plan_own(
 
 
 def plan_given(
-    secrets: Iterable[TicketSecret], now: int, given: GivenSecrets
+    secrets: Iterable[TicketSecret], now: int, given: GivenSecrets, own: Collection[bytes] = ()
 ) -> tuple[TicketSecret, ...]:
     """Return the secrets when a controller has just said which are in force.
 
-    The current one goes on for two periods if nothing more is heard, and then the next one, which all replicas have, too. Others that
-    were in use before decrypt for a period.
+    The current one goes on for two periods if nothing more is heard, and then the next one, which all replicas have, too. Of others
+    those that this process made itself (`own`) decrypt for a period. What else the controller does not name it has thrown away,
+    because somebody may know it: it is forgotten at once.
     """
     live = _live(secrets, now)
     known = {one.secret: one for one in live}
@@ -68,7 +69,8 @@ def plan_given(
         former = known.get(given.previous, TicketSecret(given.previous, 0, 0, now + PERIOD))
         found.append(_retire(former, min(now, begins)))
     named = {given.previous, given.current, given.next}
-    found += [_retire(one, now) for one in live if one.secret not in named and one.begins <= now]
+    kept = (one for one in live if one.secret in own and one.secret not in named)
+    found += [_retire(one, now) for one in kept if one.begins <= now]
     return _most(found)
 
 

@@ -16,9 +16,10 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from edgefast.core import TlsContext
+from edgefast.irstream import Transport
 from edgefast.proxy.process.reserve import is_shortage
 from edgefast.proxy.settings import ACCEPT_BACKLOG
-from edgefast.proxy.sockets.listeners import Place, Seat
+from edgefast.proxy.sockets.place import Place, Seat, transport_at
 from edgefast.proxy.sockets.synfilter import drop_new_connections
 
 __all__ = ["Acceptors", "PortUse"]
@@ -33,14 +34,20 @@ Choose = Callable[[str], TlsContext | None]
 
 
 class PortUse(NamedTuple):
-    """How a bind port is served: the listeners' port, and when it is HTTPS who chooses contexts by server name."""
+    """How a bind port is served: the listeners' port, where TLS is spoken who chooses contexts by server name, and of which
+    transport it is if what comes is passed on unread."""
 
     port: int
     choose: Choose | None
+    stream: Transport | None = None
+
+
+#: No port.
+_NONE: Mapping[int, PortUse] = {}
 
 
 class Accepting(Protocol):
-    """What `Engine.listen` returns."""
+    """What `Engine.listen` and its like return."""
 
     def take(self, most: int) -> int:
         """Accept what waits now, at most so many; returns how many."""
@@ -62,9 +69,16 @@ class _Running(NamedTuple):
 class Acceptors:
     """See the module's text."""
 
-    def __init__(self, listen: Callable[[int, int, Choose | None], Accepting]) -> None:
-        """`listen` is `Engine.listen`."""
+    def __init__(
+        self,
+        listen: Callable[[int, int, Choose | None], Accepting],
+        listen_stream: Callable[[int, int], Accepting],
+        listen_datagrams: Callable[[int, int], Accepting],
+    ) -> None:
+        """`listen` and the others are the engine's."""
         self._listen = listen
+        self._listen_stream = listen_stream
+        self._listen_datagrams = listen_datagrams
         self._sockets: dict[Seat, socket.socket] = {}
         self._running: dict[Seat, _Running] = {}
         self._reconciling = asyncio.Lock()
@@ -79,27 +93,39 @@ class Acceptors:
             previous.close()
         self._sockets[place] = socket.socket(fileno=descriptor)
 
-    async def reconcile(self, uses: Mapping[int, PortUse]) -> None:
-        """Serve the sockets whose bind port is in `uses`, each as it says there.
+    def retire(self, uses: Mapping[int, PortUse], datagrams: Mapping[int, PortUse] = _NONE) -> None:
+        """Accept no more where a port is served otherwise now; `reconcile` serves it again."""
+        for place, running in list(self._running.items()):
+            use = (datagrams if transport_at(place) == "UDP" else uses).get(place[1], running.use)
+            if use != running.use:
+                self._running.pop(place).accepting.retire()
+
+    async def reconcile(
+        self, uses: Mapping[int, PortUse], datagrams: Mapping[int, PortUse] = _NONE
+    ) -> None:
+        """Serve the sockets whose bind port is in `uses`, each as it says there; those of UDP by `datagrams`.
 
         One whose port is no longer in use goes on until `close` has emptied its queue. Where a port is served otherwise than before (another
         TLS rule: what clients have to show, and to whom) connections from before end with the answer that is under way.
         """
         async with self._reconciling:
             self.starved.clear()
-            for place, running in list(self._running.items()):
-                use = uses.get(place[1], running.use)
-                if use != running.use:
-                    self._running.pop(place).accepting.retire()
+            self.retire(uses, datagrams)
             for place, sock in list(self._sockets.items()):
-                wanted = uses.get(place[1])
+                wanted = (datagrams if transport_at(place) == "UDP" else uses).get(place[1])
                 if wanted is not None and place not in self._running:
                     self._start(place, sock, wanted)
 
     def _start(self, place: Seat, sock: socket.socket, use: PortUse) -> None:
         sock.setblocking(False)
         try:
-            accepting = self._listen(sock.fileno(), use.port, use.choose)
+            accepting: Accepting
+            if use.stream == "UDP":
+                accepting = self._listen_datagrams(sock.fileno(), use.port)
+            elif use.stream:
+                accepting = self._listen_stream(sock.fileno(), use.port)
+            else:
+                accepting = self._listen(sock.fileno(), use.port, use.choose)
         except (OSError, MemoryError) as error:
             if not is_shortage(error):
                 raise
@@ -119,7 +145,8 @@ class Acceptors:
         for place in places:
             sock = self._sockets.pop(place, None)
             if sock is not None:
-                drop_new_connections(sock)
+                if transport_at(place) == "TCP":
+                    drop_new_connections(sock)
                 closing.append((sock, self._running.pop(place, None)))
         if closing:
             await asyncio.sleep(_LAST_HANDSHAKES)

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from edgefast.proxy.handover.predecessor import attend
 from edgefast.proxy.handover.protocol import Ask, Item
-from edgefast.proxy.sockets.inherited import Place
+from edgefast.proxy.sockets.place import Place
 from edgefast.proxy.worker.acceptors import Acceptors
 
 __all__ = ["ORPHAN_LIFE", "OrphanedWorker"]

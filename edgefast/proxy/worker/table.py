@@ -71,7 +71,12 @@ class WorkerTable:
         self._tls_clusters: dict[str, tuple[Change, ir.UpstreamTls]] = {}
         self.upstream_tls = UpstreamContexts(self._secrets)
         self.uses: dict[int, PortUse] = {}
+        self.datagrams: dict[int, PortUse] = {}  # of UDP
         self.adopt_limit_store: Callable[[ir.RateLimitStore | None], None] = lambda _: None
+        #: Told of `uses` and `datagrams` in the turn of the swap: nobody comes in under a rule that is no more.
+        self.retire: Callable[[Mapping[int, PortUse], Mapping[int, PortUse]], None] = lambda *_: (
+            None
+        )
         #: Whether the last commit refused something for want of descriptors or memory.
         self.short = False
 
@@ -129,6 +134,7 @@ class WorkerTable:
         held = {name for type_, name, _ in refused if type_ == "listener"}
         if self._take_listeners(changes, held) or material.changed:
             self._serve(material)
+            self.retire(self.uses, self.datagrams)
         return refused
 
     async def _load_secrets(
@@ -210,14 +216,28 @@ class WorkerTable:
         listeners = [self._listeners[name] for name in sorted(self._listeners)]
         ports = self._server_tls.adopt(listeners, self._secrets, material.changed, material.loaded)
         uses: dict[int, PortUse] = {}
+        datagrams: dict[int, PortUse] = {}
         for one in listeners:  # settings belong to the port; the engine, too, takes the first's
-            if one.bind_port not in uses:
-                port = ports.get(one.bind_port)
-                uses[one.bind_port] = PortUse(one.port, port.choose if port is not None else None)
-        self.uses = uses
+            if one.protocol == "UDP":
+                datagrams.setdefault(one.bind_port, PortUse(one.port, None, "UDP"))
+                continue
+            if one.bind_port in uses:
+                continue
+            port = ports.get(one.bind_port)
+            choose = port.choose if port is not None else None
+            if one.protocol == "TLS" and choose is None:  # no listener of the port terminates it
+                choose = _choose_nothing
+            uses[one.bind_port] = PortUse(
+                one.port, choose, "TCP" if one.protocol == "TCP" else None
+            )
+        self.uses, self.datagrams = uses, datagrams
 
     def _slice(self, change: Change) -> bytes:
         return bytes(self._arena[change.offset : change.offset + change.length])
+
+
+def _choose_nothing(sni: str) -> TlsContext | None:
+    return None
 
 
 def _among(refused: Refused, changes: Sequence[_Plain]) -> bool:

@@ -25,6 +25,7 @@ import uvloop
 
 from edgefast.core import Engine, use_tickets
 from edgefast.core.engine import tls_library
+from edgefast.daemon.collector import keep_all, look_seldom
 from edgefast.daemon.logs import set_level, start_logging
 from edgefast.proxy.accesslog.logfile import LogFile, Standard
 from edgefast.proxy.accesslog.writer import AccessLogWriter
@@ -106,7 +107,9 @@ class Worker:
             self._engine.limiter, lambda name, count: add_global(stats, name, count)
         )
         self._table.adopt_limit_store = self._limit_store.adopt
-        self._acceptors = Acceptors(self._engine.listen)
+        engine = self._engine
+        self._acceptors = Acceptors(engine.listen, engine.listen_stream, engine.listen_datagrams)
+        self._table.retire = self._acceptors.retire
         self._parts: list[messages.Change] = []
         self._sign_due = 0.0
         self._frozen = False
@@ -155,7 +158,7 @@ class Worker:
                     self._acceptors.add(place, descriptor)
                 if len(descriptors) < len(places):
                     await self._say(messages.SocketsLost(places[len(descriptors) :]))
-                await self._acceptors.reconcile(self._table.uses)
+                await self._acceptors.reconcile(self._table.uses, self._table.datagrams)
             case messages.CloseSockets(places):
                 tasks.create_task(self._acceptors.close(places))
             case messages.Ping(number):
@@ -203,15 +206,14 @@ class Worker:
         self._sign_due = asyncio.get_running_loop().time() + _SIGN
         refused = await self._table.apply(self._engine, changes, version, self._rest)
         await self._limit_store.connected(_FIRST_ANSWER)
-        await self._acceptors.reconcile(self._table.uses)
+        await self._acceptors.reconcile(self._table.uses, self._table.datagrams)
         for part in messages.split_refused(refused):
             await self._say(part)
         await self._say(messages.Ack(epoch, self._table.short))
         if not self._frozen:
             # What start-up made lives as long as the process: no collection looks at it again.
             self._frozen = True
-            gc.collect()
-            gc.freeze()
+            keep_all()
             # Requests leave no cycles: the collector only has to look now and then.
             gc.set_threshold(50_000, 20, 100)
 
@@ -229,7 +231,7 @@ class Worker:
             await self._acceptors.starved.wait()
             await asyncio.sleep(_STARVED)
             RESERVE.fill()
-            await self._acceptors.reconcile(self._table.uses)
+            await self._acceptors.reconcile(self._table.uses, self._table.datagrams)
 
     async def _drain(self) -> None:
         await self._acceptors.close_all()
@@ -333,6 +335,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="edgefast.proxy.worker")
     parser.add_argument("--fd", type=int, required=True, help="control channel")
     start_logging("info")  # until the agent says which level
+    look_seldom()
     sock = socket.socket(fileno=parser.parse_args().fd)
     sock.set_inheritable(False)
     # The agent blocked these before exec, so that none arrives before this line.

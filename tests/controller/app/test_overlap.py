@@ -123,7 +123,7 @@ class Cluster:
             "addresses": ADDRESS,
             "ready": ("pod",),
             "replicas": 1,
-            "ports": tuple(one.port for one in infra.ports),
+            "ports": tuple((one.protocol, one.port) for one in infra.ports),
         }
         seen = FleetState(name=infra.name, namespace=infra.namespace, **{**state, **changes})
         self.states[f"{infra.namespace}/{infra.name}"] = seen

@@ -107,6 +107,10 @@ def test_a_stand_in_is_sound() -> None:
     assert not isinstance(parse_pair(chain, key), str)
     assert not check_bundle(bundle)
     held = make_stand_in(("ConfigMap", "shop", "ca"), Settings())
-    snapshot = Snapshot().replace(changed=[secret, held])
+    wide = make_stand_in(("ClusterTrustBundle", "", "example.com:internal:v1"), Settings())
+    snapshot = Snapshot().replace(changed=[secret, held, wide])
+    assert snapshot.cluster_trust_bundles.keys() == {("", "example.com:internal:v1")}
+    (bundle,) = (one.spec.trust_bundle for one in snapshot.cluster_trust_bundles.values())
+    assert not check_bundle(bundle.encode())
     assert snapshot.secrets.keys() == {("shop", "cert")}
     assert snapshot.config_maps.keys() == {("shop", "ca")}

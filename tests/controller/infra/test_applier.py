@@ -224,7 +224,8 @@ def test_a_fleet_that_somebody_deleted_is_made_with_its_autoscaler() -> None:
 
 def test_ports_count_once_they_are_on_the_service() -> None:
     """Applied is not enough: what a fleet has taken over is judged by what is there."""
-    more = msgspec.structs.replace(FLEET, ports=(ir.InfraPort("http-80", 80, 10080),))
+    ports = (ir.InfraPort("http-80", 80, 10080), ir.InfraPort("udp-80", 80, 10080, "UDP"))
+    more = msgspec.structs.replace(FLEET, ports=ports)
     server, open_ = Server(), asyncio.Event()
     (changed,) = (live(one, 99) for one in rendered(more) if one["kind"] == "Service")
 
@@ -239,13 +240,13 @@ def test_ports_count_once_they_are_on_the_service() -> None:
             holdings = Holdings(kube, PLACE, ("ns",))
             applier = Applier(kube, holdings, PLACE.identity, lambda: True)
             observer = Observer(holdings)
-            changes: list[tuple[int, ...]] = []
+            changes: list[tuple[tuple[ir.Transport, int], ...]] = []
             observer.on_change = lambda: changes.append(observer.states()[0].ports)
             applier.want(wanted(more))
             async with running(holdings.run(), applier.run()):
                 await until(lambda: applier.settled and applier.applied, "applied")
                 assert changes[-1] == ()
                 open_.set()
-                await until(lambda: changes[-1] == (80,), "seen")
+                await until(lambda: changes[-1] == (("TCP", 80), ("UDP", 80)), "seen")
 
     run(test())

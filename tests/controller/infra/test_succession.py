@@ -11,6 +11,7 @@ from controller.infra.claim import Sight
 from controller.infra.owner import Owner, owner_of
 from controller.infra.succession import Kept, find_kept
 from controller.pipeline import Outcome
+from edgefast import ir
 from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
 from edgefast.table import compile_fleet
@@ -64,7 +65,7 @@ def state(
     ready: int = 1,
     replicas: int = 1,
     addresses: tuple[str, ...] = ADDRESS,
-    ports: tuple[int, ...] = (80, 81),
+    ports: tuple[tuple[ir.Transport, int], ...] = (("TCP", 80), ("TCP", 81)),
     failure: str = "",
 ) -> FleetState:
     pods = tuple(f"pod-{at}" for at in range(ready))
@@ -97,7 +98,7 @@ def refused(name: str = "gw") -> Object:
         (state(ready=1, replicas=2), "1 of 2 proxies are ready"),
         (state(ready=0, replicas=0), "0 of 1 proxies are ready"),
         (state(addresses=()), "it has no address"),
-        (state(ready=2, ports=(443,)), "its Service lacks port 80"),
+        (state(ready=2, ports=(("TCP", 443), ("UDP", 80))), "its Service lacks port 80"),
         (
             state(ready=2, failure="Service edge/edge: 403 Forbidden"),
             "it could not be made as wanted",

@@ -7,10 +7,11 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from controller.kube.discovery import Discovery
+from controller.kube.discovery import OPTIONAL, Discovery
 from controller.kube.errors import ApiError
 from controller.kube.pace import Pace
 from edgefast.resources.kinds import EDGE_GROUP, KINDS
+from edgefast.resources.kubernetes.clustertrustbundle import CERTIFICATES_GROUP
 from edgefast.resources.model.reference import GATEWAY_GROUP
 
 from .script import failure, scripted
@@ -21,7 +22,7 @@ ALL = {
     (info.group, version): {one.plural for one in KINDS.values() if version in one.versions}
     for info in KINDS.values()
     for version in info.versions
-    if info.group in (GATEWAY_GROUP, EDGE_GROUP)
+    if info.group in (GATEWAY_GROUP, EDGE_GROUP, CERTIFICATES_GROUP)
 }
 
 
@@ -65,6 +66,7 @@ def test_the_newest_version_is_taken() -> None:
             found = await Discovery(kube, QUICK).look()
             assert found.apis["HTTPRoute"].version == "v1" and not found.missing
             assert found.apis["EdgeProxy"].version == "v1alpha1"
+            assert found.apis["ClusterTrustBundle"].version == "v1"
             assert found.bundle_version == "v1.6.3"
             del server.served[GATEWAY_GROUP, "v1"]
             discovery = Discovery(kube, QUICK)
@@ -93,6 +95,29 @@ def test_a_kind_never_seen_is_missing_when_two_looks_agree() -> None:
             server.served[EDGE_GROUP, "v1alpha1"].add("backends")
             third = await discovery.look()
             assert "Backend" in third.apis and not third.missing
+
+    run(test())
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_a_kind_of_kubernetes_is_there_at_once_or_not(version: str) -> None:
+    """API servers without it have its group: certificates.k8s.io/v1 has CertificateSigningRequests."""
+    server = Server()
+    for one in ("v1", "v1beta1"):
+        if one != version:
+            server.served[CERTIFICATES_GROUP, one].clear()
+
+    async def test() -> None:
+        async with scripted(server.serve) as kube:
+            discovery = Discovery(kube, QUICK)
+            found = await discovery.look()
+            assert found.apis["ClusterTrustBundle"].version == version and not found.missing
+            server.without("clustertrustbundles")
+            assert "ClusterTrustBundle" in (await discovery.look()).apis  # not sure yet
+            await asyncio.sleep(QUICK.gone_after)
+            assert (await discovery.look()).missing == OPTIONAL
+            found = await Discovery(kube, QUICK).look()
+            assert found.missing == OPTIONAL and not found.undecided
 
     run(test())
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
+from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.fetch import Fetch, Reference
 from controller.kube.pace import Pace
@@ -93,6 +94,34 @@ def test_only_references_are_read_and_again_when_they_change() -> None:
         assert server.calls == Counter({"a": 2, "b": 2})
 
     run(test())
+
+
+def test_bundles_of_the_cluster_are_read_where_the_server_has_them() -> None:
+    asked: list[str] = []
+    reference: Reference = ("ClusterTrustBundle", "", "example.com:internal:v1")
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path)
+        return web.json_response(obj("example.com:internal:v1", 1))
+
+    async def test() -> None:
+        async with scripted(serve) as kube:
+            told = Told(kube)
+            api = APIS["certificates.k8s.io/v1beta1", "ClusterTrustBundle"]
+            told.fetch = Fetch(
+                kube, told.on_item, told.on_gone, told.on_settled, QUICK, lambda _: api
+            )
+            async with running(told.fetch.run()):
+                told.fetch.note(reference, "1")
+                assert not told.fetch.want({reference})
+                await until(lambda: told.settled, "settled")
+                told.fetch.drop(reference)
+                assert not told.held  # no anchor outlives the bundle
+
+    run(test())
+    assert asked == [
+        "/apis/certificates.k8s.io/v1beta1/clustertrustbundles/example.com:internal:v1"
+    ]
 
 
 def test_what_does_not_exist_is_not_asked_for() -> None:

@@ -123,6 +123,23 @@ def test_certificates_of_listener_sets_of_our_gateways() -> None:
     assert referenced(whole, unwatched) == {("Secret", "apps", "c")}
 
 
+def test_bundles_of_the_cluster_are_in_no_namespace_and_need_no_grant() -> None:
+    one = '{group: certificates.k8s.io, kind: ClusterTrustBundle, name: "example.com:internal:v1"}'
+    tls = f"{{frontend: {{default: {{validation: {{caCertificateRefs: [{one}]}}}}}}}}"
+    wanted = ("ClusterTrustBundle", "", "example.com:internal:v1")
+    found = referenced(snapshot(gateway("{name: c}", tls=tls)), SETTINGS)
+    assert found == {("Secret", "apps", "c"), wanted}
+    policy = f"""
+apiVersion: gateway.networking.k8s.io/v1
+kind: BackendTLSPolicy
+metadata: {{name: p, namespace: apps}}
+spec:
+  targetRefs: [{{group: "", kind: Service, name: s}}]
+  validation: {{hostname: x.example.com, caCertificateRefs: [{one}]}}
+"""
+    assert referenced(snapshot(policy), SETTINGS) == {wanted}
+
+
 def test_all_that_tls_of_a_gateway_names() -> None:
     authority = '{group: "", kind: ConfigMap, name: NAME}'
     tls = f"""

@@ -105,6 +105,7 @@ def test_listed_namespaces_have_roles_and_nothing_else_is_read(mode: dict[str, A
         "namespaces",
         "nodes",
         "customresourcedefinitions",
+        "clustertrustbundles",
         "events",
         *(("tokenreviews",) if own else ()),
     }

@@ -312,3 +312,34 @@ def test_a_storm_is_taken_in_few_runs_and_a_single_change_at_once() -> None:
         assert made.pipeline.work.runs - runs < max(20, 4 * took / room.CEILING)
 
     run(many(5), scenario)
+
+
+@pytest.mark.parametrize("kind", ["HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"])
+def test_routes_of_every_kind_are_kept_from_the_garbage_collector(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[bool] = []
+    monkeypatch.setattr(room, "keep_all", lambda: kept.append(True))
+    monkeypatch.setattr(room, "_GROWTH_LEAST", 3)
+    more = [
+        world.make(
+            {
+                "apiVersion": world.GATEWAY,
+                "kind": kind,
+                "metadata": {"name": f"r{at}", "namespace": "default"},
+                "spec": {
+                    "parentRefs": [{"name": "gw"}],
+                    **({"hostnames": ["a.example"]} if kind == "TLSRoute" else {}),
+                    "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
+                },
+            }
+        )
+        for at in range(9)
+    ]
+
+    async def scenario(made: Room) -> None:
+        await made.wait_for(1)
+        await made.change(*more)
+
+    run(many(1), scenario)
+    assert len(kept) == 2

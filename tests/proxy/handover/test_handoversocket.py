@@ -31,7 +31,8 @@ from edgefast.proxy.handover.predecessor import attend
 from edgefast.proxy.handover.protocol import PROTOCOL, Ask, Give, Item, Kept, Refuse
 from edgefast.proxy.handover.takeover import TakeOver, TakeOverRefused
 from edgefast.proxy.settings import ProxySettings
-from edgefast.proxy.sockets.inherited import Inherited, Place
+from edgefast.proxy.sockets.inherited import Inherited
+from edgefast.proxy.sockets.place import Place
 from edgefast.proxy.worker import orphan as orphan_module
 from edgefast.proxy.worker.acceptors import Acceptors
 from edgefast.proxy.worker.orphan import OrphanedWorker

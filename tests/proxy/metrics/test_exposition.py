@@ -28,7 +28,7 @@ def segment() -> Iterator[Segment]:
 
 def write_row(segment: Segment, number: int, label: bytes, **cells: int) -> None:
     view = map_segment(segment.fd)
-    at = 64 + 8 * 128 + number * (192 + 8 * 56)
+    at = 64 + 8 * 192 + number * (192 + 8 * 56)
     view[at + 8 : at + 8 + len(label)] = label
     for name, value in cells.items():
         struct.pack_into("<Q", view, at + 192 + 8 * (*ROW, *LIMIT).index(name), value)

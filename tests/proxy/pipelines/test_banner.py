@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from edgefast import ir
 from edgefast.proxy.agent.agent import Published
 from edgefast.proxy.pipelines.banner import Banner
 from edgefast.proxy.pipelines.standalone import Outcome
+from edgefast.proxy.sockets.place import make_place
 from translate.test_held import WIDE, Object, _gateway, _listener, _read, _serve, _set
 
 pytestmark = pytest.mark.pure
@@ -16,20 +18,41 @@ pytestmark = pytest.mark.pure
 
 def say(folder: Path, objects: list[Object]) -> list[str]:
     served, table = _serve(_read(folder, objects))
+    closed = served.statuses.closed_listeners()
+    lines = told(table.fleet, [("127.0.0.1", 80), ("127.0.0.1", 443)], closed)
+    return [line for line in lines if " on http" in line]
+
+
+def told(
+    fleet: ir.Fleet | None, bound: list[tuple[str, int]], closed: frozenset[str] = frozenset()
+) -> list[str]:
     lines: list[str] = []
     outcome = Outcome(
-        fleet=table.fleet,
+        fleet=fleet,
         shards=None,
         problems=(),
         published=Published("", changed=True, acknowledged=True, problems=()),
         files=1,
         objects=1,
         took=1.0,
-        closed=served.statuses.closed_listeners(),
+        closed=closed,
     )
-    banner = Banner(1, {}, lambda line, _: lines.append(line), str)
-    banner.show(outcome, [("127.0.0.1", 80), ("127.0.0.1", 443)])
-    return [line.strip() for line in lines if " on http" in line]
+    Banner(1, {}, lambda line, _: lines.append(line), str).show(outcome, bound)
+    return [line.strip() for line in lines]
+
+
+def test_listeners_of_layer_4_say_of_which_transport_they_are() -> None:
+    listeners = tuple(
+        ir.Listener(name=f"ns/gw/{one}", port=53, bind_port=53, protocol=one)
+        for one in ("TCP", "UDP")
+    )
+    route = ir.StreamRoute(listener="ns/gw/UDP", hostname="*")
+    fleet = ir.Fleet(name="standalone", listeners=listeners, stream_routes=(route,))
+    bound = [make_place("127.0.0.1", 53), make_place("127.0.0.1", 53, "UDP")]
+    assert [line for line in told(fleet, bound) if " on " in line] == [
+        "ns/gw/TCP on tcp://127.0.0.1:53: no route",
+        "ns/gw/UDP on udp://127.0.0.1:53: all datagrams",
+    ]
 
 
 def test_listeners_that_only_keep_their_place_say_so(tmp_path: Path) -> None:

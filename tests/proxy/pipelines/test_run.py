@@ -250,7 +250,7 @@ def test_admin_and_metrics(start: Start, tmp_path: Path) -> None:
     for _ in range(7):
         assert mark_of(port) == "v1"
     dump = run.dump()
-    assert dump["agent"]["bound"] == [{"address": "127.0.0.1", "port": port}]
+    assert dump["agent"]["bound"] == [{"address": "127.0.0.1", "port": port, "transport": "TCP"}]
     assert {one["version"] for one in dump["workers"]} == {dump["table"]["version"]}
     assert [one["engine"]["version"] for one in dump["workers"]] == [dump["table"]["version"]] * 2
     assert sorted(one["pid"] for one in dump["workers"]) == sorted(run.workers())

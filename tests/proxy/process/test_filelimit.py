@@ -39,6 +39,34 @@ def test_caps_out_of_reach_are_said_once(caplog: pytest.LogCaptureFixture) -> No
     assert "4096" in record.getMessage()
 
 
+def stream_listener(port: int, name: str, protocol: ir.Protocol) -> ir.Listener:
+    settings = ir.StreamSettings(max_connections=3_333, max_sessions=5_555)
+    return ir.Listener(name=name, port=port, bind_port=port, protocol=protocol, stream=settings)
+
+
+@pytest.mark.pure
+def test_caps_of_layer_4_count_by_listener() -> None:
+    """Limits there are each listener's; a session of UDP has one socket of its own, towards its backend."""
+    tls = [stream_listener(443, name, "TLS") for name in ("a/b/c", "a/b/d")]
+    beside = listener(443, "a/b/https", 1000)
+    assert needed_descriptors([*tls, beside]) - needed_descriptors([]) == 2 * (2 * 3_333 + 1000)
+    both = [stream_listener(53, "a/b/t", "TCP"), stream_listener(53, "a/b/u", "UDP")]
+    assert needed_descriptors(both) - needed_descriptors([]) == 2 * 3_333 + 5_555
+
+
+@pytest.mark.pure
+def test_the_settings_that_count_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    udp, tcp = stream_listener(53, "a/b/u", "UDP"), stream_listener(53, "a/b/t", "TCP")
+    with caplog.at_level(logging.WARNING, "edgefast.proxy.process.filelimit"):
+        assert not check_descriptors([udp], 4096)
+        assert not check_descriptors([udp, tcp], 4096)
+        assert not check_descriptors([udp, tcp, listener(80, "a/b/c", 77_778)], 4096)
+    first, second, third = (record.getMessage() for record in caplog.records)
+    assert "spec.stream.maxSessions 5555" in first and "maxConnections" not in first
+    assert "spec.stream.maxConnections 6666" in second and "spec.http" not in second
+    assert "or lower spec.http.maxConnections or spec.stream.maxConnections or" in third
+
+
 def test_the_soft_limit_is_raised_to_the_hard_one() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     script = (

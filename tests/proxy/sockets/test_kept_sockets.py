@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from proxy.command import gateway, gateway_class, mark_of, route, save
+from proxy.command import gateway, gateway_class, mark_of, route, save, tls_secret
 from proxy.handover.test_limits_go_on import limited, status
 from proxy.handover.test_tickets_go_on import secrets_of
 from proxy.living import ROOT
+from proxy.pki import Authority
 from proxy.servicemanager import ServiceManager
 from proxy.steady import Steady
 from proxy.tunnels import tunnel, tunnel_backend, tunnel_objects
@@ -47,21 +48,24 @@ def manage(tmp_path: Path) -> Iterator[Manage]:
         one.close()
 
 
-def serve(folder: Path, mark: str, *ports: int) -> None:
-    save(folder / "o.yaml", gateway_class(), gateway(*ports), route(mark))
+def serve(folder: Path, mark: str, *ports: int, tls: bool = False) -> None:
+    found = [gateway_class(), gateway(*ports, tls="cert" if tls else ""), route(mark)]
+    found += [tls_secret(Authority().issue("x.test"))] if tls else []
+    save(folder / "o.yaml", *found)
 
 
-def test_a_restart_refuses_nobody(manage: Manage, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_restart_refuses_nobody(manage: Manage, tmp_path: Path, tls: bool) -> None:
     kept, left = free_port(), free_port()
-    serve(tmp_path, "old", kept, left)
+    serve(tmp_path, "old", kept, left, tls=tls)
     manager = manage("--bind", "127.0.0.1")
     manager.start()
     memories = {"rate-limits": 1, "ticket-keys": 1}
     operators = {"admin": 1, "metrics": 1, "ready": 1, **memories}
     assert manager.names() == {f"port-{kept}": 2, f"port-{left}": 2, **operators}
-    with Steady(kept) as load:
+    with Steady(kept, tls=tls) as load:
         load.more(100)
-        serve(tmp_path, "new", kept)
+        serve(tmp_path, "new", kept, tls=tls)
         manager.until(lambda: f"port-{left}" not in manager.names(), "a port out of the store")
         manager.restart()
         load.more(100)

@@ -126,6 +126,26 @@ def test_at_any_worker_after_its_death_and_after_a_take_over(
     assert all(client.resumes(port, session) for _ in range(8))
 
 
+def test_a_stop_and_a_start_throw_the_keys_away(
+    start: Start, tmp_path: Path, version: ssl.TLSVersion
+) -> None:
+    """What docs/operations.md says to do about keys that others may know."""
+    port = free_port()
+    save(tmp_path / "o.yaml", *objects(port))
+    one: Process = start("-f", str(tmp_path / "o.yaml"), "--workers", "2")
+    one.wait_ready()
+    client = Client(version)
+    session, _ = client.visit(port)
+    assert client.resumes(port, session)
+    assert one.stop() == 0
+    start("-f", str(tmp_path / "o.yaml"), "--workers", "2", after=one).wait_ready()
+    fresh = session
+    for _ in range(8):
+        fresh, resumed = client.visit(port, session)
+        assert not resumed
+    assert client.resumes(port, fresh)
+
+
 def test_whoever_used_a_ticket_of_1_3_gets_the_next(start: Start, tmp_path: Path) -> None:
     """Clients that use each once (RFC 8446 C.4) would resume every other time."""
     port = free_port()

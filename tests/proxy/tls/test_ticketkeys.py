@@ -131,6 +131,21 @@ def test_a_controllers_keys_come_and_go(ring: TicketRing, caplog: pytest.LogCapt
     assert "aaaa" not in caplog.text
 
 
+def test_keys_that_a_controller_has_thrown_away_are_gone_at_once(ring: TicketRing) -> None:
+    """Given to this process or to the one before; a key that this process made itself was never the controller's."""
+    clock = Clock()
+    leaked = GivenSecrets(b"p" * 32, b"c" * 32, b"n" * 32)
+    fresh = GivenSecrets(b"", b"a" * 32, b"b" * 32)
+    keys = TicketKeys(ring, clock)
+    own = ring.read()[0].secret
+    keys.use(leaked)
+    with closing(TicketRing.go_on(os.dup(ring.fd))) as inherited:
+        TicketKeys(inherited, clock).use(fresh)
+        assert secrets_of(inherited) == {fresh.current, fresh.next}
+    keys.use(fresh)
+    assert secrets_of(ring) == {own, fresh.current, fresh.next}
+
+
 def test_when_a_controller_is_silent_for_long_the_agent_makes_keys(ring: TicketRing) -> None:
     clock = Clock()
     keys = TicketKeys(ring, clock)

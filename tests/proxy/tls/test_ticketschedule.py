@@ -99,12 +99,13 @@ def test_times_of_another_boot_are_not_believed() -> None:
 
 def test_given_secrets_take_turns_as_the_controller_says() -> None:
     held = plan_own((), START, Chance())
-    held = plan_given(held, START + 5, given(0, 11, 12))
+    own = number(1, 2)
+    held = plan_given(held, START + 5, given(0, 11, 12), own)
     assert encrypts(held, START + 5) == bytes([11]) * 32
     assert decrypts(held, START + 5) == number(1, 11, 12)  # one's own still decrypts
     assert encrypts(held, START + PERIOD + 5) == bytes([11]) * 32
     now = START + PERIOD
-    held = plan_given(held, now, given(11, 12, 13))
+    held = plan_given(held, now, given(11, 12, 13), own)
     assert encrypts(held, now) == bytes([12]) * 32
     assert decrypts(held, now) == number(1, 11, 12, 13)
     assert decrypts(held, START + PERIOD + 5) == number(11, 12, 13)
@@ -118,6 +119,14 @@ def test_a_controller_that_says_nothing_more_leaves_what_all_replicas_have() -> 
         assert encrypts(one, now) in decrypts(other, now)
         assert encrypts(other, now) in decrypts(one, now)
     assert not any(o.begins <= START + 3 * PERIOD < o.ends for o in one)
+
+
+def test_what_the_controller_names_no_more_is_forgotten_at_once() -> None:
+    """Somebody may know it. Also when another process was given it: who has made it is not known then."""
+    held = plan_given((), START, given(10, 11, 12))
+    held = plan_given(held, START + 1, given(0, 21, 22))
+    assert decrypts(held, START + 1) == number(21, 22)
+    assert encrypts(held, START + 1) == bytes([21]) * 32
 
 
 def test_said_again_is_no_rotation() -> None:

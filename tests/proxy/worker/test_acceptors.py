@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import uvloop
 
-from edgefast.proxy.sockets.listeners import Seat
+from edgefast.proxy.sockets.place import Seat
 from edgefast.proxy.worker.acceptors import Acceptors, PortUse
 from proxy.full import exhausted
 from proxy.living import until
@@ -64,7 +64,10 @@ def accepting(talk: Talk, *shortage: OSError) -> None:
                 raise shortages.pop()
             return Greeter(fd, port, made)
 
-        acceptors = Acceptors(listen)
+        def listen_stream(fd: int, port: int) -> Greeter:
+            return listen(fd, -port, None)
+
+        acceptors = Acceptors(listen, listen_stream, listen_stream)
         sock = socket.create_server(("127.0.0.1", 0), reuse_port=True, backlog=200)
         place = (*sock.getsockname(), 0)
         acceptors.add(place, sock.detach())
@@ -92,6 +95,14 @@ def test_a_socket_waits_for_its_table() -> None:
         assert made == []
         await acceptors.reconcile({place[1]: PortUse(8080, None)})
         assert await waiting == b"8080"
+
+    accepting(talk)
+
+
+def test_connections_of_a_tcp_listener_are_passed_on() -> None:
+    async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
+        await acceptors.reconcile({place[1]: PortUse(5432, None, "TCP")})
+        assert await hear(place) == b"-5432"
 
     accepting(talk)
 

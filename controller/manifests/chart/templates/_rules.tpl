@@ -22,6 +22,10 @@
   resources: ["customresourcedefinitions"]
   resourceNames: ["gatewayclasses.gateway.networking.k8s.io"]
   verbs: ["get"]
+# Authorities that are the same for all of the cluster. Only metadata is listed and watched; get is called for those that an object refers to.
+- apiGroups: ["certificates.k8s.io"]
+  resources: ["clustertrustbundles"]
+  verbs: ["get", "list", "watch"]
 # Events beside the objects they are about; those about GatewayClasses stand in default.
 - apiGroups: ["events.k8s.io"]
   resources: ["events"]
@@ -31,7 +35,7 @@
 {{- define "edge.rules.watch" -}}
 # What is translated; get reads one again when its status was changed meanwhile.
 - apiGroups: ["gateway.networking.k8s.io"]
-  resources: ["gateways", "httproutes", "grpcroutes", "listenersets", "backendtlspolicies"]
+  resources: ["gateways", "httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes", "listenersets", "backendtlspolicies"]
   verbs: ["get", "list", "watch"]
 # Which references may cross namespaces.
 - apiGroups: ["gateway.networking.k8s.io"]
@@ -39,7 +43,7 @@
   verbs: ["list", "watch"]
 # Conditions, addresses and attached routes; nothing else of users' objects is written.
 - apiGroups: ["gateway.networking.k8s.io"]
-  resources: ["gateways/status", "httproutes/status", "grpcroutes/status", "listenersets/status", "backendtlspolicies/status"]
+  resources: ["gateways/status", "httproutes/status", "grpcroutes/status", "tlsroutes/status", "tcproutes/status", "udproutes/status", "listenersets/status", "backendtlspolicies/status"]
   verbs: ["patch"]
 # Our own kinds.
 - apiGroups: ["gateway.edge.io"]

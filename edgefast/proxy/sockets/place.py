@@ -1,0 +1,40 @@
+"""Places: where a process listens, as the rooms that keep, send and hand over sockets name it.
+
+In: bind addresses, ports, and of which transport they are. Out: `Place` and `Seat`, plain tuples that go into messages; two
+transports have a port of one number beside each other. Must never: open anything.
+"""
+
+from __future__ import annotations
+
+from edgefast.daemon.address import Address
+from edgefast.irstream import Transport
+
+__all__ = ["Place", "Seat", "host_of", "make_place", "show_place", "transport_at"]
+
+#: (bind address, bind port); the address of a UDP socket ends with _DATAGRAMS.
+Place = tuple[str, int]
+#: A place and the number of its socket: with a number for every worker, at least.
+Seat = tuple[str, int, int]
+
+_DATAGRAMS = "/udp"
+
+
+def make_place(host: str, port: int, transport: Transport = "TCP") -> Place:
+    """Return the place of a socket that is bound there."""
+    return (host + _DATAGRAMS if transport == "UDP" else host), port
+
+
+def host_of(place: Place | Seat) -> str:
+    """Return the bind address."""
+    return place[0].removesuffix(_DATAGRAMS)
+
+
+def transport_at(place: Place | Seat) -> Transport:
+    """Return what the place is one of."""
+    return "UDP" if place[0].endswith(_DATAGRAMS) else "TCP"
+
+
+def show_place(place: Place) -> str:
+    """Write it for people."""
+    where = str(Address(host_of(place), place[1]))
+    return f"{where} (UDP)" if transport_at(place) == "UDP" else where

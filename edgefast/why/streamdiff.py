@@ -1,0 +1,103 @@
+"""Streamdiff: connections and datagrams that go elsewhere, from one table to another.
+
+In: a pair of tables. Out: a `Change` for each place of layer 4 that is answered otherwise, with an example that `edgefast explain` takes.
+Must never: tell apart what a client cannot, such as where a route was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgefast.why.ask import Ask
+from edgefast.why.changes import Change, Example, Kind, Side
+from edgefast.why.explanation import Answer, Explanation
+from edgefast.why.pair import Pair, make_host
+from edgefast.why.served import Served
+from edgefast.why.stream import explain_stream
+
+__all__ = ["compare_streams", "stream_example"]
+
+_Place = tuple[str, int, str]  # scheme, port, hostname
+
+
+def compare_streams(pair: Pair) -> Iterator[Change]:
+    """Ask both tables about each place that one of them has, give what differs."""
+    places = sorted({place for side in pair.sides() for place in _places(side)})
+    for scheme, port, hostname in places:
+        name = make_host(hostname, {host for _, at, host in places if at == port})
+        ask = _ask(scheme, port, name)
+        before, after = (explain_stream(side, ask) for side in pair.sides())
+        pair.examples += 1
+        for one in (*before.answers, *after.answers):
+            if one.backend:
+                pair.by_cluster.setdefault(one.backend, ask)
+        if found := _classify(before, after):
+            kind, what = found
+            where = f"{scheme.upper()} port {port}" + (
+                f" for {hostname}" if scheme == "tls" else ""
+            )
+            yield Change(
+                kind=kind,
+                breaks=kind == "lost",
+                text=f"{where}: {what}",
+                example=stream_example(scheme, port, name),
+                before=_side(before),
+                after=_side(after),
+                requests=1,
+            )
+
+
+def stream_example(scheme: str, port: int, name: str) -> Example:
+    """Return what to ask `edgefast explain`."""
+    return Example(method="", url=_ask(scheme, port, name).url())
+
+
+def _ask(scheme: str, port: int, name: str) -> Ask:
+    named = scheme == "tls"
+    return Ask(
+        method="CONNECT",
+        scheme=scheme,
+        port=port,
+        host=name if named and port == 443 else f"{name}:{port}",
+        sni=name if named else "",
+    )
+
+
+def _places(side: Served) -> Iterator[_Place]:
+    for one in side.fleet.listeners:
+        if one.protocol not in ("HTTP", "HTTPS"):
+            for hostname in {one.hostname, *side.streams.get(one.name, ())}:
+                yield one.protocol.lower(), one.port, hostname
+
+
+def _classify(before: Explanation, after: Explanation) -> tuple[Kind, str] | None:
+    had, has = (any(one.backend for one in side.answers) for side in (before, after))
+    if had != has:
+        return ("lost", "goes to no backend any more") if had else ("gained", "goes to a backend")
+    if _gist(before) != _gist(after):
+        return "answer", "goes elsewhere, or by other weights"
+    if _route(before) != _route(after):
+        return "owner", "is of another route"
+    return None
+
+
+def _gist(one: Explanation) -> tuple[object, ...]:
+    shares = tuple((part.name, part.share, part.tls) for part in one.backends)
+    told = tuple(note for note in one.notes if note.startswith(("backends are told", "TLS is")))
+    return shares, tuple((answer.kind, answer.check, answer.share) for answer in one.answers), told
+
+
+def _route(one: Explanation) -> str:
+    return one.rule.route if one.rule is not None else ""
+
+
+def _side(one: Explanation) -> Side:
+    alone = len(one.answers) == 1
+    said = ", ".join(_said(answer, alone=alone) for answer in one.answers)
+    source = one.rule.place.source if one.rule is not None else ""
+    return Side(rule=_route(one), answer=said, source=source)
+
+
+def _said(one: Answer, *, alone: bool) -> str:
+    share = "" if alone else f"{one.share:g} % "
+    return share + (one.backend or "refused")

@@ -1,0 +1,79 @@
+"""A real DNS server behind a UDP port: whoever asks it once is answered, whatever becomes of tables and endpoints meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from edgefast.proxy.agent.agent import Agent
+from edgefast.proxy.metrics.stats import sum_globals
+from proxy.datagramtables import make_tables
+from proxy.living import until, with_agent
+from proxy.nameserver import name_server, resolver
+from wire.harness.ports import free_port
+
+pytestmark = pytest.mark.wire
+
+CLIENTS, AT_ONCE = 12, 4
+PER_SOCKET = 200  # questions, after which a client is a new one: sessions are bounded by address
+Pace = Callable[[Callable[[], int]], Awaitable[None]]
+
+
+async def through_reloads(agent: Agent, port: int, reloads: int, pace: Pace) -> int:
+    """Ask without a break; `pace` says when the next table comes. How many questions were asked."""
+    asked = 0
+    over = False
+
+    async def keep_asking(number: int) -> None:
+        nonlocal asked
+        while not over:
+            async with resolver(port, f"127.0.0.{2 + number}") as client:
+                for _ in range(PER_SOCKET // AT_ONCE):
+                    await asyncio.gather(
+                        *(client.ask((number << 16) + asked % 65536) for _ in range(AT_ONCE))
+                    )
+                    asked += AT_ONCE
+
+    async with name_server() as first, name_server() as second:
+        assert (await agent.publish(make_tables(port, first))).problems == ()
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(CLIENTS):
+                tasks.create_task(keep_asking(number))
+            for number in range(reloads):
+                await pace(lambda: asked)
+                backends = [(first, second), (second,), (first,)][number % 3]
+                tables = make_tables(port, *backends, mark=str(number))
+                assert (await agent.publish(tables)).acknowledged
+            over = True
+    totals = sum_globals([slot.segment for slot in agent.slots])
+    assert totals["stream_datagrams_dropped"] == 0
+    assert totals["stream_datagrams_received"] == totals["stream_datagrams_sent"] == asked
+    return asked
+
+
+def test_every_question_is_answered_through_reloads() -> None:
+    port = free_port()
+
+    async def so_many_more(asked: Callable[[], int]) -> None:
+        before = asked()
+        await until(lambda: asked() >= before + 200, "answers")
+
+    async def talk(agent: Agent) -> None:
+        assert await through_reloads(agent, port, 9, so_many_more) >= 1800
+
+    assert with_agent(talk) == 0
+
+
+@pytest.mark.heavy
+def test_every_question_is_answered_through_a_minute_of_reloads() -> None:
+    port = free_port()
+
+    async def a_second(asked: Callable[[], int]) -> None:
+        await asyncio.sleep(1)
+
+    async def talk(agent: Agent) -> None:
+        assert await through_reloads(agent, port, 60, a_second) >= 20_000
+
+    assert with_agent(talk) == 0
