@@ -25,10 +25,10 @@ SECONDS_PER_TARGET ?= 60
 C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch] tests/cluster/world/native/*.[ch])
 NATIVE := setup.py $(wildcard csrc/aws-lc/* csrc/tls/* csrc/*.c csrc/*.h csrc/internal/*.h $(foreach kind,pyx pxd pxi,edgefast/core/*.$(kind) edgefast/core/*/*.$(kind))) \
           edgefast/table/csrc_build.py
-TEST_PACKAGES := chromium clang clang-format curl faketime haproxy libclang-rt-dev nginx-light openssl prometheus redis-server
-BENCH_PACKAGES := haproxy nginx-light nghttp2-client redis-server wrk
+TEST_PACKAGES := chromium clang clang-format curl dnsmasq-base faketime haproxy libclang-rt-dev nghttp2-client nghttp2-server nginx-light openssl prometheus redis-server
+BENCH_PACKAGES := haproxy nginx-light nghttp2-client nghttp2-proxy redis-server wrk
 
-CLUSTER_PACKAGES := curl etcd-server gcc iproute2 libc6-dev nftables redis-server util-linux
+CLUSTER_PACKAGES := curl etcd-server gcc iproute2 libc6-dev nftables python3 redis-server util-linux
 # Network namespaces are made by root alone.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
 
@@ -80,8 +80,9 @@ bench-cluster: $(VENV)/.dev build/.native build/.cluster-packages ## propagation
 	@PYTHONPATH=tests $(BIN)/python -m cluster.tools
 	@PYTHONPATH=tests $(AS_ROOT) $(BIN)/python -m bench.cluster $(ARGS)
 
-fuzz: build/.test-packages ## every fuzz target for SECONDS_PER_TARGET=60
-	@$(MAKE) -C csrc fuzz SECONDS_PER_TARGET=$(SECONDS_PER_TARGET)
+fuzz: $(VENV)/.dev build/.native build/.test-packages ## every fuzz target for SECONDS_PER_TARGET=60
+	@$(MAKE) -C csrc -j $(JOBS) --output-sync=target fuzz SECONDS_PER_TARGET=$(SECONDS_PER_TARGET)
+	@cd tests && PYTHONPATH=.:.. ../$(BIN)/python -m core.h2.sessionfuzz $(SECONDS_PER_TARGET)
 
 wheel: $(VENV)/.run ## dist/*.whl
 	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

@@ -6,6 +6,8 @@ the command runs beside the servers and its exit status is ours. It is for tryin
 
     GET /status/503     answers that status                 GET /flaky    503 the first time a request id is seen
     GET /delay/200      answers after so many milliseconds  GET /seen     the last requests received, not counting this one
+
+Calls of gRPC are answered by origin_http2.py.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import yaml
 
 IDLE_SECONDS = 120.0
 KEPT_REQUESTS = 100
+HTTP2 = b"PRI * HTTP/2.0"  # what begins HTTP/2 (RFC 9113 3.4)
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,11 @@ class Origin:
     ) -> None:
         connection = h11.Connection(h11.SERVER)
         try:
+            first = await asyncio.wait_for(reader.read(65536), IDLE_SECONDS)
+            if first.startswith(HTTP2):
+                await self.on_http2(first, reader, writer)
+                return
+            connection.receive_data(first)
             while await self.answer_one(connection, reader, writer):
                 connection.start_next_cycle()
         except (OSError, TimeoutError, h11.ProtocolError):
@@ -98,6 +106,17 @@ class Origin:
             pass  # the program ends
         finally:
             writer.close()
+
+    async def on_http2(
+        self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        try:
+            from origin_http2 import answer_calls
+        except ImportError:
+            print("origin: HTTP/2 needs a package more: .venv/bin/pip install h2", file=sys.stderr)
+            return
+        service = self.place.service
+        await answer_calls(service, self.known_ids, first, reader, writer, IDLE_SECONDS)
 
     async def answer_one(
         self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

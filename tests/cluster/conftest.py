@@ -1,6 +1,6 @@
 """Fixtures of the cluster tests, and the marker that keeps them out of `make test`.
 
-`apiserver`: etcd and kube-apiserver with all CRDs, one per session. `world`: the whole cluster, one per session.
+`apiserver`: etcd and kube-apiserver with all CRDs, one per session; `newest`: with those of the newest release. `world`: the whole cluster, one per session.
 Must never: skip when a tool is missing; the fixture fails and says which.
 """
 
@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from cluster.installed import Installed, applications, edge_proxy, installed
+from cluster.installed import applications
 from cluster.installer import SYSTEM, Installer
+from cluster.tools.apifields import RELEASES
+from cluster.tools.crds import gateway_api_crds
 from cluster.world.apiserver import ApiServer
+from cluster.world.crds import install, own_crds
 from cluster.world.world import World
-from controller.manifests.naming import Release
 
 HERE = Path(__file__).parent
 
@@ -41,6 +43,21 @@ def apiserver(request: pytest.FixtureRequest) -> Iterator[ApiServer]:
     started = False
     try:
         server.start()
+        started = True
+        yield server
+    finally:
+        server.stop(keep_logs=not started or request.session.testsfailed > failed)
+
+
+@pytest.fixture(scope="session")
+def newest(request: pytest.FixtureRequest) -> Iterator[ApiServer]:
+    """The same with the experimental CRDs of the newest release that is known."""
+    failed = request.session.testsfailed
+    server = ApiServer()
+    started = False
+    try:
+        server.start(crds=False)
+        install(server.admin, [*gateway_api_crds("experimental", RELEASES[-1]), *own_crds()])
         started = True
         yield server
     finally:
@@ -80,21 +97,6 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 def namespace(world: World) -> str:
     """A namespace of the world, with its default ServiceAccount, so that pods can be made in it."""
     return world.namespace_for_pods()
-
-
-@pytest.fixture(scope="module")
-def default(world: World) -> Iterator[Installed]:
-    """The default release, with the classes `eg` and `eg-two` and the merged class `merged-eg`."""
-    world.admin.wait_gone("/api/v1/namespaces/edge-gateway-system", 120)
-    with installed(world, release=Release()) as made:
-        world.admin.apply(
-            edge_proxy(made.namespace, "plain"),
-            edge_proxy(made.namespace, "merged", mergeGateways=True),
-            made.gateway_class("eg", (made.namespace, "plain")),
-            made.gateway_class("eg-two", (made.namespace, "plain")),
-            made.gateway_class("merged-eg", (made.namespace, "merged")),
-        )
-        yield made
 
 
 @pytest.fixture(scope="module")

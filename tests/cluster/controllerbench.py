@@ -25,6 +25,7 @@ from cluster.world.apiserver import ApiServer
 from controller.manifests.load import load_install
 from controller.manifests.naming import Release
 from controller.manifests.roles import render_roles
+from edgefast.resources.kinds import KINDS
 from wire.harness.ports import free_port
 
 __all__ = ["GATEWAY_API", "Bench", "Process", "wait_for"]
@@ -45,6 +46,7 @@ class Bench:
         self.processes: list[Process] = []
         self.controller: Process
         self.port = 0  # of a first Gateway, for tests that share a bench
+        self.ports: dict[str, int] = {}  # of its listeners
         self.fleet_name = ""
 
     # --- life -----------------------------------------------------------------------------------
@@ -183,14 +185,9 @@ class Bench:
         """Return the path of an object of the Gateway API or of a core kind."""
         if kind == "GatewayClass":
             return f"/apis/{GATEWAY_API}/gatewayclasses/{name}"
-        plural = {
-            "HTTPRoute": "httproutes",
-            "Gateway": "gateways",
-            "BackendTLSPolicy": "backendtlspolicies",
-            "ListenerSet": "listenersets",
-        }
-        if kind in plural:
-            return f"/apis/{GATEWAY_API}/namespaces/{self.namespace}/{plural[kind]}/{name}"
+        info = KINDS.get((GATEWAY_API.partition("/")[0], kind))
+        if info is not None:
+            return f"/apis/{GATEWAY_API}/namespaces/{self.namespace}/{info.plural}/{name}"
         return f"/api/v1/namespaces/{self.namespace}/{kind.lower()}s/{name}"
 
     def get(self, kind: str, name: str) -> Any:
@@ -371,7 +368,7 @@ class Bench:
     def conditions(self, kind: str, name: str, gateway: str = "") -> dict[str, Any]:
         """Return the conditions of an object by type; of a route those at one parent."""
         status = self.get(kind, name).get("status") or {}
-        if kind in ("HTTPRoute", "BackendTLSPolicy"):
+        if kind.endswith("Route") or kind == "BackendTLSPolicy":
             entries = [
                 one
                 for one in status.get("parents") or status.get("ancestors") or ()

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -14,6 +15,8 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from wire.harness.certificates import Pair
 
 DEADLINE = 60.0  # seconds: against hangs
 GATEWAY_API = "gateway.networking.k8s.io/v1"
@@ -81,9 +84,9 @@ class Process:
 
 
 class Origin:
-    """An HTTP server that says its name."""
+    """An HTTP server that says its name; with a certificate, an HTTPS server that shows it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, pair: Pair | None = None) -> None:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
@@ -99,6 +102,13 @@ class Origin:
 
         self._server = ThreadingHTTPServer((own_address(), 0), Handler)
         self._server.daemon_threads = True
+        if pair is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            pair.load_into(context)
+            # Handshakes are for the thread of each connection, not for the one that accepts.
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 

@@ -41,13 +41,12 @@ def _secure(name: str, reference: Manifest, **tls: Any) -> Manifest:
 
 def _listeners(ground: Ground) -> Iterator[Case]:
     """Listeners: the Gateway's other ones, here none, go on."""
-    for protocol in ("TCP", "UDP", "HTPS", "example.com/own"):
+    for protocol in ("SCTP", "HTPS", "example.com/own"):
         name = f"protocol-{protocol.lower().replace('/', '-').replace('.', '-')}"
         made = {"name": "http", "port": 9000, "protocol": protocol}
         yield _gateway(ground, name, "Accepted", "UnsupportedProtocol", made)
-    tls = {"certificateRefs": [{"name": "sound"}]}
-    passes = {**_mine("x", port=9000, protocol="TLS"), "tls": tls}
-    yield _gateway(ground, "protocol-tls", "Accepted", "UnsupportedProtocol", passes)
+    ended = {**_mine("x", port=9000, protocol="TLS"), "tls": {"certificateRefs": [{"name": "no"}]}}
+    yield _gateway(ground, "tls-ended", "ResolvedRefs", "InvalidCertificateRef", ended)
     references: dict[str, tuple[str, Manifest]] = {
         "missing": ("InvalidCertificateRef", {"name": "missing"}),
         "kind": ("InvalidCertificateRef", {"kind": "ConfigMap", "name": "sound"}),

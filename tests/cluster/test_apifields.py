@@ -9,10 +9,8 @@ import pytest
 
 from cluster.controllerbench import Bench
 from cluster.tools.apifields import LIST, RELEASES, render_list
-from cluster.tools.crds import gateway_api_crds
 from cluster.tools.versions import GATEWAY_API
 from cluster.world.apiserver import ApiServer
-from cluster.world.crds import install, own_crds
 
 AUTH = {
     "type": "ExternalAuth",
@@ -31,20 +29,13 @@ def test_the_list_is_that_of_the_crds() -> None:
 
 
 @pytest.fixture(scope="module")
-def newest(request: pytest.FixtureRequest) -> Iterator[Bench]:
+def bench(newest: ApiServer) -> Iterator[Bench]:
     """A controller beside the experimental CRDs of the newest release."""
-    failed = request.session.testsfailed
-    server = ApiServer()
-    try:
-        server.start(crds=False)
-        install(server.admin, [*gateway_api_crds("experimental", RELEASES[-1]), *own_crds()])
-        with Bench(server) as made:
-            made.add_class()
-            made.port, _ = made.bring_up()
-            made.add_backend("web", made.add_origin("one").port)
-            yield made
-    finally:
-        server.stop(keep_logs=request.session.testsfailed > failed)
+    with Bench(newest) as made:
+        made.add_class()
+        made.port, _ = made.bring_up()
+        made.add_backend("web", made.add_origin("one").port)
+        yield made
 
 
 def listener_condition(bench: Bench, name: str) -> Any:
@@ -53,39 +44,39 @@ def listener_condition(bench: Bench, name: str) -> Any:
     return next(one for one in listener["conditions"] if one["type"] == name)
 
 
-def test_the_release_is_supported(newest: Bench) -> None:
-    said = newest.expect_condition(
-        "GatewayClass", newest.gateway_class, "SupportedVersion", "True", "SupportedVersion"
+def test_the_release_is_supported(bench: Bench) -> None:
+    said = bench.expect_condition(
+        "GatewayClass", bench.gateway_class, "SupportedVersion", "True", "SupportedVersion"
     )
     assert RELEASES[-1] in said["message"]
 
 
-def test_filters_of_a_listener_close_it(newest: Bench) -> None:
+def test_filters_of_a_listener_close_it(bench: Bench) -> None:
     """Nobody comes in without the authorisation that the listener asks for; its removal opens it again."""
-    newest.add_route("open")
-    newest.expect(newest.port, (200, "one"))
-    spec = newest.get("Gateway", "gw")["spec"]
+    bench.add_route("open")
+    bench.expect(bench.port, (200, "one"))
+    spec = bench.get("Gateway", "gw")["spec"]
     (listener,) = spec["listeners"]
     closed = {**listener, "filters": {"requests": [AUTH]}}
-    newest.apply("Gateway", "gw", {**spec, "listeners": [closed]})
-    newest.expect(newest.port, 404)
-    newest.expect_condition("Gateway", "gw", "Accepted", "False", "ListenersNotValid", 2)
-    newest.expect_condition("Gateway", "gw", "Programmed", "False", "Invalid", 2)
+    bench.apply("Gateway", "gw", {**spec, "listeners": [closed]})
+    bench.expect(bench.port, 404)
+    bench.expect_condition("Gateway", "gw", "Accepted", "False", "ListenersNotValid", 2)
+    bench.expect_condition("Gateway", "gw", "Programmed", "False", "Invalid", 2)
     for name in ("Accepted", "Programmed"):
-        said = listener_condition(newest, name)
+        said = listener_condition(bench, name)
         assert said["status"] == "False"
         assert "spec.listeners[0].filters: UnsupportedValue" in said["message"]
-    assert listener_condition(newest, "Accepted")["reason"] == "UnsupportedValue"
-    newest.apply("Gateway", "gw", {**spec, "listeners": [listener]})
-    newest.expect(newest.port, (200, "one"))
-    newest.expect_condition("Gateway", "gw", "Programmed", "True", generation=3)
+    assert listener_condition(bench, "Accepted")["reason"] == "UnsupportedValue"
+    bench.apply("Gateway", "gw", {**spec, "listeners": [listener]})
+    bench.expect(bench.port, (200, "one"))
+    bench.expect_condition("Gateway", "gw", "Programmed", "True", generation=3)
 
 
-def test_fields_of_a_rule_close_it(newest: Bench) -> None:
+def test_fields_of_a_rule_close_it(bench: Bench) -> None:
     persistent = {"type": "Header", "header": {"name": "x-session"}}
-    newest.add_route("kept", host="kept.example.com", sessionPersistence=persistent)
-    newest.expect(newest.port, 500, host="kept.example.com")
-    said = newest.expect_condition("HTTPRoute", "kept", "Accepted", "False", "UnsupportedValue")
+    bench.add_route("kept", host="kept.example.com", sessionPersistence=persistent)
+    bench.expect(bench.port, 500, host="kept.example.com")
+    said = bench.expect_condition("HTTPRoute", "kept", "Accepted", "False", "UnsupportedValue")
     assert "spec.rules[0].sessionPersistence" in said["message"]
-    newest.add_route("kept", host="kept.example.com", retry={"attempts": 0})
-    newest.expect(newest.port, (200, "one"), host="kept.example.com")
+    bench.add_route("kept", host="kept.example.com", retry={"attempts": 0})
+    bench.expect(bench.port, (200, "one"), host="kept.example.com")

@@ -6,6 +6,8 @@ the process that runs; the next process would not start with it, so a rollout st
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +28,9 @@ from cluster.installed import (
 from cluster.succession import go_after
 from cluster.world.waiting import wait_until
 from cluster.world.world import World
+
+#: Proxies of a fleet, by default: each may be told of once.
+_PROXIES = 2
 
 
 @pytest.fixture(scope="module")
@@ -203,6 +208,10 @@ def test_another_mode_by_helm(world: World, app: str) -> None:
         made.admin.wait_gone(f"/api/v1/namespaces/{made.namespace}/services/{fleet}")
         # Its key goes with it, though Secrets are none of this mode's to delete.
         made.admin.wait_gone(f"/api/v1/namespaces/{made.namespace}/secrets/{fleet}-xds")
+        # The proxies of before, whom the new controller turns away until they go, are no flood in its log.
+        said = re.findall(r" (?:warning|error) (.*)", made.controller_log())
+        often = Counter(re.sub(r"[\d.:]+", "#", one) for one in said)
+        assert all(count <= _PROXIES for count in often.values()), often
 
 
 def _replace(config: dict[str, object], name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import socket
 import ssl
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from wire.harness.certificates import Authority
 
 NAME = "edge-gateway-tickets"
 HOST = "a.test"
+AUTHORITY = Authority()
+VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +102,15 @@ def test_what_others_do_to_the_secret_is_repaired(bench: Bench) -> None:
     assert held(bench) == before
 
 
+def ask(sock: ssl.SSLSocket, *headers: bytes) -> None:
+    """Ask on an open connection, and read the whole answer."""
+    sock.sendall(b"\r\n".join((b"GET / HTTP/1.1", b"Host: " + HOST.encode(), *headers, b"", b"")))
+    answer = http.client.HTTPResponse(sock)
+    answer.begin()
+    answer.read()
+    assert answer.status == 404
+
+
 def visit(
     address: str, port: int, context: ssl.SSLContext, session: ssl.SSLSession | None = None
 ) -> tuple[ssl.SSLSession | None, bool]:
@@ -106,43 +118,85 @@ def visit(
     with socket.create_connection((address, port), 10) as raw:
         sock = context.wrap_socket(raw, server_hostname=HOST, session=session)
         with sock:
-            sock.sendall(b"GET / HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n" % HOST.encode())
-            answer = b""
-            while data := sock.recv(4096):
-                answer += data
-            assert answer.startswith(b"HTTP/1.1 404 "), answer
+            ask(sock, b"Connection: close")
             return sock.session, bool(sock.session_reused)
 
 
-def test_a_client_resumes_at_another_replica(bench: Bench) -> None:
-    """In both versions, and at one that was not there when its session began."""
-    authority = Authority()
-    pair = authority.issue([HOST])
+def serves(at: str, port: int, context: ssl.SSLContext) -> ssl.SSLSession | None:
+    """The session of a proxy that answers, None while it does not."""
+    try:
+        return visit(f"127.0.0.{at}", port, context)[0]
+    except OSError:
+        return None
+
+
+def context_of(version: ssl.TLSVersion) -> ssl.SSLContext:
+    context = AUTHORITY.client_context()
+    context.minimum_version = context.maximum_version = version
+    return context
+
+
+def add_https(bench: Bench, name: str) -> int:
+    """A Gateway with one HTTPS listener; returns its port."""
+    pair = AUTHORITY.issue([HOST])
     data = {"tls.crt": pair.certificate, "tls.key": pair.key}
     encoded = {name: base64.b64encode(one).decode() for name, one in data.items()}
     bench.apply("Secret", "shown", None, "v1", type="kubernetes.io/tls", data=encoded)
     tls = {"certificateRefs": [{"name": "shown"}]}
-    port = bench.add_gateway("https", protocol="HTTPS", tls=tls)
+    return bench.add_gateway(name, protocol="HTTPS", tls=tls)
+
+
+def test_a_client_resumes_at_another_replica(bench: Bench) -> None:
+    """In both versions, and at one that was not there when its session began."""
+    port = add_https(bench, "https")
     fleet = bench.fleet("https")
     proxies = {at: bench.start_proxy(fleet, at, f"127.0.0.{at}") for at in ("2", "3")}
     current = given(bench, fleet).current
     for proxy in proxies.values():
         wait_for("the fleet's keys", lambda p=proxy: current in ring(p))
-    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-        context = authority.client_context()
-        context.minimum_version = context.maximum_version = version
-
-        def serves(at: str, context: ssl.SSLContext = context) -> ssl.SSLSession | None:
-            try:
-                return visit(f"127.0.0.{at}", port, context)[0]
-            except OSError:
-                return None
-
-        session = wait_for("a session", lambda look=serves: look("2"))
-        wait_for("the other replica", lambda look=serves: look("3"))
+    for version in VERSIONS:
+        context = context_of(version)
+        session = wait_for("a session", lambda c=context: serves("2", port, c))
+        wait_for("the other replica", lambda c=context: serves("3", port, c))
         assert visit("127.0.0.3", port, context, session)[1]
         proxies["3"].stop()
         proxies["3"] = bench.start_proxy(fleet, "3", "127.0.0.3")
         wait_for("the keys after a restart", lambda: current in ring(proxies["3"]))
-        wait_for("the other replica", lambda look=serves: look("3"))
+        wait_for("the other replica", lambda c=context: serves("3", port, c))
         assert visit("127.0.0.3", port, context, session)[1]
+
+
+def test_keys_that_others_know_are_thrown_away(bench: Bench) -> None:
+    """As docs/kubernetes.md says: no controller, no Secret, a controller. Their sessions end everywhere, connections live on."""
+    port = add_https(bench, "leaked")
+    fleet = bench.fleet("leaked")
+    proxies = {at: bench.start_proxy(fleet, at, f"127.0.0.{at}") for at in ("2", "3")}
+    leaked = held(bench)
+    known = given(bench, fleet)
+    for at, proxy in proxies.items():
+        wait_for("the fleet's keys", lambda p=proxy: known.current in ring(p))
+        wait_for("an answer", lambda a=at: serves(a, port, AUTHORITY.client_context()))
+    contexts = {version: context_of(version) for version in VERSIONS}
+    sessions = {
+        version: visit("127.0.0.2", port, context)[0] for version, context in contexts.items()
+    }
+    for version, context in contexts.items():
+        assert visit("127.0.0.3", port, context, sessions[version])[1]
+    raw = socket.create_connection(("127.0.0.2", port), 10)
+    with contexts[VERSIONS[0]].wrap_socket(raw, server_hostname=HOST) as open_before:
+        ask(open_before)
+        address = bench.controller.find(r"serving xds=(\S+)")
+        assert bench.controller.stop() == 0
+        bench.api.delete(bench.path("Secret", NAME))
+        ask(open_before)
+        bench.controller = bench.start_controller(xds=address)
+        fresh = given(bench, fleet)
+        assert not {leaked.current, leaked.next} & {held(bench).current, held(bench).next}
+        for at, proxy in proxies.items():
+            wait_for("the new keys", lambda p=proxy: fresh.current in ring(p))
+            assert not {known.current, known.next} & ring(proxy)
+            for version, context in contexts.items():
+                after, resumed = visit(f"127.0.0.{at}", port, context, sessions[version])
+                assert not resumed
+                assert visit("127.0.0.3", port, context, after)[1]
+        ask(open_before)

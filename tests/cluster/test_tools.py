@@ -9,7 +9,7 @@ import pytest
 from cluster.tools import build as building
 from cluster.tools.build import MODULES, PROGRAMS, build
 from cluster.tools.missing import MissingTool, built, debian
-from cluster.tools.versions import GATEWAY_API, H2SPEC, HELM, KUBERNETES
+from cluster.tools.versions import GATEWAY_API, GHZ, GRPC, GRPCURL, H2SPEC, HELM, KUBERNETES
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,9 @@ from cluster.tools.versions import GATEWAY_API, H2SPEC, HELM, KUBERNETES
         ("conformance", "sigs.k8s.io/gateway-api/conformance", GATEWAY_API),
         ("helm", "helm.sh/helm/v4", HELM),
         ("h2spec", "github.com/summerwind/h2spec", H2SPEC),
+        ("grpc", "google.golang.org/grpc", GRPC),
+        ("grpc", "github.com/fullstorydev/grpcurl", GRPCURL),
+        ("grpc", "github.com/bojand/ghz", GHZ),
     ],
 )
 def test_modules_are_of_the_versions_named(folder: str, module: str, version: str) -> None:

@@ -7,7 +7,6 @@ examples/origin.py itself. Nothing in the files is changed but port numbers and 
 from __future__ import annotations
 
 import http.client
-import os
 import re
 import shlex
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.ports import Ports
+from wire.harness.programs import ALONE
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -139,7 +139,7 @@ def curl(command: str) -> tuple[int, dict[str, str], bytes]:
         ["curl", "-s", "-S", "-i", "--max-time", "20", *arguments[1:]],
         capture_output=True,
         timeout=30,
-        env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},
+        env=ALONE,
     )
     assert made.returncode == 0, f"{command}: {made.stderr.decode()}"
     head, _, body = made.stdout.partition(b"\r\n\r\n")

@@ -15,6 +15,7 @@ from origin.answers import answer_target
 from origin.message import RequestReader
 
 _PIECE = b"x" * 65536
+_BUFFER = 65536  # bytes: who reads nothing costs a piece or two, not the megabytes that a kernel would hold for it
 
 
 class _Link(asyncio.Protocol):
@@ -72,6 +73,7 @@ class LargeOrigin:
 
     def __enter__(self) -> LargeOrigin:
         listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)  # of what it accepts, too
         self.port = int(listener.getsockname()[1])
         self._server = self._loop.run_until_complete(
             self._loop.create_server(lambda: _Link(self._links), sock=listener, backlog=4096)

@@ -17,7 +17,7 @@ from bench.cluster.cost import Cost
 from bench.cluster.goals import judge_all
 from bench.cluster.propagation import Spread
 from bench.cluster.spent import PROGRAMS
-from bench.goals import OF_NGINX, SLOPES, WITH_FLOOR, WITHOUT_FLOOR, judge_goals, list_goals
+from bench.goals import HTTP2, OF_NGINX, SLOPES, WITH_FLOOR, WITHOUT_FLOOR, judge_goals, list_goals
 from bench.process import scratch_folder
 from bench.rows import ROWS
 from bench.table import Table
@@ -65,6 +65,23 @@ def test_cpu_is_judged_in_every_row(row: str) -> None:
     told = set(verdicts(table(row, edgefast=ratios)).values())
     other = {"not judged, this run has no engine with AWS-LC"} & told
     assert told - other == {"met"} and bool(other) is (row == "handshake")
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("row", HTTP2)
+def test_http2_is_judged_by_the_floor_of_http1(row: str) -> None:
+    must, reach = HTTP2[row]
+    ratios = {"floor": must * 1.1, "nginx": 0.5, "haproxy": 0.9, "nghttpx": 1.2, "envoy": 0.2}
+    found = list(verdicts(table(row, edgefast=ratios)).values())
+    away = f"{must * 1.1 / reach - 1:.0%} away"
+    assert found == ["MISSED by 10%", away, "met", "met", "met", "20% away"]
+
+
+@pytest.mark.pure
+def test_a_client_beside_is_judged_by_what_others_feel() -> None:
+    assert list(verdicts(table("h2-beside", edgefast={"p99_share": 2.5})).values()) == [
+        "MISSED by 25%"
+    ]
 
 
 @pytest.mark.pure

@@ -14,7 +14,7 @@ from cluster.tools.versions import GATEWAY_API
 from cluster.world.folder import PROJECT
 from edgefast.translate.gateway.features import supported_features
 
-CORE = {"Gateway", "GRPCRoute", "HTTPRoute", "ReferenceGrant"}
+CORE = {"Gateway", "GRPCRoute", "HTTPRoute", "ReferenceGrant", "TLSRoute"}
 GOOD = """\
 === RUN   TestConformance/HTTPRouteWeight
     http.go:1: --- FAIL: TestConformance/HTTPRouteWeight (said in a log line)
@@ -69,7 +69,9 @@ def test_reports_are_of_all_that_is_claimed(mode: str) -> None:
         for part in (profile["core"], profile["extended"]):
             assert part["result"] == "success"
             assert part["statistics"]["Failed"] == part["statistics"]["Skipped"] == 0
-    claimed = set(supported_features(in_gateway_namespace=mode == "gateway-namespace"))
+    release = GATEWAY_API.rpartition(".")[0]
+    here = mode == "gateway-namespace"
+    claimed = set(supported_features(in_gateway_namespace=here, release=release))
     named = {
         one for profile in profiles.values() for one in profile["extended"]["supportedFeatures"]
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import subprocess
 import tarfile
 import time
@@ -24,12 +25,16 @@ pytestmark = [pytest.mark.heavy, pytest.mark.timeout(2400)]
 
 ROOT = Path(__file__).parents[2]
 STORE = ROOT / "build" / "image"
-BUILDAH = ["buildah", "--storage-driver", "vfs", "--root", f"{STORE}/storage"]
-BUILDAH += ["--runroot", f"{STORE}/run"]
+#: Where `.ci/image` has its images.
+ENVIRONMENT = {**os.environ, "CONTAINERS_STORAGE_CONF": f"{STORE}/storage.conf"}
+#: Bytes of it after a build, all layers and both archives among them.
+_MOST_DISK = 8 << 30
 
 
 def _buildah(*arguments: str, wrong: bool = False) -> str:
-    done = subprocess.run([*BUILDAH, *arguments], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        ["buildah", *arguments], env=ENVIRONMENT, capture_output=True, text=True, timeout=300
+    )
     assert (done.returncode != 0) == wrong, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -76,6 +81,12 @@ def test_configuration(images: dict[str, dict[str, Any]]) -> None:
         assert not [one for one in config["Env"] if "PIP" in one or "http" in one.lower()]
 
 
+def test_the_disk_that_it_takes(images: dict[str, Any]) -> None:
+    command = ["du", "--summarize", "--one-file-system", "--block-size=1", str(STORE)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert int(done.stdout.split()[0]) < _MOST_DISK
+
+
 def test_what_is_inside(container: tuple[str, str]) -> None:
     """The version, the modules that a target needs, no installer and none of the builder's settings."""
     image, made = container
@@ -100,13 +111,13 @@ def test_the_proxy_serves(images: dict[str, Any], tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     made = _buildah("from", "edgefast").strip()
     addresses = {"admin": 19000, "metrics": 19001, "ready": 19003}
-    command = [*BUILDAH, "run", "--isolation", "chroot", "--network", "host"]
+    command = ["buildah", "run", "--isolation", "chroot", "--network", "host"]
     command += ["--volume", f"{tmp_path}/objects:/etc/edgefast:ro", made, "--"]
     command += ["edgefast", "run", "-f", "/etc/edgefast", "--min-drain", "0"]
     for name, port in addresses.items():
         command += [f"--{name}", f"127.0.0.1:{ports[port]}"]
     with open(tmp_path / "log", "wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
+        process = subprocess.Popen(command, env=ENVIRONMENT, stdout=log, stderr=log)
     try:
         deadline = time.monotonic() + 60
         while not _is_ready(ports[19003]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -25,3 +26,10 @@ def server(plain_server: RedisServer) -> RedisServer:
         client.script_flush()
         client.config_resetstat()
     return plain_server
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[RedisServer]:
+    """A server that a test may treat as it likes."""
+    with running(tmp_path) as server:
+        yield server

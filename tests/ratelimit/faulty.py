@@ -48,7 +48,7 @@ async def serving(serve: Serve) -> AsyncIterator[str]:
 
 
 class Late:
-    """Relays to a real server; what comes back is late."""
+    """Relays to a real server; what comes back is late, each piece by itself and none before another."""
 
     def __init__(self, port: int, seconds: float) -> None:
         self.port = port
@@ -56,19 +56,27 @@ class Late:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         up, down = await asyncio.open_connection("127.0.0.1", self.port)
+        now = asyncio.get_running_loop().time
+        coming: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
 
         async def there() -> None:
             while data := await reader.read(65536):
                 down.write(data)
             down.close()
 
-        forward = asyncio.create_task(there())
+        async def back() -> None:
+            while True:
+                due, data = await coming.get()
+                await asyncio.sleep(max(0.0, due - now()))
+                writer.write(data)
+
+        tasks = [asyncio.create_task(there()), asyncio.create_task(back())]
         try:
             while data := await up.read(65536):
-                await asyncio.sleep(self.seconds)
-                writer.write(data)
+                coming.put_nowait((now() + self.seconds, data))
         finally:
-            forward.cancel()
+            for task in tasks:
+                task.cancel()
             down.close()
 
 

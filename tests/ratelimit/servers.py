@@ -147,3 +147,9 @@ def running(folder: Path, *options: str, **settings: Any) -> Iterator[RedisServe
         yield server
     finally:
         server.kill()
+
+
+def connections(server: RedisServer) -> int:
+    """Connections the server has, but for the one that asks."""
+    with contextlib.closing(server.client()) as client:
+        return len(client.client_list()) - 1

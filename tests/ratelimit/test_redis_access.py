@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,19 +17,6 @@ from ratelimit.caller import Ask, calling, config_of
 from ratelimit.servers import RedisServer, running
 
 CHECK = Ask(b"counter", limit=1_000_000)
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[RedisServer]:
-    """A server that a test may treat as it likes."""
-    with running(tmp_path) as server:
-        yield server
-
-
-def connections(server: RedisServer) -> int:
-    """Connections the server has, but for the one that asks."""
-    with contextlib.closing(server.client()) as client:
-        return len(client.client_list()) - 1
 
 
 def test_passwords(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,9 +7,7 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -19,29 +17,11 @@ from edgefast.ratelimit.eviction import Evictions
 from edgefast.ratelimit.link import Link
 from edgefast.ratelimit.standing import Standing
 from ratelimit.caller import Ask, calling, config_of, until
-from ratelimit.faulty import Late, serving
-from ratelimit.servers import RedisServer, running
+from ratelimit.faulty import serving
+from ratelimit.servers import RedisServer, connections
 from wire.harness.ports import free_port
 
 CHECK = Ask(b"counter", limit=1_000_000)
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[RedisServer]:
-    """A server that a test may treat as it likes."""
-    with running(tmp_path) as server:
-        yield server
-
-
-def peers(client: Any) -> set[str]:
-    """Who is connected, by what the server calls them."""
-    return {one["id"] for one in client.client_list()}
-
-
-def connections(server: RedisServer) -> int:
-    """Connections the server has, but for the one that asks."""
-    with contextlib.closing(server.client()) as client:
-        return len(client.client_list()) - 1
 
 
 def test_the_first_batch_waits_for_the_connection(server: RedisServer) -> None:
@@ -168,47 +148,6 @@ def sockets_to(port: int) -> list[str]:
         except OSError:
             pass
     return found
-
-
-def test_a_server_that_is_too_slow_stays_out(own: RedisServer) -> None:
-    """One that answers every command late is not taken back by answering the attempts late."""
-
-    async def talk() -> None:
-        late = Late(own.port, 0.1)
-        async with serving(late.serve) as address:
-            async with calling(config_of(address, timeout=50)) as caller:
-                outcomes = await caller.until_unavailable(CHECK)
-                assert not any(isinstance(outcome, tuple) for outcome in outcomes)
-                before = own.calls("evalsha")
-                await until(lambda: own.calls("evalsha") >= before + 2, "two more attempts")
-                assert not caller.store.available
-                late.seconds = 0.0
-                await caller.until_settled(CHECK)
-
-    uvloop.run(talk())
-
-
-def test_one_late_answer_costs_one_check(own: RedisServer) -> None:
-    """It is never told; the connection stays, with whatever is under way on it."""
-
-    async def talk() -> None:
-        async with calling(config_of(own.address, timeout=40)) as caller:
-            await caller.until_settled(CHECK)
-            client = own.client()
-            before = peers(client)
-            sleeping = asyncio.create_task(
-                asyncio.to_thread(client.execute_command, "DEBUG", "SLEEP", "0.3")
-            )
-            # The server is asleep when a check is not answered in its time; until then they are counted.
-            while isinstance(await caller.one(CHECK), tuple):
-                pass
-            await sleeping
-            assert caller.store.available, "three in a row open the breaker"
-            await caller.until_settled(CHECK)
-            assert peers(client) == before, "on the same connection"
-            client.close()
-
-    uvloop.run(talk())
 
 
 def test_a_restarted_empty_server_counts_from_zero(own: RedisServer) -> None:

@@ -55,6 +55,7 @@ def test_type_urls_are_those_of_the_architecture() -> None:
         "Cluster",
         "Fragment",
         "VirtualHost",
+        "StreamRoute",
         "Listener",
         "Commit",
         "TicketKeys",
@@ -153,7 +154,9 @@ def test_an_opening_says_who_and_what_is_held() -> None:
     assert told[0].held == {"a": "1"}
     assert told[-2].held == {"b": "2"}
     assert told[-1].held == {TABLE: "v"}
-    assert [one.held for one in map(decode_request, encode_opening(NODE, {}, ""))] == [{}] * 7
+    assert [one.held for one in map(decode_request, encode_opening(NODE, {}, ""))] == [{}] * (
+        len(TYPES) + 1
+    )
 
 
 def test_an_opening_that_holds_much_is_cut() -> None:

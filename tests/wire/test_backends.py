@@ -165,6 +165,22 @@ def test_tls_to_a_backend(tls_origin: TlsOrigin, authority: Authority) -> None:
     assert len(tls_origin.origin.connections) <= 2
 
 
+def test_an_authority_of_the_whole_cluster(tls_origin: TlsOrigin, authority: Authority) -> None:
+    """A ClusterTrustBundle of a file is trusted like a ConfigMap, and no more."""
+    name = "example.com:internal:v1"
+    ref = {"group": "certificates.k8s.io", "kind": "ClusterTrustBundle", "name": name}
+    target = tls_backend(tls_origin.origin, "backend.test", caCertificateRefs=[ref])
+    for trusted, statuses in ((authority, {200}), (Authority("stranger"), {502, 503})):
+        bundle: make.Object = {
+            "apiVersion": "certificates.k8s.io/v1",
+            "kind": "ClusterTrustBundle",
+            "metadata": {"name": name},
+            "spec": {"trustBundle": trusted.pem.decode()},
+        }
+        with shared(to_backend(target, bundle)) as site:
+            assert site.ask("POST", body=b"secret").status in statuses
+
+
 def test_wrong_name_in_the_certificate(tls_origin: TlsOrigin, authority: Authority) -> None:
     """Nothing is sent to somebody who is not who he should be."""
     objects = to_backend(tls_backend(tls_origin.origin, "other.test"), authority_map(authority))

@@ -21,7 +21,7 @@ from cluster.world import netns
 from cluster.world.world import World
 
 PROGRAM = GATEWAY_API_HOME / "conformance.test"
-PROFILES = ("GATEWAY-HTTP", "GATEWAY-GRPC")
+PROFILES = ("GATEWAY-HTTP", "GATEWAY-GRPC", "GATEWAY-TLS", "GATEWAY-TCP", "GATEWAY-UDP")
 _MINUTES = 60
 #: Seconds for single calls of the API server, 10 by default; the suite sets them no limit, and a machine may stall.
 _PATIENCE = "GetTimeout:60;DeleteTimeout:60"

@@ -13,7 +13,9 @@ import click
 from cluster.tools.apifields import CHANNELS, RELEASES
 from cluster.tools.build import PROGRAMS, build
 from cluster.tools.crds import gateway_api_crds
+from cluster.tools.examples import gateway_api_examples
 from cluster.tools.missing import MissingTool
+from cluster.tools.versions import OLDER_GATEWAY_API
 from cluster.world.box import build_box
 
 _LATER = ("conformance",)
@@ -26,8 +28,10 @@ def main(names: tuple[str, ...]) -> None:
     try:
         build(names or [name for name in PROGRAMS if name not in _LATER], click.echo)
         for release in RELEASES:
+            gateway_api_examples(release)
             for channel in CHANNELS:
                 gateway_api_crds(channel, release)
+        gateway_api_crds("standard", OLDER_GATEWAY_API)
         build_box()
     except (MissingTool, RuntimeError) as error:
         click.echo(f"cluster tools: {error}", err=True)

@@ -1,12 +1,13 @@
-"""Building the Go programs that the cluster tests run: `python -m cluster.tools [NAME...]`.
+"""Building the Go programs that tests run: `python -m cluster.tools [NAME...]`.
 
-In: names of PROGRAMS; none means those every test needs. Out: programs in the cache folder, built once per version from the
+In: names of PROGRAMS; none means those every cluster test needs. Out: programs in the cache folder, built once per version from the
 go.mod files beside this one, whose go.sum files pin every module. Needs Go 1.26 or newer, and minutes the first time.
 Must never: build what is there, or leave half a program: it is moved into place when it is whole.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -18,7 +19,9 @@ from pathlib import Path
 
 from cluster.tools.missing import MissingTool
 from cluster.tools.versions import (
+    CACHE,
     GATEWAY_API_HOME,
+    GRPC_HOME,
     H2SPEC_HOME,
     HELM_HOME,
     KUBERNETES,
@@ -27,6 +30,9 @@ from cluster.tools.versions import (
 
 MODULES = Path(__file__).parent / "gomod"
 GO_VERSION = (1, 26)
+
+#: A compiler beside a sanitizer's runtime has nothing to gain.
+_ALONE = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 Say = Callable[[str], None]
 
@@ -53,6 +59,16 @@ def _kubernetes(name: str) -> Program:
     )
 
 
+def _ours(module: str, name: str) -> Program:
+    """A program whose source is here: another text is another program."""
+    text = b"".join(
+        one.read_bytes()
+        for one in (MODULES / module / "go.mod", MODULES / module / name / "main.go")
+    )
+    home = CACHE / f"{module}-{hashlib.sha256(text).hexdigest()[:12]}"
+    return Program(module=module, package=f"./{name}", target=home / name)
+
+
 #: Every program; the order lets later ones use what earlier ones have compiled.
 PROGRAMS: dict[str, Program] = {
     **{
@@ -69,6 +85,25 @@ PROGRAMS: dict[str, Program] = {
         module="h2spec",
         package="github.com/summerwind/h2spec/cmd/h2spec",
         target=H2SPEC_HOME / "h2spec",
+    ),
+    "asks": _ours("http2", "asks"),
+    "serves": _ours("http2", "serves"),
+    "grpc-serves": _ours("grpc", "serves"),
+    **{
+        f"interop-{name}": Program(
+            module="grpc",
+            package=f"google.golang.org/grpc/interop/{name}",
+            target=GRPC_HOME / f"interop-{name}",
+        )
+        for name in ("client", "server")
+    },
+    "grpcurl": Program(
+        module="grpc",
+        package="github.com/fullstorydev/grpcurl/cmd/grpcurl",
+        target=GRPC_HOME / "grpcurl",
+    ),
+    "ghz": Program(
+        module="grpc", package="github.com/bojand/ghz/cmd/ghz", target=GRPC_HOME / "ghz"
     ),
     "conformance": Program(
         module="conformance", package=".", target=GATEWAY_API_HOME / "conformance.test", test=True
@@ -110,7 +145,7 @@ def _build(go: str, program: Program) -> None:
     done = subprocess.run(
         ["nice", "-n", "10", *command],
         cwd=MODULES / program.module,
-        env={**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"},
+        env={**_ALONE, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -1,6 +1,6 @@
 """The one way of saying that a program is missing: its name, what it was for, what to do.
 
-Must never: be caught to skip a test. A machine without the tools fails the suite, and says why.
+Must never: be caught to skip a cluster test. A machine without the tools fails that suite, and says why.
 """
 
 from __future__ import annotations

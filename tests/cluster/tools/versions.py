@@ -12,8 +12,13 @@ from pathlib import Path
 
 KUBERNETES = "v1.36.3"
 GATEWAY_API = "v1.6.3"
+#: CRDs that are older than the product knows: without ListenerSet, ReferenceGrant in v1beta1 alone.
+OLDER_GATEWAY_API = "v1.3.0"
 HELM = "v4.3.1"
 H2SPEC = "v2.2.1+incompatible"
+GRPC = "v1.85.0"
+GRPCURL = "v1.9.4"
+GHZ = "v0.121.0"
 
 CACHE = Path(
     os.environ.get("EDGEFAST_CLUSTER_CACHE") or Path.home() / ".cache" / "edgefast-cluster"
@@ -23,3 +28,4 @@ KUBERNETES_HOME = CACHE / f"kubernetes-{KUBERNETES}"
 GATEWAY_API_HOME = CACHE / f"gateway-api-{GATEWAY_API}"
 HELM_HOME = CACHE / f"helm-{HELM}"
 H2SPEC_HOME = CACHE / "h2spec-v2.2.1"
+GRPC_HOME = CACHE / f"grpc-{GRPC}-{GRPCURL}-{GHZ}"

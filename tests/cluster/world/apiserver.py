@@ -18,7 +18,8 @@ from wire.harness.ports import free_port
 class ApiServer(Served):
     """etcd and kube-apiserver with free ports and a folder of their own."""
 
-    def __init__(self) -> None:
+    def __init__(self, *options: str) -> None:
+        """`options` are further flags of kube-apiserver."""
         folder = folders.make_folder("apiserver")
         # Reserved: the API server comes back to its port after tests that end it.
         port, etcd_port, peer_port = (free_port() for _ in range(3))
@@ -26,7 +27,7 @@ class ApiServer(Served):
             folder=folder, host="127.0.0.1", port=port, etcd_port=etcd_port, peer_port=peer_port
         )
         make_pki(site.pki, [], "none", "127.0.0.1")
-        super().__init__(folder, ControlPlane(site))
+        super().__init__(folder, ControlPlane(site, options))
 
     def start(self, *, crds: bool = True) -> None:
         """Start, with all CRDs unless told not to."""

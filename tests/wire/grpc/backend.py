@@ -22,7 +22,9 @@ _THREADS = 16
 class GrpcBackend(grpc.GenericRpcHandler):
     """Use as a context manager; whatever the service is called, its methods are these."""
 
-    def __init__(self, name: str = "one", pair: Pair | None = None) -> None:
+    def __init__(
+        self, name: str = "one", pair: Pair | None = None, address: str = "127.0.0.1"
+    ) -> None:
         self.name = name
         self.calls: list[tuple[str, dict[str, str | bytes]]] = []  # method with service, metadata
         self.reached = threading.Event()  # some call came
@@ -32,10 +34,10 @@ class GrpcBackend(grpc.GenericRpcHandler):
             futures.ThreadPoolExecutor(_THREADS), [self], options=[("grpc.so_reuseport", 0)]
         )
         if pair is None:
-            self.port = self._server.add_insecure_port("127.0.0.1:0")
+            self.port = self._server.add_insecure_port(f"{address}:0")
         else:
             shown = grpc.ssl_server_credentials([(pair.key, pair.certificate)])
-            self.port = self._server.add_secure_port("127.0.0.1:0", shown)
+            self.port = self._server.add_secure_port(f"{address}:0", shown)
 
     def __enter__(self) -> Self:
         self._server.start()

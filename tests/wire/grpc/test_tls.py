@@ -17,18 +17,6 @@ NAME = "grpc.test"
 INSIDE = "inside.test"
 
 
-def policy(service: str) -> make.Object:
-    """A BackendTLSPolicy that wants the name INSIDE."""
-    validation = {"hostname": INSIDE, "caCertificateRefs": [
-        {"group": "", "kind": "ConfigMap", "name": "ca"}]}  # fmt: skip
-    return {
-        "apiVersion": f"{make.GROUP}/v1", "kind": "BackendTLSPolicy",
-        "metadata": {"name": service, "namespace": "default"},
-        "spec": {"targetRefs": [{"group": "", "kind": "Service", "name": service}],
-                 "validation": validation},
-    }  # fmt: skip
-
-
 @pytest.fixture(scope="module")
 def channel() -> Iterator[grpc.Channel]:
     authority, port = Authority(), free_port()
@@ -48,7 +36,7 @@ def channel() -> Iterator[grpc.Channel]:
                 [make.rule(one.name, matches=[make.method(f"test.{one.name}")]) for one in backends],
                 [NAME],
             ),
-            *(policy(one.name) for one in (inside, other)),
+            *(make.tls_policy(one.name, INSIDE) for one in (inside, other)),
             *(made for one in backends
               for made in make.service(one.name, [("127.0.0.1", one.port)])),
         ]  # fmt: skip

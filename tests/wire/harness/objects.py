@@ -66,9 +66,12 @@ def edge_proxy(name: str, http: Mapping[str, Any] | None = None, **spec: Any) ->
     return _object(f"{EDGE}/v1alpha1", "EdgeProxy", name, made)
 
 
-def service(name: str, endpoints: Endpoints, port: int = 80, **slice_more: Any) -> list[Object]:
+def service(
+    name: str, endpoints: Endpoints, port: int = 80, app_protocol: str = "", **slice_more: Any
+) -> list[Object]:
     """A Service and one EndpointSlice per (address, port): the slices are what routing goes by."""
-    made = [_object("v1", "Service", name, {"ports": [{"name": "http", "port": port}]})]
+    said: Object = {"appProtocol": app_protocol} if app_protocol else {}
+    made = [_object("v1", "Service", name, {"ports": [{"name": "http", "port": port, **said}]})]
     for index, (address, number) in enumerate(endpoints):
         made.append(
             _object(
@@ -90,6 +93,17 @@ def backend(name: str, endpoints: list[Object], tls: Object | None = None) -> Ob
     if tls is not None:
         spec["tls"] = tls
     return _object(f"{EDGE}/v1alpha1", "Backend", name, spec)
+
+
+def tls_policy(service: str, hostname: str, ca: str = "ca") -> Object:
+    """A BackendTLSPolicy: pods of that Service have to show this name, by the authority of a ConfigMap."""
+    wanted = {"hostname": hostname, "caCertificateRefs": [
+        {"group": "", "kind": "ConfigMap", "name": ca}]}  # fmt: skip
+    spec = {
+        "targetRefs": [{"group": "", "kind": "Service", "name": service}],
+        "validation": wanted,
+    }
+    return _object(f"{GROUP}/v1", "BackendTLSPolicy", service, spec)
 
 
 def backend_ref(name: str, weight: int | None = None, *, kind: str = "", **more: Any) -> Object:

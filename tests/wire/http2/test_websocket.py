@@ -25,7 +25,8 @@ GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 def talk(peer: Peer) -> None:
-    """Switches and echoes; /lie accepts another key, /no refuses, /bye says something and ends."""
+    """Switches and echoes; /lie accepts another key, /no refuses, /bye says something and ends,
+    /last answers when the other side has ended."""
     message = peer.read_request()
     if message is None:
         return
@@ -41,6 +42,12 @@ def talk(peer: Peer) -> None:
         b"HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
         b"Sec-WebSocket-Accept: %b\r\nSec-WebSocket-Protocol: chat\r\n\r\n" % accept
     )
+    if message.target == b"/last":
+        said = b""
+        while data := peer.read_some():
+            said += data
+        peer.send(b"you said " + said)
+        return
     if message.target == b"/bye":
         peer.send(b"bye")
         return
@@ -89,9 +96,27 @@ def test_echo(site: Site) -> None:
 
 
 def test_backend_ends_it(site: Site) -> None:
+    """The client's half is its own to end: browsers that are reset drop what came just before. One that does not is reset in a moment."""
     with H2Client(site.port) as client:
-        tunnel = client.finish(connect(client, "/bye"))
-        assert (tunnel.status, tunnel.body, tunnel.ended) == (200, b"bye", True)
+        numbers = [connect(client, "/bye") for _ in range(2)]
+        kept, ended = [client.finish(number) for number in numbers]
+        for tunnel in (kept, ended):
+            assert (tunnel.status, tunnel.body, tunnel.ended) == (200, b"bye", True)
+        client.frames.end_stream(numbers[1])
+        client.flush()
+        client.read(lambda: kept.reset is not None)
+        assert (kept.reset, ended.reset) == (0, None)
+
+
+def test_client_ends_its_half(site: Site) -> None:
+    """The backend hears of it, and what it says then is the client's: browsers end theirs with a WebSocket's close frame."""
+    with H2Client(site.port) as client:
+        number = connect(client, "/last")
+        tunnel = client.streams[number]
+        client.read(lambda: bool(tunnel.status))
+        client.body(number, b"goodbye", end=True)
+        client.finish(number)
+        assert (tunnel.body, tunnel.ended, tunnel.reset) == (b"you said goodbye", True, None)
 
 
 def test_refused(site: Site) -> None:

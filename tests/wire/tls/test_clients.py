@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from origin.recording import RecordingOrigin
+from wire.harness.programs import ALONE, build_go, needs_go
 from wire.tls.port import NAME, TlsPort
 
 REQUEST = f"GET / HTTP/1.1\r\nHost: {NAME}\r\nConnection: close\r\n\r\n"
-#: For programs that are not ours: curl hangs beside a sanitizer's runtime.
-ALONE = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 CIPHERS = [
     ("-tls1_2", "ECDHE-ECDSA-AES128-GCM-SHA256"),
     ("-tls1_2", "ECDHE-ECDSA-AES256-GCM-SHA384"),
@@ -135,16 +133,13 @@ def test_curl(port: TlsPort, trusted: Path, asked: str, spoken: str) -> None:
         assert done.stdout == f"200 {spoken} 0", done.stderr
 
 
-@pytest.mark.skipif(shutil.which("go") is None, reason="Go is not installed here")
+@needs_go
 @pytest.mark.timeout(600)
 def test_go(port: TlsPort, trusted: Path, tmp_path: Path) -> None:
     """Go's own TLS, which offers X25519MLKEM768 since 1.24."""
-    (tmp_path / "main.go").write_text(GO)
-    argv = ["go", "run", "main.go", str(trusted), f"https://127.0.0.1:{port.port}/", NAME]
-    environment = {**ALONE, "GO111MODULE": "off", "GODEBUG": "tlsmlkem=1"}
-    done = subprocess.run(
-        argv, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=500
-    )
+    argv = [build_go(tmp_path, GO), str(trusted), f"https://127.0.0.1:{port.port}/", NAME]
+    environment = {**ALONE, "GODEBUG": "tlsmlkem=1"}
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["200"] * 3

@@ -1,0 +1,1 @@
+"""What ordinary requests wait for beside thousands of slow clients."""
