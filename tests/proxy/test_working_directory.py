@@ -18,8 +18,8 @@ import pytest
 
 from proxy.command import gateway, gateway_class, mark_of, route, save
 from proxy.pki import Authority
-from stream.living import write_files
 from wire.harness.ports import free_port
+from xds.living import write_files
 
 pytestmark = pytest.mark.wire
 

@@ -28,9 +28,9 @@ from proxy.limited import limited_table
 from proxy.living import mark_of, taken, until, with_agent
 from proxy.pki import Authority
 from proxy.shards import make_fleet, with_cluster
-from stream.living import hasten, write_files
-from stream.plain import PlainServer
 from wire.harness.ports import free_port
+from xds.living import hasten, write_files
+from xds.plain import PlainServer
 
 pytestmark = pytest.mark.wire
 

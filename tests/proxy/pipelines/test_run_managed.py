@@ -24,9 +24,9 @@ from proxy.command import Start, gateway, gateway_class, gone, mark_of, route, s
 from proxy.living import ROOT
 from proxy.pki import Authority
 from proxy.shards import make_fleet
-from stream.living import write_files
-from stream.plain import PlainServer
 from wire.harness.ports import free_port
+from xds.living import write_files
+from xds.plain import PlainServer
 
 pytestmark = pytest.mark.wire
 

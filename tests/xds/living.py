@@ -16,7 +16,7 @@ from edgefast.xds.messages import Node
 from edgefast.xds.refusals import Refused
 from proxy.living import until
 from proxy.pki import Authority, Pair
-from stream.plain import client_pair
+from xds.plain import client_pair
 
 NODE = Node("edge-0", formats=("f",), version="1", workers=2)
 DEADLINE = 100.0

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from proxy.pki import Authority
-from stream.living import Taker, hasten, play, running, until, write_files
-from stream.plain import PlainServer, client_pair
-from stream.tables import table
+from xds.living import Taker, hasten, play, running, until, write_files
+from xds.plain import PlainServer, client_pair
+from xds.tables import table
 
 pytestmark = pytest.mark.wire
 

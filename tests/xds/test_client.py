@@ -16,10 +16,10 @@ from edgefast.xds.messages import COMMIT, TABLE, encode_commit, encode_item, enc
 from edgefast.xds.refusals import MISMATCH, Refused
 from edgefast.xds.troubles import Trouble
 from proxy.pki import Authority
-from stream.living import NODE, Taker, hasten, play, running, until, write_files
-from stream.plain import PlainServer
-from stream.tables import table
-from stream.wire import Wire
+from xds.living import NODE, Taker, hasten, play, running, until, write_files
+from xds.plain import PlainServer
+from xds.tables import table
+from xds.wire import Wire
 
 pytestmark = pytest.mark.wire
 

@@ -10,9 +10,9 @@ from edgefast.table.shards import TYPES
 from edgefast.xds.messages import COMMIT
 from edgefast.xds.refusals import Refused
 from proxy.pki import Authority
-from stream.living import Taker, hasten, play, running, until, write_files
-from stream.plain import PlainServer
-from stream.tables import table
+from xds.living import Taker, hasten, play, running, until, write_files
+from xds.plain import PlainServer
+from xds.tables import table
 
 pytestmark = pytest.mark.wire
 
