@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["PREFIX", "Family", "by_name"]
+__all__ = ["PREFIX", "Family", "by_name", "count", "now"]
 
 PREFIX = "edgefast_"
 
@@ -41,6 +41,16 @@ class Family(msgspec.Struct, frozen=True):
     def short(self) -> str:
         """The name without the prefix: what code calls it."""
         return self.name.removeprefix(PREFIX)
+
+
+def count(name: str, text: str, cell: str = "", unit: Unit = "", when: str = "") -> Family:
+    """Return a counter; `name` is without prefix and `_total`."""
+    return Family(f"{PREFIX}{name}_total", "counter", text, unit=unit, cell=cell, when=when)
+
+
+def now(name: str, text: str, cell: str = "") -> Family:
+    """Return a gauge of how many there are; its cell is called as it is, unless another one is given."""
+    return Family(PREFIX + name, "gauge", text, cell=cell or name)
 
 
 def by_name(families: Iterable[Family]) -> dict[str, Family]:

@@ -6,7 +6,7 @@ cells of edgefast/core/cells.py against this list, both ways. Must never: name a
 
 from __future__ import annotations
 
-from edgefast.monitoring.family import PREFIX, Family, Kind, Unit, by_name
+from edgefast.monitoring.family import PREFIX, Family, Kind, Unit, by_name, count, now
 from edgefast.monitoring.streamfamilies import LAYER4, STREAM_REFUSED
 
 __all__ = [
@@ -38,14 +38,6 @@ def _gauge(name: str, text: str, unit: Unit = "", when: str = "") -> Family:
     return Family(PREFIX + name, "gauge", text, unit=unit, when=when)
 
 
-def _count(name: str, text: str, cell: str = "", unit: Unit = "", when: str = "") -> Family:
-    return Family(f"{PREFIX}{name}_total", "counter", text, unit=unit, cell=cell, when=when)
-
-
-def _now(name: str, text: str, cell: str = "") -> Family:
-    return Family(PREFIX + name, "gauge", text, cell=cell or name)
-
-
 def _row(kind: Kind, name: str, text: str, labels: tuple[str, ...], unit: Unit = "") -> Family:
     return Family(PREFIX + name, kind, text, labels, unit)
 
@@ -62,17 +54,17 @@ _AGENT = (
     _gauge("draining", "1 from the order to stop on."),
     _gauge("workers", "Worker processes wanted."),
     _gauge("workers_alive", "Worker processes that serve."),
-    _count("worker_restarts", "Workers replaced."),
-    _count("tables", "Tables accepted."),
+    count("worker_restarts", "Workers replaced."),
+    count("tables", "Tables accepted."),
     _gauge("table_age_seconds", "Time since the table was accepted.", "seconds"),
     _gauge("table_resources", "Resources in the table."),
     _gauge("table_refused", "Resources that a worker refused; an older version of each serves."),
     _gauge("config_problems", "Problems now known in the configuration and its ports."),
     _gauge("arena_used_bytes", "Bytes of the shared table memory in use.", "bytes"),
     _gauge("arena_retired_bytes", "Of these, bytes that wait for workers to leave them.", "bytes"),
-    _count("spans_exported", "Traced requests that collectors took."),
-    _count("spans_lost", "Traced requests that no collector took."),
-    _count("last_good_failures", "Tables that could not be kept on disk."),
+    count("spans_exported", "Traced requests and connections that collectors took."),
+    count("spans_lost", "Traced requests and connections that no collector took."),
+    count("last_good_failures", "Tables that could not be kept on disk."),
     _gauge(
         "last_good_age_seconds",
         "Time since the table on disk was written.",
@@ -112,24 +104,24 @@ _STREAM = (
         "1 while the table is the one from disk, and no controller has confirmed it.",
         when=_CONTROLLER,
     ),
-    _count("xds_streams", "Streams opened.", when=_CONTROLLER),
-    _count("xds_failures", "Streams that ended or could not be opened.", when=_CONTROLLER),
-    _count("xds_commits", "Tables taken in.", when=_CONTROLLER),
-    _count("xds_nacks", "Answers that refused something.", when=_CONTROLLER),
-    _count("xds_mismatches", "Tables with another digest.", when=_CONTROLLER),
-    _count("xds_received_bytes", "Bytes of resources.", unit="bytes", when=_CONTROLLER),
+    count("xds_streams", "Streams opened.", when=_CONTROLLER),
+    count("xds_failures", "Streams that ended or could not be opened.", when=_CONTROLLER),
+    count("xds_commits", "Tables taken in.", when=_CONTROLLER),
+    count("xds_nacks", "Answers that refused something.", when=_CONTROLLER),
+    count("xds_mismatches", "Tables with another digest.", when=_CONTROLLER),
+    count("xds_received_bytes", "Bytes of resources.", unit="bytes", when=_CONTROLLER),
 )
 
 _CELLS = (
-    _count("connections", "Connections of clients accepted.", "connections_total"),
-    _now("connections_active", "Connections of clients open now."),
-    _count(
+    count("connections", "Connections of clients accepted.", "connections_total"),
+    now("connections_active", "Connections of clients open now."),
+    count(
         "connections_refused",
         "Connections of clients closed at once: too many, or no descriptor left.",
         "connections_refused",
     ),
-    _count("connections_tls", "Connections of clients with TLS.", "connections_tls_total"),
-    _now("handshakes_active", "TLS handshakes that go on now."),
+    count("connections_tls", "Connections of clients with TLS.", "connections_tls_total"),
+    now("handshakes_active", "TLS handshakes that go on now."),
     Family(
         f"{PREFIX}handshakes_total",
         "counter",
@@ -137,7 +129,7 @@ _CELLS = (
         ("version", "resumed"),
         cell=HANDSHAKES_DONE,
     ),
-    _count("handshakes_failed", "TLS handshakes that failed.", "handshakes_failed"),
+    count("handshakes_failed", "TLS handshakes that failed.", "handshakes_failed"),
     Family(
         f"{PREFIX}handshake_failures_total",
         "counter",
@@ -145,74 +137,74 @@ _CELLS = (
         ("reason",),
         cell=HANDSHAKES_FAILED,
     ),
-    _now("requests_active", "Requests that go on now."),
-    _now("tunnels_active", "Upgraded connections (WebSocket) that are open now."),
-    _count(
+    now("requests_active", "Requests that go on now."),
+    now("tunnels_active", "Upgraded connections (WebSocket) that are open now."),
+    count(
         "downstream_received_bytes",
         "Bytes from clients.",
         "downstream_bytes_received",
         "bytes",
     ),
-    _count("downstream_sent_bytes", "Bytes to clients.", "downstream_bytes_sent", "bytes"),
-    _count("upstream_received_bytes", "Bytes from backends.", "upstream_bytes_received", "bytes"),
-    _count("upstream_sent_bytes", "Bytes to backends.", "upstream_bytes_sent", "bytes"),
-    _count("upstream_connects", "Connections to backends opened.", "upstream_connects"),
-    _count(
+    count("downstream_sent_bytes", "Bytes to clients.", "downstream_bytes_sent", "bytes"),
+    count("upstream_received_bytes", "Bytes from backends.", "upstream_bytes_received", "bytes"),
+    count("upstream_sent_bytes", "Bytes to backends.", "upstream_bytes_sent", "bytes"),
+    count("upstream_connects", "Connections to backends opened.", "upstream_connects"),
+    count(
         "upstream_connect_failures",
         "Connections to backends that could not be opened.",
         "upstream_connect_failures",
     ),
-    _now("upstream_connections_active", "Connections to backends open now."),
-    _count("upstream_reuses", "Tries on a connection that was open already.", "upstream_reuses"),
-    _count(
+    now("upstream_connections_active", "Connections to backends open now."),
+    count("upstream_reuses", "Tries on a connection that was open already.", "upstream_reuses"),
+    count(
         "upstream_protocol_errors",
         "Answers of backends that were no valid HTTP.",
         "upstream_protocol_errors",
     ),
-    _count(
+    count(
         "pending_refused",
         "Requests refused because too many connections and requests wait for the backend.",
         "pending_refused",
     ),
-    _count(
+    count(
         "pending_gave_way",
         "Of these, those that had waited already: their address had most in the queue when another one came.",
         "pending_gave_way",
     ),
-    _count("retries", "Tries after the first.", "retries"),
-    _count(
+    count("retries", "Tries after the first.", "retries"),
+    count(
         "retries_over_budget",
         "Tries that were not made, because too many requests were being tried again.",
         "retries_over_budget",
     ),
-    _count(
+    count(
         "endpoint_ejections",
         "Endpoints taken out of use for a while, because they failed.",
         "endpoint_ejections",
     ),
-    _count("mirrored", "Copies of requests sent to mirrors.", "mirrored"),
-    _count("mirrors_dropped", "Copies given up; the request itself goes on.", "mirrors_dropped"),
-    _count("no_listener", "Requests for a host that no listener of the port has.", "no_listener"),
-    _count("no_route", "Requests that no rule takes (404).", "no_route"),
-    _count(
+    count("mirrored", "Copies of requests sent to mirrors.", "mirrored"),
+    count("mirrors_dropped", "Copies given up; the request itself goes on.", "mirrors_dropped"),
+    count("no_listener", "Requests for a host that no listener of the port has.", "no_listener"),
+    count("no_route", "Requests that no rule takes (404).", "no_route"),
+    count(
         "misdirected",
         "Requests whose host and TLS name belong to different listeners (421).",
         "misdirected",
     ),
-    _count(
+    count(
         "parser_disagreements",
         "Messages refused because the two parsers read them differently.",
         "parser_disagreements",
     ),
-    _count("body_too_large", "Requests with too large a body (413).", "body_too_large"),
-    _count("body_malformed", "Requests whose chunked body is malformed.", "body_malformed"),
-    _count("path_refused", "Requests with a path that is refused (400).", "path_refused"),
-    _count(
+    count("body_too_large", "Requests with too large a body (413).", "body_too_large"),
+    count("body_malformed", "Requests whose chunked body is malformed.", "body_malformed"),
+    count("path_refused", "Requests with a path that is refused (400).", "path_refused"),
+    count(
         "proxy_protocol_refused",
         "Connections without a valid PROXY protocol header.",
         "proxy_protocol_refused",
     ),
-    _count("head_timeouts", "Requests whose head did not come in time (408).", "head_timeouts"),
+    count("head_timeouts", "Requests whose head did not come in time (408).", "head_timeouts"),
     Family(
         f"{PREFIX}heads_refused_total",
         "counter",
@@ -220,14 +212,14 @@ _CELLS = (
         ("reason",),
         cell=HEAD_REFUSED,
     ),
-    _count("http2_connections", "Client connections that speak HTTP/2.", "http2_connections"),
-    _count("http2_streams_reset", "Requests that HTTP/2 clients took back.", "http2_streams_reset"),
-    _count(
+    count("http2_connections", "Client connections that speak HTTP/2.", "http2_connections"),
+    count("http2_streams_reset", "Requests that HTTP/2 clients took back.", "http2_streams_reset"),
+    count(
         "http2_streams_malformed",
         "HTTP/2 requests refused because they are none (RFC 9113 8.1.1), or by their pseudo fields.",
         "http2_streams_malformed",
     ),
-    _count(
+    count(
         "http2_streams_refused",
         "HTTP/2 requests refused because there were too many, or too much was held for slow clients.",
         "http2_streams_refused",
@@ -239,59 +231,59 @@ _CELLS = (
         ("reason",),
         cell=HTTP2_BREACH,
     ),
-    _count(
+    count(
         "upstream_http2_connections",
         "Connections to backends that speak HTTP/2.",
         "upstream_http2_connections",
     ),
-    _count(
+    count(
         "upstream_http2_unprocessed",
         "Requests that HTTP/2 backends sent back unlooked at (REFUSED_STREAM, GOAWAY), or never got.",
         "upstream_http2_unprocessed",
     ),
-    _count(
+    count(
         "upstream_http2_breaches",
         "HTTP/2 connections ended because the backend cost more than its answers are worth.",
         "upstream_http2_breaches",
     ),
-    _count(
+    count(
         "upstream_http2_retired",
         "HTTP/2 connections to backends that take no more requests, because so many were cancelled on them.",
         "upstream_http2_retired",
     ),
-    _count("grpc_retries", "Calls of gRPC tried again for their status.", "grpc_retries"),
-    _count("grpc_web_requests", "Calls of gRPC-Web that were translated.", "grpc_web_requests"),
-    _count("access_log_lines", "Lines of the access log.", "access_log_lines"),
-    _count(
+    count("grpc_retries", "Calls of gRPC tried again for their status.", "grpc_retries"),
+    count("grpc_web_requests", "Calls of gRPC-Web that were translated.", "grpc_web_requests"),
+    count("access_log_lines", "Lines of the access log.", "access_log_lines"),
+    count(
         "access_log_dropped",
         "Lines of the access log lost because its reader is too slow.",
         "access_log_dropped",
     ),
-    _count("spans_recorded", "Requests that were traced.", "spans_recorded"),
-    _count("spans_dropped", "Of these, lost because the agent takes no more.", "spans_dropped"),
-    _count(
+    count("spans_recorded", "Requests and connections that were traced.", "spans_recorded"),
+    count("spans_dropped", "Of these, lost because the agent takes no more.", "spans_dropped"),
+    count(
         "bodies_gave_way",
         "Requests ended because their bodies came too slowly while others waited (408).",
         "bodies_gave_way",
     ),
-    _count(
+    count(
         "bodies_not_gathered",
         "Request bodies that were not gathered whole because all memory for that was in use.",
         "bodies_not_gathered",
     ),
-    _count(
+    count(
         "answers_gave_way",
         "Answers cut because their clients read too slowly while others waited for the connection to the backend.",
         "answers_gave_way",
     ),
-    _count("worker_turns", "Turns of workers in which connections had something to do.", "turns"),
-    _count("worker_events", "What connections had to do in these.", "turn_events"),
-    _count(
+    count("worker_turns", "Turns of workers in which connections had something to do.", "turns"),
+    count("worker_events", "What connections had to do in these.", "turn_events"),
+    count(
         "worker_faults",
         "Connections that were ended because of a mistake of the proxy's own: the log has its traceback.",
         "faults",
     ),
-    _count("worker_busy_seconds", "Time that workers spent in these.", "turns_us", "seconds"),
+    count("worker_busy_seconds", "Time that workers spent in these.", "turns_us", "seconds"),
     Family(
         f"{PREFIX}worker_longest_turn_seconds",
         "gauge",
@@ -299,33 +291,33 @@ _CELLS = (
         unit="seconds",
         cell="turn_longest_us",
     ),
-    _count("applies", "Changes of the table that workers took in.", "applies"),
-    _count(
+    count("applies", "Changes of the table that workers took in.", "applies"),
+    count(
         "resources_refused", "Resources that workers refused, by all workers.", "resources_refused"
     ),
-    _now(
+    now(
         "ratelimit_stores_down",
         "Workers that do not ask a place of counters, since it does not count.",
         "limit_stores_down_active",
     ),
-    _count("ratelimit_batches", "Batches of counters sent to the store.", "limit_batches"),
-    _count(
+    count("ratelimit_batches", "Batches of counters sent to the store.", "limit_batches"),
+    count(
         "ratelimit_store_seconds",
         "Time from batches to their answers.",
         "limit_store_us",
         "seconds",
     ),
-    _count(
+    count(
         "ratelimit_store_errors",
         "Batches, or parts of them, that the store could not answer.",
         "limit_store_errors",
     ),
-    _count(
+    count(
         "ratelimit_store_timeouts",
         "Batches, or parts of them, given up for want of an answer.",
         "limit_timeouts",
     ),
-    _count(
+    count(
         "ratelimit_store_full",
         "Requests whose counter found no room in shared memory.",
         "limit_store_full",

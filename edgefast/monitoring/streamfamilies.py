@@ -6,7 +6,7 @@ that a client sends.
 
 from __future__ import annotations
 
-from edgefast.monitoring.family import PREFIX, Family, Unit
+from edgefast.monitoring.family import PREFIX, Family, count, now
 
 __all__ = ["LAYER4", "STREAM_REFUSED"]
 
@@ -14,29 +14,21 @@ __all__ = ["LAYER4", "STREAM_REFUSED"]
 STREAM_REFUSED = "stream_refused_"
 
 
-def _count(name: str, text: str, cell: str, unit: Unit = "") -> Family:
-    return Family(f"{PREFIX}stream_{name}_total", "counter", text, unit=unit, cell=cell)
-
-
-def _now(name: str, text: str) -> Family:
-    return Family(f"{PREFIX}stream_{name}", "gauge", text, cell=f"stream_{name}")
-
-
 LAYER4 = (
-    _count(
-        "connections",
+    count(
+        "stream_connections",
         "Connections accepted to be passed on: of TCP listeners, and of TLS listeners once their name is known.",
         "stream_connections",
     ),
-    _now("connections_active", "Of these, those open now."),
-    _count(
-        "received_bytes",
+    now("stream_connections_active", "Of these, those open now."),
+    count(
+        "stream_received_bytes",
         "Bytes from clients of layer 4, over TCP and UDP.",
         "stream_received_bytes",
         "bytes",
     ),
-    _count(
-        "sent_bytes",
+    count(
+        "stream_sent_bytes",
         "Bytes for clients of layer 4, over TCP and UDP.",
         "stream_sent_bytes",
         "bytes",
@@ -49,12 +41,12 @@ LAYER4 = (
         ("reason",),
         cell=STREAM_REFUSED,
     ),
-    _count("sessions", "Sessions of UDP begun.", "stream_sessions"),
-    _now("sessions_active", "Of these, those that are not over."),
-    _count("datagrams_received", "Datagrams from clients.", "stream_datagrams_received"),
-    _count("datagrams_sent", "Datagrams to clients.", "stream_datagrams_sent"),
-    _count(
-        "datagrams_dropped",
+    count("stream_sessions", "Sessions of UDP begun.", "stream_sessions"),
+    now("stream_sessions_active", "Of these, those that are not over."),
+    count("stream_datagrams_received", "Datagrams from clients.", "stream_datagrams_received"),
+    count("stream_datagrams_sent", "Datagrams to clients.", "stream_datagrams_sent"),
+    count(
+        "stream_datagrams_dropped",
         "Datagrams that were not passed on: no session for them, or a socket's queue was full.",
         "stream_datagrams_dropped",
     ),

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from edgefast.translate import translate
-from edgefast.translate.gateway import protocol
 from tests.translate.golden import HERE, read_input, render
 
 CASES = sorted((HERE / "cases").glob("*.in.yaml"))
@@ -18,9 +17,7 @@ CASES = sorted((HERE / "cases").glob("*.in.yaml"))
 
 @pytest.mark.pure
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.removesuffix(".in.yaml"))
-def test_case(path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if path.name.startswith("stream-"):
-        monkeypatch.setattr(protocol, "SERVED", tuple(protocol.KINDS_OF))
+def test_case(path: Path, request: pytest.FixtureRequest) -> None:
     found = read_input(path)
     text = render(found, translate(found.snapshot, found.case.settings))
     golden = path.with_name(path.name.replace(".in.yaml", ".out.yaml"))

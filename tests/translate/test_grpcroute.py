@@ -11,22 +11,16 @@ from edgefast import ir
 from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
+from tests.translate.gatewaytext import gateway
 
 pytestmark = pytest.mark.pure
 
-BASE = """
-apiVersion: gateway.networking.k8s.io/v1
-kind: GatewayClass
-metadata: {name: edge}
-spec: {controllerName: gateway.edge.io/gatewayclass-controller}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: gw}
-spec:
-  gatewayClassName: edge
-  listeners: [{name: http, port: 80, protocol: HTTP}, {name: other, port: 81, protocol: HTTP}]
----
+BASE = (
+    gateway(
+        "name: http, port: 80, protocol: HTTP",
+        "name: other, port: 81, protocol: HTTP",
+    )
+    + """\
 apiVersion: v1
 kind: Service
 metadata: {name: web}
@@ -44,6 +38,7 @@ kind: RateLimitFilter
 metadata: {name: limits}
 spec: {type: Global, global: {rules: [{limit: {requests: 1, unit: Hour}}]}}
 """
+)
 SETTINGS = Settings(standalone=True)
 BACKEND = {"name": "web", "port": 80}
 

@@ -16,7 +16,6 @@ from edgefast.resources.model.shape import Shape, shape_of
 from edgefast.resources.model.unserved import PLACES, UNSERVED, Closes, judge_field
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
-from edgefast.translate.gateway import protocol
 
 pytestmark = pytest.mark.pure
 
@@ -152,11 +151,6 @@ LISTENERS = {"ListenerSet": "default/gw/default/set/http", "GRPCRoute": "default
 RULES = {"BackendTLSPolicy": 1, "Backend": 2, "ReferenceGrant": 3, "RateLimitFilter": 4}
 NEW = "notYetKnown"
 SETTINGS = Settings(enable_backend=True, standalone=True)
-
-
-@pytest.fixture(autouse=True)
-def _all_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "SERVED", tuple(protocol.KINDS_OF))
 
 
 def _serve(kind: str, raw: dict[str, Any]) -> Translation:

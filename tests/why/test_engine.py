@@ -6,7 +6,6 @@ The heavy run is 1,000 tables with 100 requests each.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from typing import Any
@@ -18,10 +17,8 @@ from core.client import Client, Response
 from core.world import World
 from edgefast.why import Ask, Explanation, Served, explain
 from edgefast.why.forwarded import RANDOM_ID
+from tests.why.many_worlds import run_worlds
 from tests.why.random_tables import PORTS, Tables
-
-DEADLINE = 240.0  # seconds for the tables of one world: only a hang comes near it
-PER_WORLD = 20  # tables: a world's arena is never cleaned up
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
@@ -131,24 +128,9 @@ def _is_head(raw: bytes, lines: tuple[str, ...]) -> bool:
     return got.startswith(before) and got.endswith(after) and _UUID.fullmatch(middle) is not None
 
 
-def run(seeds: range, requests: int) -> dict[str, int]:
-    """Compare in worlds of a few tables each."""
-    total = dict.fromkeys(("backend", "redirect", "status"), 0)
-    for start in range(seeds.start, seeds.stop, PER_WORLD):
-        bench = Bench()
-        part = range(start, min(start + PER_WORLD, seeds.stop))
-        try:
-            work = asyncio.wait_for(compare_tables(bench, part, requests), DEADLINE)
-            for kind, count in bench.world.loop.run_until_complete(work).items():
-                total[kind] += count
-        finally:
-            bench.world.close()
-    return total
-
-
 @pytest.mark.wire
 def test_an_engine_does_what_is_explained() -> None:
-    seen = run(range(40), 25)
+    seen = run_worlds(Bench, compare_tables, range(40), 25)
     assert all(count > 20 for count in seen.values()), seen
 
 
@@ -156,5 +138,5 @@ def test_an_engine_does_what_is_explained() -> None:
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("start", range(0, 1000, 100))
 def test_an_engine_does_what_is_explained_over_many_tables(start: int) -> None:
-    seen = run(range(1000 + start, 1100 + start), 100)
+    seen = run_worlds(Bench, compare_tables, range(1000 + start, 1100 + start), 100)
     assert all(count > 200 for count in seen.values()), seen

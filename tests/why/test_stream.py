@@ -7,7 +7,6 @@ import pytest
 from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, translate
-from edgefast.translate.gateway import protocol
 from edgefast.why import (
     AskError,
     Explanation,
@@ -17,27 +16,19 @@ from edgefast.why import (
     serve_translation,
 )
 from edgefast.why.render import render_explanation
+from tests.translate.gatewaytext import gateway
 
 pytestmark = pytest.mark.pure
 
-WORLD = """
-apiVersion: gateway.networking.k8s.io/v1
-kind: GatewayClass
-metadata: {name: edge}
-spec: {controllerName: gateway.edge.io/gatewayclass-controller}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: gw}
-spec:
-  gatewayClassName: edge
-  listeners:
-  - {name: tls, port: 443, protocol: TLS, hostname: "*.test", tls: {mode: Passthrough}}
-  - {name: tcp, port: 90, protocol: TCP}
-  - {name: udp, port: 90, protocol: UDP}
-  - {name: bare, port: 91, protocol: TCP}
-  - {name: web, port: 80, protocol: HTTP}
----
+WORLD = (
+    gateway(
+        'name: tls, port: 443, protocol: TLS, hostname: "*.test", tls: {mode: Passthrough}',
+        "name: tcp, port: 90, protocol: TCP",
+        "name: udp, port: 90, protocol: UDP",
+        "name: bare, port: 91, protocol: TCP",
+        "name: web, port: 80, protocol: HTTP",
+    )
+    + """\
 apiVersion: gateway.networking.k8s.io/v1
 kind: TLSRoute
 metadata: {name: names}
@@ -74,11 +65,7 @@ kind: Backend
 metadata: {name: db}
 spec: {endpoints: [{ip: {address: 10.0.0.9, port: 5432}}], proxyProtocol: v2}
 """
-
-
-@pytest.fixture(autouse=True)
-def _all_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "SERVED", tuple(protocol.KINDS_OF))
+)
 
 
 def ask(url: str) -> Explanation:

@@ -6,7 +6,7 @@ Must never: know of other routes, or of a kind's own fields.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -139,7 +139,41 @@ def _tell_dropped(rules: Sequence[RuleOutcome]) -> str:
     )
 
 
-def users_of(
+def settle(
+    route: AnyRoute,
+    source: str,
+    reader: Reader,
+    attachments: list[tuple[Attachment, Report]],
+    parents: Iterable[RouteParentStatus],
+    counted: Iterable[str],
+    problems: Iterable[Problem],
+    *,
+    hosts: Mapping[tuple[str, str], RoutePart] | None = None,
+    streams: Mapping[tuple[str, str], StreamPart] | None = None,
+    used: Iterable[tuple[ClusterRef, ...]],
+) -> RouteOutcome:
+    """Return the outcome of a route that was translated; `used`: clusters that its parts send to, by (listener, hostname) or nowhere yet."""
+    return RouteOutcome(
+        route=route,
+        source=source,
+        reads=reader.noted(),
+        status=alike(RouteStatus(parents=tuple(parents))),
+        listeners=alike(
+            tuple(
+                tuple(listener.name for listener, _ in attached.listeners)
+                for attached, _ in attachments
+            )
+        ),
+        counted=alike(tuple(counted)),
+        hosts=tuple((*place, part) for place, part in (hosts or {}).items()),
+        streams=tuple((*place, part) for place, part in (streams or {}).items()),
+        clusters=tuple(sorted(reader.clusters.union(*used))),
+        users=_users_of(attachments, reader),
+        problems=tuple(problems),
+    )
+
+
+def _users_of(
     attachments: list[tuple[Attachment, Report]], reader: Reader
 ) -> tuple[tuple[Key, Key], ...]:
     """Return (Service, Gateway) for each Service that a Gateway that took the route uses because of it."""

@@ -24,10 +24,9 @@ from edgefast.translate.route.outcome import (
     RoutePart,
     check_unsupported,
     judge_parent,
-    users_of,
+    settle,
 )
 from edgefast.translate.route.rule import RuleOutcome, translate_rule
-from edgefast.translate.status.status import RouteStatus
 
 
 def translate_route(
@@ -89,22 +88,16 @@ def translate_route(
             for hostname in hostnames if listener.served else ():
                 hosts[listener.name, hostname] = part
     problems = [problem for report in reports for problem in report.problems]
-    return RouteOutcome(
-        route=route,
-        source=source,
-        reads=reader.noted(),
-        status=alike(RouteStatus(parents=tuple(parents))),
-        listeners=alike(
-            tuple(
-                tuple(listener.name for listener, _ in attached.listeners)
-                for attached, _ in attachments
-            )
-        ),
-        counted=alike(tuple(counted)),
-        hosts=tuple((*place, part) for place, part in hosts.items()),
-        clusters=tuple(sorted(reader.clusters.union(*(one.clusters for one in parts.values())))),
-        users=users_of(attachments, reader),
-        problems=(*problems, *own.problems),
+    return settle(
+        route,
+        source,
+        reader,
+        attachments,
+        parents,
+        counted,
+        (*problems, *own.problems),
+        hosts=hosts,
+        used=(one.clusters for one in parts.values()),
     )
 
 

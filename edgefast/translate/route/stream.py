@@ -21,7 +21,6 @@ from edgefast.resources.model.reference import BackendRef
 from edgefast.resources.model.routename import RouteKey, name_of
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.edgeproxy.stream import proxy_protocol_of
-from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import GatewayView, Reader
 from edgefast.translate.match.hostname import ANY
@@ -35,9 +34,8 @@ from edgefast.translate.route.outcome import (
     StreamPart,
     check_unsupported,
     judge_parent,
-    users_of,
+    settle,
 )
-from edgefast.translate.status.status import RouteStatus
 
 
 class _Way(NamedTuple):
@@ -100,23 +98,16 @@ def translate_stream_route(
         for attached, report in attachments
     ]
     problems = [problem for report in reports for problem in report.problems]
-    used = (one.clusters for one in parts.values())
-    return RouteOutcome(
-        route=route,
-        source=source,
-        reads=reader.noted(),
-        status=alike(RouteStatus(parents=tuple(parents))),
-        listeners=alike(
-            tuple(
-                tuple(listener.name for listener, _ in attached.listeners)
-                for attached, _ in attachments
-            )
-        ),
-        counted=alike(tuple(counted)),
-        streams=tuple((*place, part) for place, part in streams.items()),
-        clusters=tuple(sorted(reader.clusters.union(*used))),
-        users=users_of(attachments, reader),
-        problems=(*problems, *own.problems),
+    return settle(
+        route,
+        source,
+        reader,
+        attachments,
+        parents,
+        counted,
+        (*problems, *own.problems),
+        streams=streams,
+        used=(one.clusters for one in parts.values()),
     )
 
 

@@ -7,7 +7,6 @@ and what frames a message on the connection it came by.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import random
@@ -22,10 +21,9 @@ from core.h2.asking import Asker, Fields, Reset
 from core.world import World
 from edgefast import ir
 from edgefast.why import Ask, Served
+from tests.why.many_worlds import run_worlds
 from tests.why.random_tables import PORTS, Tables
 
-DEADLINE = 240.0  # seconds for the tables of one world: only a hang comes near it
-PER_WORLD = 20  # tables: a world's arena is never cleaned up
 #: Fields that are another each time, or tell about a connection of HTTP/1.1.
 OWN = {"x-request-id", "traceparent"}
 TOLD = {
@@ -187,24 +185,9 @@ async def compare(bench: Bench, seeds: range, requests: int) -> dict[str, int]:
     return kinds
 
 
-def run(seeds: range, requests: int) -> dict[str, int]:
-    """Compare in worlds of a few tables each."""
-    total = dict.fromkeys(("backend", "redirect", "status"), 0)
-    for start in range(seeds.start, seeds.stop, PER_WORLD):
-        bench = Bench()
-        part = range(start, min(start + PER_WORLD, seeds.stop))
-        try:
-            work = asyncio.wait_for(compare(bench, part, requests), DEADLINE)
-            for kind, count in bench.world.loop.run_until_complete(work).items():
-                total[kind] += count
-        finally:
-            bench.world.close()
-    return total
-
-
 @pytest.mark.wire
 def test_both_are_the_same() -> None:
-    kinds = run(range(40), 20)
+    kinds = run_worlds(Bench, compare, range(40), 20)
     assert all(count > 20 for count in kinds.values()), kinds
 
 
@@ -212,5 +195,5 @@ def test_both_are_the_same() -> None:
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("start", range(0, 400, 100))
 def test_both_are_the_same_over_many_tables(start: int) -> None:
-    kinds = run(range(2000 + start, 2100 + start), 50)
+    kinds = run_worlds(Bench, compare, range(2000 + start, 2100 + start), 50)
     assert all(count > 100 for count in kinds.values()), kinds
