@@ -50,6 +50,7 @@ class Tracing(Struct, frozen=True, gc=False):
 
     endpoint: str  # "http://host:port" or "https://host:port", without a path
     protocol: Literal["grpc", "http"] = "http"
-    sampling: float = 1.0  # share of the requests that bring no decision
+    sampling: float = 1.0  # share of the requests that bring no decision, and of connections
     attributes: tuple[tuple[str, str], ...] = ()  # sorted
     exemplars: bool = False  # the duration histogram names traces (proxy/traces/exemplars.py)
+    connections: bool = False  # one span for each connection of layer 4

@@ -170,6 +170,7 @@ include "telemetry/ending.pyx"
 include "telemetry/logvalue.pyx"
 include "telemetry/span.pyx"
 include "telemetry/passagelog.pyx"
+include "telemetry/passagespan.pyx"
 
 
 cdef class Engine:

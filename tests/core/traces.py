@@ -14,7 +14,7 @@ import msgspec
 from core.fleets import make_listener
 from core.world import World
 from edgefast import ir
-from edgefast.proxy.traces.spanrecord import SpanRecord, decode_spans
+from edgefast.proxy.traces.spanrecord import decode_spans
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 GIVEN = f"00-{TRACE}-{PARENT}-01"
@@ -27,7 +27,7 @@ def traced(sampling: float = 1.0, **more: Any) -> ir.Listener:
     return msgspec.structs.replace(make_listener(**more), tracing=tracing)
 
 
-def spans_since(world: World, before: int) -> list[SpanRecord]:
-    """The spans of all batches but the first `before`."""
+def spans_since(world: World, before: int) -> list[Any]:
+    """The spans of all batches but the first `before`; the caller knows of what."""
     world.engine.log_flush()
     return [one for batch in world.spans[before:] for one in decode_spans(batch)]

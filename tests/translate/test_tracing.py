@@ -95,3 +95,11 @@ def test_where_nobody_can_send_spans_there_are_none_and_a_problem() -> None:
     report = Report(ObjectRef("EdgeProxy", "default", "own"))
     check_tracing(tracing, report, available=True)
     assert report.problems == ()
+
+
+def test_connections_are_traced_where_they_are_asked_for() -> None:
+    given = {"endpoint": "http://otel:4318"}
+    off = translate_tracing(spec(**given), available=True)
+    on = translate_tracing(spec(**given, connections=True), available=True)
+    assert off is not None and on is not None
+    assert (off.connections, on.connections) == (False, True)

@@ -373,6 +373,7 @@ cdef class Passage(Timer):
         if self.client_key is not None:
             engine.address_bounds.leave(self.listener, self.client_key)
         self.part()
+        record_passage(engine, alive)
         return log_passage(engine, alive)
 
     cdef int uncount(self) except -1:

@@ -15,6 +15,8 @@ cdef class StreamRule:
         uint32_t *weights
         uint32_t n
         bytes log               # '"route":"TCPRoute ns/name","rule":0', of a log line
+        bytes route             # "TCPRoute ns/name"
+        int index               # of its rule
 
     cdef StreamShare pick(self, Engine engine)
     cdef StreamShare share(self, str name)
@@ -37,6 +39,7 @@ cdef class StreamListener:
         int log_min_status
         int64_t log_min_ms
         bytes log               # its name as a JSON string
+        double traced           # share of its connections that have a span; 0: none
         uint32_t active         # connections
         dict held               # client (INET_CLIENT bytes, or 4) -> its open connections
         object silent           # OrderedDict by age: Passage of whom the PROXY protocol is awaited -> None

@@ -30,6 +30,8 @@ cdef class StreamRule:
             self.weights[i] = chosen[i].weight
             self.shares.append(share)
         self.log = b'"route":%b,"rule":%d' % (json_encode(spec.route), spec.index)
+        self.route = spec.route.encode()
+        self.index = spec.index
 
     def __dealloc__(self):
         free(self.current)
@@ -87,6 +89,7 @@ cdef class StreamListener:
         self.log_sampling = log.sampling
         self.log_min_status = log.min_status
         self.log_min_ms = log.min_duration
+        self.traced = spec.tracing.sampling if spec.tracing is not None and spec.tracing.connections else 0.0
         self.spec = spec
         return 0
 
@@ -197,6 +200,7 @@ cdef class StreamTables:
             return True
         if listener is not None:
             listener.spec = None
+            listener.traced = 0.0
             self.forget(name)
         return False
 

@@ -25,4 +25,5 @@ cdef class SpanBatch:
         object sink             # takes a batch; must not block. None: nobody is there to take spans
         bint scheduled
 
+    cdef void open(self) noexcept
     cdef int written(self) except -1

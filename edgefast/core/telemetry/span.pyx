@@ -5,6 +5,11 @@
 # at a pointer, and trace headers pass there as any other; a request that is not sampled has no spans to keep. Records are bounded:
 # client values are cut, of many tries the first ones and the last are kept.
 
+# What a record of a batch is: its first number.
+cdef enum:
+    RECORD_REQUEST = 0
+    RECORD_CONNECTION = 1
+
 cdef uint32_t HASH_TRACEPARENT = ef_name_hash(<const uint8_t *>b"traceparent", 11)
 cdef uint32_t HASH_TRACESTATE = ef_name_hash(<const uint8_t *>b"tracestate", 10)
 
@@ -205,6 +210,11 @@ cdef class SpanBatch:
     def __dealloc__(self):
         free(self.out.data)
 
+    cdef void open(self) noexcept:
+        """A span is about to be appended."""
+        if self.count == 0:
+            self.out.size = 3  # the array's head
+
     cdef int written(self) except -1:
         """A span was appended: hand over when there is enough, or soon."""
         self.count += 1
@@ -229,6 +239,13 @@ cdef class SpanBatch:
         count, self.count, self.out.size = self.count, 0, 0
         if self.sink is None or not self.sink(batch):
             self.engine.count_n(G_SPANS_DROPPED, count)
+
+
+cdef int64_t unix_us() noexcept:
+    """Microseconds since 1970."""
+    cdef timespec ts
+    clock_gettime(CLOCK_REALTIME, &ts)
+    return <int64_t>ts.tv_sec * 1000000 + ts.tv_nsec // 1000
 
 
 cdef void pack_label(Out *out, ef_stat_row *row) noexcept:
@@ -274,23 +291,21 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     cdef Out *out = &batch.out
     cdef Trace trace = ex.trace
     cdef Cluster cluster = ex.backend.cluster if ex.backend is not None else None
-    cdef timespec ts
     cdef uint32_t why = ex.flags
     if trace.try_began:
         if ex.tunnel:  # may end at any time: it has no whole answer that its client could miss
             why &= ~<uint32_t>F_CLIENT_GONE
         end_try(ex, ex.status if ex.started_response else 0, why, ex.started + took)
     out_reserve(out, 2048 + 2 * SPAN_TARGET + 14 * LOG_FIELD + trace.ended.size)
-    clock_gettime(CLOCK_REALTIME, &ts)
-    if batch.count == 0:
-        out.size = 3  # the array's head
-    pack_list(out, 34)
+    batch.open()
+    pack_list(out, 35)
+    pack_number(out, RECORD_REQUEST)
     pack_bytes(out, trace.trace_id, 16, 16)
     pack_bytes(out, trace.parent_id, 8 if trace.has_parent else 0, 8)
     pack_bytes(out, trace.span_id, 8, 8)
     pack_text(out, trace.state)
     pack_text(out, ex.listener.name.encode())
-    pack_number(out, <int64_t>ts.tv_sec * 1000000 + ts.tv_nsec // 1000 - took)
+    pack_number(out, unix_us() - took)
     pack_number(out, took)
     pack_bytes(out, ex.raw.data, ex.method_len, LOG_FIELD)
     pack_bytes(out, ex.raw.data + ex.target_off, ex.target_len, SPAN_TARGET)

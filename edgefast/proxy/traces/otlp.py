@@ -1,6 +1,6 @@
 """OTLP: spans by the OpenTelemetry SDK's exporters. Needs the extra `edgefast[tracing]`; imported only where it is used.
 
-In: records of requests. Out: a server span for each, and a client span for each try at a backend, to one collector.
+In: records of requests and connections. Out: a server span for each, and a client span for each try at a backend of a request, to one collector.
 Source: OpenTelemetry semantic conventions for HTTP spans; docs/tracing.md says what is ours. The environment's
 OTEL_EXPORTER_OTLP_* variables (headers, certificates) hold as for any exporter.
 Must never: let a client's text be more than a value; query parameters that are credentials are redacted.
@@ -26,7 +26,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
 
 from edgefast import __version__, ir
-from edgefast.proxy.traces.spanrecord import SpanRecord, TryRecord
+from edgefast.proxy.traces.spanrecord import ConnectionRecord, Record, SpanRecord, TryRecord
 
 __all__ = ["OtlpExporter"]
 
@@ -57,9 +57,13 @@ _library.propagate = False
 
 #: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE, DATA_LOSS.
 _GRPC_FAULTS = frozenset((2, 4, 12, 13, 14, 15))
+#: Ends of connections that are no client's affair, and no limit's: what a status from 500 on is to a request.
+_CONNECTION_FAULTS = frozenset((
+    b"backend_reset", b"fault", b"no_backend", b"no_endpoint", b"connect_failed", b"connect_timeout", b"backend_tls",
+))  # fmt: skip
 _SCOPE = InstrumentationScope("edgefast", __version__)
 
-_Attributes = dict[str, str | int | bool | list[str]]
+_Attributes = dict[str, str | int | float | bool | list[str]]
 
 
 class OtlpExporter:
@@ -89,14 +93,33 @@ class OtlpExporter:
                 endpoint=f"{tracing.endpoint}/v1/traces", timeout=_TIMEOUT
             )
 
-    def export(self, records: list[SpanRecord]) -> bool:
-        """Send the spans of these requests; blocks for at most some seconds."""
-        spans = [span for one in records for span in self._spans(one)]
+    def export(self, records: list[Record]) -> bool:
+        """Send the spans of these requests and connections; blocks for at most some seconds."""
+        spans: list[ReadableSpan] = []
+        for one in records:
+            if isinstance(one, ConnectionRecord):
+                spans.append(self._connection(one))
+            else:
+                spans.extend(self._spans(one))
         return self._exporter.export(spans) is SpanExportResult.SUCCESS
 
     def shutdown(self) -> None:
         """Let go of connections."""
         self._exporter.shutdown()
+
+    def _connection(self, one: ConnectionRecord) -> ReadableSpan:
+        protocol, failed = _text(one.protocol), one.end in _CONNECTION_FAULTS
+        return ReadableSpan(
+            name=f"{protocol} {_text(one.route).partition(' ')[2]}" if one.route else protocol,
+            context=_context(int.from_bytes(one.trace_id, "big"), one.span_id, None),
+            resource=self._resource,
+            attributes={**_connection_attributes(one), **self._attributes},
+            kind=SpanKind.SERVER,
+            status=Status(StatusCode.ERROR if failed else StatusCode.UNSET),
+            start_time=one.start * 1000,
+            end_time=(one.start + one.took) * 1000,
+            instrumentation_scope=_SCOPE,
+        )
 
     def _spans(self, one: SpanRecord) -> Iterator[ReadableSpan]:
         state = TraceState.from_header([_text(one.state)]) if len(one.state) < 512 else None
@@ -230,6 +253,34 @@ def _client_attributes(one: SpanRecord, each: TryRecord, method: str) -> _Attrib
             found["network.peer.port"] = port
     if each.number > 1:
         found["http.request.resend_count"] = each.number - 1
+    return found
+
+
+def _connection_attributes(one: ConnectionRecord) -> _Attributes:
+    end = _text(one.end)
+    found: _Attributes = {
+        "network.transport": "tcp",
+        "server.port": one.port,
+        "client.address": _text(one.client),
+        "client.port": one.client_port,
+        "edgefast.listener": _text(one.listener),
+        "edgefast.tries": one.tries,
+        "edgefast.bytes_received": one.received,
+        "edgefast.bytes_sent": one.sent,
+        "edgefast.end": end,
+    }
+    if one.end in _CONNECTION_FAULTS:
+        found["error.type"] = end
+    if one.server_name:
+        found["tls.client.server_name"] = _text(one.server_name)
+    if one.route:
+        found |= {"edgefast.route": _text(one.route), "edgefast.rule": one.rule}
+    if one.cluster:
+        found["edgefast.backend"] = _text(one.cluster)
+    if one.endpoint:
+        found["edgefast.endpoint"] = _text(one.endpoint)
+    if one.connected >= 0:
+        found["edgefast.connect_ms"] = round(one.connected / 1000, 3)
     return found
 
 

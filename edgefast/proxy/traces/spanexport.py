@@ -20,7 +20,7 @@ import msgspec
 from edgefast import ir
 from edgefast.proxy.settings import STAT_ROWS
 from edgefast.proxy.traces.exemplars import Exemplars
-from edgefast.proxy.traces.spanrecord import SpanRecord, count_spans, decode_spans
+from edgefast.proxy.traces.spanrecord import Record, SpanRecord, count_spans, decode_spans
 
 __all__ = ["EXTRA", "QUEUE_BYTES", "Exporter", "SpanExport", "has_tracing"]
 
@@ -36,7 +36,7 @@ EXTRA = "pip install 'edgefast[tracing]'"
 class Exporter(Protocol):
     """Sends spans to one collector; blocks for at most some seconds."""
 
-    def export(self, records: list[SpanRecord]) -> bool:
+    def export(self, records: list[Record]) -> bool:
         """Tell whether the collector took them."""
 
     def shutdown(self) -> None:
@@ -133,7 +133,7 @@ class SpanExport:
             _end(exporter)
 
     def _export(self, batches: list[bytes]) -> None:
-        by_tracing: dict[ir.Tracing, list[SpanRecord]] = {}
+        by_tracing: dict[ir.Tracing, list[Record]] = {}
         lost = exported = 0
         for batch in batches:
             try:
@@ -161,14 +161,14 @@ class SpanExport:
             self.exported += exported
             self.lost += lost
 
-    def _mark(self, records: list[SpanRecord]) -> None:
-        """Take exemplars of what a collector has now; the table may have changed since."""
+    def _mark(self, records: list[Record]) -> None:
+        """Take exemplars of what a collector has now; the table may have changed since. Durations are of requests alone."""
         for one in records:
             tracing = self._tracings.get(one.listener)
-            if tracing is not None and tracing.exemplars:
+            if isinstance(one, SpanRecord) and tracing is not None and tracing.exemplars:
                 self.exemplars.add(one)
 
-    def _try(self, tracing: ir.Tracing, records: list[SpanRecord]) -> bool:
+    def _try(self, tracing: ir.Tracing, records: list[Record]) -> bool:
         if time.monotonic() < self._failing.get(tracing, 0.0):
             return False  # the others' spans do not wait for a collector that is not there
         try:

@@ -1,4 +1,4 @@
-"""SpanRecord: what a worker tells of one traced request, as edgefast/core/telemetry/span.pyx packs it.
+"""SpanRecord, ConnectionRecord: what a worker tells of one traced request or connection, as edgefast/core/telemetry packs it (span.pyx, passagespan.pyx).
 
 In: batches of MessagePack. Out: records; text that clients chose is bytes, cut by the engine.
 Must never: be more than a description; what becomes of it is otlp.py's.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["SpanRecord", "TryRecord", "count_spans", "decode_spans"]
+__all__ = ["ConnectionRecord", "Record", "SpanRecord", "TryRecord", "count_spans", "decode_spans"]
 
 
 class TryRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -24,7 +24,7 @@ class TryRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     protocol: bytes  # "HTTP/1.1"; b"": there was no connection
 
 
-class SpanRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class SpanRecord(msgspec.Struct, frozen=True, array_like=True, tag=0, gc=False):
     """One request; times in microseconds. The order is record_span's."""
 
     trace_id: bytes
@@ -63,10 +63,37 @@ class SpanRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     tries: tuple[TryRecord, ...]  # the first ones and the last; (): no backend was to be asked
 
 
-_DECODER: msgspec.msgpack.Decoder[list[SpanRecord]] = msgspec.msgpack.Decoder(list[SpanRecord])
+class ConnectionRecord(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
+    """One connection that was passed on; times in microseconds. The order is record_passage's."""
+
+    trace_id: bytes
+    span_id: bytes
+    listener: bytes
+    protocol: bytes  # "TCP", "TLS"
+    start: int  # since 1970
+    took: int
+    connected: int  # after the start: a backend had taken it; -1: none did
+    port: int  # of the listener
+    client: bytes  # b"": it has no address
+    client_port: int
+    server_name: bytes  # of the hello; b"": none, or no TLS
+    route: bytes  # "TCPRoute ns/name"; b"": none
+    rule: int  # -1: none
+    cluster: bytes
+    endpoint: bytes  # the one that was asked last; b"": none
+    tries: int  # endpoints that were asked
+    received: int  # bytes from the client
+    sent: int  # ... and to it
+    end: bytes  # a word of docs/layer4.md
 
 
-def decode_spans(batch: bytes) -> list[SpanRecord]:
+#: What a batch has.
+Record = SpanRecord | ConnectionRecord
+
+_DECODER: msgspec.msgpack.Decoder[list[Record]] = msgspec.msgpack.Decoder(list[Record])
+
+
+def decode_spans(batch: bytes) -> list[Record]:
     """Read a batch; msgspec.MsgspecError when it is none."""
     return _DECODER.decode(batch)
 

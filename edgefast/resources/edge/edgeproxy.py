@@ -290,7 +290,7 @@ class ProxyTracing(Element, frozen=True, kw_only=True):
         Percent | None,
         Meta(
             description="Percentage of the requests that are traced, of those whose traceparent "
-            "does not decide. Absent: 100."
+            "does not decide, and of connections. Absent: 100."
         ),
     ] = None
     attributes: Annotated[
@@ -302,6 +302,13 @@ class ProxyTracing(Element, frozen=True, kw_only=True):
         Meta(
             description="The histogram of durations names the newest trace of each bucket, "
             "for scrapers that take OpenMetrics. Absent: false."
+        ),
+    ] = None
+    connections: Annotated[
+        bool | None,
+        Meta(
+            description="A span for each connection of TCP and TLS listeners, when it is over. "
+            "Absent: false."
         ),
     ] = None
 

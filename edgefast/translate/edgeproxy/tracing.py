@@ -49,4 +49,5 @@ def translate_tracing(spec: EdgeProxySpec, *, available: bool) -> ir.Tracing | N
             if name.strip() and name.isprintable()
         ),
         exemplars=bool(tracing.exemplars),
+        connections=bool(tracing.connections),
     )

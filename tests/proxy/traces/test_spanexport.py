@@ -16,7 +16,7 @@ from edgefast.proxy.traces.otlp import OtlpExporter
 from edgefast.proxy.traces.spanexport import SpanExport, has_tracing
 from edgefast.proxy.traces.spanrecord import SpanRecord, count_spans
 from proxy.otlp_receiver import attributes_of, grpc_collector, http_collector
-from proxy.spans import FIRST, SECOND, SPAN, pack
+from proxy.spans import CONNECTION, FIRST, SECOND, SPAN, pack
 
 
 def listener(endpoint: str, name: str = "ns/gw/http", **more: Any) -> ir.Listener:
@@ -113,6 +113,49 @@ def test_spans_reach_a_collector(protocol: Any) -> None:
         "http.request.resend_count": 1,
     }
     assert (first.status.code, client.status.code) == (2, 0)
+
+
+def test_a_connection_is_a_span() -> None:
+    refused = msgspec.structs.replace(
+        CONNECTION, connected=-1, server_name=b"", end=b"connect_failed"
+    )
+    nobody = msgspec.structs.replace(
+        refused, client=b"", route=b"", rule=-1, cluster=b"", endpoint=b"", tries=0, end=b"no_route"
+    )
+    with http_collector() as (endpoint, received):
+        export = SpanExport()
+        export.use([listener(endpoint, "ns/gw/db", exemplars=True)])
+        export.take(pack(CONNECTION, refused, nobody))
+        until(lambda: export.exported + export.lost == 3, "an export")
+        export.close(5)
+    assert export.exported == 3
+    assert export.exemplars.marks() == {}  # durations are those of requests
+    whole, failed, lost = [span for _, span in received.spans]
+    assert (whole.trace_id, whole.span_id) == (CONNECTION.trace_id, CONNECTION.span_id)
+    assert (whole.name, whole.parent_span_id, lost.name) == ("TLS ns/db", b"", "TLS")
+    assert whole.start_time_unix_nano == CONNECTION.start * 1000
+    assert whole.end_time_unix_nano == (CONNECTION.start + 9_000) * 1000
+    told: dict[str, object] = {
+        "network.transport": "tcp",
+        "server.port": 5432,
+        "client.address": "203.0.113.9",
+        "client.port": 40_000,
+        "edgefast.listener": "ns/gw/db",
+        "edgefast.route": "TLSRoute ns/db",
+        "edgefast.rule": 0,
+        "edgefast.backend": "service/ns/db/5432",
+        "edgefast.endpoint": "10.1.1.1:5432",
+        "edgefast.tries": 2,
+        "edgefast.bytes_received": 3,
+        "edgefast.bytes_sent": 5,
+        "edgefast.end": "done",
+    }
+    more = {"tls.client.server_name": "db.test", "edgefast.connect_ms": 1.5}
+    assert attributes_of(whole) == told | more
+    ended = {"edgefast.end": "connect_failed", "error.type": "connect_failed"}
+    assert attributes_of(failed) == told | ended
+    assert (whole.status.code, failed.status.code, lost.status.code) == (0, 2, 0)
+    assert not {"edgefast.route", "edgefast.backend", "error.type"} & attributes_of(lost).keys()
 
 
 @pytest.mark.parametrize(
