@@ -155,6 +155,14 @@ GATEWAYS = (
         example=listener_set("listeners: [{name: more, port: 9090, protocol: HTTP}]"),
     ),
     Page(
+        word="NotAssigned",
+        means="None of the addresses that a Gateway asks for is there. What is bound serves all the same.",
+        fix=(
+            "Files: add `--bind ADDRESS`. Cluster: ask for an address that the load balancer has, or for none.",
+        ),
+        example=gateway("addresses: [{value: 192.0.2.1}]\n" + _HTTP),
+    ),
+    Page(
         word="OverlappingHostnames",
         means="The condition OverlappingTLSConfig: hosts of an HTTPS listener are covered by another one of the port, so that a "
         "client may reuse a connection whose certificate is the other listener's (RFC 9113 9.1.1). Requests that come on a "
@@ -188,6 +196,14 @@ GATEWAYS = (
         )
         + "---\n"
         + listener_set("listeners: [{name: more, port: 9090, protocol: HTTP}]"),
+    ),
+    Page(
+        word="PartiallyAssigned",
+        means="Some of the addresses that a Gateway asks for are there, others are not; the message names those that are not.",
+        fix=(
+            "Files: add `--bind ADDRESS`. Cluster: ask for addresses that the fleet has; a load balancer has one.",
+        ),
+        example=gateway("addresses: [{value: 192.0.2.1}, {value: 127.0.0.1}]\n" + _HTTP),
     ),
     Page(
         word="PartiallyInvalidCertificateRef",

@@ -34,7 +34,7 @@ _PROBLEMS: tuple[tuple[tuple[str, ...], Kind, Kind], ...] = (
 #: Conditions that other kinds of change tell.
 _TOLD = ("RouteRulesOverlap", "RouteRulesShadowed", "Conflicted")
 #: Of a new object only what is wrong with it is news.
-_GOOD = ("Accepted", "Programmed", "ResolvedRefs")
+_GOOD = ("Accepted", "AddressesAssigned", "Programmed", "ResolvedRefs")
 
 _Told = dict[tuple[str, str, str], Condition]  # object, parent or listener, type
 

@@ -14,32 +14,25 @@ from edgefast.resources.snapshot import Snapshot
 from edgefast.table import compile_fleet
 from edgefast.table.shards import diff
 from edgefast.translate import Settings, Translation, translate
-from edgefast.translate.gateway import protocol
+from tests.translate.gatewaytext import gateway
 
 pytestmark = pytest.mark.pure
 
-_HEAD = """
-apiVersion: gateway.networking.k8s.io/v1
-kind: GatewayClass
-metadata: {name: edge}
-spec: {controllerName: gateway.edge.io/gatewayclass-controller}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: gw}
-spec:
-  gatewayClassName: edge
-  listeners:
-  - {name: tls, port: 443, protocol: TLS, tls: {mode: Passthrough}}
-  - {name: tcp, port: 90, protocol: TCP}
-  - {name: udp, port: 90, protocol: UDP}
----
+_SERVICE = """\
 apiVersion: v1
 kind: Service
 metadata: {name: db}
 spec: {ports: [{name: pg, port: 5432}, {port: 53, protocol: UDP, name: dns}]}
 ---
 """
+_HEAD = (
+    gateway(
+        "name: tls, port: 443, protocol: TLS, tls: {mode: Passthrough}",
+        "name: tcp, port: 90, protocol: TCP",
+        "name: udp, port: 90, protocol: UDP",
+    )
+    + _SERVICE
+)
 _SLICE = """
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
@@ -49,11 +42,6 @@ endpoints: [{addresses: [ADDRESS]}]
 ports: [{name: pg, port: 5432}, {name: dns, port: 53, protocol: UDP}]
 ---
 """
-
-
-@pytest.fixture(autouse=True)
-def _all_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "SERVED", tuple(protocol.KINDS_OF))
 
 
 def route(kind: str, name: str, *, created: str = "", hosts: str = "", ref: str = "") -> str:
@@ -175,3 +163,31 @@ def test_an_address_among_hostnames_that_an_api_server_lets_through_closes_the_o
     (found,) = places(serve(snapshot.replace([msgspec.structs.replace(one, spec=spec)]))).values()
     assert (found.hostname, found.backends) == ("a.test", ())
     assert "10.0.0.1" in found.reason or "IP" in found.reason
+
+
+def test_who_is_shadowed_is_told_the_same_however_it_came_about() -> None:
+    """By a nearer hostname of another route, and by a nearer listener; both come and go."""
+    wide = 'name: tls, port: 443, protocol: TLS, hostname: "*.test", tls: {mode: Passthrough}'
+    near = "name: near, port: 443, protocol: TLS, hostname: a.test, tls: {mode: Passthrough}"
+    one, all_of_them = gateway(wide), gateway(wide, near)
+    exact = route("TLSRoute", "exact", hosts="a.test")
+    any_name, bare = (
+        route("TLSRoute", "any", hosts='"*.test"'),
+        route("TLSRoute", "bare", hosts='"*.t"').replace('"*.t"', '"*.test", "*.a.test"'),
+    )
+    worlds = (
+        (one + exact, 0),
+        (one + exact + any_name, 0),
+        (all_of_them + exact + any_name, 1),  # exact: the listener `near` has its only hostname
+        (one + exact + any_name + bare, 1),  # bare: `any` is before it
+        (one + exact + bare, 0),
+    )
+    before: Translation | None = None
+    for world, shadowed in worlds:
+        decoded = decode_documents((world + _SERVICE).encode(), "a.yaml")
+        assert not decoded.problems, decoded.problems
+        snapshot = Snapshot.of(decoded.objects)
+        before, alone = serve(snapshot, before), serve(snapshot)
+        assert before.statuses.tls_routes == alone.statuses.tls_routes
+        found = [one.line() for one in before.problems if one.reason == "Shadowed"]
+        assert len(found) == shadowed, found

@@ -46,6 +46,7 @@ from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.shape import shape_of
 from edgefast.resources.rules.rule import Violation
 from edgefast.resources.rules.rules import obeys
+from edgefast.resources.rules.version import check_version
 
 DEFAULT_NAMESPACE = "default"
 
@@ -150,12 +151,12 @@ def _decode_one(
         metadata["namespace"] = namespace
     if not repeated:
         obj = _decode_fast(raw, info)
-        if obj is not None:
+        if obj is not None and next(check_version(obj, version), None) is None:
             named = _ref(raw, kind, group, info.namespaced) if misplaced else None
             return Found(prefix, obj, named, misplaced)
     walk = Walk(info.kind, redact=info.kind == "Secret")
     built: Object | None = walk.build(info.struct, raw)
-    violations = [*repeated, *walk.violations]
+    violations = [*repeated, *walk.violations, *check_version(built, version)]
     ref = _ref(raw, kind, group, info.namespaced)
     if violations:
         told = (*misplaced, *violations, *walk.late)

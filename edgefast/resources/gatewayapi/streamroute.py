@@ -2,7 +2,7 @@
 
 In: `gateway.networking.k8s.io` documents. Out: the three kinds. What the versions of a kind allow differs (v1 has one rule, and of
 a TLSRoute at least one hostname; v1alpha2 has up to 16 rules, and needs none), and an API server tells of an object in whichever
-version it is asked for: the Structs take all that any of them allows. Source: Gateway API v1.7 `tlsroute_types.go`,
+version it is asked for: the Structs take all that any of them allows, `rules/version.py` judges documents. Source: Gateway API v1.7 `tlsroute_types.go`,
 `tcproute_types.go`, `udproute_types.go`.
 Must never: have a field of its own where HTTPRoute has the same one.
 """

@@ -51,7 +51,7 @@ def find_owned(gateways: Iterable[GatewayDraft], hosts: Hosts, previous: Owned) 
         owners = EMPTY.edit()
         places = list(hosts.outcomes) if wide else []
     for place in places:
-        owner = _owner_of(place, wide) if place in hosts.outcomes else None
+        owner = owner_of(place, wide) if place in hosts.outcomes else None
         if owner is None or not _loses(place, owner, hosts):
             owners.pop(place, None)
         elif owners.get(place) != owner:
@@ -59,7 +59,7 @@ def find_owned(gateways: Iterable[GatewayDraft], hosts: Hosts, previous: Owned) 
     return Owned(wide=wide, owners=owners.done())
 
 
-def _owner_of(place: Place, wide: Mapping[str, tuple[str, _Port]]) -> Owner | None:
+def owner_of(place: Place, wide: Mapping[str, tuple[str, _Port]]) -> Owner | None:
     """Return the other listener that has every request to the host."""
     found = wide.get(place[0])
     if found is None:

@@ -20,13 +20,19 @@ from edgefast.resources.model.routename import ref_of_key
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import EMPTY, SortedMap, find_unlike
 from edgefast.translate.finding.owned import Owned, Owner, placed_listeners
+from edgefast.translate.finding.streamreach import (
+    Nearest,
+    find_nearest,
+    suspect_streams,
+    tell_streams,
+)
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.hostname import ANY, covering
 from edgefast.translate.route.outcome import RouteOutcome, RoutePart, key_of_route
 from edgefast.translate.route.routes import Routes
 from edgefast.translate.virtualhost.shadow import Covers, HostEntry
-from edgefast.translate.virtualhost.stream import Streams, tell_losses
+from edgefast.translate.virtualhost.stream import Streams
 from edgefast.translate.virtualhost.virtualhost import Hosts, Loss, Place
 
 #: Of one route: (listener, problem).
@@ -50,6 +56,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     warnings: SortedMap[Key, Warnings] = EMPTY  # of routes that have any
     across: Mapping[str, Across] = {}  # by listener
+    nearest: Nearest = {}
     suspects: frozenset[Key] = frozenset()  # routes that were looked at
 
     def problems(self) -> Iterator[Problem]:
@@ -75,13 +82,15 @@ def find_unreached(
 ) -> Reach:
     """Return what no request comes to; `before` are the hosts, the owned ones and the result of the last translation."""
     old_hosts, old_owned, previous = before
+    drafts = tuple(gateways)
     across: dict[str, Across] = {}
-    for one in placed_listeners(gateways):
+    for one in placed_listeners(drafts):
         known = _find_across(one, hosts, previous.across.get(one.name))
         if known is not None:
             across[one.name] = known
     suspects = {key for change in routes.changes for key in _keys_of(change)}
-    suspects |= streams.suspects
+    nearest = find_nearest(drafts, streams)
+    suspects.update(suspect_streams(streams, nearest, owned, (previous.nearest, old_owned)))
     suspects |= _suspect_hosts(hosts, old_hosts)
     suspects |= _suspect_owned(hosts, owned, old_hosts, old_owned)
     suspects |= _suspect_across(across, previous.across)
@@ -90,14 +99,16 @@ def find_unreached(
         outcome = routes.outcomes.get(key)
         found: Warnings = ()
         if outcome is not None and outcome.streams:
-            found = tuple(tell_losses(key, outcome, streams))
+            found = tuple(tell_streams(key, outcome, streams, nearest, owned))
         elif outcome is not None:
             found = _warn(key, outcome, hosts, owned, across)
         if found:
             warnings[key] = found
         else:
             warnings.pop(key, None)
-    return Reach(warnings=warnings.done(), across=across, suspects=frozenset(suspects))
+    return Reach(
+        warnings=warnings.done(), across=across, nearest=nearest, suspects=frozenset(suspects)
+    )
 
 
 def _keys_of(change: tuple[RouteOutcome | None, RouteOutcome | None]) -> Iterator[Key]:

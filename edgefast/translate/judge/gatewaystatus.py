@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from edgefast.inetaddr import read_address
+from edgefast.reasons.word import Word
 from edgefast.translate.fleet.fleet import fleet_namespace
 from edgefast.translate.gateway.address import is_bound
 from edgefast.translate.gateway.gateway import GatewayDraft
@@ -49,9 +50,9 @@ def judge_gateway(
     generation = draft.gateway.metadata.generation
     state = _state_of(draft, fleets, settings)
     conditions = [_accepted(draft, generation), _programmed(draft, state, settings, generation)]
-    resolved = _resolved(draft, generation)
-    if resolved is not None:
-        conditions.append(resolved)
+    for one in (_assigned(draft, state, settings, generation), _resolved(draft, generation)):
+        if one is not None:
+            conditions.append(one)
     if _is_insecure(draft):
         said = "AllowInsecureFallback lets clients in whose certificate is missing or invalid"
         conditions.append(
@@ -139,6 +140,31 @@ def _programmed(
     available = f"{len(state.ready)}/{max(state.replicas, len(state.ready))} proxies available"
     said = f"Address assigned to the Gateway, {available}{failure}"
     return holds("Programmed", "Programmed", said, generation)
+
+
+def _assigned(
+    draft: GatewayDraft, state: FleetState, settings: Settings, generation: int
+) -> Condition | None:
+    """Judge the addresses alone (GEP-5093); None while nobody knows which there will be."""
+    asked = draft.gateway.spec.addresses
+    wanted = any(one.value for one in asked)
+    if not draft.accepted or not (state.addresses or (settings.standalone and wanted)):
+        return None
+    lacking = [
+        one.value for one in asked if one.value and not _is_there(one.value, state, settings)
+    ]
+    if not lacking:
+        said = "All requested addresses are assigned" if wanted else "Addresses are assigned"
+        return holds("AddressesAssigned", "AddressesAssigned", said, generation)
+    reason: Word = "PartiallyAssigned" if len(lacking) < len(asked) else "NotAssigned"
+    return fails("AddressesAssigned", reason, f"not assigned: {', '.join(lacking)}", generation)
+
+
+def _is_there(value: str, state: FleetState, settings: Settings) -> bool:
+    """Whether the fleet has a requested address."""
+    if settings.standalone:
+        return is_bound(value, settings)
+    return _same_address(value) in {_same_address(one) for one in state.addresses}
 
 
 def _lacking(draft: GatewayDraft, state: FleetState) -> list[str]:

@@ -71,6 +71,11 @@ REASONS: dict[str, tuple[Reason, ...]] = {
         Reason("Programmed", "False", "Invalid", "No listener is served."),
         Reason("Programmed", "False", "AddressNotAssigned", "The fleet has no address yet."),
         Reason("Programmed", "False", "NoResources", "No proxy of the fleet is available."),
+        Reason("AddressesAssigned", "True", "AddressesAssigned", "All that it asks for are there."),
+        Reason(
+            "AddressesAssigned", "False", "PartiallyAssigned", "Some it asks for are not there."
+        ),
+        Reason("AddressesAssigned", "False", "NotAssigned", "None that it asks for is there."),
         Reason(
             "Programmed",
             "False",
@@ -346,7 +351,9 @@ REASONS: dict[str, tuple[Reason, ...]] = {
 }
 
 #: Good news needs no page of its own.
-GOOD = frozenset({"Accepted", "Programmed", "ResolvedRefs", "SupportedVersion"})
+GOOD = frozenset(
+    {"Accepted", "AddressesAssigned", "Programmed", "ResolvedRefs", "SupportedVersion"}
+)
 
 _HEAD = """\
 <!-- Made from edgefast/translate/status/reasons.py by `pytest tests/translate/test_reasons.py --update-goldens`; do not edit. -->

@@ -1,7 +1,7 @@
 """Stream places: which route of layer 4 has a (listener, hostname), of all that are there.
 
 In: the outcomes of routes, and the places of the previous translation. Out: ir.StreamRoutes; only places that a changed part touches
-are settled anew. The oldest route has a place, by namespace/name of equals; the others are told (condition RouteRulesShadowed).
+are settled anew. The oldest route has a place, by namespace/name of equals; the others are told (finding/streamreach.py).
 Hostnames are the routes' own: of several that have a server name the longest comes first, so a newer exact one before an older wildcard.
 Source: Gateway API TLSRouteSpec.hostnames; guides/api-design, conflicts.
 Must never: give a place to another route while the one that has it has a mistake, or depend on the order in which routes came.
@@ -9,19 +9,18 @@ Must never: give a place to another route while the one that has it has a mistak
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem
-from edgefast.resources.model.routename import RouteKey, kind_of, ref_of_key
+from edgefast.resources.model.routename import RouteKey
 from edgefast.sortedmap import EMPTY, SortedMap
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.route.outcome import RouteOutcome, StreamPart
 from edgefast.translate.virtualhost.virtualhost import Place
 
-__all__ = ["StreamOutcome", "Streams", "tell_losses", "translate_streams"]
+__all__ = ["StreamOutcome", "Streams", "translate_streams"]
 
 
 class StreamOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
@@ -107,18 +106,3 @@ def _settle(
         if old.parts == ordered:
             return old
     return StreamOutcome(route=route, parts=ordered)
-
-
-def tell_losses(
-    key: RouteKey, outcome: RouteOutcome, streams: Streams
-) -> Iterator[tuple[str, Problem]]:
-    """Give, by listener, what comes to another route although a route is there."""
-    named = kind_of(key) == "TLSRoute"
-    for listener, hostname, _ in outcome.streams:
-        winner = streams.outcomes[listener, hostname].parts[0].key
-        if winner == key:
-            continue
-        what = f"connections to {hostname}" if named and hostname != "*" else "what comes"
-        said = f"{what} on {listener}: {ref_of_key(winner)} is before it and has all of it"
-        path = "spec.hostnames" if named else "spec.parentRefs"
-        yield listener, Problem(ref_of_key(key), path, "Shadowed", said, severity="warning")
