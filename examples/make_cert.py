@@ -26,8 +26,8 @@ data:
 """
 
 
-def make_secret(name: str, hostnames: list[str]) -> str:
-    """One Secret as YAML."""
+def make_pair(hostnames: list[str]) -> tuple[bytes, bytes]:
+    """A certificate and its key, as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hostnames[0])])
     yesterday = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
@@ -48,10 +48,16 @@ def make_secret(name: str, hostnames: list[str]) -> str:
     private = key.private_bytes(
         pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
+    return certificate.public_bytes(pem), private
+
+
+def make_secret(name: str, hostnames: list[str]) -> str:
+    """One Secret as YAML."""
+    certificate, key = make_pair(hostnames)
     return SECRET.format(
         name=name,
-        certificate=base64.b64encode(certificate.public_bytes(pem)).decode(),
-        key=base64.b64encode(private).decode(),
+        certificate=base64.b64encode(certificate).decode(),
+        key=base64.b64encode(key).decode(),
     )
 
 

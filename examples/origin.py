@@ -2,7 +2,8 @@
 
 In: files with EndpointSlices and Backends; the Service's (or Backend's) name becomes the server's name. Out: JSON that
 tells what the backend received, so that a `curl` through the gateway shows what the gateway did. With `--run -- command`
-the command runs beside the servers and its exit status is ours. It is for trying and testing: no TLS, loopback only.
+the command runs beside the servers and its exit status is ours. It is for trying and testing: loopback only, TLS where a port's name is
+`tls`, datagrams where its protocol is UDP (origin_layer4.py).
 
     GET /status/503     answers that status                 GET /flaky    503 the first time a request id is seen
     GET /delay/200      answers after so many milliseconds  GET /seen     the last requests received, not counting this one
@@ -22,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import h11
 import yaml
@@ -34,11 +35,12 @@ HTTP2 = b"PRI * HTTP/2.0"  # what begins HTTP/2 (RFC 9113 3.4)
 
 @dataclass(frozen=True)
 class Place:
-    """Where one server listens: an address and a port, or the path of a unix socket."""
+    """Where one server listens: an address and a port, or the path of a unix socket; and what is under HTTP/1.1 there."""
 
     service: str
     address: str
     port: int = 0
+    under: Literal["tcp", "tls", "udp"] = "tcp"  # udp: there is no HTTP
 
     def __str__(self) -> str:
         if not self.port:
@@ -63,7 +65,8 @@ def find_places(documents: Iterator[Any]) -> Iterator[Place]:
                 for endpoint in endpoints:
                     for address in endpoint["addresses"]:
                         for port in ports:
-                            yield Place(labels["kubernetes.io/service-name"], address, port["port"])
+                            service = labels["kubernetes.io/service-name"]
+                            yield Place(service, address, port["port"], _find_under(port))
             case {"kind": "Backend", "metadata": {"name": name}, "spec": {"endpoints": endpoints}}:
                 for endpoint in endpoints:
                     match endpoint:
@@ -75,6 +78,12 @@ def find_places(documents: Iterator[Any]) -> Iterator[Place]:
                             yield Place(name, path)
 
 
+def _find_under(port: dict[str, Any]) -> Literal["tcp", "tls", "udp"]:
+    if port.get("protocol") == "UDP":
+        return "udp"
+    return "tls" if port.get("name") == "tls" else "tcp"
+
+
 @dataclass
 class Origin:
     """One server and what it has seen."""
@@ -83,10 +92,24 @@ class Origin:
     seen: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT_REQUESTS))
     known_ids: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_REQUESTS))
 
-    async def serve(self) -> asyncio.Server:
-        if not self.place.port:
-            return await asyncio.start_unix_server(self.on_connection, self.place.address)
-        return await asyncio.start_server(self.on_connection, self.place.address, self.place.port)
+    async def serve(self) -> object:
+        """What listens; it ends with its last reference."""
+        place, context = self.place, None
+        if not place.port:
+            return await asyncio.start_unix_server(self.on_connection, place.address)
+        if place.under == "udp":
+            from origin_layer4 import Datagrams
+
+            return await asyncio.get_running_loop().create_datagram_endpoint(
+                lambda: Datagrams(place.service, str(place)), (place.address, place.port)
+            )
+        if place.under == "tls":
+            from origin_layer4 import make_context
+
+            context = make_context(place.service)
+        return await asyncio.start_server(
+            self.on_connection, place.address, place.port, ssl=context
+        )
 
     async def on_connection(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
