@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from bench.certificate import make_certificate
 from bench.field import Bench
 from bench.machine import describe_machine
 from bench.native import build_tools, find_tool
+from bench.origins import ORIGIN_START_SECONDS, run_origins
 from bench.peers.registry import PEERS
 from bench.process import (
     LOAD_CPU,
@@ -32,7 +32,6 @@ from bench.process import (
 from bench.report import render_report, write_report
 from bench.rows import ROWS
 
-ORIGIN_START_SECONDS = 5.0
 NEIGHBOUR_MEGABYTES = 256  # several times the caches of a server's socket
 
 
@@ -74,16 +73,6 @@ def _read_names(
 
 
 @contextmanager
-def run_origin(folder: Path, name: str) -> Iterator[int]:
-    """A C origin on the load CPU; yields its port."""
-    process = start_pinned([str(find_tool(name)), "0"], LOAD_CPU, folder, name)
-    try:
-        yield int(wait_line(folder / f"{name}.out", process, ORIGIN_START_SECONDS))
-    finally:
-        stop_process(process)
-
-
-@contextmanager
 def run_neighbour(folder: Path) -> Iterator[None]:
     """Somebody else on the load CPU, whose memory goes through the caches that both CPUs share."""
     argv = [str(find_tool("neighbour")), str(NEIGHBOUR_MEGABYTES)]
@@ -119,21 +108,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     # In memory, because logs must not measure a disk.
     root = Path("/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir())
     tables = []
-    with (
-        ending_with_signals(),
-        scratch_folder(root) as folder,
-        run_origin(folder, "origin") as origin_port,
-        run_origin(folder, "origin-h2") as origin_h2_port,
-    ):
+    with ending_with_signals(), scratch_folder(root) as folder, run_origins(folder) as origins:
         bench = Bench(
             peers=peers,
             seconds=options.seconds,
             rounds=options.rounds,
             quick=options.quick,
             folder=folder,
-            origin_port=origin_port,
-            origin_h2_port=origin_h2_port,
-            certificate=make_certificate(folder),
+            origins=origins,
             say=say,
         )
         machines = {"quiet": [False], "noisy": [True], "both": [False, True]}[options.machine]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bench.certificate import Certificate
+from bench.origins import Origins
 from bench.peers.peer import Peer, PeerUnavailable, Running, Setup, find_free_port
 from bench.probe import ProbeFailed, check_proxy
 from bench.scenario import Scenario
@@ -28,9 +28,7 @@ class Bench:
     rounds: int
     quick: bool
     folder: Path
-    origin_port: int
-    origin_h2_port: int
-    certificate: Certificate
+    origins: Origins
     say: Say
 
 
@@ -69,8 +67,9 @@ def start_peer(bench: Bench, peer: Peer, scenario: Scenario, label: str) -> Runn
     folder = bench.folder / label.replace(" ", "-")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    origin = bench.origin_h2_port if scenario.http2_backends else bench.origin_port
-    setup = Setup(scenario, folder, find_free_port(), origin, bench.certificate)
+    origins = bench.origins
+    port, origin = find_free_port(scenario.stream == "udp"), origins.find(scenario)
+    setup = Setup(scenario, folder, port, origin, origins.certificate)
     running = peer.start(setup)
     try:
         check_proxy(running)

@@ -1,4 +1,4 @@
-"""Runs one bounded load on the load CPU: bench/native/load.c, load_h2.c for HTTP/2, or where TLS is spoken handshakes.c and wrk.
+"""Runs one bounded load on the load CPU: bench/native/load.c, load_h2.c for HTTP/2, load_udp.c, or where TLS is spoken handshakes.c and wrk.
 
 In: a `Load` and the target. Out: a `LoadResult` in the same shape from all. load.c serves every
 row it can, so that rows compare; new TLS connections are made by handshakes.c, which alone can resume, kept ones
@@ -122,10 +122,19 @@ def make_http2_command(load: Load, scenario: Scenario, port: int, seconds: float
     return ["taskset", "-c", str(LOAD_CPU), *argv]
 
 
+def make_udp_command(load: Load, port: int, seconds: float) -> list[str]:
+    """Command line of load_udp.c."""
+    argv = [str(find_tool("load-udp")), "--port", str(port), "--seconds", str(seconds)]
+    argv += ["--connections", str(load.connections), "--bytes", str(load.body)]
+    return ["taskset", "-c", str(LOAD_CPU), *argv]
+
+
 def run_load(load: Load, scenario: Scenario, port: int, seconds: float, folder: Path) -> LoadResult:
     """Generate for `seconds`; folder takes wrk's OpenSSL settings."""
     environment = dict(os.environ)
-    if scenario.tls and load.close:
+    if scenario.stream == "udp":
+        argv = make_udp_command(load, port, seconds)
+    elif scenario.tls_clients and load.close:
         argv = make_handshakes_command(load, port, seconds)
     elif scenario.tls:
         settings = folder / "openssl.cnf"

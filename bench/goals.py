@@ -24,6 +24,13 @@ SLOPES = ("hosts", "paths")
 #: Rows of HTTP/2: of the floor's CPU per request in HTTP/1.1, what it must be at most, and what is reached for.
 HTTP2 = {"h2-8x16": (1.2, 1.0), "h2-64x1": (1.6, 1.4), "h2-both": (0.8, 0.5), "grpc": (1.3, 0.9)}
 
+#: Rows of layer 4, by whom they are held to: CPU per connection, bytes or datagram at most that of the best of them.
+_STREAMS = ("nginx", "haproxy", "envoy")
+LAYER4 = {
+    **dict.fromkeys(("tcp-connect", "tcp-bulk", "tls-passthrough"), _STREAMS),
+    "udp": ("nginx", "envoy"),  # haproxy passes no datagrams on
+}
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -101,6 +108,9 @@ def list_goals() -> Iterator[Goal]:
             yield Goal(row, f"CPU per request / {other}", 1.0, _cpu_ratio(other))
         for other in ("haproxy", "nghttpx"):
             yield Goal(row, f"CPU per request / {other}", 1.0, _cpu_ratio(other), must=False)
+    for row, others in LAYER4.items():
+        for other in others:
+            yield Goal(row, f"CPU / {other}", 1.0, _cpu_ratio(other))
     yield Goal("h2-beside", "p99 with the two / without", 2.0, _metric("p99_share"))
     for quantile in ("p50", "p99", "p999"):
         what = f"{quantile} added to direct / nginx's"

@@ -22,7 +22,7 @@ def measure_latency(bench: Bench, name: str, title: str) -> Table:
     header = ["proxy", "p50 us", "p99 us", "p99.9 us", "p50 - direct", "p99 - direct"]
     table = Table(name, title, [*header, "p99.9 - direct", "errors", "unsent"])
     with open_field(bench, [Variant("", scenario)]) as field:
-        ports = {"direct": bench.origin_port}
+        ports = {"direct": bench.origins.http1}
         ports |= {entrant.label: entrant.running.setup.port for entrant in field.entrants}
         results: dict[str, list[LoadResult]] = {label: [] for label in ports}
         for number in range(bench.rounds):

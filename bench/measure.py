@@ -18,6 +18,7 @@ from bench.table import Table, show_spread
 
 WARM_SECONDS = 0.5
 PEERS_COMPARED = ("floor", "nginx", "haproxy", "nghttpx", "envoy")
+SHOWN = ("floor", "nginx", "haproxy", "envoy")
 IDLE_NEEDED = 0.10  # below this the load CPU is the limit and requests/s say nothing
 
 
@@ -86,7 +87,7 @@ def measure_load(
 ) -> Table:
     """The table of one throughput row; with several variants, also each one's cost to its first."""
     slope = len(variants) > 1
-    header = ["proxy", "CPU us/request", "in kernel", "/ floor", "/ nginx", "requests/s"]
+    header = ["proxy", "CPU us/request", "in kernel", *(f"/ {one}" for one in SHOWN), "requests/s"]
     header += ["proxy CPU busy"]
     header += ["load CPU idle", "p50 us", "p99 us", "errors"] + (["CPU at 1 / here"] * slope)
     table = Table(name, title, header)
@@ -134,7 +135,7 @@ def _show_line(label: str, taken: list[Sample], values: dict[str, float]) -> lis
     rps = f"{median(sample.rps for sample in taken):.0f}"
     line = [label, show_spread([sample.cpu_us for sample in taken])]
     line.append(f"{median(sample.in_kernel for sample in taken):.0%}")
-    for other in ("floor", "nginx"):
+    for other in SHOWN:
         line.append("-" if isnan(values[other]) else f"{values[other]:.2f}")
     return [
         *line,

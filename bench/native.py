@@ -24,6 +24,8 @@ TOOLS: dict[str, tuple[str, tuple[str, ...]]] = {
     "neighbour": ("neighbour.c", ()),
     "origin-h2": ("origin_h2.c", HTTP2),
     "load-h2": ("load_h2.c", HTTP2),
+    "origin-udp": ("origin_udp.c", ()),
+    "load-udp": ("load_udp.c", ()),
 }
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
 

@@ -27,12 +27,15 @@ def make_base(
     if scenario.tls:
         objects.append(_make_secret(certificate))
     for index in range(scenario.backends):
-        objects.extend(_make_backend(index, origin_port, scenario.http2_backends))
+        objects.extend(_make_backend(index, origin_port, scenario))
     return objects
 
 
 def make_routes(scenario: Scenario) -> Iterator[Object]:
-    """One HTTPRoute per route; GRPCRoute where the row is of calls."""
+    """One HTTPRoute per route; GRPCRoute where the row is of calls, that of layer 4 where something is passed on."""
+    if scenario.stream:
+        yield _make_stream_route(scenario)
+        return
     make = _make_call if scenario.grpc else make_route
     for index in range(scenario.routes):
         yield make(f"route-{index}", scenario.make_route(index))
@@ -61,6 +64,22 @@ def _make_call(name: str, route: Route) -> Object:
     made["kind"] = "GRPCRoute"
     made["spec"]["rules"][0]["matches"] = [{"method": method}]
     return made
+
+
+def _make_stream_route(scenario: Scenario) -> Object:
+    """The one route of layer 4."""
+    spec: Object = {
+        "parentRefs": [{"name": "bench"}],
+        "rules": [{"backendRefs": [{"name": "b0", "port": SERVICE_PORT}]}],
+    }
+    if scenario.stream == "tls":
+        spec["hostnames"] = [scenario.make_route(0).host]
+    return {
+        "apiVersion": f"{GATEWAY_API}/v1",
+        "kind": f"{scenario.stream.upper()}Route",
+        "metadata": {"name": "stream", "namespace": NAMESPACE},
+        "spec": spec,
+    }
 
 
 def _make_class() -> Object:
@@ -95,6 +114,7 @@ def _make_settings(scenario: Scenario) -> Object:
         "spec": {
             "accessLog": {"off": not scenario.logs},
             "http": http,
+            "stream": {"maxConnections": scenario.connections + 1024, "idleTimeout": "600s"},
             "http2": {"maxRequestsPerConnection": 1_000_000_000},
             # Rows start and stop many proxies: none of them is to wait for clients.
             "shutdown": {"drainTimeout": "1s", "minDrainDuration": "0s"},
@@ -103,11 +123,10 @@ def _make_settings(scenario: Scenario) -> Object:
 
 
 def _make_gateway(scenario: Scenario, port: int) -> Object:
-    listener: Object = {
-        "name": scenario.scheme,
-        "protocol": scenario.scheme.upper(),
-        "port": port,
-    }
+    protocol = scenario.stream or scenario.scheme
+    listener: Object = {"name": protocol, "protocol": protocol.upper(), "port": port}
+    if scenario.stream == "tls":
+        listener["tls"] = {"mode": "Passthrough"}
     if scenario.tls:
         listener["tls"] = {"mode": "Terminate", "certificateRefs": [{"name": "bench-tls"}]}
     return {
@@ -132,10 +151,11 @@ def _make_secret(certificate: Certificate) -> Object:
     }
 
 
-def _make_backend(index: int, origin_port: int, http2: bool) -> list[Object]:
+def _make_backend(index: int, origin_port: int, scenario: Scenario) -> list[Object]:
     name = f"b{index}"
-    port = {"name": "http", "port": SERVICE_PORT, "protocol": "TCP"}
-    if http2:
+    transport = "UDP" if scenario.stream == "udp" else "TCP"
+    port = {"name": "http", "port": SERVICE_PORT, "protocol": transport}
+    if scenario.http2_backends:
         port["appProtocol"] = "kubernetes.io/h2c"
     service = {
         "apiVersion": "v1",
@@ -149,7 +169,7 @@ def _make_backend(index: int, origin_port: int, http2: bool) -> list[Object]:
         "kind": "EndpointSlice",
         "metadata": {"name": f"{name}-1", "namespace": NAMESPACE, "labels": labels},
         "addressType": "IPv4",
-        "ports": [{"name": "http", "port": origin_port, "protocol": "TCP"}],
+        "ports": [{"name": "http", "port": origin_port, "protocol": transport}],
         "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": True}}],
     }
     return [service, slice_]

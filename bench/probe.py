@@ -10,7 +10,7 @@ import re
 
 from bench import http2client
 from bench.http2client import Answer
-from bench.peers.peer import Running, connect
+from bench.peers.peer import Running, connect, echo
 
 ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 LONG_BODY = 10 << 20
@@ -40,6 +40,9 @@ def check_proxy(running: Running) -> None:
     if running.setup.scenario.grpc:
         _check_call(running)
         return
+    if running.setup.scenario.stream:
+        _check_stream(running)
+        return
     last = running.setup.scenario.routes - 1
     for index in sorted({0, last // 2, last}):
         _check_route(running, index)
@@ -54,8 +57,9 @@ def _ask(running: Running, method: str, path: str, host: str, body: bytes | None
             return http2client.ask(running.setup.port, method, path, host, body=body)
         except OSError as error:
             raise ProbeFailed(f"{method} {path} for {host}: {error!r}") from error
-    client = connect(running.setup, timeout=15)
+    client = None
     try:
+        client = connect(running.setup, host, timeout=15)
         client.request(method, path, body=body, headers={"Host": host})
         response = client.getresponse()
         headers = {name.lower(): value for name, value in response.getheaders()}
@@ -63,7 +67,8 @@ def _ask(running: Running, method: str, path: str, host: str, body: bytes | None
     except (OSError, http.client.HTTPException) as error:
         raise ProbeFailed(f"{method} {path} for {host}: {error!r}") from error
     finally:
-        client.close()
+        if client is not None:
+            client.close()
 
 
 def _require(condition: bool, what: str) -> None:
@@ -117,6 +122,28 @@ def _check_call(running: Running) -> None:
         other = call(route.prefix, "nobody.example.org")
         unimplemented = other.headers.get("grpc-status") == "12"
         _require(other.status == 404 or unimplemented, f"of nobody's host: {other}")
+
+
+def _check_stream(running: Running) -> None:
+    """The backend's own answers, whole, and nobody else's name; datagrams of several sizes."""
+    route = running.setup.scenario.make_route(0)
+    if running.setup.scenario.stream == "udp":
+        for size in (1, 64, 1400):
+            try:
+                answer = echo(running.setup, ALPHABET[:1] * size)
+            except OSError as error:
+                raise ProbeFailed(f"datagram of {size} bytes: {error!r}") from error
+            _require(answer == ALPHABET[:1] * size, f"datagram of {size} bytes: {answer!r}")
+        return
+    plain = _ask(running, "GET", route.prefix, route.host)
+    _require(plain.status == 200 and plain.body == ALPHABET * 2, "not the origin's 128 bytes")
+    _check_bodies(running)
+    if running.setup.scenario.stream == "tls":
+        try:
+            other = _ask(running, "GET", route.prefix, "nobody.example.org")
+        except ProbeFailed:
+            return
+        raise ProbeFailed(f"the connection of nobody's name was answered: {other.status}")
 
 
 def _check_bodies(running: Running) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Spread = Literal["hosts", "paths"]
+Stream = Literal["", "tcp", "tls", "udp"]
 CALL_SERVICE, CALL_METHOD = "bench.Echo", "Unary"
 CALL_PATH = f"/{CALL_SERVICE}/{CALL_METHOD}"
 
@@ -29,6 +30,7 @@ class Scenario:
     spread "hosts": route i is www-<i>.example.com /get; "paths": www-0.example.com /route-<i>/get.
     own_backends: every route has a backend of its own (same origin address), else all share one.
     logs: access log on, JSON, into a file. connections: client connections that must be possible.
+    stream: what the proxy passes on unread; its backend speaks HTTP/1.1 then, over TLS for "tls", or echoes datagrams.
     http2: clients speak HTTP/2 (prior knowledge); http2_backends: backends do. grpc: the route is a gRPC method's.
     """
 
@@ -41,6 +43,7 @@ class Scenario:
     http2: bool = False
     http2_backends: bool = False
     grpc: bool = False
+    stream: Stream = ""
 
     def make_http1(self) -> "Scenario":
         """The same in HTTP/1.1 on both sides: what HTTP/2's rows are read against."""
@@ -64,6 +67,11 @@ class Scenario:
     def backends(self) -> int:
         """Number of backends named by the routes."""
         return self.routes if self.own_backends else 1
+
+    @property
+    def tls_clients(self) -> bool:
+        """Clients speak TLS, whoever terminates it."""
+        return self.tls or self.stream == "tls"
 
     @property
     def scheme(self) -> str:

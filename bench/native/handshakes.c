@@ -56,6 +56,7 @@ static void open_slot(struct slot *s) {
     if (fd < 0) wire_die("connect");
     s->channel = channel_open(fd, context, false);
     SSL_set_app_data(s->channel.tls, s);
+    SSL_set_tlsext_host_name(s->channel.tls, "www-0.example.com");
     s->offered = resume && s->ticket && SSL_set_session(s->channel.tls, s->ticket);
     s->open = true;
     s->sent = false;

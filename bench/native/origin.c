@@ -282,12 +282,7 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < STATIC_BYTES; i++)
         static_body[i] = ALPHABET[i & 63];
-    int listener = wire_listen(&port);
-    epfd = epoll_create1(EPOLL_CLOEXEC);
-    struct epoll_event ev = {.events = EPOLLIN, .data.fd = listener};
-    epoll_ctl(epfd, EPOLL_CTL_ADD, listener, &ev);
-    printf("%u\n", port);
-    fflush(stdout);
+    int listener = wire_serve(&port, &epfd);
     for (;;) {
         int n = epoll_wait(epfd, events, 256, -1);
         for (int i = 0; i < n; i++) {

@@ -203,12 +203,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof static_body; i++)
         static_body[i] = ALPHABET[i & 63];
     nghttp2_session_callbacks *callbacks = make_callbacks();
-    int listener = wire_listen(&port);
-    epfd = epoll_create1(EPOLL_CLOEXEC);
-    struct epoll_event ev = {.events = EPOLLIN, .data.fd = listener};
-    epoll_ctl(epfd, EPOLL_CTL_ADD, listener, &ev);
-    printf("%u\n", port);
-    fflush(stdout);
+    int listener = wire_serve(&port, &epfd);
     for (;;) {
         int n = epoll_wait(epfd, events, 256, -1);
         for (int i = 0; i < n; i++) {

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,6 +65,17 @@ static inline int wire_listen(unsigned *port) {
     if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0) wire_die("getsockname");
     *port = ntohs(addr.sin_port);
     return fd;
+}
+
+/* Listens as above, in an epoll descriptor of its own (data.fd), and prints the port for whoever started this. */
+static inline int wire_serve(unsigned *port, int *epfd) {
+    int listener = wire_listen(port);
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = listener};
+    *epfd = epoll_create1(EPOLL_CLOEXEC);
+    epoll_ctl(*epfd, EPOLL_CTL_ADD, listener, &ev);
+    printf("%u\n", *port);
+    fflush(stdout);
+    return listener;
 }
 
 /* Starts a non-blocking connect to 127.0.0.1; -1 with errno when the kernel refuses at once. */

@@ -50,6 +50,11 @@ def _typed(name: str, kind: str, **fields: Any) -> dict[str, Any]:
 
 def _render_config(setup: Setup) -> dict[str, Any]:
     scenario = setup.scenario
+    if scenario.stream:
+        listener = _render_stream_listener(setup)
+        return {
+            "static_resources": {"listeners": [listener], "clusters": [_render_cluster(0, setup)]}
+        }
     chain: dict[str, Any] = {"filters": [_render_manager(setup)]}
     if scenario.tls:
         pair = setup.certificate
@@ -70,6 +75,28 @@ def _render_config(setup: Setup) -> dict[str, Any]:
     listener = {"address": _address(setup.port), "filter_chains": [chain]}
     clusters = [_render_cluster(index, setup) for index in range(scenario.backends)]
     return {"static_resources": {"listeners": [listener], "clusters": clusters}}
+
+
+def _render_stream_listener(setup: Setup) -> dict[str, Any]:
+    """Connections and datagrams passed on, by server name where they are TLS."""
+    stream, address = setup.scenario.stream, _address(setup.port)
+    if stream == "udp":
+        address["socket_address"]["protocol"] = "UDP"
+        kind = "filters.udp.udp_proxy.v3."
+        route = _typed("route", kind + "Route", cluster="b0")
+        matcher = {"on_no_match": {"action": route}}
+        fields = {"stat_prefix": "s", "matcher": matcher, "idle_timeout": "600s"}
+        proxy = _typed("envoy.filters.udp_listener.udp_proxy", kind + "UdpProxyConfig", **fields)
+        return {"address": address, "listener_filters": [proxy]}
+    kind = "filters.network.tcp_proxy.v3.TcpProxy"
+    proxy = _typed("envoy.filters.network.tcp_proxy", kind, stat_prefix="s", cluster="b0")
+    chain: dict[str, Any] = {"filters": [proxy]}
+    if stream == "tcp":
+        return {"address": address, "filter_chains": [chain]}
+    chain["filter_chain_match"] = {"server_names": [setup.scenario.make_route(0).host]}
+    kind = "filters.listener.tls_inspector.v3.TlsInspector"
+    inspector = _typed("envoy.filters.listener.tls_inspector", kind)
+    return {"address": address, "filter_chains": [chain], "listener_filters": [inspector]}
 
 
 def _address(port: int) -> dict[str, Any]:

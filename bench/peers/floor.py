@@ -33,6 +33,8 @@ class Floor(Peer):
 
     def check_scenario(self, scenario: Scenario) -> str | None:
         """Only the plain scenario."""
+        if scenario.stream:
+            return "speaks HTTP alone"
         if scenario.routes > 1:
             return "has no routing"
         return "has no access log" if scenario.logs else None

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.peers.peer import Peer, Setup, find_program, read_first_line
+from bench.scenario import Scenario
 
 LOG_FORMAT = (
     "log-format "
@@ -29,6 +30,10 @@ class Haproxy(Peer):
         """haproxy of the system."""
         return find_program("haproxy")
 
+    def check_scenario(self, scenario: Scenario) -> str | None:
+        """TCP and what is over it."""
+        return "passes no datagrams on" if scenario.stream == "udp" else None
+
     def read_version(self) -> str:
         """As `haproxy -v` says."""
         return " ".join(read_first_line([str(self.find_program()), "-v"]).split()[:3])
@@ -36,12 +41,28 @@ class Haproxy(Peer):
     def render(self, setup: Setup) -> list[str]:
         """Write haproxy.cfg and the map."""
         config = setup.folder / "haproxy.cfg"
-        config.write_text("".join(_render_lines(setup)))
+        lines = _render_stream(setup) if setup.scenario.stream else _render_lines(setup)
+        config.write_text("".join(lines))
         if setup.scenario.routes > 1:
             with (setup.folder / "routes.map").open("w") as out:
                 for route in setup.scenario.list_routes():
                     out.write(f"{route.host}{route.prefix} b{route.backend}\n")
         return [str(self.find_program()), "-db", "-f", str(config)]
+
+
+def _render_stream(setup: Setup) -> Iterator[str]:
+    """Connections passed on, by server name where they are TLS."""
+    yield f"global\n  maxconn {setup.scenario.connections + 1024}\n  nbthread 1\n"
+    yield "  no strict-limits\n  no log\ndefaults\n  mode tcp\n  timeout connect 5s\n"
+    yield "  timeout client 600s\n  timeout server 600s\n"
+    yield f"frontend f\n  bind 127.0.0.1:{setup.port}\n"
+    if setup.scenario.stream == "tls":
+        yield "  tcp-request inspect-delay 5s\n"
+        yield "  tcp-request content accept if { req.ssl_hello_type 1 }\n"
+        yield f"  use_backend b0 if {{ req.ssl_sni -i {setup.scenario.make_route(0).host} }}\n"
+    else:
+        yield "  default_backend b0\n"
+    yield f"backend b0\n  server s1 127.0.0.1:{setup.origin_port}\n"
 
 
 def _render_lines(setup: Setup) -> Iterator[str]:

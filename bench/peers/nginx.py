@@ -13,6 +13,8 @@ from pathlib import Path
 from bench.peers.peer import Peer, Running, Setup, find_program, read_first_line
 from bench.scenario import Route, Scenario
 
+#: Debian's libnginx-mod-stream.
+STREAM_MODULE = Path("/usr/lib/nginx/modules/ngx_stream_module.so")
 LOG_FORMAT = (
     "log_format bench escape=json '{"
     '"time":"$time_iso8601","client":"$remote_addr","method":"$request_method",'
@@ -58,11 +60,15 @@ class Nginx(Peer):
         """As `nginx -v` says."""
         return read_first_line([str(self.find_program()), "-v"]).rpartition(": ")[2]
 
+    def check_scenario(self, scenario: Scenario) -> str | None:
+        """Debian has its stream part as a module."""
+        return "has no stream module" if scenario.stream and not STREAM_MODULE.exists() else None
+
     def render(self, setup: Setup) -> list[str]:
         """Write nginx.conf."""
         config = setup.folder / "nginx.conf"
         with config.open("w") as out:
-            out.writelines(_render_lines(setup))
+            out.writelines(_render_stream(setup) if setup.scenario.stream else _render_lines(setup))
         folder = str(setup.folder) + "/"
         program = str(self.find_program())
         return [program, "-p", folder, "-c", str(config), "-e", f"{folder}nginx.err"]
@@ -72,6 +78,22 @@ class Nginx(Peer):
         old = running.setup
         self.render(Setup(scenario, old.folder, old.port, old.origin_port, old.certificate))
         return lambda: running.process.send_signal(signal.SIGHUP)
+
+
+def _render_stream(setup: Setup) -> Iterator[str]:
+    """Connections and datagrams passed on, by server name where they are TLS."""
+    scenario, folder = setup.scenario, setup.folder
+    yield f"load_module {STREAM_MODULE};\nworker_processes 1; daemon off; pid nginx.pid;\n"
+    yield f"error_log {folder}/nginx.err error; worker_rlimit_nofile 20000;\n"
+    yield f"events {{ worker_connections {2 * scenario.connections + 1024}; }}\nstream {{\n"
+    yield f" upstream b0 {{ server 127.0.0.1:{setup.origin_port}; }}\n"
+    yield " proxy_connect_timeout 5s; proxy_timeout 600s; proxy_buffer_size 64k; tcp_nodelay on;\n"
+    to, more = "b0", ""
+    if scenario.stream == "tls":
+        to, more = "$to", " ssl_preread on;"
+        yield f" map $ssl_preread_server_name $to {{ {scenario.make_route(0).host} b0; }}\n"
+    listen = f"127.0.0.1:{setup.port}" + " udp" * (scenario.stream == "udp")
+    yield f" server {{ listen {listen} reuseport;{more} proxy_pass {to}; }}\n}}\n"
 
 
 def _render_lines(setup: Setup) -> Iterator[str]:

@@ -24,6 +24,7 @@ from bench.scenario import Scenario
 START_SECONDS = 60.0
 START_BYTES = 6 << 30
 MEMORY_CHECK_SECONDS = 1.0
+READY, READY_SECONDS = b"ready", 0.2  # a datagram that is not answered yet
 
 
 class PeerUnavailable(Exception):
@@ -130,22 +131,37 @@ def read_first_line(argv: list[str]) -> str:
     return (done.stdout.decode(errors="replace").strip().splitlines() or ["unknown"])[0]
 
 
-def find_free_port() -> int:
-    """A TCP port of 127.0.0.1 that was free a moment ago."""
-    with socket.socket() as sock:
+def find_free_port(datagrams: bool = False) -> int:
+    """A TCP port of 127.0.0.1, or a UDP port, that was free a moment ago."""
+    with socket.socket(type=socket.SOCK_DGRAM if datagrams else socket.SOCK_STREAM) as sock:
         sock.bind(("127.0.0.1", 0))
         port: int = sock.getsockname()[1]
         return port
 
 
-def connect(setup: Setup, timeout: float = 5.0) -> http.client.HTTPConnection:
-    """A client connection to the proxy, TLS unverified where the scenario has it."""
-    if not setup.scenario.tls:
-        return http.client.HTTPConnection("127.0.0.1", setup.port, timeout=timeout)
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return http.client.HTTPSConnection("localhost", setup.port, timeout=timeout, context=context)
+def connect(setup: Setup, host: str, timeout: float = 5.0) -> http.client.HTTPConnection:
+    """A client connection to the proxy; where the scenario has TLS that of `host`, unverified. OSError without one."""
+    client = http.client.HTTPConnection("127.0.0.1", setup.port, timeout=timeout)
+    if setup.scenario.tls_clients:
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        plain = socket.create_connection(("127.0.0.1", setup.port), timeout)
+        try:
+            client.sock = context.wrap_socket(plain, server_hostname=host)
+        except BaseException:
+            plain.close()
+            raise
+    return client
+
+
+def echo(setup: Setup, data: bytes, timeout: float = 5.0) -> bytes:
+    """What comes back for a datagram; OSError when nothing does."""
+    with socket.socket(type=socket.SOCK_DGRAM) as client:
+        client.settimeout(timeout)
+        client.connect(("127.0.0.1", setup.port))
+        client.send(data)
+        return client.recv(1 << 16)
 
 
 def get_status(setup: Setup, index: int, timeout: float = 5.0) -> int:
@@ -159,8 +175,14 @@ def get_status(setup: Setup, index: int, timeout: float = 5.0) -> int:
             return http2client.ask(port, "GET", path, host, timeout=timeout).status
         except OSError:
             return 0
-    client = connect(setup, timeout)
+    if setup.scenario.stream == "udp":
+        try:
+            return 200 if echo(setup, READY, READY_SECONDS) == READY else 0
+        except OSError:
+            return 0
+    client = None
     try:
+        client = connect(setup, route.host, timeout)
         client.request("GET", route.prefix, headers={"Host": route.host})
         response = client.getresponse()
         response.read()
@@ -168,7 +190,8 @@ def get_status(setup: Setup, index: int, timeout: float = 5.0) -> int:
     except (OSError, http.client.HTTPException):
         return 0
     finally:
-        client.close()
+        if client is not None:
+            client.close()
 
 
 def wait_ready(process: subprocess.Popen[bytes], setup: Setup) -> None:
