@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from wire.harness.ports import free_port
+from wire.harness.programs import ALONE
 
 ZONE = b"load.test"
 ANSWERED = 0x8180  # QR, RD, RA; NOERROR
@@ -90,7 +91,11 @@ def _run(port: int) -> Iterator[subprocess.Popen[bytes]]:
     argv += [f"--port={port}", "--listen-address=127.0.0.1", "--bind-interfaces"]
     argv += [f"--synth-domain={ZONE.decode()},10.0.0.0/8,n"]
     with subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=ALONE,
     ) as process:
         try:
             yield process

@@ -20,6 +20,7 @@ import redis
 
 from frozen import wait_frozen
 from wire.harness.ports import free_port
+from wire.harness.programs import ALONE
 
 
 def _packaged(package: str, path: str) -> str:
@@ -94,6 +95,7 @@ class RedisServer:
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
+                env=ALONE,
             )
         until(self._answers, f"answer of {self.log}: {self.log.read_text()[-2000:]}")
 

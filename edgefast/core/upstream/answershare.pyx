@@ -22,7 +22,8 @@ cdef class AnswerShare(Timer):
     cdef int hold(self, Attempts user) except -1:
         """From now on it is the client that is waited for."""
         user.slow = self
-        user.reads_until = self.engine.wheel.now + BODY_PATIENCE_MS
+        # Whoever waits here again has not lost what its reading paid for.
+        user.reads_until = max(user.reads_until, self.engine.wheel.now + BODY_PATIENCE_MS)
         user.slow_at = self.engine.wheel.now
         user.slow_left = user.untaken = user.down.untaken()
         self.cluster.answers = self
@@ -33,6 +34,8 @@ cdef class AnswerShare(Timer):
 
     cdef int leave(self, Attempts user) except -1:
         """Its client reads again, or it has ended."""
+        if self.watching and user.down is not None:
+            self.pay(user)
         user.slow = None
         self.holders.discard(user)
         return self.end_unused()
@@ -97,20 +100,25 @@ cdef class AnswerShare(Timer):
             queue.popleft()  # it reads again, or has ended
         return None
 
+    cdef int pay(self, Attempts user) except -1:
+        """What its client took since the last time pays for some time, at most for BODY_GRACE_MS. One system call."""
+        cdef int64_t now = self.engine.wheel.now
+        cdef size_t untaken = user.down.untaken()
+        if untaken < user.untaken:
+            user.reads_until = min(
+                max(user.reads_until, now) + <int64_t>((user.untaken - untaken) * 1000 // user.settings.answer_rate), now + BODY_GRACE_MS
+            )
+        user.untaken = untaken
+        return 0
+
     cdef int look(self) except -1:
-        """What all of them took since the last time pays for some time, at most for BODY_GRACE_MS; a system call for each, so now and then."""
+        """All of them are told apart by what their clients took; so now and then."""
         cdef Attempts user
-        cdef int64_t now = self.engine.wheel.now, most = now + BODY_GRACE_MS
-        cdef size_t untaken
+        cdef int64_t now = self.engine.wheel.now
         cdef list found = []
         cdef int number = 0
         for user in self.holders:
-            untaken = user.down.untaken()
-            if untaken < user.untaken:
-                user.reads_until = min(
-                    max(user.reads_until, now) + <int64_t>((user.untaken - untaken) * 1000 // user.settings.answer_rate), most
-                )
-            user.untaken = untaken
+            self.pay(user)
             number += 1
             found.append((user.reads_until, number, user))  # the number: users have no order
         found.sort()

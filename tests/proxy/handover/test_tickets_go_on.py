@@ -10,7 +10,7 @@ import pytest
 from edgefast.proxy.tls.ticketring import TicketRing
 from edgefast.proxy.tls.ticketschedule import TicketSecret
 from proxy.command import Start, gateway, gateway_class, route, save, start
-from proxy.handover.test_handover import ended
+from proxy.handover.test_handover import ended, may_outlive
 from wire.harness.ports import free_port
 
 __all__ = ["start"]
@@ -74,7 +74,8 @@ def test_the_successor_of_a_killed_agent_has_the_keys_from_its_workers(
     one.wait_ready()
     held = secrets_of(one.process.pid)
     assert len(held) == 2
-    with ended(one.workers()):
+    with ended(workers := one.workers()):
+        one.until(lambda: all(map(may_outlive, workers)), "workers that may outlive their agent")
         one.kill()
         two = start("-f", objects, after=one)
         two.wait_ready()

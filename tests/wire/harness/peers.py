@@ -14,6 +14,7 @@ from pathlib import Path
 
 from wire.harness.client import Address, Client, NoResponse
 from wire.harness.ports import free_port
+from wire.harness.programs import ALONE
 
 _NGINX = """
 daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log {folder}/log info;
@@ -76,7 +77,7 @@ class Peer:
         if self.kind == "haproxy":
             command = [program, "-db", "-f", str(self._config)]
         with open(self.folder / "err", "wb") as err:
-            self._process = subprocess.Popen(command, stdout=err, stderr=err)
+            self._process = subprocess.Popen(command, stdout=err, stderr=err, env=ALONE)
         end = time.monotonic() + 30
         while True:
             try:

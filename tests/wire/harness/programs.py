@@ -1,7 +1,7 @@
 """Programs that are not ours: the environment they are started in, and small ones in Go, built here.
 
 In: nothing; the source of a program. Out: an environment; a path. Must never let the runtime of a sanitizer into a program that was
-not built for it: curl hangs beside one.
+not built for it: curl hangs beside one, and dnsmasq never opens its port.
 """
 
 from __future__ import annotations
