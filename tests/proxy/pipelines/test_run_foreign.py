@@ -1,5 +1,7 @@
 """`edgefast run` on files of another controller: `--adopt`, and policies that it does not apply, told everywhere."""
 
+import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,82 @@ def test_policies_that_are_not_applied_are_told_everywhere(start: Start, tmp_pat
     ]
     assert WITHOUT in run.get(run.admin, "/console/api/problems")[1]
     assert run.stop() == 0
+
+
+def test_connections_and_datagrams_of_adopted_files_are_passed_on(
+    start: Start, tmp_path: Path
+) -> None:
+    foreign, own, port = gateway_class(), gateway(), free_port()
+    foreign["spec"]["controllerName"] = "gateway.envoyproxy.io/gatewayclass-controller"
+    own["spec"]["listeners"] = [
+        {"name": protocol.lower(), "protocol": protocol, "port": port}
+        for protocol in ("TCP", "UDP")
+    ]
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(type=socket.SOCK_DGRAM) as names,
+    ):
+        names.bind(("127.0.0.1", 0))
+        names.settimeout(20)
+        server.settimeout(20)
+        backends = [
+            stream_backend(kind, sock) for kind, sock in (("TCPRoute", server), ("UDPRoute", names))
+        ]
+        objects = [one for backend in backends for one in backend]
+        save(tmp_path / "a.yaml", foreign, own, *objects)
+        run = start("-f", str(tmp_path), "--workers", "1", "--adopt")
+        run.wait_ready()
+        run.until(lambda: "taken for ours" in run.said, "what is adopted")
+
+        def answer() -> None:
+            there, _ = server.accept()
+            with there:
+                there.sendall(b"db " + there.recv(100))
+            data, client = names.recvfrom(100)
+            names.sendto(b"names " + data, client)
+
+        backend = threading.Thread(target=answer, daemon=True)
+        backend.start()
+        with socket.create_connection(("127.0.0.1", port), 20) as client:
+            client.sendall(b"hello")
+            assert client.recv(100) == b"db hello"
+        with socket.socket(type=socket.SOCK_DGRAM) as client:
+            client.settimeout(20)
+            client.connect(("127.0.0.1", port))
+            client.send(b"hello")
+            assert client.recv(100) == b"names hello"
+        backend.join(20)
+    assert run.stop() == 0
+
+
+def stream_backend(kind: str, sock: socket.socket) -> list[Object]:
+    """A route of a kind to one of the test's sockets."""
+    name, protocol = kind.lower(), kind.removesuffix("Route")
+    number = sock.getsockname()[1]
+    ports = [{"name": "p", "port": 53, "protocol": protocol}]
+    labels = {"kubernetes.io/service-name": name}
+    return [
+        {
+            "apiVersion": "gateway.networking.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "parentRefs": [{"name": "edge", "sectionName": protocol.lower()}],
+                "rules": [{"backendRefs": [{"name": name, "port": 53}]}],
+            },
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"ports": ports},
+        },
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {"name": f"{name}-1", "namespace": "default", "labels": labels},
+            "addressType": "IPv4",
+            "ports": [{"name": "p", "port": number, "protocol": protocol}],
+            "endpoints": [{"addresses": ["127.0.0.1"]}],
+        },
+    ]
