@@ -315,6 +315,7 @@ cdef extern from "<arpa/inet.h>" nogil:
     struct sockaddr_in6:
         in6_addr sin6_addr
         uint16_t sin6_port
+        uint32_t sin6_scope_id
     const char *inet_ntop(int family, const void *source, char *to, socklen_t size)
     uint16_t ntohs(uint16_t number)
     int inet_pton(int family, const char *source, void *to)

@@ -2,7 +2,7 @@
 
 In: a coroutine test that is decorated with `apart`. Out: its outcome, from `python -m core.apart MODULE TEST`. With `clock=True`
 the child has clock.c preloaded and `shift` moves its time forward, with `calls=True` calls.c, and `addresses_asked` tells how often
-the kernel was asked for an address. Must never run anything without a deadline.
+the kernel was asked for an address, with `links=True` it has a network namespace with two links (links.py). Must never run anything without a deadline.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+from core.links import enter_command, make_links
 from core.world import World
 
 HERE = Path(__file__).parent
@@ -28,12 +29,15 @@ _LIBRARY = "EDGEFAST_TEST_"  # and a name: the library of it
 Test = Callable[..., Coroutine[Any, Any, None]]
 
 
-def apart(*, clock: bool = False, calls: bool = False, **settings: Any) -> Callable[[Test], Test]:
+def apart(
+    *, clock: bool = False, calls: bool = False, links: bool = False, **settings: Any
+) -> Callable[[Test], Test]:
     """Run this test in a child process, in a World with these settings."""
 
     def mark(test: Test) -> Test:
         test.settings = settings  # type: ignore[attr-defined]
         test.apart = ["clock"] * clock + ["calls"] * calls  # type: ignore[attr-defined]
+        test.links = links  # type: ignore[attr-defined]
         return test
 
     return mark
@@ -72,8 +76,9 @@ def run_child(test: Test) -> None:
         environment["LD_PRELOAD"] = f"{environment.get('LD_PRELOAD', '')} {library}".strip()
     file = Path(sys.modules[test.__module__].__file__ or "")
     module = ".".join(file.relative_to(HERE.parent).with_suffix("").parts)
+    inside = enter_command() if test.links else []  # type: ignore[attr-defined]
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-m", "core.apart", module, test.__name__],
+        [*inside, sys.executable, "-X", "faulthandler", "-m", "core.apart", module, test.__name__],
         env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -93,6 +98,8 @@ def main() -> None:
     """Entry point of the child."""
     module, name = sys.argv[1:]
     test = getattr(importlib.import_module(module), name)
+    if test.links:
+        make_links()
     world = World(**test.settings)
     try:
         world.loop.run_until_complete(_live(test, world))

@@ -14,7 +14,7 @@ cdef enum:
     DATAGRAM_BURST = 128  # datagrams taken from one port in a turn
     DATAGRAM_ANSWERS = 16  # answers taken from one backend's socket in a turn
     DATAGRAM_GRACE_MS = 5000  # for answers that are awaited when nothing more can be sent
-    DATAGRAM_KEY = 34  # bytes of a session's key: the client's address and port, our address
+    DATAGRAM_KEY = 38  # bytes of a session's key: the client's address and port, our address, the link of a link-local client
     DATAGRAM_SILENCES = 5  # times sessionTimeout that a client may be silent while its backend speaks
     UNPROVEN_SHARE = 8  # one in so many of maxSessions is for those that are no conversations yet
     UNPROVEN_ANSWERS = 64  # to each datagram of a client that may be somebody else

@@ -5,10 +5,14 @@
 # happened to. Must never look into a datagram.
 
 cdef int write_datagram_key(uint8_t *key, const NetAddress *client, const ef_udp_way *way) except -1:
-    """Whose session a datagram is of: who sent it, and to which of our addresses, as its answers have to come from there."""
+    """Whose session a datagram is of: who sent it, on which link if that is part of who it is, and to which of our addresses, as its
+    answers have to come from there."""
+    cdef const sockaddr_in6 *peer = <const sockaddr_in6 *>&way.peer
     memset(key, 0, DATAGRAM_KEY)
     memcpy(key, client, 18)
     ef_udp_local(way, key + 18)
+    if way.peer.ss_family == AF_INET6:
+        memcpy(key + 34, &peer.sin6_scope_id, 4)
     return 0
 
 
