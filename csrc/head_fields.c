@@ -7,6 +7,7 @@
 #include "grpc.h"
 #include "internal/charset.h"
 #include "internal/head_scan.h"
+#include "internal/name.h"
 
 #define LONGEST_KNOWN \
     64u /* names above are no known header, but for prefixes (x-edge-, x-forwarded-), which fit well within */
@@ -87,16 +88,8 @@ static int interpret_field(ef_head *head, const uint8_t *buf, ef_span *span) {
 }
 
 int ef_head_parse_field(ef_head *head, const uint8_t *buf, size_t at, size_t end, uint32_t underscore) {
-    /* FNV-1a and the token check share the loop: the multiplications of one name overlap with the search of the next line. */
-    uint32_t hash = 2166136261u;
-    unsigned has_underscore = 0;
-    size_t colon = at;
-    for (; colon < end; colon++) {
-        const uint8_t lower = ef_token_lower[buf[colon]];
-        if (lower == 0) break;
-        hash = (hash ^ lower) * 16777619u;
-        has_underscore |= lower == '_';
-    }
+    unsigned has_underscore;
+    const size_t colon = ef_find_name_end(buf, at, end, &has_underscore);
     if (colon == at && ef_is_ows(buf[at])) return ef_head_refuse(head, EF_E_FOLD);
     if (colon == at || colon == end || buf[colon] != ':') return ef_head_refuse(head, EF_E_NAME);
     if (colon - at > EF_MAX_NAME) return ef_head_refuse(head, EF_E_HEAD_TOO_LARGE);
@@ -113,7 +106,7 @@ int ef_head_parse_field(ef_head *head, const uint8_t *buf, size_t at, size_t end
     span->val_off = (uint32_t)value;
     span->val_len = (uint32_t)(value_end - value);
     span->line_end = (uint32_t)end + 2;
-    span->name_hash = hash;
+    span->name_hash = ef_name_hash_of(buf + at, colon - at);
     span->name_len = (uint16_t)(colon - at);
     span->id = (uint8_t)ef_header_lookup(buf + at, colon - at);
     span->flags = 0;

@@ -6,6 +6,7 @@
 
 #include "internal/charset.h"
 #include "internal/head_scan.h"
+#include "internal/name.h"
 
 /* The name equals the lower-case literal of its length. Only for checked tokens: among those, setting bit 5 maps to a
  * lower-case letter, a digit or '-' exactly the bytes meant. The length is a constant, so this is one to four word compares. */
@@ -103,12 +104,7 @@ unsigned ef_header_lookup(const uint8_t *name, size_t len) {
     return is_forwarding(name, len) ? EF_H_FORWARDING : EF_H_OTHER;
 }
 
-uint32_t ef_name_hash(const uint8_t *name, size_t len) {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ ef_lower(name[i])) * 16777619u;
-    return hash;
-}
+uint32_t ef_name_hash(const uint8_t *name, size_t len) { return ef_name_hash_of(name, len); }
 
 static const char *const method_names[EF_M_COUNT] = {
     [EF_M_UNKNOWN] = "",

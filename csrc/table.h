@@ -34,7 +34,7 @@
 #include "limits.h"
 
 #define EF_TABLE_MAGIC   0x31424645u /* "EFB1" */
-#define EF_TABLE_VERSION 1u
+#define EF_TABLE_VERSION 2u
 
 enum ef_path_kind { EF_PATH_EXACT = 0, EF_PATH_PREFIX = 1, EF_PATH_REGEX = 2 };
 enum ef_table_error {

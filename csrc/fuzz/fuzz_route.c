@@ -6,6 +6,7 @@
  * What the builder refuses is left out of both sides.
  */
 #include "../head.h"
+#include "../lone.h"
 #include "../route.h"
 #include "../path.h"
 #include "require.h"
@@ -202,6 +203,19 @@ static ef_blob *make(entry *entries, uint32_t n, uint32_t fragments, ef_blob **p
     return end();
 }
 
+/* A host of one path says the same without its table. */
+static void compare_lone(const ef_blob *root, const ef_vhost *vhost, const ef_request *r) {
+    ef_lone lone;
+    ef_route it;
+    ef_hit hit, alone;
+    if (!ef_lone_read(root, &lone)) return;
+    ef_route_begin(&it, vhost, r);
+    const int found = ef_route_next(&it, &hit);
+    REQUIRE(ef_lone_match(&lone, root, r, &alone) == found);
+    hit.where = 0;
+    if (found) REQUIRE(memcmp(&hit, &alone, sizeof hit) == 0);
+}
+
 static void compare(entry *entries, uint32_t n, uint32_t fragments, const ef_request *r) {
     ef_blob *parts[FRAGMENTS] = {0};
     ef_blob *root = make(entries, n, fragments, parts);
@@ -219,6 +233,7 @@ static void compare(entry *entries, uint32_t n, uint32_t fragments, const ef_req
         if (hit.kind == EF_PATH_PREFIX) REQUIRE(hit.prefix_len == entries[order[i]].path.len);
     }
     REQUIRE(ef_route_next(&it, &hit) == 0);
+    compare_lone(root, &vhost, r);
     free(root);
     for (uint32_t f = 0; f < FRAGMENTS; f++)
         free(parts[f]);

@@ -5,6 +5,7 @@
 #include "../internal/charset.h"
 #include "../internal/head_scan.h"
 #include "check.h"
+#include "guard.h"
 
 static unsigned lookup(const char *name) { return ef_method_lookup((const uint8_t *)name, strlen(name)); }
 
@@ -65,10 +66,20 @@ static void test_lists(void) {
 }
 
 static void test_hash(void) {
-    CHECK(ef_name_hash((const uint8_t *)"", 0) == 2166136261u);
-    CHECK(ef_name_hash((const uint8_t *)"a", 1) == 0xe40c292cu); /* published FNV-1a vectors */
-    CHECK(ef_name_hash((const uint8_t *)"foobar", 6) == 0xbf9cf968u);
-    CHECK(ef_name_hash((const uint8_t *)"FooBAR", 6) == 0xbf9cf968u);
+    /* Of any length: no byte behind the name is read, letters are of any case, each byte counts, and so does the length. */
+    const char *lower = "x-edge-upstream-service-time", *mixed = "X-eDgE-UpStReAm-sErViCe-TiMe";
+    uint32_t seen[29];
+    for (size_t n = 0; n <= strlen(lower); n++) {
+        seen[n] = ef_name_hash(guard_end(lower, n), n);
+        CHECK_EQUAL(ef_name_hash(guard_end(mixed, n), n), seen[n]);
+        for (size_t i = 0; i < n; i++) {
+            char other[29];
+            CHECK(seen[i] != seen[n]);
+            memcpy(other, lower, n);
+            other[i] = 'q';
+            CHECK(ef_name_hash((const uint8_t *)other, n) != seen[n]);
+        }
+    }
 }
 
 static int is_one_of(int byte, const char *set) { return byte != 0 && strchr(set, byte) != NULL; }

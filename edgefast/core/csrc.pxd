@@ -202,6 +202,14 @@ cdef extern from "route.h" nogil:
                          const uint8_t **value, size_t *len)
 
 
+cdef extern from "lone.h" nogil:
+    ctypedef struct ef_lone:
+        uint8_t holds
+
+    int ef_lone_read(const ef_blob *root, ef_lone *lone)
+    int ef_lone_match(const ef_lone *lone, const ef_blob *root, const ef_request *request, ef_hit *hit)
+
+
 cdef extern from "map.h" nogil:
     ctypedef struct ef_map:
         size_t used

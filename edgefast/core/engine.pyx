@@ -41,6 +41,7 @@ from edgefast.core.cells import GLOBALS, GRPC_STATUSES, HANDSHAKE_FAILURES, HEAD
 from edgefast.core.upstream.resolver import Resolver
 from edgefast.credential import is_credential
 
+include "cold.pxi"
 include "consts.pxi"
 include "net/consts.pxi"
 include "tls/consts.pxi"

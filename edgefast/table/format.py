@@ -1,8 +1,8 @@
 """Format: one word for how records and rules are encoded, so that no release reads another one's bytes.
 
-In: the structs of the IR. Out: hex digits that change whenever a field, its type or its default does (defaults are left
-out of the encoding, so a new default is another meaning of the same bytes). Blobs carry a version of their own
-(csrc/table.h). Must never: depend on texts that are for people, or on the order of anything.
+In: the structs of the IR, the version of blobs (csrc/table.h). Out: hex digits that change whenever a field, its type or its
+default does (defaults are left out of the encoding, so a new default is another meaning of the same bytes), or that version.
+Must never: depend on texts that are for people, or on the order of anything.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from edgefast import ir
+from edgefast._csrc import lib
 
 _RECORDS = (ir.Listener, ir.Cluster, ir.Secret, ir.Rule, ir.StreamRoute, ir.RateLimitStore)
 
@@ -21,7 +22,8 @@ _RECORDS = (ir.Listener, ir.Cluster, ir.Secret, ir.Rule, ir.StreamRoute, ir.Rate
 @functools.cache
 def table_format() -> str:
     """Return the format's word: 16 hex digits."""
-    return digest_records(_RECORDS)
+    word = f"{digest_records(_RECORDS)} {lib.EF_TABLE_VERSION}"
+    return blake2b(word.encode(), digest_size=8).hexdigest()
 
 
 def digest_records(records: tuple[type[msgspec.Struct], ...]) -> str:

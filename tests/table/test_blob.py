@@ -116,7 +116,7 @@ def test_arbitrary_bytes(data: bytes) -> None:
         (SAMPLE[:-8], "cut short"),
         (SAMPLE + bytes(8), "a part lies outside"),
         (b"EFB2" + SAMPLE[4:], "no table"),
-        (SAMPLE[:4] + b"\x02" + SAMPLE[5:], "another version"),
+        (SAMPLE[:4] + bytes([SAMPLE[4] + 1]) + SAMPLE[5:], "another version"),
         (SAMPLE[:-1] + b"\xff", "checksum"),
     ],
 )

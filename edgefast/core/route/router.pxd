@@ -1,15 +1,17 @@
 # From (port, Host, request) to a rule.
 
-# A virtual host with the rules that were resolved so far. Blobs lie in the arena. What a request reads is side by side: in a large
-# table each line of memory that is not in a cache costs more than the work done on it.
+# A virtual host with the rules that were resolved so far. Blobs lie in the arena. What a request to a host of
+# one rule reads is side by side, two lines with a name of usual length: in a large table each line of memory that is not in a cache costs
+# more than the work done on it.
 cdef struct Host:
-    ef_vhost vhost
-    PyObject *rule          # the only rule of the root blob, when it has but one
     PyObject **rules        # of the root blob: Rule or NULL, by rule number; NULL array until the first hit, or with one rule
-    uint32_t n_rules        # of the root; what follows is counted here, because a Host may outlive its blobs
-    uint32_t name_len
     PyObject ***parts       # as `rules`, of each fragment; NULL when there are none
     uint32_t *n_part_rules  # of each fragment
+    ef_vhost vhost
+    PyObject *rule          # the only rule of the root blob, when it has but one
+    ef_lone lone            # of the root, when it is one path
+    uint32_t n_rules        # of the root; counted here as those above are, because a Host may outlive its blobs
+    uint32_t name_len
     # behind it: name_len bytes of hostname, lower case
 
 
@@ -59,4 +61,5 @@ cdef class PortTable:
     cdef ListenerTable find(self, const uint8_t *host, size_t n)
     cdef Rule match(self, ListenerTable listener, const uint8_t *host, size_t n, const ef_request *request, ef_hit *hit)
     cdef Rule match_host(self, ListenerTable listener, Host *host, const ef_request *request, ef_hit *hit)
+    cdef int resolve(self, ListenerTable listener, PyObject **place, const ef_hit *hit) except -1
     cdef bint regexes_hold(self, const ef_request *request, const ef_hit *hit) except -1

@@ -203,17 +203,18 @@ cdef class PortTable:
         cdef uint64_t value
         if self.near_hash and ef_map_get(&self.only.hosts, self.near_hash, &value):
             self.near_host = <Host *><size_t>value
-            prefetch(self.near_host)
-            prefetch(<const char *>self.near_host + 64)
+            prefetch(&self.near_host.vhost)
+            prefetch(<const char *>&self.near_host.vhost + 64)
 
     cdef void approach_table(self) noexcept:
-        """Then the first lines of its table, and the rule if there is but one."""
+        """Then the first lines of its table, unless it is one path, and the rule if there is but one."""
         cdef const char *root
         if self.near_host != NULL:
-            root = <const char *>self.near_host.vhost.root
-            prefetch(root)
-            prefetch(root + 128)  # a table of one path has two slots
-            prefetch(root + 192)
+            if not self.near_host.lone.holds:
+                root = <const char *>self.near_host.vhost.root
+                prefetch(root)
+                prefetch(root + 128)  # a table of one path has two slots
+                prefetch(root + 192)
             if self.near_host.rule != NULL:
                 prefetch(self.near_host.rule)
                 prefetch(<const char *>self.near_host.rule + 64)
@@ -268,6 +269,12 @@ cdef class PortTable:
         cdef ef_route route
         cdef PyObject **rules
         cdef uint32_t part
+        if host.lone.holds:
+            if not ef_lone_match(&host.lone, host.vhost.root, request, hit):
+                return None
+            if host.rule == NULL:
+                self.resolve(listener, &host.rule, hit)
+            return <Rule>host.rule
         ef_route_begin(&route, &host.vhost, request)
         while ef_route_next(&route, hit):
             if (hit.regex_path or hit.regex_preds) and not self.regexes_hold(request, hit):
@@ -290,11 +297,16 @@ cdef class PortTable:
             if rules == NULL:
                 raise MemoryError
             if rules[hit.rule] == NULL:
-                resolved = self.engine.tables.resolve_rule(hit, listener.settings)
-                Py_INCREF(resolved)
-                rules[hit.rule] = <PyObject *>resolved
+                self.resolve(listener, &rules[hit.rule], hit)
             return <Rule>rules[hit.rule]
         return None
+
+    cdef int resolve(self, ListenerTable listener, PyObject **place, const ef_hit *hit) except -1:
+        """A rule that is hit for the first time, into its place."""
+        rule = self.engine.tables.resolve_rule(hit, listener.settings)
+        Py_INCREF(rule)
+        place[0] = <PyObject *>rule
+        return 0
 
     cdef bint regexes_hold(self, const ef_request *request, const ef_hit *hit) except -1:
         """Evaluate what the table leaves to RE2: the path pattern and the regex predicates of one candidate."""

@@ -184,6 +184,7 @@ cdef class Tables:
         host.vhost.root = root
         host.vhost.n_fragments = n
         host.n_rules = ef_blob_rules(root)
+        ef_lone_read(root, &host.lone)
         if n > 1:
             fragments = <const ef_blob **>calloc(n, sizeof(ef_blob *))
             host.vhost.fragments = fragments
