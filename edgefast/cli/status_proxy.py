@@ -28,6 +28,7 @@ from edgefast.cli.screen import (
     WorkerRow,
 )
 from edgefast.resources.model.routename import route_of
+from edgefast.translate.gateway.protocol import transport_of
 
 
 def is_proxy(admin: str) -> bool:
@@ -43,6 +44,9 @@ def is_proxy(admin: str) -> bool:
 
 #: Seconds after which a table that has not changed is read again: problems may be others.
 _STALE = 30.0
+
+#: Transport and number.
+_Port = tuple[str, int]  # "TCP" or "UDP", number
 
 
 class ProxySource:
@@ -135,20 +139,24 @@ def _gateway_of(listener: str) -> str:
     return f"{namespace}/{name}"
 
 
-def _open_ports(dump: Any) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = {}
+def _port_of(listener: Any) -> _Port:
+    return transport_of(listener["protocol"]), listener["bind_port"]
+
+
+def _open_ports(dump: Any) -> dict[_Port, list[str]]:
+    found: dict[_Port, list[str]] = {}
     for one in dump["agent"]["bound"]:
-        found.setdefault(one["port"], []).append(one["address"])
+        found.setdefault((one.get("transport", "TCP"), one["port"]), []).append(one["address"])
     return found
 
 
 def _gateways(dump: Any) -> Iterator[GatewayRow]:
     ports = _open_ports(dump)
     told = {one["name"]: one for one in _objects(dump, "gateways")}
-    listeners: dict[str, list[int]] = {name: [] for name in told}
+    listeners: dict[str, list[_Port]] = {name: [] for name in told}
     closed = _closed(dump)
     for one in (one for one in dump["listeners"] if one["name"] not in closed):
-        listeners.setdefault(_gateway_of(one["name"]), []).append(one["bind_port"])
+        listeners.setdefault(_gateway_of(one["name"]), []).append(_port_of(one))
     for name, wanted in sorted(listeners.items()):
         addresses = dict.fromkeys(host for port in wanted for host in ports.get(port, ()))
         one = told.get(name, {})
@@ -174,7 +182,7 @@ def _listeners(dump: Any) -> Iterator[ListenerRow]:
             protocol=one["protocol"],
             hostname=one.get("hostname", "*"),
             routes=len({route for route, listener in attached if listener == one["name"]}),
-            programmed=str(one["bind_port"] in ports and one["name"] not in closed),
+            programmed=str(_port_of(one) in ports and one["name"] not in closed),
         )
 
 
