@@ -2,7 +2,8 @@
 
 In: "something changed" from the watches, from the configuration and from what is seen of fleets. Out: for each fleet its
 tables to the push room, manifests to the infra room, statuses to the status room; only what differs is done again.
-The first change after a rest is taken at once, later ones after 5 ms of quiet, none waits above 100 ms (architecture D8).
+A change after a rest is taken at once, others after 5 ms of quiet, none waits above 100 ms (architecture D8). A rest lasts as
+long as the run before took of a CPU: who changes one object after another waits for nothing, and a storm is gathered.
 Must never: publish or write anything before every kind is synced, or end for what an object says.
 """
 
@@ -30,6 +31,7 @@ __all__ = ["Outcome", "Pipeline", "Sinks", "Source", "Work"]
 log = logging.getLogger(__name__)
 
 QUIET = 0.005  # seconds without a change before a run, when there was one just before
+REST = 0.002  # seconds without a run, at least, after which a change is the first one
 CEILING = 0.100  # seconds that a change waits at most
 _FEW = 8  # changes, and
 #: Seconds of CPU that the last run took, up to which a run is not worth a thread. By the clock a busy machine would send every run
@@ -128,7 +130,10 @@ class Pipeline:
         self._events = 0
         self._last_event = 0.0
         self._ended = 0.0  # when the last run was over
-        self._took = 1.0  # seconds of CPU; the first run goes to a thread
+        self._took = 1.0  # seconds of CPU for its tables; the first run goes to a thread
+        self._spent = (
+            0.0  # seconds of CPU of the process, from its objects until everybody was told
+        )
         self._before: Outcome | None = None
         self._forgetful = False  # the run before failed: do without its memory
         self._frozen = -1  # objects when the garbage collector was last told to leave them alone
@@ -174,7 +179,7 @@ class Pipeline:
         except TimeoutError:
             return
         began = time.monotonic()
-        if began - self._ended >= min(CEILING, max(QUIET, self._took)):
+        if began - self._ended >= min(CEILING, max(REST, self._spent)):
             return
         while (now := time.monotonic()) < began + CEILING:
             left = self._last_event + QUIET - now
@@ -185,7 +190,7 @@ class Pipeline:
     async def _run_once(self) -> None:
         self._dirty.clear()
         events, self._events = self._events, 0
-        began = time.perf_counter()
+        began, spent = time.perf_counter(), time.process_time()
         snapshot = self._source.snapshot()
         settings = self._settings()
         self._observe("snapshot", time.perf_counter() - began)
@@ -211,7 +216,7 @@ class Pipeline:
         ended = time.perf_counter()
         self._observe("hand_over", ended - handed)
         self._observe("run", ended - began)
-        self._ended = time.monotonic()
+        self._ended, self._spent = time.monotonic(), time.process_time() - spent
         self._freeze(snapshot)
 
     def _freeze(self, snapshot: Snapshot) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable
 
 import msgspec
 import pytest
@@ -12,89 +10,12 @@ import pytest
 from controller import pipeline as room
 from controller.pipeline import Outcome, Pipeline
 from edgefast.problem import ObjectRef
-from edgefast.resources.kinds import Object
 from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.resources.snapshot import Snapshot
-from edgefast.translate.settings import FleetState, Settings
+from edgefast.translate.settings import FleetState
+from tests.controller.pipeline.running import SETTINGS, Kept, Objects, Room, many, run
 from tests.translate import world
 
 pytestmark = pytest.mark.pure
-
-SETTINGS = Settings(standalone=False)
-
-
-class Objects:
-    """A cache that is synced when told to."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.now = snapshot
-        self.synced = asyncio.Event()
-        self.synced.set()
-        self.taken = 0
-
-    async def ready(self) -> None:
-        await self.synced.wait()
-
-    def snapshot(self) -> Snapshot:
-        self.taken += 1
-        return self.now
-
-
-class Kept:
-    """Keeps all outcomes."""
-
-    def __init__(self) -> None:
-        self.outcomes: list[Outcome] = []
-        self.fail = False
-        self.more = asyncio.Event()
-        self.published: Outcome
-
-    def publish(self, outcome: Outcome) -> None:
-        if self.fail:
-            self.fail = False
-            raise RuntimeError("a bug")
-        self.published = outcome
-
-    async def sent(self) -> None:
-        pass
-
-    def tell(self) -> None:
-        self.outcomes.append(self.published)
-        self.more.set()
-
-
-class Room:
-    """A running pipeline."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.objects, self.kept = Objects(snapshot), Kept()
-        self.settings = SETTINGS
-        self.pipeline = Pipeline(self.objects, lambda: self.settings, self.kept)
-
-    async def change(self, *objects: Object, removed: tuple[ObjectRef, ...] = ()) -> Outcome:
-        """Change objects and wait for the next outcome."""
-        count = len(self.kept.outcomes)
-        self.objects.now = self.objects.now.replace(objects, removed)
-        self.pipeline.mark()
-        await self.wait_for(count + 1)
-        return self.kept.outcomes[-1]
-
-    async def wait_for(self, count: int) -> None:
-        while len(self.kept.outcomes) < count:
-            self.kept.more.clear()
-            await self.kept.more.wait()
-
-
-def run(snapshot: Snapshot, scenario: Callable[[Room], Awaitable[None]]) -> Room:
-    async def main() -> Room:
-        made = Room(snapshot)
-        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(made.pipeline.run())
-            await scenario(made)
-            task.cancel()
-        return made
-
-    return asyncio.run(main())
 
 
 def test_tables_are_on_their_way_before_anything_is_told() -> None:
@@ -136,19 +57,6 @@ def test_tables_are_on_their_way_before_anything_is_told() -> None:
 
     asyncio.run(main())
     assert order == ["puts", "commit", "told"]
-
-
-def many(count: int, host: str = "") -> Snapshot:
-    routes = [world.route(i, path=f"/p{i}", host=host) for i in range(count)]
-    return Snapshot.of(
-        [
-            world.gateway_class(),
-            world.gateway(),
-            world.service("web"),
-            world.endpoints("web", "10.0.0.1"),
-            *routes,
-        ]
-    )
 
 
 def test_nothing_happens_before_everything_is_synced() -> None:
@@ -289,29 +197,6 @@ def test_a_bug_neither_ends_the_loop_nor_what_is_served(caplog: pytest.LogCaptur
         patch.setattr(room, "_PAUSE", 0.01)
         run(many(5), scenario)
     assert "could not be taken in" in caplog.text
-
-
-def test_a_storm_is_taken_in_few_runs_and_a_single_change_at_once() -> None:
-    async def scenario(made: Room) -> None:
-        await made.wait_for(1)
-        await asyncio.sleep(0.15)
-        began = time.monotonic()
-        await made.change(world.route(0, path="/at-once"))
-        assert time.monotonic() - began < 5  # against hangs only
-        runs = made.pipeline.work.runs
-        began = time.monotonic()
-        for index in range(200):
-            made.objects.now = made.objects.now.replace([world.route(index % 5, path=f"/{index}")])
-            made.pipeline.mark()
-            await asyncio.sleep(0)
-        last = made.objects.now
-        while made.kept.outcomes[-1].translation.memo.world.snapshot is not last:
-            await made.wait_for(len(made.kept.outcomes) + 1)
-        # One in CEILING; a machine that stands still among them makes a pause of its own.
-        took = time.monotonic() - began
-        assert made.pipeline.work.runs - runs < max(20, 4 * took / room.CEILING)
-
-    run(many(5), scenario)
 
 
 @pytest.mark.parametrize("kind", ["HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"])

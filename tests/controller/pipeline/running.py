@@ -1,0 +1,104 @@
+"""A pipeline that runs on objects of a test and keeps its outcomes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from controller.pipeline import Outcome, Pipeline
+from edgefast.problem import ObjectRef
+from edgefast.resources.kinds import Object
+from edgefast.resources.snapshot import Snapshot
+from edgefast.translate.settings import Settings
+from tests.translate import world
+
+SETTINGS = Settings(standalone=False)
+
+
+class Objects:
+    """A cache that is synced when told to."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.now = snapshot
+        self.synced = asyncio.Event()
+        self.synced.set()
+        self.taken = 0
+
+    async def ready(self) -> None:
+        await self.synced.wait()
+
+    def snapshot(self) -> Snapshot:
+        self.taken += 1
+        return self.now
+
+
+class Kept:
+    """Keeps all outcomes."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[Outcome] = []
+        self.fail = False
+        self.more = asyncio.Event()
+        self.published: Outcome
+
+    def publish(self, outcome: Outcome) -> None:
+        if self.fail:
+            self.fail = False
+            raise RuntimeError("a bug")
+        self.published = outcome
+
+    async def sent(self) -> None:
+        pass
+
+    def tell(self) -> None:
+        self.outcomes.append(self.published)
+        self.more.set()
+
+
+class Room:
+    """A running pipeline."""
+
+    def __init__(self, snapshot: Snapshot, kept: Kept | None = None) -> None:
+        self.objects, self.kept = Objects(snapshot), kept or Kept()
+        self.settings = SETTINGS
+        self.pipeline = Pipeline(self.objects, lambda: self.settings, self.kept)
+
+    async def change(self, *objects: Object, removed: tuple[ObjectRef, ...] = ()) -> Outcome:
+        """Change objects and wait for the next outcome."""
+        count = len(self.kept.outcomes)
+        self.objects.now = self.objects.now.replace(objects, removed)
+        self.pipeline.mark()
+        await self.wait_for(count + 1)
+        return self.kept.outcomes[-1]
+
+    async def wait_for(self, count: int) -> None:
+        while len(self.kept.outcomes) < count:
+            self.kept.more.clear()
+            await self.kept.more.wait()
+
+
+def run(
+    snapshot: Snapshot, scenario: Callable[[Room], Awaitable[None]], kept: Kept | None = None
+) -> Room:
+    async def main() -> Room:
+        made = Room(snapshot, kept)
+        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(made.pipeline.run())
+            await scenario(made)
+            task.cancel()
+        return made
+
+    return asyncio.run(main())
+
+
+def many(count: int, host: str = "") -> Snapshot:
+    routes = [world.route(i, path=f"/p{i}", host=host) for i in range(count)]
+    return Snapshot.of(
+        [
+            world.gateway_class(),
+            world.gateway(),
+            world.service("web"),
+            world.endpoints("web", "10.0.0.1"),
+            *routes,
+        ]
+    )
