@@ -33,6 +33,8 @@ from edgefast.resources.loaded import Path
 
 _MERGE = object()
 _PLAIN_TAGS = frozenset({None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
+_TOO_DEEP = "exceeded maximum nesting depth"
+"""libyaml's word, since 0.2.6, for brackets it reads ahead of its first event: 1,000 of them."""
 
 
 class SyntaxProblem(Exception):
@@ -65,6 +67,8 @@ def read_yaml(text: bytes) -> Iterator[ParsedDocument]:
             if _is_tabbed(text, line):
                 said = "a tab indents the line, YAML takes spaces only"
                 raise SyntaxProblem(f"YAML: {said}", line) from None
+            if error.problem == _TOO_DEEP:
+                raise SyntaxProblem(f"nested deeper than {MAX_DEPTH} levels", line) from None
             raise SyntaxProblem(f"YAML: {error.problem}", line) from None
         except yaml.reader.ReaderError as error:
             line = text.count(b"\n", 0, int(error.position))
