@@ -112,6 +112,8 @@ def list_goals() -> Iterator[Goal]:
         for other in others:
             yield Goal(row, f"CPU / {other}", 1.0, _cpu_ratio(other))
     yield Goal("h2-beside", "p99 with the two / without", 2.0, _metric("p99_share"))
+    yield Goal("h2-attacks", "p99 of others, attacked / alone", 2.0, _metric("p99_share"))
+    yield Goal("h2-attacks", "bytes of memory that an attack takes", 64 << 20, _metric("grown"))
     for quantile in ("p50", "p99", "p999"):
         what = f"{quantile} added to direct / nginx's"
         yield Goal("latency", what, 1.0, _added(quantile, "nginx"), must=False)

@@ -7,6 +7,7 @@ row, so that this file reads as the list of what is compared.
 from collections.abc import Callable
 from functools import partial
 
+from bench.attacks import measure_attacks
 from bench.beside import measure_beside
 from bench.field import Bench, Variant
 from bench.generator import Load
@@ -82,6 +83,7 @@ def _list_rows() -> dict[str, Row]:
     add_load("udp", "datagrams of 64 bytes, 64 clients", Load(body=64), Scenario(stream="udp"))
     beside = partial(measure_beside, load=many, scenario=h2)
     add("h2-beside", "h2-8x16 beside a client that reads nothing and a slow one", beside)
+    add("h2-attacks", "what others feel while a client of HTTP/2 means no good", measure_attacks)
     add("latency", "open loop at a fixed rate", measure_latency)
     add("limits", "rate limits, with Redis and with shared memory", measure_limits)
     add("syscalls", "system calls per keep-alive GET", measure_syscalls)

@@ -152,6 +152,22 @@ async def test_a_status_alone(world: World, kind: str) -> None:
     assert world.lines()[0]["grpc_status"] == "NOT_FOUND"
 
 
+@pytest.mark.parametrize("head", [(), (("grpc-status", "5"),)])
+@pytest.mark.parametrize("kind", [WEB, TEXT])
+async def test_one_frame_of_a_status(
+    world: World, kind: str, head: tuple[tuple[str, str], ...]
+) -> None:
+    """A length of 0 is no end in HTTP/2: trailers may follow, and who says a status twice is heard once."""
+
+    def answer(ask: Ask) -> None:
+        ask.head(200, KIND, ("content-length", "0"), *head)
+        ask.trail(("grpc-status", "7"))
+
+    _, client = await start(world, answer)
+    got = await client.ask(request(kind, b64encode(HELLO) if kind == TEXT else HELLO))
+    assert read_web(got) == ([], {"grpc-status": "5" if head else "7"})
+
+
 @pytest.mark.parametrize("kind", [WEB, TEXT])
 async def test_own_answers(world: World, kind: str) -> None:
     listener = make_listener(grpc=ir.GrpcSettings(web=True))
