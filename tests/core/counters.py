@@ -8,7 +8,7 @@ from __future__ import annotations
 import mmap
 
 from edgefast._csrc import ffi, lib
-from edgefast.core.cells import GLOBALS, LIMIT, ROW
+from edgefast.core.cells import GLOBALS, LIMIT, POLICY, ROW
 
 GAUGES = (
     "connections_active",
@@ -47,7 +47,7 @@ class Counters:
         for number in range(self._stat.used_rows):
             row = self._stat.rows[number]
             label = ffi.string(ffi.cast("char *", row.label)).decode()
-            if label.startswith("limit\t") or (number and not label):
+            if label.startswith(("limit\t", "policy\t")) or (number and not label):
                 continue
             found[label] = {name: int(row.cells[i]) for i, name in enumerate(ROW)}
         return found
@@ -70,6 +70,15 @@ class Counters:
                 }
         found.pop("store_us", None)
         return found
+
+    def policy(self, name: str) -> dict[str, int]:
+        """The counts of one unit, as in "security/ns/p\tauthorization", without those that are 0."""
+        for number in range(self._stat.used_rows):
+            row = self._stat.rows[number]
+            if ffi.string(ffi.cast("char *", row.label)).decode() == f"policy\t{name}":
+                cells = enumerate(POLICY, len(ROW) + len(LIMIT))
+                return {cell: int(row.cells[i]) for i, cell in cells if row.cells[i]}
+        return {}
 
     def check(self) -> None:
         """What holds whenever nothing is going on: no gauge is up, and every request ended once."""

@@ -1,4 +1,4 @@
-"""Memory: an idle client costs at most 4 kB, and no request leaves a reference cycle behind."""
+"""Memory: an idle client costs at most 1.5 KiB, and no request leaves a reference cycle behind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from core.upstream.slow import HEAD, LATE, post
 from core.world import World
 from edgefast import ir
 
-IDLE = 4096  # bytes, the performance goal for one idle keep-alive connection
+IDLE = 1536  # bytes, the performance goal for one idle keep-alive connection
 
 
 def resident() -> int:

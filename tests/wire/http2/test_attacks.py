@@ -169,11 +169,14 @@ def test_window_updates(site: Site) -> None:
 
 def test_answer_that_nobody_takes(site: Site) -> None:
     """Windows that stay shut end the stream, not the connection; a WINDOW_UPDATE is no progress."""
+    before = breaches(site, "stall")
     with H2Client(site.port, window=False) as client:
         number = client.ask(path="/large")
         answer = client.streams[number]
         client.read(lambda: answer.reset is not None)
         assert 60000 <= len(answer.body) < 1 << 20 and not answer.ended
+        assert breaches(site, "stall") == before + 1
+        site.wait_until(lambda: "http2 stall" in site.access_log, "the log has its word")
         assert client.get(path="/").status in (0, 200)  # the connection's window is shut as well
 
 

@@ -75,16 +75,17 @@ def test_socket_that_nobody_reads(site: Site) -> None:
     encoder = Encoder()
     frames = b"".join(ask(encoder, 1 + 2 * n, "/large") for n in range(STREAMS))
     with unread(site, frames):
-        open_before = site.metric("edgefast_connections_active")
         site.wait_until(
             lambda: site.metric("edgefast_requests_active") == streams + STREAMS, "request", CEILING
         )
+        open_before = site.metric("edgefast_connections_active")
         site.wait_until(
             lambda: site.metric("edgefast_connections_active") < open_before, "end of it", CEILING
         )
         assert site.metric("edgefast_requests_active") == streams
     counted = site.metric("edgefast_http2_breaches_total", reason="stall") - stalls
     assert 1 <= counted <= STREAMS + 1
+    site.wait_until(lambda: "http2 stall" in site.access_log, "the log has its word")
 
 
 def test_malformed_beside_a_slow_one(site: Site) -> None:

