@@ -45,5 +45,11 @@
 #define EF_H2_OVERHEAD_FREE (1024u * 1024u) /* ... counted as so many more */
 #define EF_H2_UPDATES       10u             /* WINDOW_UPDATE frames per DATA frame that we sent ... */
 #define EF_H2_UPDATES_FREE  200u            /* ... with so many more, and two for each stream */
+#define EF_H2_STREAMS       10000 /* that a worker has open, 5 to 6 KiB each: each address as many as are free */
+#define EF_H2_HELD \
+    (32u * 1024u * \
+     1024u) /* bytes of a worker for requests, and for answers that are not taken: each address as much as is free */
+#define EF_H2_HELD_AFTER (28u * 1024u * 1024u) /* ... that are left when some had to give way */
+#define EF_H2_SHARE      (256u * 1024u)        /* ... for which nobody is refused a stream */
 
 #endif

@@ -12,7 +12,8 @@
  *
  * Order: Exact path, then regex paths, then prefixes from the longest '/' boundary of the request path down to "/".
  * Every hit has already passed method, exact header and exact query predicates (repeated headers are joined with "," first;
- * of a repeated query parameter the first counts, percent-decoded).
+ * of a repeated query parameter the first counts, percent-decoded; of cookies any one of the name). A header predicate called
+ * "cookie:NAME" looks at cookies: see ef_request_cookie.
  * Cost: one pass over the path, 8 bytes a step, which hashes every '/' boundary; then one probe (one slot, usually) for the
  * whole path and one per boundary whose depth occurs in the table: at most EF_MAX_SEGMENTS, whatever a client sends.
  * A path that does not start with '/' ("*" of OPTIONS) meets regex paths only.
@@ -89,11 +90,18 @@ typedef struct ef_regex_pred {
     const uint8_t *pattern;
     size_t pattern_len;
     int is_query;
+    int is_cookie; /* the name is the cookie's; any value of it may match */
 } ef_regex_pred;
 int ef_route_pred(const ef_hit *hit, uint32_t i, ef_regex_pred *out);
 /* The request's value for it: joined header lines or the decoded query value. 1 found (*value may point into scratch or the
  * request), 0 absent, -1 scratch too small. */
 int ef_request_header(const ef_request *request, const uint8_t *name, size_t name_len, uint8_t *scratch, size_t cap,
+                      const uint8_t **value, size_t *len);
+/* The cookies of a name, one after another, of all Cookie lines in their order (RFC 6265 4.2.1): *at is 0 at first; 1: *value lies in
+ * the request and *at has moved on, 0: no more. Pieces are what stands between ';', without spaces and tabs around it; a piece
+ * without '=' is no cookie; spaces around the first '=' belong neither to the name nor to the value; names are compared with
+ * regard to case; quotes are a part of the value. */
+int ef_request_cookie(const ef_request *request, const uint8_t *name, size_t name_len, uint64_t *at,
                       const uint8_t **value, size_t *len);
 int ef_request_query(const ef_request *request, const uint8_t *name, size_t name_len, uint8_t *scratch, size_t cap,
                      const uint8_t **value, size_t *len);

@@ -42,9 +42,68 @@ static int joined_equal(const ef_request *r, uint32_t first, const ef_pred *pred
     return at == pred->value_len;
 }
 
+/* --- cookies ------------------------------------------------------------------------------------------------------ */
+
+static inline int is_blank(uint8_t c) { return c == ' ' || c == '\t'; }
+
+/* One piece between ';': is it a cookie of that name? Its value then. */
+static int read_cookie(const uint8_t *at, const uint8_t *end, const uint8_t *name, size_t name_len,
+                       const uint8_t **value, size_t *len) {
+    while (at < end && is_blank(*at))
+        at++;
+    while (at < end && is_blank(end[-1]))
+        end--;
+    const uint8_t *eq = at < end ? memchr(at, '=', (size_t)(end - at)) : NULL;
+    if (eq == NULL) return 0;
+    const uint8_t *stop = eq;
+    while (stop > at && is_blank(stop[-1]))
+        stop--;
+    if ((size_t)(stop - at) != name_len || !ef_bytes_equal(at, name, name_len)) return 0;
+    for (eq++; eq < end && is_blank(*eq);)
+        eq++;
+    *value = eq;
+    *len = (size_t)(end - eq);
+    return 1;
+}
+
+int ef_request_cookie(const ef_request *request, const uint8_t *name, size_t name_len, uint64_t *at,
+                      const uint8_t **value, size_t *len) {
+    static const uint8_t header[] = "cookie";
+    const uint32_t hash = ef_name_hash(header, sizeof header - 1);
+    uint32_t line = (uint32_t)(*at >> 32),
+             from = (uint32_t)*at; /* from: bytes of the line's value that were looked at */
+    for (; (line = next_span(request, line, hash, header, sizeof header - 1)) != NOT_FOUND; line++, from = 0) {
+        const ef_span *span = request->spans + line;
+        const uint8_t *begin = request->base + span->val_off, *end = begin + span->val_len;
+        while (from < span->val_len) {
+            const uint8_t *piece = begin + from, *stop = memchr(piece, ';', (size_t)(end - piece));
+            if (stop == NULL) stop = end;
+            from = (uint32_t)(stop - begin) + 1;
+            if (!read_cookie(piece, stop, name, name_len, value, len)) continue;
+            *at = (uint64_t)line << 32 | from;
+            return 1;
+        }
+    }
+    *at = (uint64_t)request->n_spans << 32;
+    return 0;
+}
+
+static int cookie_holds(const ef_request *r, const ef_blob *blob, const ef_pred *pred) {
+    const uint8_t *name = ef_at(blob, pred->name_off) + EF_COOKIE_LEN, *want = ef_at(blob, pred->value_off), *value;
+    const size_t name_len = pred->name_len - EF_COOKIE_LEN;
+    uint64_t at = 0;
+    size_t len;
+    while (ef_request_cookie(r, name, name_len, &at, &value, &len)) {
+        if (pred->is_regex) return 1; /* present: the caller decides */
+        if (len == pred->value_len && ef_bytes_equal(value, want, len)) return 1;
+    }
+    return 0;
+}
+
 static int header_holds(ef_route *it, const ef_blob *blob, const ef_pred *pred) {
     const ef_request *r = it->request;
     const uint8_t *name = ef_at(blob, pred->name_off);
+    if (pred->is_cookie) return cookie_holds(r, blob, pred);
     if (it->header_name != name ||
         it->header_name_len != pred->name_len) { /* an empty name starts where another does */
         it->header_name = name;
@@ -189,11 +248,13 @@ int ef_route_pred(const ef_hit *hit, uint32_t i, ef_regex_pred *out) {
     for (uint32_t k = 0; k < n; k++) {
         const ef_pred *pred = preds + k;
         if (!pred->is_regex || i-- != 0) continue;
-        out->name = ef_at(hit->blob, pred->name_off);
-        out->name_len = pred->name_len;
+        const size_t before = pred->is_cookie ? EF_COOKIE_LEN : 0;
+        out->name = ef_at(hit->blob, pred->name_off) + before;
+        out->name_len = pred->name_len - before;
         out->pattern = ef_at(hit->blob, pred->value_off);
         out->pattern_len = pred->value_len;
         out->is_query = k >= cand->n_headers;
+        out->is_cookie = pred->is_cookie;
         return 0;
     }
     return -1;

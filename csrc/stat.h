@@ -3,7 +3,7 @@
  * successor of a dead worker goes on in the same segment.
  *
  *   +---------+--------------------+--------------------------------------------+-----------------------+
- *   | header  | global cells[192]  | rows[max_rows]: hash, label[184], cells[56]| index, the writer's   |
+ *   | header  | global cells[192]  | rows[max_rows]: hash, label[184], cells[64]| index, the writer's   |
  *   +---------+--------------------+--------------------------------------------+-----------------------+
  * Row 0 is the overflow row, with an empty label: it takes everything once max_rows are in use (bounded series whatever
  * clients and configs do). Readers look at rows 0 .. used_rows, skip others without label, which are free, add up rows of equal
@@ -17,10 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #define EF_STAT_MAGIC    0x31544645u
-#define EF_STAT_MAX_ROWS (1u << 20) /* 671 MB: a ceiling for arithmetic, not a recommendation */
+#define EF_STAT_MAX_ROWS (1u << 20) /* 738 MB: a ceiling for arithmetic, not a recommendation */
 #define EF_STAT_GLOBALS  192
 #define EF_STAT_LABEL    192
-#define EF_STAT_CELLS    56
+#define EF_STAT_CELLS    64
 #define EF_STAT_HOLDERS  (EF_STAT_CELLS - 1) /* the cell that counts who keeps a pointer to the row */
 typedef struct ef_stat_row {
     uint64_t hash;

@@ -10,7 +10,7 @@
  *   +--------+---------+------------+---------+---------+---------------------+
  *     slot:      {path hash, path, first candidate, how many Exact, how many Prefix}   open addressing, <= 50 % full
  *     candidate: {rule, method, headers, query, first pred, path, entry ordinal}
- *     pred:      {name hash, name, value, regex?}
+ *     pred:      {name hash, name, value, regex?, cookie?}
  *     rule:      {payload offset, length}
  *   Regex paths: a run of candidates of their own, in order (root blob only).
  *
@@ -34,7 +34,7 @@
 #include "limits.h"
 
 #define EF_TABLE_MAGIC   0x31424645u /* "EFB1" */
-#define EF_TABLE_VERSION 2u
+#define EF_TABLE_VERSION 3u
 
 enum ef_path_kind { EF_PATH_EXACT = 0, EF_PATH_PREFIX = 1, EF_PATH_REGEX = 2 };
 enum ef_table_error {
@@ -77,7 +77,8 @@ int ef_build_rule(ef_build *b, const uint8_t *payload, size_t len); /* returns t
 /* Entries come in order of precedence. method: enum ef_method, 0 any. Path of a prefix has no trailing slash ("" is "/"). */
 int ef_build_entry(ef_build *b, uint32_t rule, int path_kind, const uint8_t *path, size_t path_len, uint32_t method,
                    uint32_t n_headers, uint32_t n_query);
-/* Exactly n_headers then n_query of these follow each entry. Header names lower case. */
+/* Exactly n_headers then n_query of these follow each entry. Header names lower case; "cookie:NAME" looks at the cookies of that
+ * name (route.h). */
 int ef_build_pred(ef_build *b, const uint8_t *name, size_t name_len, const uint8_t *value, size_t value_len,
                   int is_regex);
 /* For the root of a fragmented virtual host: what its fragments hold (ef_blob_depths of each, OR-ed; longest Exact path). */

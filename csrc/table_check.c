@@ -47,6 +47,7 @@ typedef struct tally {
 static int check_pred(const ef_blob *b, const ef_pred *p, int is_header) {
     if (!string_fits(b, p->name_off, p->name_len) || !string_fits(b, p->value_off, p->value_len)) return EF_T_BOUNDS;
     if (p->is_regex > 1) return EF_T_BOUNDS;
+    if (p->is_cookie != (is_header && ef_names_cookie(ef_at(b, p->name_off), p->name_len))) return EF_T_BOUNDS;
     const uint32_t hash = is_header ? ef_name_hash(ef_at(b, p->name_off), p->name_len) : 0;
     return p->name_hash == hash ? EF_T_OK : EF_T_BOUNDS;
 }

@@ -22,6 +22,7 @@
 #define EF_TABLE_LAYOUT_H
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "table.h"
 
@@ -79,8 +80,17 @@ typedef struct ef_pred {
     uint32_t name_off, value_off, value_len;
     uint16_t name_len;
     uint8_t is_regex;
-    uint8_t reserved_[5];
+    uint8_t is_cookie; /* the name is EF_COOKIE and a cookie's name; of headers alone */
+    uint8_t reserved_[4];
 } ef_pred;
+
+/* What the name of a header predicate begins with that looks at cookies. No header is called so: ':' is no tchar. */
+#define EF_COOKIE     "cookie:"
+#define EF_COOKIE_LEN (sizeof EF_COOKIE - 1)
+
+static inline int ef_names_cookie(const uint8_t *name, size_t len) {
+    return len > EF_COOKIE_LEN && !memcmp(name, EF_COOKIE, EF_COOKIE_LEN);
+}
 
 /* Of a rule's payload; behind the regex candidates: of their patterns, which are strings. */
 typedef struct ef_text {

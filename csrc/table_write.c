@@ -108,7 +108,8 @@ static void write_pred(const ef_build *b, cursor *c, const ef_build_record *r) {
                           .value_off = put_string(c, r->bytes + name_len, r->of.pred.value_len),
                           .value_len = r->of.pred.value_len,
                           .name_len = (uint16_t)name_len,
-                          .is_regex = (uint8_t)r->of.pred.is_regex};
+                          .is_regex = (uint8_t)r->of.pred.is_regex,
+                          .is_cookie = (uint8_t)(r->of.pred.is_header && ef_names_cookie(r->bytes, name_len))};
     memcpy(c->out + b->preds_off + sizeof pred * c->pred++, &pred, sizeof pred);
 }
 

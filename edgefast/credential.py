@@ -17,7 +17,7 @@ from urllib.parse import unquote_plus
 #: Names whose value is a credential. Underscores count as dashes, case does not count.
 _NAME = re.compile(
     r"(?:.*-)?(?:"
-    r"(?:proxy-)?authorization|set-cookie2?|cookie2?|"
+    r"(?:proxy-)?authorization|set-cookie2?|cookie2?(?::.+)?|"
     r"api-?keys?|(?:access|account|auth|client|consumer|functions|license|private|secret|security|service|shared|"
     r"signing|subscription)-?keys?|"
     r"auth|tokens?|[a-z]*token|jwt|bearer|secrets?|[a-z]*secret|passw(?:or)?d|passphrase|credentials?|signature|"
@@ -44,7 +44,9 @@ _BITS = 3.0
 
 
 def is_credential(name: str) -> bool:
-    """Tell whether a header or query parameter of that name carries a credential."""
+    """Tell whether a header or query parameter of that name carries a credential; predicates on cookies are "cookie:NAME"."""
+    if name.startswith("cookie:"):
+        return True
     return _NAME.fullmatch(name.lower().replace("_", "-").replace(".", "-")) is not None
 
 

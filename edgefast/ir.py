@@ -16,6 +16,15 @@ from edgefast.irhttp import GrpcSettings as GrpcSettings
 from edgefast.irhttp import Http2Settings as Http2Settings
 from edgefast.irhttp import Http2Upstream as Http2Upstream
 from edgefast.irhttp import HttpSettings as HttpSettings
+from edgefast.irpolicy import AccessRule as AccessRule
+from edgefast.irpolicy import AuthBackend as AuthBackend
+from edgefast.irpolicy import AuthCache as AuthCache
+from edgefast.irpolicy import Authorization as Authorization
+from edgefast.irpolicy import DirectResponse as DirectResponse
+from edgefast.irpolicy import ExtAuth as ExtAuth
+from edgefast.irpolicy import PathKind as PathKind
+from edgefast.irpolicy import PolicyUnit as PolicyUnit
+from edgefast.irpolicy import Traffic as Traffic
 from edgefast.irstream import ProxyProtocol as ProxyProtocol
 from edgefast.irstream import StreamBackend as StreamBackend
 from edgefast.irstream import StreamRoute as StreamRoute
@@ -29,22 +38,21 @@ from edgefast.irtelemetry import Struct
 from edgefast.irtelemetry import Tracing as Tracing
 
 Protocol = Literal["HTTP", "HTTPS", "TLS", "TCP", "UDP"]
-PathKind = Literal["exact", "prefix", "regex"]
 NameType = Literal["Hostname", "URI"]
 
 # --- a rule and its parts -----------------------------------------------------------------------------------------
 
 
-class ValueMatch(Struct, frozen=True, gc=False):
-    """A header or query parameter predicate (HTTPHeaderMatch, HTTPQueryParamMatch)."""
+class ValueMatch(Struct, frozen=True, gc=False, order=True):
+    """A header or query parameter predicate (HTTPHeaderMatch, HTTPQueryParamMatch); HTTPRouteFilter has some on cookies."""
 
-    name: str  # headers: lower case; query parameters: as written
+    name: str  # headers: lower case; query parameters, and "cookie:" with the name of a cookie: as written
     value: str  # the exact value, or an RE2 pattern that must match the whole value
     regex: bool = False
 
 
-class Match(Struct, frozen=True, gc=False):
-    """One HTTPRouteMatch; all its predicates must hold."""
+class Match(Struct, frozen=True, gc=False, order=True):
+    """One HTTPRouteMatch, and one way in which those of HTTPRouteFilters may hold; all its predicates must hold."""
 
     kind: PathKind
     path: str  # exact: whole path; prefix: without trailing slash ("" is the prefix "/"); regex: RE2, whole path
@@ -62,10 +70,13 @@ class HeaderOps(Struct, frozen=True, gc=False):
 
 
 class PathRewrite(Struct, frozen=True, gc=False):
-    """HTTPPathModifier of a rewrite or redirect."""
+    """HTTPPathModifier of a rewrite or redirect; regex: HTTPRouteFilter urlRewrite."""
 
-    kind: Literal["full", "prefix"]
-    value: str  # full: the new path; prefix: without trailing slash, replaces the matched prefix (whole segments)
+    kind: Literal["full", "prefix", "regex"]
+    # full: the new path; prefix: without trailing slash, replaces the matched prefix (whole segments);
+    # regex: replaces every match of `pattern`, \\1 to \\9 stand for its groups, \\0 for the match
+    value: str
+    pattern: str = ""  # RE2, of regex alone
 
 
 class Redirect(Struct, frozen=True, gc=False):
@@ -171,6 +182,15 @@ class Rule(Struct, frozen=True, gc=False):
     timeouts: Timeouts | None = None
     retry: Retry | None = None
     rate_limits: tuple[RateLimit, ...] = ()
+    # PolicyUnit.name, in the order in which they are asked: closed ones, authorizations, authorisation services.
+    policies: tuple[str, ...] = ()
+    ext_auth: ExtAuth | None = None  # the rule's own filter ExternalAuth, asked besides
+    # PolicyUnit.name of traffic units. The first `ceilings` are Overrides; of the others the first that says a setting has it, but no
+    # longer or more than any Override allows.
+    traffic: tuple[str, ...] = ()
+    ceilings: int = 0
+    lost: tuple[tuple[str, str], ...] = ()  # units that do not hold here, and by whom; for explain
+    direct: DirectResponse | None = None
 
 
 class Entry(Struct, frozen=True, gc=False):
@@ -299,6 +319,7 @@ class Fleet(Struct, frozen=True, gc=False):
     stream_routes: Sequence[StreamRoute] = ()  # by listener, hostname
     clusters: Sequence[Cluster] = ()
     secrets: tuple[Secret, ...] = ()
+    policies: Sequence[PolicyUnit] = ()
     limit_store: RateLimitStore | None = None  # None: no rule has limits
 
 

@@ -56,6 +56,9 @@ class StreamRoute(Struct, frozen=True, gc=False):
     name: str = ""  # spec.rules[].name
     source: str = ""  # "file:line" or "generation 3", for dump and explain
     reason: str = ""
+    policies: tuple[
+        str, ...
+    ] = ()  # PolicyUnit.name: who may enter; none of them can be asked yet, so that all is refused
     backends: tuple[StreamBackend, ...] = ()
 
 

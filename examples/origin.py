@@ -8,7 +8,7 @@ the command runs beside the servers and its exit status is ours. It is for tryin
     GET /status/503     answers that status                 GET /flaky    503 the first time a request id is seen
     GET /delay/200      answers after so many milliseconds  GET /seen     the last requests received, not counting this one
 
-Calls of gRPC are answered by origin_http2.py.
+Calls of gRPC are answered by origin_http2.py. A Service called auth is an authorisation service (origin_auth.py).
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from typing import Any, Literal
 
 import h11
 import yaml
+from origin_auth import SERVICE as AUTH_SERVICE
+from origin_auth import decide
 
 IDLE_SECONDS = 120.0
 KEPT_REQUESTS = 100
@@ -165,9 +167,10 @@ class Origin:
                 break
             else:
                 return False
-        status, content = await self.reply_to(request, body_bytes)
+        status, content, more = await self.reply_to(request, body_bytes)
         payload = json.dumps(content, indent=1).encode() + b"\n"
         headers = [("content-type", "application/json"), ("content-length", str(len(payload)))]
+        headers += more
         reason = HTTPStatus(status).phrase
         head = (
             connection.send(h11.Response(status_code=status, headers=headers, reason=reason)) or b""
@@ -178,7 +181,9 @@ class Origin:
         await writer.drain()
         return connection.our_state is h11.DONE and connection.their_state is h11.DONE
 
-    async def reply_to(self, request: h11.Request, body_bytes: int) -> tuple[int, Any]:
+    async def reply_to(
+        self, request: h11.Request, body_bytes: int
+    ) -> tuple[int, Any, list[tuple[str, str]]]:
         path = request.target.decode("ascii", "replace")
         headers: dict[str, str] = {}
         for name, value in request.headers:
@@ -186,7 +191,7 @@ class Origin:
             text = value.decode("latin-1")
             headers[key] = f"{headers[key]}, {text}" if key in headers else text
         if path == "/seen":
-            return 200, list(self.seen)
+            return 200, list(self.seen), []
         told = {
             "service": self.place.service,
             "endpoint": str(self.place),
@@ -196,19 +201,22 @@ class Origin:
             "body_bytes": body_bytes,
         }
         self.seen.append(told)
+        if self.place.service == AUTH_SERVICE:
+            status, more = decide(headers)
+            return status, told, more
         match path.partition("?")[0].strip("/").split("/"):
             case [*_, "status", code] if code in {
                 str(int(status)) for status in HTTPStatus if status >= 200
             }:
-                return int(code), told
+                return int(code), told, []
             case [*_, "delay", milliseconds] if milliseconds.isdecimal():
                 await asyncio.sleep(min(int(milliseconds), 60_000) / 1000)
             case [*_, "flaky"]:
                 request_id = headers.get("x-request-id", "")
                 if request_id not in self.known_ids:
                     self.known_ids.append(request_id)
-                    return 503, told
-        return 200, told
+                    return 503, told, []
+        return 200, told, []
 
 
 async def run_beside(command: list[str]) -> int:

@@ -31,7 +31,16 @@ def test_long_text_costs_its_length(text: str) -> None:
     "name",
     [
         *("authorization", "Authorization", "proxy-authorization", "x-forwarded-authorization"),
-        *("cookie", "Set-Cookie", "x-api-key", "api-key", "apikey", "api_key", "X-ApiKey"),
+        *(
+            "cookie",
+            "Set-Cookie",
+            "cookie:sid",
+            "x-api-key",
+            "api-key",
+            "apikey",
+            "api_key",
+            "X-ApiKey",
+        ),
         *("x-auth-token", "x-auth", "x-amz-security-token", "x-goog-api-key", "private-token"),
         *("x-vault-token", "x-functions-key", "ocp-apim-subscription-key", "x-csrf-token"),
         *("access_token", "client_secret", "password", "x-password", "x-session-id", "X-Signature"),

@@ -1,6 +1,6 @@
 """overview: what the statuses in a cluster say, as the rows of `edgefast status`.
 
-In: GatewayClasses, Gateways, ListenerSets, HTTPRoutes and BackendTLSPolicies as the API server has them. Out: rows, and
+In: GatewayClasses, Gateways, ListenerSets, routes and policies as the API server has them. Out: rows, and
 every condition that is bad news with its text. It reads the entries of all controllers: whose they are is in the row. Pure.
 Must never: judge anew; it shows what was written.
 """
@@ -47,8 +47,12 @@ def make_overview(
     listener_sets: Sequence[Json] = (),
     policies: Sequence[Json] = (),
     others: Mapping[str, Sequence[Json]] = {},
+    own: Mapping[str, Sequence[Json]] = {},
 ) -> Overview:
-    """Return the overview; objects in the order given. `policies`: BackendTLSPolicies, `others`: routes of other kinds."""
+    """Return the overview; objects in the order given.
+
+    `policies`: BackendTLSPolicies, `others`: routes of other kinds, `own`: policies of our own, by kind.
+    """
     return Overview(
         classes=tuple(
             ClassRow(
@@ -81,6 +85,7 @@ def make_overview(
                 ("HTTPRoute", routes),
                 *others.items(),
                 ("BackendTLSPolicy", policies),
+                *own.items(),
             )
             for one in objects
             for problem in _problems(kind, one)

@@ -26,14 +26,15 @@ from edgefast.cli.counters import Page
 from edgefast.cli.live import Sight
 from edgefast.cli.screen import ProblemRow, ProxyRow, Screen
 from edgefast.cli.storetroubles import find_store_troubles
-from edgefast.resources.kinds import KINDS
+from edgefast.resources.kinds import EDGE_GROUP, KINDS
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.routename import ROUTE_KINDS
 
 __all__ = ["ClusterSource"]
 
 #: Kinds that a cluster need not have.
-_NEWER = (*ROUTE_KINDS[1:], "ListenerSet", "BackendTLSPolicy")
+_POLICIES = ("SecurityPolicy", "BackendTrafficPolicy")
+_NEWER = (*ROUTE_KINDS[1:], "ListenerSet", "BackendTLSPolicy", *_POLICIES)
 _GATEWAY_API = "gateway.networking.k8s.io/v1"
 _ADMIN_SECONDS = 2.0
 _NAMED = 3  # proxies that a note names
@@ -85,7 +86,13 @@ class ClusterSource:
         others = {kind: there[kind] for kind in _NEWER if kind in ROUTE_KINDS}
         pods, pages = await self._ask_proxies(kube, gateways, notes)
         seen = make_overview(
-            classes, gateways, routes, there["ListenerSet"], there["BackendTLSPolicy"], others
+            classes,
+            gateways,
+            routes,
+            there["ListenerSet"],
+            there["BackendTLSPolicy"],
+            others,
+            {kind: there[kind] for kind in _POLICIES},
         )
         known = [one for one in fleets if one["fleet"] not in self._hidden]
         place = "" if where is None else f", namespace {where}"
@@ -107,12 +114,14 @@ class ClusterSource:
     async def _list_newer(self, kind: str, where: str | None, notes: list[str]) -> tuple[Json, ...]:
         """List a kind that a cluster need not have, nor its reader be allowed to see."""
         kube = await self._session.kube()
-        for api_version in KINDS[GATEWAY_GROUP, kind].api_versions:
+        group = EDGE_GROUP if kind in _POLICIES else GATEWAY_GROUP
+        for api_version in KINDS[group, kind].api_versions:
             try:
                 return await kube.list_all(APIS[api_version, kind], where)
             except ApiError as error:
                 if error.forbidden:
-                    notes.append(f"{kind}s are not shown: {error}")
+                    kinds = f"{kind[:-1]}ies" if kind.endswith("cy") else f"{kind}s"
+                    notes.append(f"{kinds} are not shown: {error}")
                     return ()
                 if not error.not_found:
                     raise

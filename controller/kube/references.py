@@ -1,8 +1,8 @@
 """References: which Secrets, ConfigMaps and ClusterTrustBundles must be read, because something of ours refers to them.
 
 In: a snapshot and the settings. Out: their names. Referring are Gateways of our classes in watched namespaces
-(listener certificates, client certificate, authorities), their ListenerSets, BackendTLSPolicies, Backends, and
-rateLimit of the configuration. A reference into another namespace counts only with a ReferenceGrant: what may not be used is not
+(listener certificates, client certificate, authorities), their ListenerSets, BackendTLSPolicies, Backends, HTTPRouteFilters
+(bodies of answers), and rateLimit of the configuration. A reference into another namespace counts only with a ReferenceGrant: what may not be used is not
 read either. Pure. Must never: follow a reference of somebody else's Gateway.
 """
 
@@ -34,6 +34,7 @@ READ = (
     "reference_grants",
     "backend_tls_policies",
     "backends",
+    "http_route_filters",
     "namespaces",
 )
 
@@ -56,6 +57,11 @@ def referenced(snapshot: Snapshot, settings: Settings) -> frozenset[Reference]:
             )
     for (namespace, _), policy in snapshot.backend_tls_policies.items():
         found.update(_local(policy.spec.validation.ca_certificate_refs, namespace))
+    for (namespace, _), answers in snapshot.http_route_filters.items():
+        direct = answers.spec.direct_response
+        body = direct.body if direct else None
+        if body is not None and body.value_ref is not None:
+            found.update(_map(body.value_ref, namespace))
     if settings.enable_backend:
         for (namespace, _), backend in snapshot.backends.items():
             tls = backend.spec.tls
@@ -140,6 +146,11 @@ def _of_configuration(settings: Settings) -> Iterator[Reference]:
 def _local(refs: Iterable[LocalObjectReference], namespace: str) -> Iterator[Reference]:
     for ref in refs:
         yield from _named(ref.group, ref.kind, namespace, ref.name)
+
+
+def _map(ref: LocalObjectReference, namespace: str) -> Iterator[Reference]:
+    if (ref.group, ref.kind) == ("", "ConfigMap"):
+        yield ("ConfigMap", namespace, ref.name)
 
 
 def _named(group: str, kind: str, namespace: str, name: str) -> Iterator[Reference]:

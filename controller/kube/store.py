@@ -2,7 +2,7 @@
 
 In: items as the API server sent them, and names that are gone. Out: a Snapshot in which an object that differs only
 in its status or resource version is the very same object, and what is `present` of statuses. An object that cannot
-be decoded is a problem; its last good version stays, and the place of a route, Gateway or ListenerSet without one is closed. Changes of a
+be decoded is a problem; its last good version stays, and the place of a route, Gateway or ListenerSet, or the targets of a policy, without one are closed. Changes of a
 `Source` are held back until it is released, so that a namespace or a kind joins whole. Must never: do I/O, or raise for what an object holds.
 """
 
@@ -19,7 +19,12 @@ from controller.kube.depth import DEPTH, MARK, cut_deep, decode_json
 from controller.kube.reflector import Item
 from controller.kube.sharing import Sharing
 from edgefast.problem import ObjectRef
-from edgefast.resources.decode.decode import DecodeError, close_api_object, decode_api_object
+from edgefast.resources.decode.decode import (
+    DecodeError,
+    close_api_object,
+    decode_api_object,
+    keep_api_object,
+)
 from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo, Object
 from edgefast.resources.kubernetes.endpointslice import SERVICE_NAME_LABEL, Endpoint, EndpointSlice
 from edgefast.resources.kubernetes.namespace import Namespace, label_namespace
@@ -182,13 +187,17 @@ class Store:
             self._on_status(_ref(*name))
 
     def _close(self, source: Source, name: _Name, item: Item, error: Exception) -> Object | None:
-        """Return what keeps the place of an object closed that has no good version, None where nothing is to change."""
+        """Return what is served while an object cannot be read: what keeps its place closed, or its good version with that noted; None: nothing changes."""
         present = self._current(source, name)
         good = present is not None and not is_closed(present)
-        if good or not isinstance(error, DecodeError):
+        if good and _INFO[name[0]].group != EDGE_GROUP:
             return None
         try:
-            return close_api_object(item.raw, _ref(*name), error)
+            # A decoder goes as deep as the stack at that moment; what is cut out names no target and no parent.
+            raw = cut_deep(bytes(item.raw)) if _INFO[name[0]].group == EDGE_GROUP else item.raw
+            if good and present is not None:
+                return keep_api_object(present, raw, _ref(*name), error)
+            return close_api_object(raw, _ref(*name), error)
         except Exception:  # as in `put`
             log.exception("%s %s/%s: its place cannot be told", *name)
             return None

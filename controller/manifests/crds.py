@@ -12,16 +12,25 @@ from typing import Any, Final
 from msgspec import Struct
 
 from controller.manifests.objects import Manifest
+from controller.manifests.policystatus import POLICY_STATUS
 from edgefast.resources.kinds import EDGE_GROUP, KINDS
 from edgefast.resources.schema.schema import json_schema
 
 
 class Looks(Struct, frozen=True):
-    """How `kubectl get` names and shows a kind: short names, and columns as (title, type, path)."""
+    """How `kubectl get` names and shows a kind: short names, and columns as (title, type, path); `status` is its schema."""
 
     singular: str
     short: tuple[str, ...]
     columns: tuple[tuple[str, str, str], ...]
+    status: Manifest | None = None
+
+
+_POLICY_COLUMNS: Final = (
+    ("Target", "string", ".spec.targetRefs[0].kind"),
+    ("Name", "string", ".spec.targetRefs[0].name"),
+    ("Merge", "string", ".spec.mergeType"),
+)
 
 
 LOOKS: Final = {
@@ -52,6 +61,13 @@ LOOKS: Final = {
             ("Socket", "string", ".spec.endpoints[0].unix.path"),
         ),
     ),
+    "SecurityPolicy": Looks("securitypolicy", ("esp",), _POLICY_COLUMNS, POLICY_STATUS),
+    "BackendTrafficPolicy": Looks(
+        "backendtrafficpolicy", ("ebtp",), _POLICY_COLUMNS, POLICY_STATUS
+    ),
+    "HTTPRouteFilter": Looks(
+        "httproutefilter", ("ehrf",), (("Status", "integer", ".spec.directResponse.statusCode"),)
+    ),
 }
 _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
@@ -64,12 +80,16 @@ def render_crds() -> tuple[Manifest, ...]:
 
 def _render(kind: str) -> Manifest:
     info, looks = KINDS[EDGE_GROUP, kind], LOOKS[kind]
+    schema = json_schema(kind)
+    if looks.status is not None:
+        schema["properties"]["status"] = looks.status
     versions: list[dict[str, Any]] = [
         {
             "name": version,
             "served": True,
             "storage": version == info.versions[0],
-            "schema": {"openAPIV3Schema": json_schema(kind)},
+            "schema": {"openAPIV3Schema": schema},
+            **({"subresources": {"status": {}}} if looks.status is not None else {}),
             "additionalPrinterColumns": [
                 *(
                     {"name": title, "type": of, "jsonPath": path}

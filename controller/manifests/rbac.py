@@ -14,6 +14,8 @@ from msgspec import Struct
 _GATEWAY: Final = "gateway.networking.k8s.io"
 #: Routes of all kinds.
 _ROUTES: Final = ("httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes")
+#: Policies of our own.
+_POLICIES: Final = ("securitypolicies", "backendtrafficpolicies")
 _READ: Final = ("get", "list", "watch")
 _OWN: Final = ("create", "get", "delete", "deletecollection", "patch")
 _FOLLOW: Final = ("list", "watch")
@@ -116,9 +118,21 @@ WATCH: Final = Group(
         ),
         Grant(
             ("gateway.edge.io",),
-            ("edgeproxies", "ratelimitfilters", "backends"),
+            ("edgeproxies", "ratelimitfilters", "backends", "httproutefilters"),
             _FOLLOW,
             "Our own kinds.",
+        ),
+        Grant(
+            ("gateway.edge.io",),
+            _POLICIES,
+            _READ,
+            "Our own policies; get reads one again when its status was changed meanwhile.",
+        ),
+        Grant(
+            ("gateway.edge.io",),
+            tuple(f"{one}/status" for one in _POLICIES),
+            ("patch",),
+            "Their conditions.",
         ),
         Grant(("",), ("services",), _FOLLOW, "Backends, and the addresses of fleets."),
         Grant(

@@ -75,8 +75,26 @@ def _concerned(fleet: ir.Fleet, refusal: Refusal) -> Iterator[tuple[str, set[str
             for one in fleet.stream_routes:
                 if any(share.cluster == refusal.name for share in one.backends):
                     yield one.listener, {one.route} - {""}
+            asking = {
+                unit.name
+                for unit in fleet.policies
+                if unit.ext_auth and refusal.name in _services_of(unit.ext_auth)
+            }
             for host in fleet.virtual_hosts:
-                users = {rule.route for rule in host.rules if refusal.name in clusters_of(rule)}
+                users = {
+                    rule.route
+                    for rule in host.rules
+                    if refusal.name in clusters_of(rule) or not asking.isdisjoint(rule.policies)
+                }
+                if users:
+                    yield host.listener, users
+        case "policy":
+            for host in fleet.virtual_hosts:
+                users = {
+                    rule.route
+                    for rule in host.rules
+                    if refusal.name in rule.policies or refusal.name in rule.traffic
+                }
                 if users:
                     yield host.listener, users
         case "secret":
@@ -92,8 +110,12 @@ def _concerned(fleet: ir.Fleet, refusal: Refusal) -> Iterator[tuple[str, set[str
 
 
 def clusters_of(rule: ir.Rule) -> set[str]:
-    """Return the names of the clusters that a rule sends to."""
+    """Return the names of the clusters that a rule sends to, or asks itself."""
     used = {one.cluster for one in rule.backends} | {one.cluster for one in rule.mirrors}
     for backend in rule.backends:
         used |= {one.cluster for one in backend.mirrors}
-    return used
+    return used | _services_of(rule.ext_auth) if rule.ext_auth else used
+
+
+def _services_of(ext_auth: ir.ExtAuth) -> set[str]:
+    return {one.cluster for one in ext_auth.backends}

@@ -41,7 +41,11 @@ _TABLES = {
     "TCPRoute": "tcp_routes",
     "UDPRoute": "udp_routes",
     "BackendTLSPolicy": "backend_tls_policies",
+    "SecurityPolicy": "security_policies",
+    "BackendTrafficPolicy": "backend_traffic_policies",
 }
+#: Kinds with entries that say whether they are programmed.
+_PROGRAMMED = ("SecurityPolicy", "BackendTrafficPolicy")
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -187,10 +191,12 @@ class Board:
     def see_fleet(self, fleet: str, notes: tuple[str, ...], *, awaited: bool = False) -> set[Ref]:
         """Take what there is to say of a fleet besides tables, for the statuses of its Gateways; see Gate."""
         seen = (notes, awaited)
-        if seen == self._notes.get(fleet, _NOTHING):
+        before = self._notes.get(fleet, _NOTHING)
+        if seen == before:
             return set()
         self._notes[fleet] = seen
-        return self._fronts_of(fleet)
+        found = self._fronts_of(fleet)
+        return found | self._policies() if before[1] != awaited else found
 
     def look(self, now: float, fleets: Iterable[str] | None = None) -> set[Ref]:
         """Return the objects whose gates have moved since the last look, at some fleets or all."""
@@ -201,10 +207,17 @@ class Board:
             if reached != self._reached.get(fleet):
                 self._reached[fleet] = reached
                 dirty |= self._release(fleet, reached)
-            if reach != self._reach.get(fleet):
+            before = self._reach.get(fleet, Reach())
+            if fleet not in self._reach or reach != before:
                 self._reach[fleet] = reach
                 dirty |= self._fronts_of(fleet)
+            if reach.deserted != before.deserted:
+                dirty |= self._policies()
         return dirty
+
+    def _policies(self) -> set[Ref]:
+        """Return the policies that say themselves whether they are programmed; where there is no proxy they are not."""
+        return {(kind, *key) for kind in _PROGRAMMED for key in self._wanted[kind]}
 
     def _fronts_of(self, fleet: str) -> set[Ref]:
         """Return the Gateways and ListenerSets that a fleet serves."""

@@ -70,10 +70,23 @@ def _hold_entries(
         gate = gates(ref.get("kind", "Gateway"), ref.get("namespace") or namespace, ref["name"])
         there = before.get(reference_key(ref, namespace), ())
         conditions = hold_conditions(there, one["conditions"], gate.open)
+        conditions = _hold_programmed(conditions, one["conditions"], there, gate)
         if gate.refused:
             conditions = [*conditions, _refused(gate.refused, one["conditions"])]
         held.append({**one, "conditions": conditions})
     return {**wanted, shape.entries: held}
+
+
+def _hold_programmed(
+    held: list[Json], wanted: Sequence[Json], present: Sequence[Json], gate: Gate
+) -> list[Json]:
+    """Return the conditions of an entry that says itself whether it is programmed, as policies do: pending until it is."""
+    own = next((one for one in wanted if one["type"] == "Programmed"), None)
+    if own is None:
+        return held
+    told = _as_before(own, {"conditions": present}, gate)
+    rest = [one for one in held if one["type"] != "Programmed"]
+    return [*rest, told]
 
 
 def hold_conditions(present: Iterable[Json], wanted: Sequence[Json], open_: bool) -> list[Json]:
@@ -98,6 +111,7 @@ def _hold_gateway(present: Json, wanted: Json, gate: Gate) -> Json:
         if one["type"] == "Programmed"
         else one
         for one in wanted["conditions"]
+        if _may_say(one, present, gate)
     ]
     listeners = _hold_listeners(present, wanted, "", gate)
     held = {**wanted, "conditions": conditions, "listeners": listeners}
@@ -126,10 +140,18 @@ def _hold_listeners(present: Json, wanted: Json, place: str, gate: Gate) -> list
                 if c["type"] == "Programmed"
                 else c
                 for c in one["conditions"]
+                if _may_say(c, before.get(one["name"], {}), gate)
             ],
         }
         for one in wanted.get("listeners") or ()
     ]
+
+
+def _may_say(wanted: Json, present: Json, gate: Gate) -> bool:
+    """Tell whether a condition may be there: that policies hold is said when proxies have them."""
+    if gate.open or not str(wanted["type"]).endswith("Affected"):
+        return True
+    return any(one.get("type") == wanted["type"] for one in present.get("conditions") or ())
 
 
 def _programmed(wanted: Json, before: Json | None, gate: Gate) -> Json:

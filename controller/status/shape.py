@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.routename import ROUTE_KINDS
 from edgefast.translate.status.reasons import REASONS
@@ -67,6 +68,16 @@ SHAPES: dict[str, Shape] = {
         for kind in ROUTE_KINDS
     },
     "BackendTLSPolicy": Shape(entries="ancestors", entry_ref="ancestorRef", max_entries=16),
+    **{
+        kind: Shape(
+            group=EDGE_GROUP,
+            version="v1alpha1",
+            entries="ancestors",
+            entry_ref="ancestorRef",
+            max_entries=16,
+        )
+        for kind in ("SecurityPolicy", "BackendTrafficPolicy")
+    },
 }
 
 

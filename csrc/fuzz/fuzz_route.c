@@ -107,11 +107,53 @@ static int query_value(const ef_request *r, text name, uint8_t *out, size_t *len
     return 0;
 }
 
+/* A piece without the blanks around it. */
+static text bare(text t) {
+    while (t.len && (t.at[0] == ' ' || t.at[0] == '\t'))
+        t = (text){t.at + 1, t.len - 1};
+    while (t.len && (t.at[t.len - 1] == ' ' || t.at[t.len - 1] == '\t'))
+        t.len--;
+    return t;
+}
+
+/* Some cookie of that name, with that value if there is one to have. */
+static int cookie_holds(const ef_request *r, text name, const text *value) {
+    int found = 0;
+    uint32_t offered = 0, seen = 0;
+    uint64_t at = 0;
+    const uint8_t *given;
+    size_t len;
+    while (ef_request_cookie(r, name.at, name.len, &at, &given, &len))
+        offered++;
+    for (uint32_t i = 0; i < r->n_spans; i++) {
+        const ef_span *s = r->spans + i;
+        if (s->name_len != 6) continue;
+        size_t k = 0;
+        while (k < 6 && lower(r->base[s->name_off + k]) == "cookie"[k])
+            k++;
+        text rest = {r->base + s->val_off, s->val_len};
+        while (k == 6 && rest.len) {
+            const text piece = cut(&rest, ';');
+            text after = piece;
+            const text key = cut(&after, '=');
+            if (key.len == piece.len || !same(bare(key), name)) continue;
+            seen++;
+            found |= value == NULL || same(bare(after), *value);
+        }
+    }
+    REQUIRE(offered == seen);
+    return found;
+}
+
 static int preds_hold(const entry *e, const ef_request *r) {
     static uint8_t value[1 << 20];
     for (uint32_t i = 0; i < e->n_headers + e->n_query; i++) {
         const pred *p = e->preds + i;
         size_t len = 0;
+        if (!p->is_query && p->name.len > 7 && memcmp(p->name.at, "cookie:", 7) == 0) {
+            if (!cookie_holds(r, (text){p->name.at + 7, p->name.len - 7}, p->is_regex ? NULL : &p->value)) return 0;
+            continue;
+        }
         if (!(p->is_query ? query_value : header_value)(r, p->name, value, &len)) return 0;
         if (!p->is_regex && !same((text){value, len}, p->value)) return 0;
     }

@@ -116,6 +116,22 @@ static void test_extensions(void) {
     }
 }
 
+/* Encrypted Client Hello (RFC 9849 5): the name outside counts, wherever the extension stands and whatever it holds. */
+static void test_encrypted_inner(void) {
+    static const char outer[] =
+        "\0\0\1\0\1\7\0\2ee\0\x16\0\0\0\x12\0\x10\0\0\rinner.example"; /* an inner name in the clear */
+    for (unsigned last = 0; last < 2; last++) {
+        static bytes extensions;
+        extensions.n = 0;
+        if (!last) put_extension(&extensions, 0xfe0d, outer, sizeof(outer) - 1);
+        put_extension(&extensions, 0, "\0\x10\0\0\router.example", 18);
+        if (last) put_extension(&extensions, 0xfe0d, outer, sizeof(outer) - 1);
+        make_with(&message, &extensions);
+        wrap(RECORD_MOST);
+        expect_name(wire.data, wire.n, wire.n, "outer.example");
+    }
+}
+
 #define LITERAL(text) (const uint8_t *)(text), sizeof(text) - 1
 
 /* Refused by the first byte that cannot be one of a hello's, whatever follows. */
@@ -151,6 +167,7 @@ int main(void) {
     test_records();
     test_names();
     test_extensions();
+    test_encrypted_inner();
     test_others();
     return FINISH();
 }

@@ -267,6 +267,52 @@ static void test_values(void) {
     value_is(r, 1, "z", 64, "", 0);
 }
 
+static void test_cookies(void) {
+    tables t;
+    tables_open(&t, "k", 1, 0, 1, TABLES_WORK);
+    tables_entry(&t, EF_PATH_PREFIX, "", "", "cookie:sid=1", "");             /* 0 */
+    tables_entry(&t, EF_PATH_PREFIX, "", "", "cookie:sid=2 cookie:b=", "");   /* 1 */
+    tables_entry(&t, EF_PATH_PREFIX, "", "", "cookie:SID=1", "");             /* 2 */
+    tables_entry(&t, EF_PATH_PREFIX, "", "", "cookie:v~^a$ x-a=1", "");       /* 3 */
+    tables_entry(&t, EF_PATH_PREFIX, "", "", "cookie=sid=1", "");             /* 4: the header itself, whole */
+    tables_entry(&t, EF_PATH_PREFIX, "", "", "", "cookie:sid=1");             /* 5: a query parameter of that name */
+    tables_entry(&t, EF_PATH_PREFIX, "", "", "cookie:q=\"a\" cookie:=1", ""); /* 6: no cookie is called "" */
+    ef_blob *b = tables_end(&t, NULL);
+    expect(b, request("GET /", "cookie: sid=1\r\n"), "0(0) 4(0)");
+    expect(b, request("GET /", "Cookie: a=b; sid=1 ; sid=3\r\n"), "0(0)");
+    expect(b, request("GET /", "Cookie: sid=3;\tsid = 1\r\n"), "0(0)");
+    expect(b, request("GET /", "cookie: sid=3\r\nCookie: sid=1\r\n"), "0(0)");
+    expect(b, request("GET /", "cookie: SID=1; sid=11; xsid=1; sid\r\n"), "2(0)");
+    expect(b, request("GET /", "cookie: sid=2\r\n"), "");
+    expect(b, request("GET /", "cookie: b=;sid=2;;\r\n"), "1(0)");
+    expect(b, request("GET /", "cookie: b; sid=2\r\n"), "");
+    expect(b, request("GET /", "cookie: sid=1=1; =1; sid==1\r\n"), "");
+    expect(b, request("GET /", "x-a: 1\r\ncookie: v=b\r\n"), "3(0)");
+    expect(b, request("GET /", "x-a: 1\r\ncookie: w=a\r\n"), "");
+    expect(b, request("GET /?cookie:sid=1", "x-cookie: sid=1\r\n"), "5(0)");
+    const ef_vhost vhost = {b, NULL, 1, 0};
+    ef_request r = request("GET /", "x-a: 1\r\ncookie: v=b ; v=\r\nv: z\r\ncookie: u=1\r\ncookie: v=a\r\n");
+    ef_route it;
+    ef_hit hit;
+    ef_regex_pred pred;
+    ef_route_begin(&it, &vhost, &r);
+    CHECK_EQUAL(ef_route_next(&it, &hit), 1);
+    CHECK_EQUAL(hit.regex_preds, 1);
+    CHECK_EQUAL(ef_route_pred(&hit, 0, &pred), 0);
+    CHECK(pred.is_cookie && !pred.is_query && pred.name_len == 1 && pred.name[0] == 'v');
+    char values[20] = "";
+    uint64_t at = 0;
+    const uint8_t *value;
+    size_t len;
+    while (ef_request_cookie(&r, pred.name, pred.name_len, &at, &value, &len) && strlen(values) < 10) {
+        strncat(values, (const char *)value, len);
+        strcat(values, "|");
+    }
+    CHECK(strcmp(values, "b||a|") == 0);
+    CHECK_EQUAL(ef_request_cookie(&r, pred.name, pred.name_len, &at, &value, &len), 0); /* and stays at its end */
+    free(b);
+}
+
 static void test_run_of_tenants(void) { /* one path, many values of one header: still in order, still right */
     tables t;
     char header[32], want[32];
@@ -296,6 +342,7 @@ int main(void) {
     test_query();
     test_regexes();
     test_values();
+    test_cookies();
     test_run_of_tenants();
     return FINISH();
 }

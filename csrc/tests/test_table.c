@@ -10,7 +10,7 @@ static ef_blob *sample(size_t *len) {
     CHECK_EQUAL(tables_open(&t, "ns/gw/http/www.example.com", 1, 0, 1, TABLES_WORK), EF_T_OK);
     CHECK_EQUAL(tables_entry(&t, EF_PATH_EXACT, "/a", "GET", "x-a=1 x-b~^2$", ""), 0);
     CHECK_EQUAL(tables_path(&t, EF_PATH_EXACT, "/a"), 1);
-    CHECK_EQUAL(tables_entry(&t, EF_PATH_REGEX, "/r/[0-9]+", "", "", "q=1"), 2);
+    CHECK_EQUAL(tables_entry(&t, EF_PATH_REGEX, "/r/[0-9]+", "", "cookie:c=1", "q=1"), 2);
     CHECK_EQUAL(tables_path(&t, EF_PATH_PREFIX, "/a/rather/long/path/that/does/not/fit/a/slot"), 3);
     CHECK_EQUAL(tables_entry(&t, EF_PATH_PREFIX, "/a", "", "x-a=2", "q~.* z="), 4);
     CHECK_EQUAL(tables_path(&t, EF_PATH_PREFIX, ""), 5);

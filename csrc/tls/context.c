@@ -26,10 +26,10 @@ static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char
     const ef_tls_context *context = of;
     unsigned char *found;
     (void)ssl;
-    if (context->alpn_n == 0) return SSL_TLSEXT_ERR_NOACK;
-    if (SSL_select_next_proto(&found, chosen_n, context->alpn, (unsigned)context->alpn_n, offered, offered_n) !=
-        OPENSSL_NPN_NEGOTIATED)
-        return SSL_TLSEXT_ERR_ALERT_FATAL; /* no_application_protocol (RFC 7301 3.2) */
+    /* Nothing in common: no protocol is agreed on, and HTTP/1.1 is spoken as with who offers none. */
+    if (context->alpn_n == 0 || SSL_select_next_proto(&found, chosen_n, context->alpn, (unsigned)context->alpn_n,
+                                                      offered, offered_n) != OPENSSL_NPN_NEGOTIATED)
+        return SSL_TLSEXT_ERR_NOACK;
     *chosen = found;
     return SSL_TLSEXT_ERR_OK;
 }

@@ -2,7 +2,7 @@
 
 In: two files or folders; or, with `--live`, files and a kubeconfig. Out: changes as text, JSON or YAML on standard output, a
 summary on standard error. Exit status 0 (no request changes), 1 (some do), 2 (wrong usage, a cluster that cannot be asked, or
-files without what requests depend on), 3 (requests that had a backend have none). It must change nothing.
+files without what requests depend on), 3 (requests that had a backend have none, or somebody gets in whom a policy kept out). It must change nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def diff_command(
     cluster: bool,
     output: Format,
 ) -> None:
-    """Show what changes for requests: exit 0 nothing, 1 something, 3 something breaks.
+    """Show what changes for requests: exit 0 nothing, 1 something, 3 something opens or breaks.
 
     From OLD to NEW, or, with --live, when FILEs are applied to a cluster.
     """
@@ -91,7 +91,7 @@ def diff_command(
     else:
         write_value(msgspec.to_builtins(found), output)
     click.echo(summarise_difference(found), err=True)
-    ctx.exit(3 if found.breaks else 1 if found.changes else 0)
+    ctx.exit(3 if found.breaks or found.opens else 1 if found.changes else 0)
 
 
 def _translate(path: Path, config: Path | None, *, cluster: bool, adopt: bool) -> Translation:
@@ -102,5 +102,5 @@ def _translate(path: Path, config: Path | None, *, cluster: bool, adopt: bool) -
 
 def _write(found: Difference) -> None:
     for line in render_difference(found):
-        colour = has_colour() and line.startswith("breaks")
+        colour = has_colour() and line.startswith(("opened", "refused", "breaks"))
         click.echo(click.style(line, fg="red") if colour else line)

@@ -86,6 +86,8 @@ def _outcome(rule: ir.Rule) -> str:
         return f"{rule.status} ({rule.reason})" if rule.reason else str(rule.status)
     if rule.redirect:
         return f"redirect {rule.redirect.status}"
+    if rule.direct:
+        return f"answer {rule.direct.status}"
     shares = [f"{one.weight} {one.cluster or one.status}" for one in rule.backends]
     return shares[0].partition(" ")[2] if len(shares) == 1 else ", ".join(shares)
 

@@ -1,4 +1,4 @@
-"""A dump as tables: agent, workers, listeners, virtual hosts, clusters with their endpoints, stores of limits, problems.
+"""A dump as tables: agent, workers, listeners, virtual hosts, clusters with their endpoints, policies, stores of limits, problems.
 
 In: the value that the admin server's /dump gives (proxy/admin/admin.py). Out: tables on standard output, one after the other. An
 endpoint's numbers are sums over the workers; it is healthy when no worker has ejected it. It must cope with workers that did
@@ -11,8 +11,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
+import msgspec
 
+from edgefast import ir
 from edgefast.cli.output import write_table
+from edgefast.why.described import describe_unit
 
 Row = list[object]
 
@@ -31,6 +34,7 @@ def write_tables(dump: Any) -> None:
         (["VIRTUAL HOST", "RULES", "VERSION"], _virtual_hosts(dump)),
         (["STREAM ROUTE", "ROUTE", "BACKENDS", "VERSION"], _stream_routes(dump)),
         (["CLUSTER", "ENDPOINT", "HEALTHY", "ACTIVE", "IDLE", "EJECTIONS"], _endpoints(dump)),
+        (["POLICY", "SAYS", "VERSION"], _policies(dump)),
         (["SECRET", "NAMES", "EXPIRES"], _secrets(dump)),
         (["LIMIT STORE", "MODE", "ADDRESSES", "VERSION"], _limit_stores(dump)),
         (["WORKER", "COUNTS IN", "STATE", "WHEN IT FAILS", "ERRORS"], _rate_limits(dump)),
@@ -99,6 +103,12 @@ def _endpoints(dump: Any) -> Iterator[Row]:
     for one in dump["clusters"]:
         if one["name"] not in named:
             yield [one["name"], "no endpoint in use", "", "", "", ""]
+
+
+def _policies(dump: Any) -> Iterator[Row]:
+    for one in dump.get("policies", ()):
+        said = one.get("error") or describe_unit(msgspec.convert(one, ir.PolicyUnit))
+        yield [one["name"], said, one["version"]]
 
 
 def _secrets(dump: Any) -> Iterator[Row]:

@@ -8,6 +8,7 @@ written does not count: a line more in a file is no change of all rules below it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -16,7 +17,7 @@ from edgefast.console.past import History, Step
 from edgefast.console.reader import Reader
 from edgefast.table import Resource, Shards
 from edgefast.table.shards import Key
-from edgefast.why.changes import Change
+from edgefast.why.changes import Change, rank_change
 from edgefast.why.compare import compare_requests
 from edgefast.why.pair import Pair
 from edgefast.why.served import Served
@@ -44,7 +45,7 @@ class Moved(msgspec.Struct, frozen=True):
     """One rule or resource."""
 
     what: str  # added, removed, changed
-    kind: str  # rule, listener, host, backend, certificate, store
+    kind: str  # rule, listener, host, backend, policy, certificate, store
     name: str
     where: str = ""
     said: str = ""
@@ -115,15 +116,7 @@ def _try_requests(
     hosts = [
         {(one.listener, one.hostname): one for one in side.virtual_hosts} for side in (old, new)
     ]
-    moved = (
-        {
-            name
-            for name in {one.name for one in (*old.clusters, *new.clusters)}
-            if _named(old.clusters).get(name) != _named(new.clusters).get(name)
-        }
-        if old.clusters != new.clusters
-        else set()
-    )
+    moved = _differ(old.clusters, new.clusters) | _differ(old.policies, new.policies)
     entries = sum(
         max(len(one.entries) for one in (first, second) if one is not None)
         for key in hosts[0].keys() | hosts[1].keys()
@@ -143,13 +136,24 @@ def _try_requests(
     found += compare_streams(pair)
     found += compare_hosts(pair)
     found += compare_endpoints(pair)
-    found.sort(key=lambda one: not one.breaks)
+    found.sort(key=rank_change)
     return found, pair.examples, why_not
 
 
-def _goes_to(host: ir.VirtualHost, clusters: set[str]) -> bool:
-    return bool(clusters) and any(
-        share.cluster in clusters for rule in host.rules for share in rule.backends
+def _differ(old: Sequence[Any], new: Sequence[Any]) -> set[str]:
+    """Return the names of resources that are not the same."""
+    if old == new:
+        return set()
+    before, after = _named(old), _named(new)
+    return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+
+
+def _goes_to(host: ir.VirtualHost, names: set[str]) -> bool:
+    """Tell whether a host's rules name some of these clusters, or units of policies."""
+    return bool(names) and any(
+        not names.isdisjoint((*rule.policies, *rule.traffic))
+        or any(share.cluster in names for share in rule.backends)
+        for rule in host.rules
     )
 
 
@@ -214,6 +218,7 @@ def _move_others(old: ir.Fleet, new: ir.Fleet) -> Iterator[Moved]:
         ("listener", _named(old.listeners), _named(new.listeners)),
         ("stream route", _streams(old), _streams(new)),
         ("backend", _named(old.clusters), _named(new.clusters)),
+        ("policy", _named(old.policies), _named(new.policies)),
     ):
         for name in sorted(before.keys() | after.keys()):
             one, other = before.get(name), after.get(name)
@@ -235,8 +240,8 @@ def _streams(fleet: ir.Fleet) -> Mapping[str, ir.StreamRoute]:
 
 
 def _named(
-    found: Sequence[ir.Listener] | Sequence[ir.Cluster],
-) -> dict[str, ir.Listener | ir.Cluster]:
+    found: Sequence[ir.Listener] | Sequence[ir.Cluster] | Sequence[ir.PolicyUnit],
+) -> dict[str, ir.Listener | ir.Cluster | ir.PolicyUnit]:
     return {one.name: one for one in found}
 
 

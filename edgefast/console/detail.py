@@ -14,6 +14,7 @@ from edgefast import ir
 from edgefast.console.index import Node
 from edgefast.console.marks import Told
 from edgefast.console.numbers import Rate
+from edgefast.console.policies import list_lost, list_policies, list_settings
 from edgefast.console.rows import Row, make_row
 from edgefast.console.state import State
 from edgefast.credential import is_hidden, show, show_query
@@ -100,7 +101,7 @@ def _sections(state: State, node: Node) -> Iterator[Section]:
                 ],
             )
         case ir.Rule() as rule:
-            yield from _describe_rule(node, rule)
+            yield from _describe_rule(state, node, rule)
         case ir.StreamRoute() as route:
             what = "any" if route.hostname == "*" else route.hostname
             lines = [("server name", what)] if "." in what else []
@@ -159,7 +160,7 @@ def _describe_listener(listener: ir.Listener, node: Node) -> Iterator[Section]:
     )
 
 
-def _describe_rule(node: Node, rule: ir.Rule) -> Iterator[Section]:
+def _describe_rule(state: State, node: Node, rule: ir.Rule) -> Iterator[Section]:
     ref = ref_of_name(rule.route)
     yield _section(
         "Rule",
@@ -186,6 +187,9 @@ def _describe_rule(node: Node, rule: ir.Rule) -> Iterator[Section]:
     yield _section(
         "Mirrors", [(f"{m.numerator} of {m.denominator}", m.cluster) for m in rule.mirrors]
     )
+    yield _section("Policies", list_policies(state, rule))
+    yield _section("Settings of policies", list_settings(state, rule, _http_of(node)))
+    yield _section("Policies that do not hold", list_lost(rule))
     yield _section("Rate limits", [(one.name, write_limit(one)) for one in rule.rate_limits])
     times: list[Line] = []
     if rule.timeouts is not None:
@@ -199,6 +203,12 @@ def _describe_rule(node: Node, rule: ir.Rule) -> Iterator[Section]:
         codes = f" on {', '.join(map(str, rule.retry.codes))}" if rule.retry.codes else ""
         times.append(("retries", f"{rule.retry.attempts}{codes}"))
     yield _section("Timeouts and retries", times)
+
+
+def _http_of(node: Node) -> ir.HttpSettings | None:
+    """Return the settings of the listener that a rule is below."""
+    found = (one.subject for one in node.path())
+    return next((one.http for one in found if isinstance(one, ir.Listener)), None)
 
 
 def _describe_share(state: State, share: ir.BackendRef | ir.StreamBackend) -> Iterator[Section]:

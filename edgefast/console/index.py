@@ -21,6 +21,7 @@ Subject = (
 )
 
 _FOUND = 5000  # nodes that a search counts
+_GUARDED = 100  # rules of a policy that its problems are told at
 
 
 class Node(msgspec.Struct, eq=False):
@@ -56,6 +57,8 @@ class Index:
         self.fleet = fleet
         self.root = Node("", "gateway", "", "")
         self.clusters = {one.name: one for one in fleet.clusters}
+        self.policies = {one.name: one for one in fleet.policies}
+        self.guarded: dict[str, list[Node]] = {}  # some rules that units of a policy hold for
         self.by_label: dict[bytes, Node] = {}  # one rule of each label
         self.routes: dict[str, list[Node]] = {}  # rules of each route, on all its hosts
         self.broken: list[Node] = []  # rules that do not serve what was asked for
@@ -122,6 +125,10 @@ class Index:
                 self.broken.append(child)
             if rule.rate_limits:
                 self.limited.append(child)
+            for policy in {one.partition("#")[0] for one in (*rule.policies, *rule.traffic)}:
+                guarded = self.guarded.setdefault(policy, [])
+                if len(guarded) < _GUARDED:
+                    guarded.append(child)
         node.labels, node.rules = frozenset(labels), len(labels)
         self.hosts += 1
         self.entries += len(host.entries)
@@ -215,6 +222,8 @@ def _words(node: Node) -> Sequence[str]:
         *(one.path or "/" for one in node.matches),
         *(one.cluster for one in subject.backends),
         *(one.name for one in subject.rate_limits),
+        *subject.policies,
+        *subject.traffic,
         subject.source,
     )
 

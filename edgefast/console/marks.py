@@ -17,6 +17,7 @@ from edgefast.console.index import Index, Node
 from edgefast.problem import Problem
 from edgefast.reasons.named import name_reasons
 from edgefast.resources.model.routename import ROUTE_KINDS, name_of, ref_of_name, route_key
+from edgefast.translate.facts.policyshape import KIND_OF
 
 _RULE = re.compile(r"spec\.rules\[(\d+)\]")
 
@@ -29,6 +30,10 @@ class Told(msgspec.Struct, frozen=True):
     source: str = ""  # "shop.yaml:12"
     node: str = ""  # id of the line that it belongs to
     reasons: tuple[str, ...] = ()  # those that there is a page about
+
+
+#: Kinds of policies, and what the names of their units begin with.
+_POLICIES = {kind: family for family, kind in KIND_OF.items()}
 
 
 class Marks:
@@ -106,6 +111,8 @@ def _find_nodes(index: Index, problem: Problem) -> Iterator[Node]:
                 part is None or rule.index == int(part[1])
             ):
                 yield node
+    elif ref.kind in _POLICIES:
+        yield from index.guarded.get(f"{_POLICIES[ref.kind]}/{name}", ())
     elif ref.kind == "Gateway":
         node_ = index.find(f"g:{name}")
         if node_ is not None:

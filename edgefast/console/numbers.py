@@ -35,6 +35,9 @@ class Counters(msgspec.Struct, frozen=True):
     rows: Mapping[bytes, Row[int]] = {}  # by "route\trule"; b"" is of those without a row
     limits: Mapping[bytes, Sequence[int]] = {}  # by "route\tlimit": ok, over, shadow_over, error
     totals: Mapping[str, int] = {}  # of the process
+    policies: Mapping[
+        bytes, Sequence[int]
+    ] = {}  # by "policy\tunit": let in, refused, failed, known
 
 
 class Rate(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -77,7 +80,7 @@ class Meter:
             label: old if (old := before.get(label)) == row else row
             for label, row in counters.rows.items()
         }
-        kept = (*kept, _Reading(now, Counters(rows, counters.limits, counters.totals)))
+        kept = (*kept, _Reading(now, msgspec.structs.replace(counters, rows=rows)))
         first = kept[0].counters.rows
         active = {
             label: grown
@@ -143,10 +146,19 @@ class Window:
 
     def limit_rates(self, label: bytes) -> tuple[float, ...] | None:
         """Return how often a limit let pass, refused, would have refused and failed, per second."""
-        if not self.seconds:
+        return self._grow(*(one.counters.limits.get(label) for one in self._ends()))
+
+    def policy_rates(self, label: bytes) -> tuple[float, ...] | None:
+        """Return how often a unit of a policy let in, refused, failed and was not asked again, per second."""
+        return self._grow(*(one.counters.policies.get(label) for one in self._ends()))
+
+    def _ends(self) -> tuple[_Reading, ...]:
+        return (self.readings[0], self.readings[-1]) if self.seconds else ()
+
+    def _grow(self, *ends: Sequence[int] | None) -> tuple[float, ...] | None:
+        if not ends:
             return None
-        new = self.readings[-1].counters.limits.get(label)
-        old = self.readings[0].counters.limits.get(label) or ()
+        old, new = ends[0] or (), ends[1]
         if new is None:
             return (0.0, 0.0, 0.0, 0.0)
         padded = [*old, *(0 for _ in range(len(new) - len(old)))]

@@ -18,6 +18,7 @@ from edgefast.table.shards import Key
 
 _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
 _STREAM: msgspec.msgpack.Decoder[ir.StreamRoute] = msgspec.msgpack.Decoder(ir.StreamRoute)
+_POLICY: msgspec.msgpack.Decoder[ir.PolicyUnit] = msgspec.msgpack.Decoder(ir.PolicyUnit)
 _CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)
 
 _Pieces = dict[str, list[Resource]]
@@ -36,6 +37,7 @@ class Reader:
         self.unread = {}
         listeners: list[ir.Listener] = []
         streams: list[ir.StreamRoute] = []
+        policies: list[ir.PolicyUnit] = []
         roots: dict[str, Resource] = {}
         fragments: _Pieces = {}
         clusters: dict[str, tuple[str, ir.Cluster]] = {}
@@ -53,6 +55,9 @@ class Reader:
                         if known is None or known[0] != one.version:
                             known = (one.version, _CLUSTER.decode(one.data))
                         clusters[key] = known
+                case "policy":
+                    with self._noting("policy", key):
+                        policies.append(_POLICY.decode(one.data))
                 case "virtual_host":
                     roots[key] = one
                 case "fragment":
@@ -68,6 +73,7 @@ class Reader:
             virtual_hosts=tuple(host for _, host in hosts.values()),
             stream_routes=tuple(sorted(streams, key=lambda one: (one.listener, one.hostname))),
             clusters=tuple(clusters[key][1] for key in sorted(clusters)),
+            policies=tuple(sorted(policies, key=lambda one: one.name)),
         )
 
     def problems(self) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ import msgspec
 from edgefast import ir
 from edgefast.console.index import Kind, Node
 from edgefast.console.numbers import Rate
+from edgefast.console.policies import tag_policies
 from edgefast.console.state import State
 
 PAGE = 200
@@ -120,9 +121,8 @@ def _describe(state: State, node: Node) -> tuple[str, list[str]]:
         case ir.VirtualHost():
             return "", []
         case ir.Rule():
-            return f"{subject.route} rule {subject.name or subject.index}", _rule_tags(
-                node, subject
-            )
+            tags = _rule_tags(state, node, subject)
+            return f"{subject.route} rule {subject.name or subject.index}", tags
         case ir.StreamRoute():
             tags = [f"PROXY {one.proxy_protocol}" for one in subject.backends if one.proxy_protocol]
             return f"{subject.route} rule {subject.name or subject.index}", tags[:1]
@@ -131,7 +131,7 @@ def _describe(state: State, node: Node) -> tuple[str, list[str]]:
     return "", []
 
 
-def _rule_tags(node: Node, rule: ir.Rule) -> list[str]:
+def _rule_tags(state: State, node: Node, rule: ir.Rule) -> list[str]:
     first = node.matches[0]
     tags: list[str] = [first.kind]
     if first.method:
@@ -146,6 +146,10 @@ def _rule_tags(node: Node, rule: ir.Rule) -> list[str]:
         tags.append(f"answers {rule.status}")
     if rule.redirect is not None:
         tags.append(f"redirect {rule.redirect.status}")
+    if rule.direct is not None:
+        tags.append(f"answers {rule.direct.status}")
+    if policies := tag_policies(state, rule):
+        tags.append(policies)
     if rule.rate_limits:
         tags.append(f"{len(rule.rate_limits)} limit{'s' if len(rule.rate_limits) > 1 else ''}")
     if rule.mirrors:

@@ -77,6 +77,10 @@ cdef enum:
     G_STREAM_DATAGRAMS_IN = 127
     G_STREAM_DATAGRAMS_OUT = 128
     G_STREAM_DATAGRAMS_DROPPED = 129
+    G_AUTH_CALLS = 130
+    G_AUTH_DENIED = 131
+    G_AUTH_ERRORS = 132
+    G_AUTH_CACHED = 133
 
 cdef enum:
     C_ABORTED = 5
@@ -97,3 +101,7 @@ cdef enum:
     L_STORE_US = 49
     L_LOCAL_OVER = 50
     L_NO_ROOM = 51
+    P_ALLOWED = 52  # behind those of a limit
+    P_DENIED = 53
+    P_ERROR = 54
+    P_CACHED = 55

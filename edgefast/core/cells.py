@@ -13,6 +13,7 @@ __all__ = [
     "HEAD_ERRORS",
     "HTTP2_BREACHES",
     "LIMIT",
+    "POLICY",
     "ROW",
     "STREAM_REFUSED",
 ]
@@ -132,6 +133,10 @@ GLOBALS: tuple[str, ...] = (
     "stream_datagrams_received",
     "stream_datagrams_sent",
     "stream_datagrams_dropped",
+    "auth_calls",
+    "auth_denied",
+    "auth_errors",
+    "auth_cached",
 )
 
 ROW: tuple[str, ...] = (
@@ -154,5 +159,9 @@ ROW: tuple[str, ...] = (
 # A row whose label is "limit\t<route>\t<limit>"; behind the cells of ROW, because both may share the overflow row.
 LIMIT: tuple[str, ...] = ("ok", "over", "shadow_over", "error", "store_us", "over_local", "no_room")
 
+# A row whose label is "policy\t<policy>\t<unit>", behind the cells of LIMIT: let in, refused, not decided (the unit is broken, its
+# service fails), and of those let in or refused the ones that nobody had to be asked about.
+POLICY: tuple[str, ...] = ("allowed", "denied", "error", "cached")
+
 assert len(GLOBALS) <= 192, "csrc/stat.h EF_STAT_GLOBALS"
-assert len(ROW) + len(LIMIT) <= 55, "csrc/stat.h EF_STAT_HOLDERS"
+assert len(ROW) + len(LIMIT) + len(POLICY) <= 63, "csrc/stat.h EF_STAT_HOLDERS"

@@ -40,6 +40,8 @@ cdef extern from "head.h" nogil:
         EF_M_GET
         EF_M_HEAD
         EF_M_OPTIONS
+        EF_M_PATCH
+        EF_M_POST
         EF_M_PUT
         EF_M_TRACE
         EF_E_NONE
@@ -104,6 +106,7 @@ cdef extern from "head.h" nogil:
     const char *ef_head_error_text(int error)
     const char *ef_head_error_name(int error)
     const char *ef_method_name(unsigned method)
+    unsigned ef_method_lookup(const uint8_t *text, size_t len)
     int ef_list_has(const uint8_t *value, size_t len, const char *token)
 
 
@@ -192,11 +195,14 @@ cdef extern from "route.h" nogil:
         const uint8_t *pattern
         size_t pattern_len
         int is_query
+        int is_cookie
 
     void ef_route_begin(ef_route *it, const ef_vhost *vhost, const ef_request *request)
     int ef_route_next(ef_route *it, ef_hit *hit)
     int ef_route_pred(const ef_hit *hit, uint32_t i, ef_regex_pred *out)
     int ef_request_header(const ef_request *request, const uint8_t *name, size_t name_len, uint8_t *scratch, size_t cap,
+                          const uint8_t **value, size_t *len)
+    int ef_request_cookie(const ef_request *request, const uint8_t *name, size_t name_len, uint64_t *at,
                           const uint8_t **value, size_t *len)
     int ef_request_query(const ef_request *request, const uint8_t *name, size_t name_len, uint8_t *scratch, size_t cap,
                          const uint8_t **value, size_t *len)

@@ -11,6 +11,14 @@ cdef extern from "h2_guard.h" nogil:
         EF_H2_SETTINGS
 
 
+cdef extern from "limits.h" nogil:
+    enum:
+        EF_H2_STREAMS
+        EF_H2_HELD
+        EF_H2_HELD_AFTER
+        EF_H2_SHARE
+
+
 cdef extern from "h2_text.h" nogil:
     enum:
         EF_H2_CLOSE

@@ -60,6 +60,18 @@ cdef class ListenerTable
 cdef class PortTable
 cdef class Witness
 cdef class HeaderOps
+cdef class Policy
+cdef class Guard
+cdef class Access
+cdef class Traffic
+cdef class PathPattern
+cdef class AuthService
+cdef class AuthCall
+cdef class AuthEdits
+cdef class AuthTold
+cdef class Admittance
+cdef class ShownOwner
+cdef class ShownBodies
 cdef class Limit
 cdef class Verdict
 cdef class Check
@@ -79,6 +91,7 @@ include "loop/wheel.pxd"
 include "loop/clock.pxd"
 include "head/out.pxd"
 include "head/headerops.pxd"
+include "head/pathpattern.pxd"
 include "net/readbuffer.pxd"
 include "net/inetaddr.pxd"
 include "net/address.pxd"
@@ -131,6 +144,20 @@ include "limit/check.pxd"
 include "limit/spent.pxd"
 include "limit/dispatcher.pxd"
 include "limit/limiter.pxd"
+include "exchange/routed.pxd"
+include "guard/headernames.pxd"
+include "guard/access.pxd"
+include "guard/traffic.pxd"
+include "guard/protobuf.pxd"
+include "guard/checkanswer.pxd"
+include "guard/authedits.pxd"
+include "guard/authcache.pxd"
+include "guard/authservice.pxd"
+include "guard/authcall.pxd"
+include "guard/checkcall.pxd"
+include "guard/shownbodies.pxd"
+include "guard/admittance.pxd"
+include "guard/policy.pxd"
 include "exchange/grpcweb.pxd"
 include "exchange/exchange.pxd"
 include "exchange/gathered.pxd"
@@ -185,6 +212,8 @@ cdef class Engine:
         set sessions            # DatagramSession
         StreamTables stream_tables
         AddressBounds address_bounds
+        AuthCache auth_cache
+        ShownBodies shown
         Gathered gathered
         Spares spares
         bint draining
@@ -211,5 +240,3 @@ cdef class Engine:
         ef_stat_sub(&self.stat.globals[cell], 1)
 
     cdef int release_idle(self, PortTable port) except -1
-    cdef int keep_mirror(self, Mirror mirror) except -1
-    cdef int drop_mirror(self, Mirror mirror) except -1

@@ -10,6 +10,24 @@ from edgefast.core.upstream.resolver import Resolver
 def canonical_address(text: bytes) -> bytes | None: ...
 def address_in(text: bytes, cidr: str) -> bool: ...
 def is_private_address(text: bytes) -> bool: ...
+def count_admitted(
+    engine: Engine, spec: ir.Authorization, client: bytes, path: bytes, times: int
+) -> int: ...
+def read_check(
+    message: bytes, whole: bool = ...
+) -> (
+    tuple[
+        int | None,
+        int,
+        int,
+        bytes,
+        list[tuple[bytes, bytes, int]],
+        list[bytes],
+        list[tuple[bytes, bytes, int]],
+        bool,
+    ]
+    | None
+): ...
 def tls_library() -> str: ...
 
 class Limiter:

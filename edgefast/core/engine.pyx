@@ -15,7 +15,6 @@ from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset, strcmp, strlen
-
 from posix.strings cimport strncasecmp
 
 import logging
@@ -37,7 +36,7 @@ from msgspec.structs import astuple
 from orjson import dumps as json_encode
 
 from edgefast import ir
-from edgefast.core.cells import GLOBALS, GRPC_STATUSES, HANDSHAKE_FAILURES, HEAD_ERRORS, HTTP2_BREACHES, LIMIT, ROW, STREAM_REFUSED
+from edgefast.core.cells import GLOBALS, GRPC_STATUSES, HANDSHAKE_FAILURES, HEAD_ERRORS, HTTP2_BREACHES, LIMIT, POLICY, ROW, STREAM_REFUSED
 from edgefast.core.upstream.resolver import Resolver
 from edgefast.credential import is_credential
 
@@ -47,15 +46,7 @@ include "net/consts.pxi"
 include "tls/consts.pxi"
 include "stream/consts.pxi"
 include "cells.pxi"
-
-cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")  # nobody outside can aim at a hash
-cdef uint32_t HASH_USER_AGENT = ef_name_hash(<const uint8_t *>b"user-agent", 10)
-cdef uint32_t HASH_REQUEST_ID = ef_name_hash(<const uint8_t *>b"x-request-id", 12)
-cdef uint32_t HASH_FORWARDED_FOR = ef_name_hash(<const uint8_t *>b"x-forwarded-for", 15)
-cdef uint32_t HASH_FORWARDED_PROTO = ef_name_hash(<const uint8_t *>b"x-forwarded-proto", 17)
-cdef uint32_t HASH_WEBSOCKET_ACCEPT = ef_name_hash(<const uint8_t *>b"sec-websocket-accept", 20)
-cdef uint32_t HASH_REQUEST_HEADERS = ef_name_hash(<const uint8_t *>b"access-control-request-headers", 30)
-
+include "head/hashes.pxi"
 
 _log = logging.getLogger("edgefast.engine")
 
@@ -108,6 +99,18 @@ include "tls/tlsacceptor.pyx"
 include "route/router.pyx"
 include "route/rule.pyx"
 include "route/tables.pyx"
+# who may enter
+include "guard/headernames.pyx"
+include "guard/readpath.pyx"
+include "guard/access.pyx"
+include "guard/authcache.pyx"
+include "guard/authservice.pyx"
+include "guard/authcall.pyx"
+include "guard/grpcservice.pxi"
+include "guard/shownbodies.pyx"
+include "guard/admittance.pyx"
+include "guard/policy.pyx"
+include "guard/traffic.pyx"
 # limits that count it
 include "limit/limit.pyx"
 include "limit/check.pyx"
@@ -119,6 +122,8 @@ include "exchange/clientaddress.pyx"
 include "exchange/grpc.pyx"
 include "exchange/grpcretry.pyx"
 include "exchange/grpcweb.pyx"
+include "exchange/failures.pyx"
+include "exchange/backoff.pyx"
 include "exchange/attempts.pyx"
 include "exchange/gathered.pyx"
 include "exchange/requestbody.pyx"
@@ -127,6 +132,7 @@ include "exchange/mirror.pyx"
 include "exchange/spares.pyx"
 # heads as they leave
 include "head/headerops.pyx"
+include "head/pathpattern.pyx"
 include "head/trailers.pyx"
 include "head/requesthead.pyx"
 include "head/responsehead.pyx"
@@ -169,9 +175,8 @@ include "telemetry/accesslog.pyx"
 include "telemetry/logprogram.pyx"
 include "telemetry/ending.pyx"
 include "telemetry/logvalue.pyx"
-include "telemetry/span.pyx"
+include "telemetry/spans.pxi"
 include "telemetry/passagelog.pyx"
-include "telemetry/passagespan.pyx"
 
 
 cdef class Engine:
@@ -204,6 +209,8 @@ cdef class Engine:
         self.sessions = set()
         self.stream_tables = StreamTables(self)
         self.address_bounds = AddressBounds()
+        self.auth_cache = AuthCache()
+        self.shown = ShownBodies()
         self.gathered = Gathered(self)
         self.spares = Spares.__new__(Spares)
         self.spares.reactor = self.reactor
@@ -354,14 +361,6 @@ cdef class Engine:
         self.log.flush()
         self.spans.flush()
 
-    cdef int keep_mirror(self, Mirror mirror) except -1:
-        self.mirrors.add(mirror)
-        return 0
-
-    cdef int drop_mirror(self, Mirror mirror) except -1:
-        self.mirrors.discard(mirror)
-        return 0
-
     @property
     def open_connections(self):
         """Connections of clients, those in their handshake and those that are passed on included, and sessions of UDP."""
@@ -389,6 +388,7 @@ cdef class Engine:
             "streams": len(self.streams),
             "active": self.active,
             "gathered": self.gathered.held,
+            "shown": self.shown.pieces * <size_t>SHOWN_PIECE,
             "listeners": self.tables.dump(hosts),
             "stream_listeners": self.stream_tables.dump(),
             "clusters": [cluster.dump() for cluster in self.tables.clusters.values()],

@@ -91,9 +91,12 @@ class Door:
                 self._hall.open(tasks)
                 if not self._retired:
                     loop.add_reader(self._sock, self._let_in)
-                await loop.create_future()
+                try:
+                    await loop.create_future()
+                finally:
+                    loop.remove_reader(self._sock)
+                    self._hall.close()
         finally:
-            loop.remove_reader(self._sock)
             self._sock.close()
             self._part()
             if self._spare >= 0:

@@ -73,11 +73,16 @@ class Hall:
         self._places = places
         self._answer = answer
         self._on_left = on_left
+        self._closed = False
 
     def open(self, tasks: asyncio.TaskGroup) -> None:
         """Have `tasks` for those who ask."""
         self._loop = asyncio.get_running_loop()
         self._tasks = tasks
+
+    def close(self) -> None:
+        """Begin no more answers, now that their tasks end: who asks goes."""
+        self._closed = True
 
     def enter(self, sock: socket.socket) -> None:
         """Let a newcomer in, and the one go who has waited the longest, when there is no room."""
@@ -153,6 +158,9 @@ class Hall:
         if guest.watched:
             guest.watched = False
             self._loop.remove_reader(guest.sock)
+        if self._closed:
+            self._end(guest)
+            return
         guest.task = self._tasks.create_task(self._answer(guest))
         guest.task.add_done_callback(lambda task: self._on_answered(guest, task))
 

@@ -7,6 +7,7 @@ cells of edgefast/core/cells.py against this list, both ways. Must never: name a
 from __future__ import annotations
 
 from edgefast.monitoring.family import PREFIX, Family, Kind, Unit, by_name, count, now
+from edgefast.monitoring.policyfamilies import AUTHORISATION, DECIDED
 from edgefast.monitoring.streamfamilies import LAYER4, STREAM_REFUSED
 
 __all__ = [
@@ -87,7 +88,10 @@ _AGENT = (
         ("store", "trouble"),
         when="there is one",
     ),
-    _gauge("metric_rows", "Rows of one worker for routes' rules and limits; the rest overflows."),
+    _gauge(
+        "metric_rows",
+        "Rows of one worker for routes' rules, limits and policies; the rest overflows.",
+    ),
     _gauge("metric_rows_used", "Of these, rows in use in the worker that uses most."),
 )
 
@@ -184,6 +188,7 @@ _CELLS = (
     ),
     count("mirrored", "Copies of requests sent to mirrors.", "mirrored"),
     count("mirrors_dropped", "Copies given up; the request itself goes on.", "mirrors_dropped"),
+    *AUTHORISATION,
     count("no_listener", "Requests for a host that no listener of the port has.", "no_listener"),
     count("no_route", "Requests that no rule takes (404).", "no_route"),
     count(
@@ -268,7 +273,7 @@ _CELLS = (
     ),
     count(
         "bodies_not_gathered",
-        "Request bodies that were not gathered whole because all memory for that was in use.",
+        "Request bodies that were not gathered whole, or not shown to an authorisation service, because all memory for that was in use.",
         "bodies_not_gathered",
     ),
     count(
@@ -382,6 +387,7 @@ _ROWS = (
         _LIMIT,
         "seconds",
     ),
+    DECIDED,
 )
 
 #: Only with a controller.

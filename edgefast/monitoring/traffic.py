@@ -125,6 +125,18 @@ TRAFFIC = (
                 "reqps",
             ),
             Panel(
+                "Refused by policies",
+                (
+                    (
+                        "topk(10, sum by (policy, unit, verdict) "
+                        f'(rate(edgefast_policy_requests_total{{$$,verdict=~"denied|error"}}{_RATE})))',
+                        "{{policy}} {{unit}}: {{verdict}}",
+                    ),
+                ),
+                "reqps",
+                text="error: the unit is broken, or its service failed.",
+            ),
+            Panel(
                 "Bytes by route",
                 (
                     (
@@ -315,6 +327,17 @@ TRAFFIC = (
     Row(
         "Copies, log lines, traces",
         (
+            Panel(
+                "Authorisation services",
+                (
+                    (_sum("edgefast_auth_calls_total"), "asked"),
+                    (_sum("edgefast_auth_cached_total"), "known"),
+                    (_sum("edgefast_auth_denied_total"), "denied"),
+                    (_sum("edgefast_auth_errors_total"), "failed"),
+                ),
+                "reqps",
+                text="known: judged by what a service said before. failed: refused, or passed where the policy says so.",
+            ),
             Panel(
                 "Mirrored requests",
                 (

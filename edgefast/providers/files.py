@@ -30,6 +30,7 @@ from edgefast.providers.watch import Watch
 from edgefast.reasons.word import Word
 from edgefast.resources.decode.decode import DecodeCache, decode_documents
 from edgefast.resources.decode.document import DEFAULT_NAMESPACE
+from edgefast.resources.decode.newerpolicy import note_newer_files
 from edgefast.resources.decode.text import DocumentMarks
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.limits import MAX_FILE_BYTES
@@ -87,6 +88,8 @@ class _File(NamedTuple):
     @property
     def closed(self) -> tuple[tuple[Key, Loaded], ...]:
         """What keeps places of objects with mistakes closed; nothing of a kind while one may be a kept object under another name."""
+        if not self.refused:  # nearly always
+            return ()
         found = tuple((key_of(one.closed), one.closed) for one in self.refused if one.closed)
         named = {key for key, _ in found}
         hidden = {key[0] for key, _ in self.kept.objects if key not in named}
@@ -106,6 +109,7 @@ class FileSource:
         self._namespace = namespace
         self._files: dict[str, _File] = {}
         self._index: dict[Key, Loaded] = {}
+        self._doubled = False  # two sound objects have one name
         self._count = 0  # of those in use, closed ones not among them
         self._snapshot = Snapshot()
         self._found: tuple[Problem, ...] = ()
@@ -215,12 +219,17 @@ class FileSource:
         if busy and os.path.realpath(name) in busy:
             return known
         try:
-            if (
-                known is not None
-                and known.stamp is not None
-                and known.stamp == _stamp(os.stat(name))
-            ):
-                return known
+            if known is not None and known.stamp is not None:
+                facts, at = os.stat(name), known.stamp
+                # Field by field: no stamp is made for each of ten thousand files.
+                if (
+                    facts.st_mtime_ns == at.modified
+                    and facts.st_ctime_ns == at.changed
+                    and facts.st_size == at.size
+                    and facts.st_ino == at.inode
+                    and facts.st_dev == at.device
+                ):
+                    return known
             data, stamp = _read(name, once=known is not None)
         except _Once:
             assert known is not None
@@ -252,6 +261,9 @@ class FileSource:
         objects = tuple(_settle(one, before) for one in decoded.objects)
         present = [key for key, _ in objects]
         kept = keep_stale(before.items(), known.kept if known else Kept(), present, problems)
+        noted = note_newer_files((one for _, one in kept.objects), problems, decoded.policies)
+        still = tuple((key, noted.get(one.ref, one)) for key, one in kept.objects)
+        kept = kept._replace(objects=still)
         problems += kept.problems
         return _File(
             None,
@@ -268,7 +280,7 @@ class FileSource:
 
     def _reindex(self) -> None:
         files = self._files.values()
-        index, self._count, policies = index_files(files)
+        index, self._count, self._doubled, policies = index_files(files)
         before = self._index
         changed = [item for key, item in index.items() if before.get(key) is not item]
         removed = [item.ref for key, item in before.items() if key not in index]
@@ -289,6 +301,8 @@ class FileSource:
         return refused
 
     def _duplicates(self) -> tuple[Problem, ...]:
+        if not self._doubled:
+            return ()
         items = [item for file in self._files.values() for _, item in file.sound]
         return check_duplicates(items)
 

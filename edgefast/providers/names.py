@@ -52,23 +52,30 @@ class Named(NamedTuple):
 
     objects: dict[Key, Loaded]
     served: int  # objects of these that do not only keep a place closed
+    doubled: bool  # a sound object has the name of another one
     policies: tuple[ForeignPolicy, ...]
 
 
 def index_files(files: Collection[Contents]) -> Named:
     """Return the objects of files by name."""
     index: dict[Key, Loaded] = {}
+    sound = 0
     for file in files:
-        for key, item in file.sound:
+        items = file.sound
+        sound += len(items)
+        for key, item in items:
             index.setdefault(key, item)
+    doubled = sound != len(index)
+    # Most files have nothing but sound objects, and there may be ten thousand.
+    others = [one for one in files if one.policies or one.kept.objects or one.closed]
     # What is only kept yields to a sound object of its name in any other file.
-    for file in files:
+    for file in others:
         for key, item in file.kept.objects:
             index.setdefault(key, item)
     served = len(index)
     numbers: dict[Key, int] = {}
     # Of a route, Gateway or ListenerSet with a mistake and without a good version the place stays closed.
-    for file in files:
+    for file in others:
         closed = file.closed
         kept = file.kept.keys if closed else ()
         for key, item in closed:
@@ -78,20 +85,21 @@ def index_files(files: Collection[Contents]) -> Named:
                 _add(index, rename_duplicate(item, _next(numbers, key)))
     # So does that of an object whose name another one has; policies of such keep their Services from plain text.
     policies: list[ForeignPolicy] = []
-    for file in files:
-        kept = file.kept.keys if file.policies else ()
+    for file in files if doubled else others:
+        left = set(file.kept.keys) if file.policies else set()
         for one in file.policies:
             key = (one.ref.kind, one.ref.namespace, one.ref.name)
-            doubled = key in index and key not in kept
+            doubled = key in index and key not in left
+            left.discard(key)  # one good version stands for one of them
             policies.append(rename_policy(one, _next(numbers, key)) if doubled else one)
-        for key, item in file.sound:
+        for key, item in file.sound if doubled else ():
             if (first := index[key]) is not item:
                 number = _next(numbers, key)
                 if other := close_duplicate(item, first, number):
                     _add(index, other)
                 if policy := policy_of_duplicate(item, number):
                     policies.append(policy)
-    return Named(index, served, tuple(policies))
+    return Named(index, served, doubled, tuple(policies))
 
 
 def key_of(one: Loaded) -> Key:

@@ -232,12 +232,16 @@ GATEWAYS = (
         means="A policy of another project is attached to an object that is served, and nothing of it is applied: requests that it "
         "would turn away, change or limit pass as if it were not there.",
         fix=(
-            "Say the same with what is served here: a RateLimitFilter, filters of the route, an EdgeProxy; or put what decides "
-            "who gets in before or behind this gateway.",
+            "Say the same with what is served here: a SecurityPolicy, BackendTrafficPolicy or RateLimitFilter of gateway.edge.io, "
+            "filters of the route, an EdgeProxy. The message says which field of ours does what a field of it does; "
+            "docs/migrating.md has all of them.",
+            "Put what decides who gets in, and is not here, before or behind this gateway.",
             "Remove the policy from the files when it is not needed; the message has its name, the line is that of its target.",
         ),
         example="apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: SecurityPolicy\nmetadata: {name: jwt}\nspec:\n"
-        "  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}]\n",
+        "  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}]\n"
+        "  authorization: {rules: [{action: Allow, principal: {clientCIDRs: [10.0.0.0/8]}}]}\n"
+        "  jwt: {providers: []}\n",
     ),
     Page(
         word="ProtocolConflict",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 
-__all__ = ["BASE", "backend_tls", "gateway", "listener_set", "route"]
+__all__ = ["BASE", "backend_tls", "gateway", "listener_set", "route", "security"]
 
 _API = "apiVersion: gateway.networking.k8s.io/v1\n"
 
@@ -61,6 +61,15 @@ def backend_tls(spec: str, name: str = "shop") -> str:
     return (
         f"{_API}kind: BackendTLSPolicy\nmetadata: {{name: {name}}}\nspec:\n"
         f'  targetRefs: [{{group: "", kind: Service, name: shop}}]\n{_in(spec)}'
+    )
+
+
+def security(target: str, spec: str, name: str = "shop") -> str:
+    """A SecurityPolicy; `target` without its group, `spec` from the first column on."""
+    group = "{group: gateway.networking.k8s.io, "
+    return (
+        f"apiVersion: gateway.edge.io/v1alpha1\nkind: SecurityPolicy\nmetadata: {{name: {name}}}\nspec:\n"
+        f"  targetRefs: [{group}{target[1:]}]\n{_in(spec)}"
     )
 
 

@@ -5,7 +5,7 @@ In: nothing. Out: `ROUTES`.
 
 from __future__ import annotations
 
-from edgefast.reasons.objects import backend_tls, gateway, route
+from edgefast.reasons.objects import backend_tls, gateway, route, security
 from edgefast.reasons.word import Page
 
 __all__ = ["ROUTES"]
@@ -180,8 +180,9 @@ ROUTES = (
     ),
     Page(
         word="Conflicted",
-        means="An older BackendTLSPolicy has the Service and port already, and is in force alone.",
-        fix=("Keep one of both, or give each a port of its own with `sectionName`.",),
+        means="An older policy of the kind has the target already. Of BackendTLSPolicies, which have Services and ports, it is in force "
+        "alone; of SecurityPolicies and BackendTrafficPolicies it has what it says, and the younger one the rest.",
+        fix=("Keep one of both, or give each a target of its own with `sectionName`.",),
         example=backend_tls(
             "validation: {hostname: a.example, wellKnownCACertificates: System}", "a"
         )
@@ -189,9 +190,35 @@ ROUTES = (
         + backend_tls("validation: {hostname: b.example, wellKnownCACertificates: System}", "b"),
     ),
     Page(
+        word="Overridden",
+        means="Something that a SecurityPolicy or BackendTrafficPolicy says holds nowhere: a policy above it with `mergeType: Override`, or "
+        "policies on all that is below its target (the listeners of a Gateway, the rules of a route) have their way. The message names them.",
+        fix=(
+            "If that is meant, take it out of the policy; else change the policy that the message names.",
+            "`edgefast explain` prints which policies hold for a request.",
+        ),
+        example=security(
+            "{kind: Gateway, name: edge}",
+            "mergeType: Override\n"
+            "extAuth: {http: {backendRef: {name: shop, port: 80}}, timeout: 1s}\n",
+            "everywhere",
+        )
+        + "---\n"
+        + security(
+            "{kind: HTTPRoute, name: shop}",
+            "extAuth: {http: {backendRef: {name: shop, port: 80}}, timeout: 2s}\n",
+        )
+        + "---\n"
+        + route("rules: [{backendRefs: [{name: shop, port: 80}]}]"),
+    ),
+    Page(
         word="TargetNotFound",
-        means="A BackendTLSPolicy is for a Service, or a port of it, that is not there. Connections to it are as without a policy.",
-        fix=("Correct `targetRefs`; `sectionName` is the name of a port, not its number.",),
+        means="A policy is for something that is not there: a BackendTLSPolicy for a Service or a port of it, a SecurityPolicy or "
+        "BackendTrafficPolicy for a Gateway, ListenerSet or route, for a listener or a named rule of one. There it does nothing.",
+        fix=(
+            "Correct `targetRefs`; `sectionName` is the name of a port, not its number, of a listener, or of a rule "
+            "(`spec.rules[].name`).",
+        ),
         example="apiVersion: gateway.networking.k8s.io/v1\nkind: BackendTLSPolicy\nmetadata: {name: stock}\nspec:\n"
         '  targetRefs: [{group: "", kind: Service, name: stock}]\n'
         "  validation: {hostname: stock.example, wellKnownCACertificates: System}\n",

@@ -51,6 +51,7 @@ Word = Literal[
     "NotFound",
     "NotSupported",
     "OverlappingHostnames",
+    "Overridden",
     "ParentNotAccepted",
     "ParentNotProgrammed",
     "PartiallyAssigned",

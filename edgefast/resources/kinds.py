@@ -11,8 +11,11 @@ import msgspec
 
 from edgefast.problem import ObjectRef
 from edgefast.resources.edge.backend import Backend
+from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.resources.edge.edgeproxy import EdgeProxy
+from edgefast.resources.edge.httproutefilter import HTTPRouteFilter
 from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
+from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
@@ -56,6 +59,9 @@ Object = (
     | EdgeProxy
     | RateLimitFilter
     | Backend
+    | SecurityPolicy
+    | BackendTrafficPolicy
+    | HTTPRouteFilter
 )
 
 
@@ -120,6 +126,9 @@ _ALL = (
     _kind(EDGE_GROUP, EdgeProxy, "edgeproxies", "v1alpha1"),
     _kind(EDGE_GROUP, RateLimitFilter, "ratelimitfilters", "v1alpha1"),
     _kind(EDGE_GROUP, Backend, "backends", "v1alpha1"),
+    _kind(EDGE_GROUP, SecurityPolicy, "securitypolicies", "v1alpha1"),
+    _kind(EDGE_GROUP, BackendTrafficPolicy, "backendtrafficpolicies", "v1alpha1"),
+    _kind(EDGE_GROUP, HTTPRouteFilter, "httproutefilters", "v1alpha1"),
 )
 
 KINDS: dict[tuple[str, str], KindInfo] = {(info.group, info.kind): info for info in _ALL}

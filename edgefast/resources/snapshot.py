@@ -15,8 +15,11 @@ import msgspec
 
 from edgefast.problem import ObjectRef, Problem, Source
 from edgefast.resources.edge.backend import Backend
+from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.resources.edge.edgeproxy import EdgeProxy
+from edgefast.resources.edge.httproutefilter import HTTPRouteFilter
 from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
+from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway
@@ -59,6 +62,9 @@ _TABLES: dict[str, str] = {
     "EdgeProxy": "edge_proxies",
     "RateLimitFilter": "rate_limit_filters",
     "Backend": "backends",
+    "SecurityPolicy": "security_policies",
+    "BackendTrafficPolicy": "backend_traffic_policies",
+    "HTTPRouteFilter": "http_route_filters",
 }
 
 
@@ -84,6 +90,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     edge_proxies: SortedMap[Key, EdgeProxy] = EMPTY
     rate_limit_filters: SortedMap[Key, RateLimitFilter] = EMPTY
     backends: SortedMap[Key, Backend] = EMPTY
+    security_policies: SortedMap[Key, SecurityPolicy] = EMPTY
+    backend_traffic_policies: SortedMap[Key, BackendTrafficPolicy] = EMPTY
+    http_route_filters: SortedMap[Key, HTTPRouteFilter] = EMPTY
     #: EndpointSlices by (namespace, Service), each tuple sorted by name.
     slices_by_service: SortedMap[Key, tuple[EndpointSlice, ...]] = EMPTY
     #: (kind, namespace, name) -> where it came from; only objects from files are in it.

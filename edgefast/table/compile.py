@@ -31,7 +31,7 @@ from edgefast.table.shards import (
 
 _encode = msgspec.msgpack.Encoder().encode
 
-Named = ir.Listener | ir.StreamRoute | ir.Cluster | ir.Secret | ir.RateLimitStore
+Named = ir.Listener | ir.StreamRoute | ir.Cluster | ir.Secret | ir.PolicyUnit | ir.RateLimitStore
 #: What an object was that became one resource of its name.
 _ONE = Compiled(())
 T = TypeVar(
@@ -41,6 +41,7 @@ T = TypeVar(
     ir.Listener,
     ir.Cluster,
     ir.Secret,
+    ir.PolicyUnit,
     ir.RateLimitStore,
 )
 
@@ -77,6 +78,7 @@ def compile_fleet(fleet: ir.Fleet, previous: Shards | None = None) -> Shards:
     work.replace("listener", old.listeners, fleet.listeners, _name, _compile_as("listener"))
     work.replace("cluster", old.clusters, fleet.clusters, _name, _compile_as("cluster"))
     work.replace("secret", old.secrets, fleet.secrets, _name, _compile_as("secret"))
+    work.replace("policy", old.policies, fleet.policies, _name, _compile_as("policy"))
     stores = _compile_as("limit_store")
     work.replace("limit_store", _stores(old), _stores(fleet), _name, stores)
     return work.finish(fleet)

@@ -16,7 +16,15 @@ import msgspec
 from edgefast import ir
 from edgefast._csrc import lib
 
-_RECORDS = (ir.Listener, ir.Cluster, ir.Secret, ir.Rule, ir.StreamRoute, ir.RateLimitStore)
+_RECORDS = (
+    ir.Listener,
+    ir.Cluster,
+    ir.Secret,
+    ir.Rule,
+    ir.PolicyUnit,
+    ir.StreamRoute,
+    ir.RateLimitStore,
+)
 
 
 @functools.cache

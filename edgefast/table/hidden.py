@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from edgefast import ir
-from edgefast.credential import show, show_token
+from edgefast.credential import show, show_query, show_token
 from edgefast.table.blob import Blob, decode_blob
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -25,7 +25,29 @@ def hide_rule(rule: ir.Rule) -> ir.Rule:
         request_headers=hide_ops(rule.request_headers),
         response_headers=hide_ops(rule.response_headers),
         rate_limits=tuple(map(hide_limit, rule.rate_limits)),
+        ext_auth=_hide_question(rule.ext_auth),
     )
+
+
+def hide_policy(unit: ir.PolicyUnit) -> ir.PolicyUnit:
+    """Return a unit of a policy: values of headers that its rules compare, the query of what a service is asked."""
+    access = unit.authorization
+    if access is not None:
+        access = _replace(access, rules=tuple(map(_hide_access, access.rules)))
+    return _replace(unit, authorization=access, ext_auth=_hide_question(unit.ext_auth))
+
+
+def _hide_access(rule: ir.AccessRule) -> ir.AccessRule:
+    headers = tuple(
+        (name, tuple(show(name, value) for value in values)) for name, values in rule.headers
+    )
+    return _replace(rule, headers=headers)
+
+
+def _hide_question(asked: ir.ExtAuth | None) -> ir.ExtAuth | None:
+    if asked is None:
+        return None
+    return _replace(asked, path_override=show_query(asked.path_override))
 
 
 def hide_ops(ops: ir.HeaderOps | None) -> ir.HeaderOps | None:
@@ -109,6 +131,7 @@ def hide_fleet(fleet: ir.Fleet) -> ir.Fleet:
         fleet,
         listeners=tuple(map(hide_listener, fleet.listeners)),
         virtual_hosts=tuple(map(hide_host, fleet.virtual_hosts)),
+        policies=tuple(map(hide_policy, fleet.policies)),
     )
 
 

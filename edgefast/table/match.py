@@ -18,6 +18,8 @@ from edgefast.resources.model.regex import compile_regex
 from edgefast.table.blob import Blob, BlobError, decode_blob, open_blob
 from edgefast.table.shards import Key, Resource, Shards
 
+#: What the name of a header predicate begins with that looks at cookies (csrc/table_layout.h, EF_COOKIE).
+COOKIE = "cookie:"
 _SCRATCH = (
     256 * 1024
 )  # a value that a regex is matched against is no longer than a head: EF_MAX_HEAD
@@ -114,6 +116,12 @@ class Matcher:
         pred, value, length = ffi.new("ef_regex_pred *"), ffi.new("uint8_t **"), ffi.new("size_t *")
         for number in range(hit.regex_preds):
             lib.ef_route_pred(hit, number, pred)
+            if pred.is_cookie:
+                pattern = bytes(ffi.buffer(pred.pattern, pred.pattern_len))
+                name = bytes(ffi.buffer(pred.name, pred.name_len))
+                if not any(_full_match(pattern, one) for one in call.cookies(name)):
+                    return False
+                continue
             find = lib.ef_request_query if pred.is_query else lib.ef_request_header
             found = find(
                 call.request, pred.name, pred.name_len, self._scratch, _SCRATCH, value, length
@@ -198,6 +206,14 @@ class Call:
     def header(self, name: str) -> bytes | None:
         """Return the value of a header (name in lower case), its lines joined with ","; None when there is none."""
         return self._read(lib.ef_request_header, name)
+
+    def cookies(self, name: bytes) -> list[bytes]:
+        """Return the values of the cookies of a name, in their order."""
+        found, at = [], ffi.new("uint64_t *")
+        value, length = ffi.new("uint8_t **"), ffi.new("size_t *")
+        while lib.ef_request_cookie(self.request, name, len(name), at, value, length):
+            found.append(bytes(ffi.buffer(value[0], length[0])))
+        return found
 
     def parameter(self, name: str) -> bytes | None:
         """Return the decoded value of the first query parameter of a name; None when there is none."""

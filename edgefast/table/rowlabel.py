@@ -9,9 +9,10 @@ from __future__ import annotations
 from edgefast import ir
 from edgefast._csrc import ffi, lib
 
-__all__ = ["label_limit", "label_rule"]
+__all__ = ["label_limit", "label_policy", "label_rule"]
 
 _LIMIT = b"limit\t"  # before it is cut
+_POLICY = b"policy\t"
 
 
 def label_rule(rule: ir.Rule) -> bytes:
@@ -22,6 +23,13 @@ def label_rule(rule: ir.Rule) -> bytes:
 def label_limit(route: str, limit: str) -> bytes:
     """Return the label of the row of a limit that a route has, without what tells it from a rule: "route\\tlimit"."""
     return _cut(_LIMIT + f"{route}\t{limit}".encode()).removeprefix(_LIMIT)
+
+
+def label_policy(name: str) -> bytes:
+    """Return the label of the row of a policy's unit, without what tells it from a rule: "kind/namespace/policy\\tunit"."""
+    policy, _, unit = name.partition("#")
+    text = f"{policy}\t{unit or policy.partition('/')[0]}"
+    return _cut(_POLICY + text.encode()).removeprefix(_POLICY)
 
 
 def _cut(label: bytes) -> bytes:

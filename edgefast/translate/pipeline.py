@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, is_
 
 import msgspec
 
@@ -20,6 +20,7 @@ from edgefast.resources.snapshot import Snapshot
 from edgefast.sortedmap import EMPTY
 from edgefast.translate.backend.cluster import Clusters
 from edgefast.translate.facts.change import (
+    changed_attached,
     changed_gateways,
     changed_limit_store,
     changed_objects,
@@ -37,10 +38,15 @@ from edgefast.translate.fleet.assemble import assemble_fleets
 from edgefast.translate.fleet.front import translate_front
 from edgefast.translate.fleet.shelf import Shelves
 from edgefast.translate.gateway.listenerset import find_lost_sets
+from edgefast.translate.judge.ownstatus import find_asked, judge_own_policies
+from edgefast.translate.judge.ownuse import OwnUses, count_uses
 from edgefast.translate.judge.policystatus import judge_policies
 from edgefast.translate.judge.statuses import RouteStatuses, judge_all, judge_routes
 from edgefast.translate.policy.backendtlspolicy import Policies, close_refused, translate_policies
+from edgefast.translate.policy.inherited import inherit_policies
+from edgefast.translate.policy.own import OwnChange, OwnPolicies, translate_own_policies
 from edgefast.translate.ratelimit.limitstore import translate_limit_store
+from edgefast.translate.route.routes import Change as RouteChange
 from edgefast.translate.route.routes import translate_routes
 from edgefast.translate.route.routesums import RouteSums, sum_routes
 from edgefast.translate.settings import Settings
@@ -71,7 +77,7 @@ def translate(
     world = msgspec.structs.replace(world, gateways=front.views)
     changed: set[Fact] = set()
     if memo:
-        changed.update(changed_objects(memo.world, world), changed_gateways(memo.world, world))
+        changed.update(changed_objects(memo.world, world))
 
     # Where limited requests are counted.
     limit_store = translate_limit_store(world, keyring, memo.limit_store if memo else None, changed)
@@ -96,6 +102,22 @@ def translate(
     )
     changed |= clusters.refresh()
 
+    # Who may enter, and how: policies of our own, on the way from Gateways to rules.
+    own = translate_own_policies(
+        world,
+        clusters.state,
+        memo.own if memo else OwnPolicies(),
+        memo.world if memo else None,
+        changed,
+    )
+    if memo and front is memo.front and own.attached is memo.own.attached:
+        views = memo.world.gateways
+    else:
+        views = inherit_policies(front.views, own.attached)
+    world = msgspec.structs.replace(world, gateways=views, attached=own.attached or EMPTY)
+    if memo:
+        changed.update(changed_gateways(memo.world, world), changed_attached(memo.world, world))
+
     # What requests meet: routes, virtual hosts, fleets.
     routes = translate_routes(
         world,
@@ -105,8 +127,9 @@ def translate(
         memo.world if memo else None,
         changed,
     )
+    asking: Iterable[RouteChange | OwnChange] = chain(routes.changes, own.changes)
     clusters.count(
-        (old.clusters if old else (), new.clusters if new else ()) for old, new in routes.changes
+        (old.clusters if old else (), new.clusters if new else ()) for old, new in asking
     )
     hosts = translate_virtual_hosts(routes.changes, memo.hosts if memo else Hosts())
     streams = translate_streams(routes.changes, memo.streams if memo else Streams())
@@ -115,6 +138,7 @@ def translate(
         hosts,
         streams,
         clusters,
+        own,
         limit_store.store,
         settings,
         previous.ir if previous else None,
@@ -137,11 +161,21 @@ def translate(
     route_statuses = judge_routes(
         routes.outcomes, sums, hosts, reach, memo.route_statuses if memo else RouteStatuses()
     )
-    if memo and previous and policies is memo.policies and sums.users is memo.sums.users:
+    uses = count_uses(routes.changes, memo.uses if memo else OwnUses(), attached=bool(own.attached))
+    judged = judge_own_policies(
+        own, routes, uses, world, (memo.judged, memo.front is front) if memo else None
+    )
+    users = (policies, own, judged, sums.users)
+    if memo and previous and all(map(is_, users, memo.users)):
         policy_statuses = previous.statuses.backend_tls_policies
     else:
-        policy_statuses = judge_policies(policies, sums.users_of, settings)
-    statuses = judge_all(classes, gateways, route_statuses, policy_statuses, sums, settings)
+        asked = find_asked(own, judged) if policies.outcomes else {}
+        policy_statuses = judge_policies(
+            policies, lambda one: {*sums.users_of(one), *asked.get(one, ())}, settings
+        )
+    statuses = judge_all(
+        classes, gateways, route_statuses, policy_statuses, judged, sums, settings, own.attached
+    )
 
     def find_problems() -> tuple[Problem, ...]:
         found: list[Problem] = [
@@ -156,6 +190,7 @@ def translate(
         found += clusters.problems()
         found += sums.every_problem()
         found += policies.problems(None if settings.standalone else statuses.backend_tls_policies)
+        found += judged.problems(own, standalone=settings.standalone)
         found += hosts.problems()
         found += reach.problems()
         return _place_problems(snapshot, found, hints=settings.standalone)
@@ -170,6 +205,7 @@ def translate(
             virtual_hosts=hosts.made,
             streams=streams.made,
             clusters=clusters.made,
+            policies=own.made,
         ),
         memo=Memo(
             world=world,
@@ -177,6 +213,10 @@ def translate(
             front=front,
             limit_store=limit_store,
             policies=policies,
+            own=own,
+            judged=judged,
+            uses=uses,
+            users=users,
             routes=routes.outcomes,
             route_readers=routes.readers,
             sums=sums,

@@ -24,8 +24,11 @@ from edgefast.translate.finding.owned import Owned
 from edgefast.translate.finding.reach import Reach
 from edgefast.translate.fleet.front import Front
 from edgefast.translate.fleet.shelf import Shelves
+from edgefast.translate.judge.ownstatus import OwnStatuses
+from edgefast.translate.judge.ownuse import OwnUses
 from edgefast.translate.judge.statuses import RouteStatuses
 from edgefast.translate.policy.backendtlspolicy import Policies
+from edgefast.translate.policy.own import OwnPolicies
 from edgefast.translate.ratelimit.limitstore import LimitStore
 from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.translate.route.routesums import RouteSums
@@ -42,6 +45,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     virtual_hosts: int
     streams: int = 0  # places of layer 4
     clusters: int
+    policies: int = 0  # SecurityPolicies and BackendTrafficPolicies
 
 
 class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -52,6 +56,10 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     front: Front
     limit_store: LimitStore
     policies: Policies
+    own: OwnPolicies
+    judged: OwnStatuses
+    uses: OwnUses
+    users: tuple[object, ...]  # what statuses of BackendTLSPolicies are judged by
     routes: SortedMap[Key, RouteOutcome]
     route_readers: Readers[Key]
     sums: RouteSums

@@ -17,10 +17,21 @@ from edgefast.reasons.named import name_reasons
 from edgefast.table.match import find_listener
 from edgefast.why.ask import Ask
 from edgefast.why.explanation import Answer, LimitPart
-from edgefast.why.forwarded import replace_path
+from edgefast.why.forwarded import merge_rewrites, replace_path, rewrite_path
+from edgefast.why.guarded import Guarded, answer_broken
 from edgefast.why.head import Head, Refusal
 from edgefast.why.served import Served
+from edgefast.why.traffic import (
+    LISTENER,
+    body_limit,
+    bound_body,
+    own_timeouts,
+    settle_traffic,
+)
+from edgefast.why.trial import cut
 from edgefast.why.unserved import Unserved
+
+_UNGUARDED = Guarded()
 
 _FIXES = {
     "head": "send a request that docs/http1.md allows",
@@ -168,6 +179,7 @@ def answer_rule(
     rule: ir.Rule,
     prefix_len: int,
     limits: Sequence[LimitPart],
+    guarded: Guarded = _UNGUARDED,
 ) -> tuple[Answer, ...]:
     """Return what the rule's shares answer, the most frequent first; how to correct mistakes is up to `advise`."""
     if rule.status:
@@ -184,9 +196,18 @@ def answer_rule(
     announced = (
         0 if head.web_text else head.content_length
     )  # what Base64 says is known when it is read
-    if listener.http.body_size and announced > listener.http.body_size:
-        why = f"{head.content_length} bytes of body, at most {listener.http.body_size}"
-        fix = "send less, or raise bodySize of EdgeProxy spec.http"
+    units = served.units(rule.traffic)
+    broken = next((one for one in units if one.status or one.traffic is None), None)
+    if broken is not None:
+        return (answer_broken(broken),)
+    settings = bound_body(listener.http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
+    most = body_limit(listener.http, settings)
+    if most and announced > most:
+        why = f"{head.content_length} bytes of body, at most {most}"
+        of = "bodySize of EdgeProxy spec.http"
+        if (whose := settings.get("body_size")) and whose.cut_by != LISTENER:
+            of = f"requestBuffer.limit of {whose.cut_by or whose.unit}"
+        fix = f"send less, or raise {of}"
         return (Answer(kind="status", check="body_size", status=413, why=why, fix=fix),)
     total = sum(one.weight for one in rule.backends)
     shares: list[tuple[ir.BackendRef | None, float]] = [
@@ -195,7 +216,11 @@ def answer_rule(
     found: dict[Answer, float] = {}
     limited = _answer_limits(served, limits)
     for share, percent in shares if rule.backends else [(None, 100.0)]:
-        one = _answer_share(served, listener, head, rule, share, prefix_len, limited)
+        one = _answer_share(
+            served, listener, head, rule, share, prefix_len, guarded.answer or limited
+        )
+        if guarded.asks and not one.asks and one.check != "cors":
+            one = msgspec.structs.replace(one, asks=guarded.asks)
         found[one] = found.get(one, 0.0) + percent
     if not found:
         why = "the weights of all backendRefs are 0"
@@ -211,15 +236,15 @@ def _answer_share(
     rule: ir.Rule,
     share: ir.BackendRef | None,
     prefix_len: int,
-    limited: Answer | None,
+    stopped: Answer | None,
 ) -> Answer:
     cors = (share.cors if share else None) or rule.cors
     if cors is not None and is_preflight(head):
         return Answer(
             kind="status", check="cors", status=204, why="the CORS filter answers preflights"
         )
-    if limited is not None:
-        return limited
+    if stopped is not None:
+        return stopped
     redirect = (share.redirect if share else None) or rule.redirect
     if redirect is not None:
         return Answer(
@@ -229,6 +254,9 @@ def _answer_share(
             why="a RequestRedirect filter",
             location=write_location(redirect, listener, head, prefix_len),
         )
+    if rule.direct is not None:
+        why = "an HTTPRouteFilter answers"
+        return Answer(kind="status", check="direct", status=rule.direct.status, why=why)
     if share is None or not share.cluster:
         status, reason = (share.status, share.reason) if share else (500, "")
         why = reason or "the backendRef is not valid"
@@ -251,6 +279,13 @@ def _answer_share(
             fix=fix,
             reasons=("EndpointsNotFound",),
         )
+    rewrite = merge_rewrites(rule.rewrite, share.rewrite)
+    by = rewrite.path if rewrite is not None else None
+    if by is not None and by.kind == "regex" and head.path.startswith(b"/"):
+        if rewrite_path(head.path, by) is None:
+            why = f"what an HTTPRouteFilter makes of {cut(head.path.decode())} is no path"
+            fix = "let it begin with /, without //, dot segments, space, ? and #, and be no longer than 8 KiB"
+            return Answer(kind="status", check="rewrite", status=500, why=why, fix=fix)
     why = fix = ""
     if all(one.failing for one in endpoints):
         why = "the last request to each of its endpoints failed; expect 503 or 504"

@@ -11,6 +11,8 @@ from typing import Literal
 import msgspec
 
 Kind = Literal[
+    "opened",
+    "refused",
     "lost",
     "gained",
     "owner",
@@ -41,6 +43,7 @@ class Example(Value, frozen=True, kw_only=True):
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
+    source: str = ""  # the connection's other end; "": whoever asks
 
 
 class Side(Value, frozen=True, kw_only=True):
@@ -56,6 +59,7 @@ class Change(Value, frozen=True, kw_only=True):
 
     kind: Kind
     breaks: bool = False  # requests that had a backend have none now
+    opens: bool = False  # somebody gets in whom a policy kept out
     text: str
     example: Example | None = None
     before: Side | None = None
@@ -63,9 +67,19 @@ class Change(Value, frozen=True, kw_only=True):
     requests: int = 0
 
 
+def rank_change(one: Change) -> int:
+    """Return its place among others: who gets in before what is kept out, then what breaks."""
+    if one.opens:
+        return 0
+    if one.kind == "refused":
+        return 1
+    return 2 if one.breaks else 3
+
+
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Everything; all fields are always there."""
 
     changes: tuple[Change, ...]
     breaks: bool
+    opens: bool = False
     examples: int  # requests that both tables were asked

@@ -7,7 +7,9 @@ hostnames are not asked. Must never: tell apart what a client cannot, such as wh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import zip_longest
 
 import msgspec
 
@@ -15,14 +17,16 @@ from edgefast import ir
 from edgefast.translate.match.hostname import narrower
 from edgefast.why.ask import Ask
 from edgefast.why.changes import Change, Kind
+from edgefast.why.entrants import make_entrants
 from edgefast.why.explanation import Answer
 from edgefast.why.outcome import Outcome, find_outcome
 from edgefast.why.pair import ROOT, Pair, make_ask, make_example, make_host
 from edgefast.why.served import Served
 from edgefast.why.trial import describe_match
-from edgefast.why.witness import limit_match, make_witnesses, vary_witness
+from edgefast.why.witness import Witness, limit_match, make_witnesses, vary_witness
 
 _HOSTS_NAMED = 3
+_ENTRANTS = 4  # matches of a hostname that each set of policies is tried with
 _WORDS = {
     "backends": "backends",
     "request_headers": "request headers",
@@ -34,8 +38,11 @@ _WORDS = {
     "timeouts": "timeouts",
     "retry": "retries",
     "rate_limits": "rate limits",
+    "ext_auth": "external authorization",
+    "direct": "answer of its own",
 }
-_RANK: dict[Kind, int] = {"lost": 0, "gained": 1, "owner": 2, "answer": 3, "rule": 4}
+_OF_POLICIES = {"policies": "policies", "settings": "settings of policies"}
+_ORDER: tuple[Kind, ...] = ("opened", "refused", "lost", "gained", "owner", "answer", "rule")
 
 
 class _Group(msgspec.Struct):
@@ -55,7 +62,7 @@ def compare_requests(pair: Pair) -> Iterator[Change]:
     groups = _Groups(pair)
     unknown: list[Change] = []
     for plan in _plan(pair):
-        for ask in plan.asks(pair):
+        for ask in (*plan.asks(pair), *plan.asks_entrants(pair)):
             groups.ask(plan, ask)
         for match, side in plan.expressions():
             if not any(groups.ask(plan, ask) for ask in plan.asks_for(pair, match)):
@@ -100,7 +107,7 @@ class _Groups:
 
     def changes(self) -> Iterator[Change]:
         """Give them, the gravest first."""
-        for group in sorted(self._groups.values(), key=lambda one: _RANK[one.kind]):
+        for group in sorted(self._groups.values(), key=lambda one: _ORDER.index(one.kind)):
             yield _write(self._pair, group)
 
 
@@ -126,11 +133,42 @@ class _Plan(msgspec.Struct):
             for match, rule in self.entries[number]:
                 if (match, rule) in self.entries[1 - number]:
                     continue
-                ways = (make_ask(pair, self.port, self.host, one) for one in vary_witness(match))
+                ways = (
+                    make_ask(pair, self.port, self.host, one) for one in _vary(side, match, rule)
+                )
                 taken = (one for one in ways if _takes(side, one, match, rule))
                 ask = next(taken, None)
                 if ask is not None and ask not in once:
                     yield ask
+                if ask is not None and rule.policies and _is_refused(side, ask):
+                    ask = next((one for one in taken if not _is_refused(side, one)), None)
+                    yield from () if ask is None else (ask,)
+
+    def asks_entrants(self, pair: Pair) -> Iterator[Ask]:
+        """Give requests that policies let in or not, for some matches of each set of policies that differ."""
+        for match, policies in self._guarded():
+            sides = tuple(
+                _find_access(side, names)
+                for side, names in zip(pair.sides(), policies, strict=True)
+            )
+            for one, other in zip_longest(*sides):
+                if one != other:
+                    witnesses = make_entrants(match, (one, other))
+                    yield from (make_ask(pair, self.port, self.host, each) for each in witnesses)
+
+    def _guarded(self) -> Iterator[tuple[ir.Match, tuple[tuple[str, ...], ...]]]:
+        """Give matches with the names of the units that hold for them on either side, few for each set of names."""
+        found: dict[ir.Match, list[tuple[str, ...]]] = {}
+        for number, entries in enumerate(self.entries):
+            for match, rule in entries:
+                if rule.policies:
+                    found.setdefault(match, [(), ()])[number] = rule.policies
+        seen: Counter[tuple[tuple[str, ...], ...]] = Counter()
+        for match, names in found.items():
+            key = tuple(names)
+            seen[key] += 1
+            if seen[key] <= _ENTRANTS:
+                yield match, key
 
     def _matches(self) -> Iterator[ir.Match]:
         for entries in self.entries:
@@ -151,6 +189,23 @@ class _Plan(msgspec.Struct):
     def asks_for(self, pair: Pair, match: ir.Match) -> Iterator[Ask]:
         """Give many requests for one match."""
         return (make_ask(pair, self.port, self.host, one) for one in vary_witness(match))
+
+
+def _find_access(side: Served, names: tuple[str, ...]) -> tuple[ir.Authorization, ...]:
+    units = side.units(names)
+    return tuple(one.authorization for one in units if one.authorization is not None)
+
+
+def _vary(side: Served, match: ir.Match, rule: ir.Rule) -> Iterator[Witness]:
+    """Give ways to write a request for a match, plain ones first, then those that its policies look at."""
+    yield from vary_witness(match)
+    for access in _find_access(side, rule.policies):
+        yield from make_entrants(match, (access,))
+
+
+def _is_refused(side: Served, ask: Ask) -> bool:
+    """Tell whether a policy refuses a request: what else differs is not seen by it."""
+    return any(one.check == "authorization" for one in find_outcome(side, ask).answers)
 
 
 def _takes(side: Served, ask: Ask, match: ir.Match, rule: ir.Rule) -> bool:
@@ -187,6 +242,10 @@ def _entries(hosts: list[ir.VirtualHost]) -> _Entries:
 
 def classify(before: Outcome, after: Outcome) -> tuple[Kind, tuple[str, ...]] | None:
     """Return how two outcomes differ and, of one rule, in what; None when a client cannot tell."""
+    if before.enters and after.refused:
+        return "refused", ()
+    if after.enters and (before.refused or after.services < before.services):
+        return "opened", ()
     if before.backends != after.backends:
         return ("lost" if before.backends else "gained"), ()
     first, second = before.rule, after.rule
@@ -197,6 +256,11 @@ def classify(before: Outcome, after: Outcome) -> tuple[Kind, tuple[str, ...]] | 
     if _gist(before) != _gist(after):
         return "answer", ()
     fields = tuple(word for field, word in _WORDS.items() if _differs(first, second, field))
+    fields += tuple(
+        word
+        for field, word in _OF_POLICIES.items()
+        if getattr(before, field) != getattr(after, field)
+    )
     return ("rule", fields) if fields else None
 
 
@@ -219,7 +283,7 @@ def _gist(outcome: Outcome) -> tuple[object, ...]:
 
 
 def _gist_of(one: Answer) -> tuple[object, ...]:
-    return one.kind, one.status, one.share, one.backend
+    return one.kind, one.status, one.share, one.backend, one.asks
 
 
 def _write(pair: Pair, group: _Group) -> Change:
@@ -228,9 +292,15 @@ def _write(pair: Pair, group: _Group) -> Change:
     hosts = ", ".join("any host" if one == "*" else one for one in names[:_HOSTS_NAMED])
     where = f"{hosts} and {len(names) - _HOSTS_NAMED} more" if len(names) > _HOSTS_NAMED else hosts
     old, new = before.owner() or "no rule", after.owner() or "no rule"
+    why = next((one.why for one in after.answers if one.why), "")
     match group.kind:
+        case "opened" if before.refused:
+            said = f"open to whom a policy kept out, by {new}: {after.text()} instead of {before.text()}"
+        case "opened":
+            said = f"a service is not asked any more, by {new}: {after.text()} instead of {before.text()}"
+        case "refused":
+            said = f"a policy keeps out who got in, from {old}: {after.text()}, {why}"
         case "lost":
-            why = next((one.why for one in after.answers if one.why), "")
             said = f"no backend any more, from {old}: {after.text()}" + (f", {why}" if why else "")
         case "gained":
             said = f"a backend now, by {new}: {after.text()} instead of {before.text()}"
@@ -242,7 +312,8 @@ def _write(pair: Pair, group: _Group) -> Change:
             said = f"{new} has other {', '.join(group.fields)}"
     return Change(
         kind=group.kind,
-        breaks=group.kind == "lost",
+        breaks=before.backends and not after.backends,
+        opens=group.kind == "opened",
         text=f"{where}: {said}",
         example=make_example(group.ask),
         before=before.side(pair.old),

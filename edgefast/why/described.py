@@ -5,19 +5,24 @@ In: the IR. Out: parts of an explanation that need no request. Must never: print
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
 
 from edgefast import ir
 from edgefast.credential import show
 from edgefast.table import Hit
 from edgefast.translate.match.hostname import narrower
-from edgefast.why.explanation import RulePart
+from edgefast.why.explanation import RulePart, SettingPart
 from edgefast.why.origin import Origin
 from edgefast.why.served import Served
+from edgefast.why.traffic import Setting, settle_traffic
 from edgefast.why.trial import describe_match
 from edgefast.why.unserved import Unserved
 
 _KNOWN = 3  # problems of a proxy that are told
+_EMPTY = {"regex": '""'}
+_SETTINGS = {"request_timeout": "request", "idle_timeout": "idle", "send_timeout": "send"}
 _OF_STORE = "EdgeGateway rateLimit.backend: "
 #: Reasons of problems that keep limits from counting.
 UNCOUNTED = ("NotCounted", "EvictingStore")
@@ -45,11 +50,23 @@ def list_filters(rule: ir.Rule) -> tuple[str, ...]:
     if rule.rewrite is not None:
         found += [f"rewrite host to {rule.rewrite.hostname}"] if rule.rewrite.hostname else []
         if rule.rewrite.path is not None:
-            what = "path" if rule.rewrite.path.kind == "full" else "prefix"
-            found.append(f"rewrite {what} to {rule.rewrite.path.value or '/'}")
+            path = rule.rewrite.path
+            what = {"full": "path", "prefix": "prefix", "regex": f"every {path.pattern}"}[path.kind]
+            found.append(f"rewrite {what} to {path.value or _EMPTY.get(path.kind, '/')}")
+    if rule.direct is not None:
+        kind = f", {rule.direct.content_type}" if rule.direct.content_type else ""
+        size = len(rule.direct.body)
+        found.append(f"answer {rule.direct.status} with {size} bytes{kind}")
+    if rule.ext_auth is not None:
+        found.append(f"ask {_describe_asked(rule.ext_auth)} who may enter")
     if rule.cors is not None:
         found.append(f"CORS for {', '.join(rule.cors.allow_origins) or 'no origin'}")
     return tuple(found)
+
+
+def _describe_asked(asked: ir.ExtAuth) -> str:
+    names = " or ".join(one.cluster for one in asked.backends)
+    return f"{names} (gRPC)" if asked.grpc else names
 
 
 def _list_ops(what: str, ops: ir.HeaderOps | None) -> list[str]:
@@ -60,6 +77,45 @@ def _list_ops(what: str, ops: ir.HeaderOps | None) -> list[str]:
         *(f"set {what} {name}: {show(name, value)}" for name, value in ops.set),
         *(f"add {what} {name}: {show(name, value)}" for name, value in ops.add),
     ]
+
+
+def list_settings(settings: Mapping[str, Setting]) -> tuple[SettingPart, ...]:
+    """Return the settings of policies that are in force; what only the route says is told with the timeouts."""
+    return tuple(
+        SettingPart(name=one.field, value=one.value, unit=one.unit, cut_by=one.cut_by)
+        for one in settings.values()
+        if one.unit or one.cut_by
+    )
+
+
+def describe_unit(unit: ir.PolicyUnit) -> str:
+    """Return what a unit of a policy says, in words."""
+    if unit.status:
+        return f"answers {unit.status}: {unit.reason}"
+    if unit.reason:  # of the version before
+        plain = msgspec.structs.replace(unit, reason="")
+        return f"{describe_unit(plain)} ({unit.reason})"
+    if unit.authorization is not None:
+        count, default = (
+            len(unit.authorization.rules),
+            "Allow" if unit.authorization.allow else "Deny",
+        )
+        return f"{count} rule{'' if count == 1 else 's'}, else {default}"
+    if unit.ext_auth is not None:
+        return f"asks {_describe_asked(unit.ext_auth)}" + (
+            ", passes when it fails" if unit.ext_auth.fail_open else ""
+        )
+    said = settle_traffic([unit], 0).values()
+    return (
+        ", ".join(" ".join(write_setting(one.field, one.value)) for one in said) or "says nothing"
+    )
+
+
+def write_setting(field: str, value: int) -> tuple[str, str]:
+    """Return a setting of ir.Traffic in words."""
+    if field == "body_size":
+        return "request body", f"{value} bytes" if value else "of any size"
+    return _SETTINGS[field], f"{value} ms" if value else "without end"
 
 
 def list_dark(listener: ir.Listener, dark: Unserved | None) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """diff(): what changes for requests from one set of objects to another.
 
 In: two translations. Out: a `Difference`: what example requests get otherwise (compare.py) and what the objects are told
-otherwise (surface.py, told.py), what breaks first. Must never: do I/O.
+otherwise (surface.py, told.py), what opens and what breaks first. Must never: do I/O.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.translate.translation import Translation
-from edgefast.why.changes import Change, Difference
+from edgefast.why.changes import Change, Difference, rank_change
 from edgefast.why.compare import compare_requests
 from edgefast.why.origin import Origin
 from edgefast.why.pair import Pair
@@ -33,8 +33,13 @@ def diff_translations(old: Translation, new: Translation) -> Difference:
         changes += compare_endpoints(pair)
         examples += pair.examples
     changes += compare_told(old, new)
-    once = tuple(dict.fromkeys(sorted(changes, key=lambda one: not one.breaks)))
-    return Difference(changes=once, breaks=any(one.breaks for one in once), examples=examples)
+    once = tuple(dict.fromkeys(sorted(changes, key=rank_change)))
+    return Difference(
+        changes=once,
+        breaks=any(one.breaks for one in once),
+        opens=any(one.opens for one in once),
+        examples=examples,
+    )
 
 
 def _serve(translation: Translation, name: str) -> Served:

@@ -8,7 +8,7 @@ Must never: do I/O, or be asked while requests are served by the same thread.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 import msgspec
@@ -28,6 +28,7 @@ from edgefast.why.described import (
     list_filters,
     list_known,
     list_notes,
+    list_settings,
 )
 from edgefast.why.explanation import (
     Answer,
@@ -39,12 +40,14 @@ from edgefast.why.explanation import (
     RetryPart,
     TimeoutPart,
 )
-from edgefast.why.forwarded import hide_head, write_head
+from edgefast.why.forwarded import hide_head, to_http2, write_head
 from edgefast.why.grpcstatus import name_statuses, note_call
+from edgefast.why.guarded import Guarded, drop_set, judge_units
 from edgefast.why.head import Head, Refusal, scan_head
 from edgefast.why.mistake import advise
 from edgefast.why.served import Served
 from edgefast.why.stream import explain_stream
+from edgefast.why.traffic import Setting, bound_body, own_timeouts, settle_traffic
 from edgefast.why.unserved import find_unserved
 
 MOST = 10  # candidates
@@ -120,8 +123,12 @@ def _explain_rule(
 ) -> Explanation:
     hit = hits[0]
     rule, http = hit.rule, listener.http
-    limits = judge_limits(rule, Call(head.request()), client, served.live)
-    found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits)
+    seen = head if rule.status else drop_set(served, rule, head)  # by all that comes after
+    limits = judge_limits(rule, Call(seen.request()), client, served.live)
+    guarded = Guarded() if rule.status else judge_units(served, rule, head, client.address)
+    found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits, guarded)
+    units = served.units(rule.traffic)
+    settings = bound_body(http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
     hostname = hit.virtual_host.rpartition("/")[2]
     return Explanation(
         request=_asked(ask, head, client),
@@ -129,13 +136,15 @@ def _explain_rule(
         listener=_listener(served, listener),
         virtual_hosts=_tried(served, listener, head.host, hostname),
         rule=describe_rule(served.origin, hit),
-        backends=() if rule.status else _backends(served, head, listener, client, hit),
+        backends=() if rule.status else _backends(served, seen, listener, client, hit, settings),
         mirrors=tuple(
             f"{one.cluster} ({one.numerator} of {one.denominator})" for one in rule.mirrors
         ),
         filters=list_filters(rule),
+        policies=guarded.parts,
+        traffic=() if rule.status else list_settings(settings),
         limits=limits,
-        timeouts=None if rule.status else _timeouts(rule, http),
+        timeouts=None if rule.status else _timeouts(rule, http, settings),
         retry=None
         if rule.retry is None
         else RetryPart(
@@ -145,6 +154,7 @@ def _explain_rule(
         more_candidates=more,
         notes=(
             *list_notes(served, listener, rule),
+            *(f"{one.name}: {one.reason}" for one in units if one.reason and not one.status),
             *(note_call(http.grpc, web=bool(head.web)) if head.grpc else ()),
         ),
         table=served.version,
@@ -152,15 +162,29 @@ def _explain_rule(
 
 
 def _backends(
-    served: Served, head: Head, listener: ir.Listener, client: Client, hit: Hit
+    served: Served,
+    head: Head,
+    listener: ir.Listener,
+    client: Client,
+    hit: Hit,
+    settings: Mapping[str, Setting],
 ) -> tuple[BackendPart, ...]:
     rule, parts = hit.rule, []
     total = sum(one.weight for one in rule.backends) or 1
     tls = listener.protocol == "HTTPS"
+    timeout = settings["request_timeout"].value if "request_timeout" in settings else None
     for at, share in enumerate(rule.backends):
         cluster = served.clusters.get(share.cluster)
         endpoints, fallback = served.endpoints(share.cluster) if share.cluster else ((), False)
-        sent = share.cluster and not (share.redirect or rule.redirect)
+        sent = share.cluster and not (share.redirect or rule.redirect or rule.direct)
+        lines: tuple[str, ...] = ()
+        if sent:
+            lines = write_head(
+                head, rule, share, hit.prefix_len, client, listener.http, tls=tls, timeout=timeout
+            )
+            lines = hide_head(lines, rule, share)
+            if cluster is not None and cluster.protocol == "h2":
+                lines = to_http2(lines, head)
         parts.append(
             BackendPart(
                 name=share.cluster,
@@ -171,27 +195,27 @@ def _backends(
                 fallback=fallback,
                 tls=cluster.tls.sni if cluster is not None and cluster.tls is not None else "",
                 endpoints=endpoints,
-                head=hide_head(
-                    write_head(head, rule, share, hit.prefix_len, client, listener.http, tls=tls),
-                    rule,
-                    share,
-                )
-                if sent
-                else (),
+                head=lines,
                 place=served.origin.backend(rule, at),
             )
         )
     return tuple(parts)
 
 
-def _timeouts(rule: ir.Rule, http: ir.HttpSettings) -> TimeoutPart:
-    own = rule.timeouts.request if rule.timeouts is not None else None
+def _timeouts(rule: ir.Rule, http: ir.HttpSettings, settings: Mapping[str, Setting]) -> TimeoutPart:
+    own, idle, send = (
+        settings[name].value if name in settings else None
+        for name in ("request_timeout", "idle_timeout", "send_timeout")
+    )
+    if own is None and rule.timeouts is not None:
+        own = rule.timeouts.request
     single = rule.timeouts.backend_request if rule.timeouts is not None else None
     return TimeoutPart(
         request=http.route_timeout if own is None else own,
         backend_request=single or 0,
         connect=http.connect_timeout,
-        stream_idle=http.stream_idle_timeout,
+        stream_idle=http.stream_idle_timeout if idle is None else idle,
+        send=send or 0,
         default=own is None,
     )
 

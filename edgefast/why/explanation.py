@@ -52,6 +52,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     grpc_status: str = ""  # of a call of gRPC: what it is told in place of `status`; "": it is none, or the backend says
     location: str = ""  # of a redirect
     backend: str = ""  # the cluster's name
+    # Clusters of authorisation services that are asked before; `status` 0: each of them has to let the request pass.
+    asks: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()  # those that `edgefast problem` has a page about
 
 
@@ -117,6 +119,30 @@ class LimitPart(Value, frozen=True, kw_only=True):
     reset: int | None = None  # seconds
 
 
+Verdict = Literal["passes", "refuses", "asks", "broken", "not_asked", "lost"]
+
+
+class UnitPart(Value, frozen=True, kw_only=True):
+    """One unit of a policy that holds for the rule, or that lost to another."""
+
+    name: str  # "security/default/edge#authorization"; of the rule's own filter "ExternalAuth"
+    verdict: Verdict
+    why: str = ""  # which rule of an authorization decided, who is asked, to whom it lost
+    about: tuple[str, ...] = ()  # what it says, in words
+    place: Place = Place()
+
+
+class SettingPart(Value, frozen=True, kw_only=True):
+    """A setting of policies that is in force."""
+
+    name: str  # "body_size", "request_timeout", "idle_timeout", "send_timeout"
+    value: int  # bytes or milliseconds; 0: without end
+    unit: str = ""  # whose it is; "": the route's own
+    cut_by: str = (
+        ""  # an override, or the EdgeProxy, that allows no more where the unit asks for more
+    )
+
+
 class RetryPart(Value, frozen=True, kw_only=True):
     """Retries after a failed try."""
 
@@ -132,7 +158,8 @@ class TimeoutPart(Value, frozen=True, kw_only=True):
     backend_request: int = 0
     connect: int = 0
     stream_idle: int = 0
-    default: bool = False  # the rule sets none
+    send: int = 0  # the backend takes nothing
+    default: bool = False  # nobody has set one
 
 
 class Candidate(Value, frozen=True, kw_only=True):
@@ -159,6 +186,10 @@ class Explanation(Value, frozen=True, kw_only=True):
     backends: tuple[BackendPart, ...] = ()
     mirrors: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()  # in words
+    policies: tuple[
+        UnitPart, ...
+    ] = ()  # in the order in which they are asked; then those that lost
+    traffic: tuple[SettingPart, ...] = ()
     limits: tuple[LimitPart, ...] = ()
     timeouts: TimeoutPart | None = None
     retry: RetryPart | None = None

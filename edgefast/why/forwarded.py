@@ -2,7 +2,8 @@
 
 In: the head that came, the rule and the share that it goes to, the client. Out: the lines of the head, the request id as a
 placeholder where the proxy draws one. The twin of core/head/requesthead.pyx (`write_request_head`) and core/head/headerops.pyx, which write
-bytes; a test sends requests through an engine and compares every byte.
+bytes; a test sends requests through an engine and compares every byte. For a backend of HTTP/2 `to_http2` is that of csrc/h2_lines.c and
+core/h2/requester.pyx.
 Must never: leave out a line that is sent, or show one that is not; `hide_head` says which values are told by their length.
 """
 
@@ -11,8 +12,9 @@ from __future__ import annotations
 import msgspec
 
 from edgefast import ir
-from edgefast._csrc import lib
+from edgefast._csrc import ffi, lib
 from edgefast.credential import show
+from edgefast.resources.model.regex import replace_regex
 from edgefast.why.client import Client
 from edgefast.why.head import Head
 
@@ -31,6 +33,21 @@ _FRAMING = frozenset(
     ("connection", "content-length", "transfer-encoding", "keep-alive", "proxy-connection")
     + ("te", "trailer", "upgrade")
 )
+#: Bytes that no path has: controls, space, and what ends it.
+_NO_PATH = frozenset((*range(33), 127, *b"?#"))
+_MOST_PATH = 8192  # bytes of a path that an expression has rewritten
+#: What a request in HTTP/2 does not have; a tunnel has no key either, which is the HTTP/1.1 client's.
+_HTTP1 = frozenset(
+    (
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "transfer-encoding",
+        "upgrade",
+        "http2-settings",
+    )
+)
+_TUNNEL_HTTP1 = _HTTP1 | {"content-length", "sec-websocket-key"}
 _MOST_ID = 64  # bytes of a request id that is taken over
 
 
@@ -51,8 +68,12 @@ def write_head(
     http: ir.HttpSettings,
     *,
     tls: bool,
+    timeout: int | None = None,
 ) -> tuple[str, ...]:
-    """Return the lines of the request head; `share` None: the rule's own filters alone."""
+    """Return the lines of the request head; `share` None: the rule's own filters alone.
+
+    `timeout`: of the request, in milliseconds, where policies have one; None: they have not.
+    """
     ops = merge_ops(rule.request_headers, share.request_headers if share else None)
     rewrite = merge_rewrites(rule.rewrite, share.rewrite if share else None)
     path = head.path
@@ -65,7 +86,8 @@ def write_head(
         f"host: {_text(head.authority) if host is None else host}",
     ]
     lines += _kept(head, ops, http)
-    lines += _added(head, rule, ops, client, http, tls=tls)
+    expected = rule.timeouts.request if timeout is None and rule.timeouts is not None else timeout
+    lines += _added(head, expected, ops, client, http, tls=tls)
     lines += [f"{name}: {value}" for name, value in ops.lines]
     if head.chunked or (head.web_text and head.content_length):
         lines.append("transfer-encoding: chunked")
@@ -73,6 +95,21 @@ def write_head(
     if head.upgrade and upgrade:
         lines += ["connection: upgrade", f"upgrade: {_text(upgrade[-1])}"]
     return tuple(lines)
+
+
+def to_http2(lines: tuple[str, ...], head: Head) -> tuple[str, ...]:
+    """Return the lines of a head as fields of HTTP/2: what is of a connection in HTTP/1.1 is not sent, a WebSocket asks with CONNECT."""
+    target = lines[0].partition(" ")[2].removesuffix("HTTP/1.1")
+    pairs = [(name.lower(), value) for name, _, value in (one.partition(":") for one in lines[1:])]
+    tunnel = ("upgrade", " websocket") in [(name, value.lower()) for name, value in pairs]
+    gone = _TUNNEL_HTTP1 if tunnel else _HTTP1
+    fields = [f"{name}:{value}" for name, value in pairs if name not in gone]
+    if tunnel:
+        fields.insert(1, ":protocol: websocket")
+    if head.te_trailers or head.web:
+        fields.append("te: trailers")
+    method = "CONNECT" if tunnel else lines[0].partition(" ")[0]
+    return (f"{method} {target}HTTP/2", *fields)
 
 
 def hide_head(
@@ -103,7 +140,7 @@ def _kept(head: Head, ops: Ops, http: ir.HttpSettings) -> list[str]:
 
 
 def _added(
-    head: Head, rule: ir.Rule, ops: Ops, client: Client, http: ir.HttpSettings, *, tls: bool
+    head: Head, expected: int | None, ops: Ops, client: Client, http: ir.HttpSettings, *, tls: bool
 ) -> list[str]:
     forwarded = f"{client.received},{client.peer}" if client.received else client.peer
     added = [("x-forwarded-for", forwarded), ("x-forwarded-proto", "https" if tls else "http")]
@@ -114,7 +151,6 @@ def _added(
     ids = [one.value for one in head.lines if one.id == lib.EF_H_X_REQUEST_ID]
     trusted = client.internal and ids and 0 < len(ids[-1]) <= _MOST_ID
     added.append(("x-request-id", _text(ids[-1]) if trusted else RANDOM_ID))
-    expected = rule.timeouts.request if rule.timeouts is not None else None
     expected = http.route_timeout if expected is None else expected
     if expected:
         added.append(("x-edge-expected-rq-timeout-ms", str(expected)))
@@ -128,12 +164,32 @@ def _added(
 def replace_path(path: bytes, prefix_len: int, wanted: ir.PathRewrite) -> bytes:
     """Return a path after HTTPPathModifier: ReplaceFullPath, or ReplacePrefixMatch on whole segments."""
     value = wanted.value.encode()
+    if wanted.kind == "regex":
+        return rewrite_path(path, wanted) or path
     if wanted.kind == "full":
         return value if value.startswith(b"/") else b"/" + value
     rest = path[prefix_len:]
     if rest and not rest.startswith(b"/"):
         rest = b"/" + rest
     return (value.rstrip(b"/") + rest) or b"/"
+
+
+def rewrite_path(path: bytes, wanted: ir.PathRewrite) -> bytes | None:
+    """Return a path after a rewrite by an expression, None where it would be none, or be read as another (core/head/pathpattern.pyx)."""
+    made = replace_regex(wanted.pattern, wanted.value.encode(), path)
+    if made is None or not made.startswith(b"/") or len(made) > _MOST_PATH:
+        return None
+    if _NO_PATH & {*made}:
+        return None
+    normal, escaped = _look_at(made)
+    return made if normal and (not escaped or _look_at(path)[1]) else None
+
+
+def _look_at(path: bytes) -> tuple[bool, bool]:
+    """Tell whether a path is in normal form, and whether it has escaped slashes."""
+    out, size, escaped = ffi.new("uint8_t[]", len(path)), ffi.new("size_t *"), ffi.new("int *")
+    result = lib.ef_path_normalize(path, len(path), out, len(path), size, escaped)
+    return result == lib.EF_PATH_SAME, bool(escaped[0])
 
 
 def merge_ops(*filters: ir.HeaderOps | None) -> Ops:

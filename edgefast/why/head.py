@@ -52,6 +52,7 @@ class Head(msgspec.Struct, frozen=True):
     authority: bytes  # the value of Host
     lines: tuple[Line, ...]
     upgrade: bool
+    te_trailers: bool
     chunked: bool
     content_length: int
     is_options: bool
@@ -103,6 +104,7 @@ def scan_head(raw: bytes, settings: ir.HttpSettings, *, tls: bool) -> Head | Ref
         authority=authority,
         lines=lines,
         upgrade=upgrade,
+        te_trailers=bool(head.te_trailers),
         chunked=head.body == lib.EF_BODY_CHUNKED,
         content_length=head.content_length,
         is_options=head.method == lib.EF_M_OPTIONS,

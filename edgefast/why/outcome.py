@@ -16,8 +16,17 @@ from edgefast.why.changes import Side
 from edgefast.why.client import drop_untrusted, find_client
 from edgefast.why.counted import judge_limits
 from edgefast.why.explanation import Answer
+from edgefast.why.guarded import Guarded, drop_set, judge_units, list_services
 from edgefast.why.head import Refusal, scan_head
 from edgefast.why.served import Served
+from edgefast.why.traffic import bound_body, own_timeouts, settle_traffic
+
+#: Checks whose answers a request gets before, or without, what policies say of it.
+_BEFORE_POLICIES = frozenset(
+    ("rule_invalid", "policy_invalid", "body_size", "cors", "auth_service")
+)
+#: Checks between the match and the limits that are nobody's refusal.
+_NO_REFUSAL = frozenset(("body_size", "auth_service"))
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -28,11 +37,23 @@ class Outcome(msgspec.Struct, frozen=True):
     match: ir.Match | None = None
     listener: str = ""
     limits: tuple[str, ...] = ()  # names of those that it counts in
+    policies: tuple[ir.PolicyUnit, ...] = ()  # units that are asked, without their names
+    settings: tuple[tuple[str, int], ...] = ()  # of policies of traffic, that are in force
+    refused: bool = (
+        False  # by a policy: not by what is wrong with a request, or not there behind it
+    )
+    services: int = 0  # that have to let it pass, those without endpoints too
 
     @property
     def backends(self) -> bool:
         """Tell whether a backend may get it."""
         return any(one.kind == "backend" for one in self.answers)
+
+    @property
+    def enters(self) -> bool:
+        """Tell whether no policy keeps it out, and no mistake before they are asked."""
+        held = self.rule is None or self.rule.status or self.refused
+        return not held and not any(one.check in _BEFORE_POLICIES for one in self.answers)
 
     def owner(self) -> str:
         """Return the rule in words, "" when there is none."""
@@ -79,15 +100,51 @@ def find_outcome(served: Served, ask: Ask) -> Outcome:
     hit = served.matcher.match(listener.name, head.host, request)
     if hit is None:
         return Outcome((answers.answer_no_rule(""),), listener=listener.name)
-    limits = judge_limits(hit.rule, Call(request), client, None) if hit.rule.rate_limits else ()
-    found = answers.answer_rule(served, listener, head, hit.rule, hit.prefix_len, limits)
-    counted = tuple(one.name for one in limits if one.counts)
-    return Outcome(found, hit.rule, hit.match, listener.name, counted)
+    rule = hit.rule
+    seen = drop_set(served, rule, head)  # by limits
+    limits = judge_limits(rule, Call(seen.request()), client, None) if rule.rate_limits else ()
+    guarded = Guarded()
+    if (rule.policies or rule.ext_auth is not None) and not rule.status:
+        guarded = judge_units(served, rule, head, client.address)
+    found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits, guarded)
+    return Outcome(
+        found,
+        rule,
+        hit.match,
+        listener.name,
+        limits=tuple(one.name for one in limits if one.counts),
+        policies=tuple(map(_nameless, served.units(rule.policies))),
+        settings=_settle(served, rule, listener.http),
+        refused=_is_refused(guarded, found),
+        services=len(list_services(served, rule)),
+    )
+
+
+def _is_refused(guarded: Guarded, found: tuple[Answer, ...]) -> bool:
+    """Tell whether it is a policy's answer that is given: others may come before it."""
+    said = guarded.answer
+    if said is None or said.check in _NO_REFUSAL:
+        return False
+    return any((one.check, one.why) == (said.check, said.why) for one in found)
+
+
+def _nameless(unit: ir.PolicyUnit) -> ir.PolicyUnit:
+    """Return what a unit does: whose it is, and the words for what is wrong with it, are no client's business."""
+    return msgspec.structs.replace(unit, name="", reason="")
+
+
+def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple[str, int], ...]:
+    if not rule.traffic:
+        return ()
+    units = served.units(rule.traffic)
+    found = bound_body(http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
+    return tuple((one.field, one.value) for one in found.values())
 
 
 def _text(one: Answer) -> str:
+    asked = f", if {' and '.join(one.asks)} lets it pass" if one.asks else ""
     if one.kind == "backend":
-        return one.backend
+        return f"{one.backend}{asked}"
     if one.kind == "redirect":
-        return f"{one.status} to {one.location}"
-    return "no answer" if one.kind == "closed" else str(one.status)
+        return f"{one.status} to {one.location}{asked}"
+    return "no answer" if one.kind == "closed" else f"{one.status}{asked}"

@@ -6,10 +6,11 @@ equal that answer one request otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from edgefast import ir
 from edgefast.credential import show, show_query
+from edgefast.inetaddr import parse_network
 from edgefast.table.match import find_listener, order_hostnames
 from edgefast.why.ask import STREAMS, Ask
 from edgefast.why.changes import Example
@@ -19,6 +20,7 @@ from edgefast.why.witness import Witness
 #: Hosts for a wildcard or for any host: the first that no table names.
 _LABELS = ("any", "other", "example", "probe")
 _TLDS = ("example", "test", "invalid")
+_HERE = "127.0.0.1"
 #: What every host is asked.
 ROOT = Witness("GET", "/", ())
 
@@ -35,6 +37,11 @@ class Pair:
             name
             for name in old.clusters.keys() | new.clusters.keys()
             if old.clusters.get(name) != new.clusters.get(name)
+        }
+        self._moved |= {
+            name
+            for name in old.policies.keys() | new.policies.keys()
+            if _differs(old, new, name, self._moved)
         }
         self._same: dict[tuple[str, str], bool] = {}
 
@@ -53,7 +60,7 @@ class Pair:
         key = (listener, hostname)
         if key not in self._same:
             old, new = (side.hosts.get(listener, {}).get(hostname) for side in self.sides())
-            self._same[key] = old == new and (old is None or not self._moved & _clusters(old))
+            self._same[key] = old == new and (old is None or not self._moved & _names(old))
         return self._same[key]
 
 
@@ -61,8 +68,22 @@ def _facade(one: ir.Listener) -> tuple[object, ...]:
     return one.name, one.hostname, one.protocol, one.http
 
 
-def _clusters(host: ir.VirtualHost) -> set[str]:
-    return {share.cluster for rule in host.rules for share in rule.backends}
+def _differs(old: Served, new: Served, name: str, moved: set[str]) -> bool:
+    """Tell whether a unit says something else, or asks a service that has other endpoints."""
+    before, after = old.policies.get(name), new.policies.get(name)
+    return before != after or (after is not None and bool(moved & _asked(after.ext_auth)))
+
+
+def _asked(asked: ir.ExtAuth | None) -> set[str]:
+    return {one.cluster for one in asked.backends} if asked is not None else set()
+
+
+def _names(host: ir.VirtualHost) -> set[str]:
+    """Return the clusters and units of policies that a host's rules name."""
+    found = {share.cluster for rule in host.rules for share in rule.backends}
+    for rule in host.rules:
+        found.update(rule.policies, rule.traffic, _asked(rule.ext_auth))
+    return found
 
 
 def make_host(name: str, taken: Container[str]) -> str:
@@ -86,15 +107,31 @@ def make_ask(pair: Pair, port: int, host: str, witness: Witness) -> Ask:
     listeners = pair.old.listeners(port) or pair.new.listeners(port)
     scheme = "https" if listeners and listeners[0].protocol == "HTTPS" else "http"
     default = port == (443 if scheme == "https" else 80)
+    source, headers = _come_from(listeners, witness)
     return Ask(
         method=witness.method,
         scheme=scheme,
         port=port,
         host=host if default else f"{host}:{port}",
         target=witness.target,
-        headers=witness.headers,
+        headers=headers,
+        source=source,
         sni=host if scheme == "https" else "",
     )
+
+
+def _come_from(
+    listeners: Sequence[ir.Listener], witness: Witness
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the connection's other end and the headers that make a witness's client the one that is believed."""
+    if not witness.source:
+        return _HERE, witness.headers
+    address = listeners[0].http.client_address if listeners else ir.ClientAddress()
+    if not address.trusted_hops:
+        return witness.source, witness.headers
+    peer = str(parse_network(address.trusted_cidrs[0])[0]) if address.trusted_cidrs else _HERE
+    told = ", ".join((witness.source, *[peer] * (address.trusted_hops - 1)))
+    return peer, (*witness.headers, ("x-forwarded-for", told))
 
 
 def make_example(ask: Ask) -> Example:
@@ -103,4 +140,5 @@ def make_example(ask: Ask) -> Example:
         method="" if ask.scheme in STREAMS else ask.method,
         url=show_query(ask.url()),
         headers=tuple((name, show(name, value)) for name, value in ask.headers),
+        source="" if ask.source == _HERE else ask.source,
     )

@@ -18,17 +18,23 @@ from edgefast.why.explanation import (
     Explanation,
     LimitPart,
     Place,
+    SettingPart,
+    UnitPart,
 )
 
 _INDENT = 14
 _REASONS = {
     200: "OK", 204: "No Content", 301: "Moved Permanently", 302: "Found", 303: "See Other",
-    307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 404: "Not Found",
+    307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request",
+    401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
     405: "Method Not Allowed", 408: "Request Timeout", 413: "Content Too Large",
     414: "URI Too Long", 417: "Expectation Failed", 421: "Misdirected Request",
     426: "Upgrade Required", 429: "Too Many Requests", 431: "Request Header Fields Too Large",
-    500: "Internal Server Error", 501: "Not Implemented", 503: "Service Unavailable",
-    505: "HTTP Version Not Supported",
+    500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway",
+    503: "Service Unavailable", 504: "Gateway Timeout", 505: "HTTP Version Not Supported",
+}  # fmt: skip
+_SETTINGS = {
+    "body_size": "request body", "request_timeout": "request", "idle_timeout": "idle", "send_timeout": "send",
 }  # fmt: skip
 _UNITS = ((3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms"))
 
@@ -71,6 +77,9 @@ def _lines(one: Explanation) -> Iterator[str]:
         seen = {other.head for other in one.backends[:at]}
         yield from _backend(backend, again=backend.head in seen)
     yield from _rows("mirrors", one.mirrors)
+    for at, unit in enumerate(one.policies):
+        yield from _unit("policies" if at == 0 else "", unit)
+    yield from _rows("traffic", tuple(map(_setting, one.traffic)))
     yield from _rows("limits", tuple(map(_limit, one.limits)))
     yield from _times(one)
     for at, candidate in enumerate(one.candidates):
@@ -99,7 +108,7 @@ def _answer(one: Answer, *, alone: bool) -> Iterator[str]:
     match one.kind:
         case "backend":
             why = f": {one.why}" if one.why else ""
-            yield f"{share}goes to {one.backend}{why}"
+            yield f"{share}goes to {one.backend}{_asked(one)}{why}"
         case "closed":
             yield f"{share}no answer: {one.why}"
         case _:
@@ -107,7 +116,7 @@ def _answer(one: Answer, *, alone: bool) -> Iterator[str]:
             said = f"{one.status}{f' {reason}' if reason else ''}"
             if one.grpc_status:
                 said = f"grpc-status {one.grpc_status} (in HTTP: {said})"
-            yield f"{share}{said}: {one.why} ({one.check})"
+            yield f"{share}{said}{_asked(one)}: {one.why} ({one.check})"
     if one.location:
         yield f"  location: {one.location}"
     if one.fix:
@@ -138,6 +147,28 @@ def _backend(one: BackendPart, *, again: bool) -> Iterator[str]:
     yield from _rows("  sees", ("the same",) if again and one.head else one.head)
 
 
+def _asked(one: Answer) -> str:
+    return f", if {' and '.join(one.asks)} lets it pass" if one.asks else ""
+
+
+def _unit(label: str, one: UnitPart) -> Iterator[str]:
+    said = {"not_asked": "not asked", "lost": "does not hold"}.get(one.verdict, one.verdict)
+    why = one.why.removeprefix("asks ") if one.verdict == "asks" else one.why
+    joint = " " if one.verdict == "asks" else ": "
+    yield _row(label, f"{one.name} {said}{joint if why else ''}{why}")
+    yield from _rows("", tuple(f"  {line}" for line in one.about))
+    yield from _place(one.place)
+
+
+def _setting(one: SettingPart) -> str:
+    if one.name == "body_size":
+        value = f"{one.value} bytes" if one.value else "any"
+    else:
+        value = _time(one.value)
+    said = f"{_SETTINGS[one.name]} {value} ({one.unit or 'the route'}"
+    return f"{said}, cut by {one.cut_by})" if one.cut_by else f"{said})"
+
+
 def _limit(one: LimitPart) -> str:
     values = "".join(f" {name}={value}" for name, value in one.values.items())
     said = f"{one.name}: {one.requests} in {_time(one.unit * 1000)}{values}"
@@ -161,9 +192,10 @@ def _times(one: Explanation) -> Iterator[str]:
         said = "" if is_stream(one.request) else f"request {_time(times.request)}{default}, "
         if times.backend_request:
             said += f"each try {_time(times.backend_request)}, "
-        yield _row(
-            "timeouts", f"{said}connect {_time(times.connect)}, idle {_time(times.stream_idle)}"
-        )
+        said += f"connect {_time(times.connect)}, idle {_time(times.stream_idle)}"
+        if times.send:
+            said += f", send {_time(times.send)}"
+        yield _row("timeouts", said)
     if one.retry is not None:
         codes = f" on {', '.join(map(str, one.retry.codes))}" if one.retry.codes else ""
         yield _row("retries", f"{one.retry.attempts}{codes}, backoff {_time(one.retry.backoff)}")

@@ -1,6 +1,6 @@
 """Render: a difference as text for a terminal.
 
-In: a `Difference`. Out: lines without control characters, what breaks first. Must never: add a fact of its own.
+In: a `Difference`. Out: lines without control characters, what opens and what breaks first. Must never: add a fact of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ def render_difference(one: Difference) -> list[str]:
 
 
 def _change(one: Change) -> Iterator[str]:
-    mark = "breaks" if one.breaks else one.kind.replace("_", " ")
+    of_policies = one.kind in ("opened", "refused")
+    mark = "breaks" if one.breaks and not of_policies else one.kind.replace("_", " ")
     yield f"{mark:<17} {one.text}"
     if one.example is not None:
         more = f" (and {one.requests - 1} more)" if one.requests > 1 else ""
@@ -30,7 +31,8 @@ def _change(one: Change) -> Iterator[str]:
 
 def _example(one: Example) -> str:
     headers = "".join(f" -H '{name}: {value}'" for name, value in one.headers)
-    return f"{one.method} {one.url}{headers}".strip()
+    source = f" --source {one.source}" if one.source else ""
+    return f"{one.method} {one.url}{headers}{source}".strip()
 
 
 def _side(one: Side) -> str:
@@ -42,8 +44,11 @@ def summarise_difference(one: Difference) -> str:
     """Return the last line."""
     if not one.changes:
         return f"no request changes ({_count(one.examples, 'example')})"
-    breaks = sum(change.breaks for change in one.changes)
     said = _count(len(one.changes), "change")
+    opens = sum(change.opens for change in one.changes)
+    if opens:
+        said += f", {opens} of them {'lets' if opens == 1 else 'let'} in who was kept out"
+    breaks = sum(change.breaks for change in one.changes)
     if breaks:
         said += f", {breaks} of them {'breaks' if breaks == 1 else 'break'} requests"
     return f"{said} ({_count(one.examples, 'example')})"

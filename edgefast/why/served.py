@@ -18,6 +18,8 @@ from edgefast.translate.translation import Translation
 from edgefast.why.explanation import EndpointPart
 from edgefast.why.origin import Origin
 
+_MISSING = "the table does not have it"
+
 
 class Live(msgspec.Struct, frozen=True):
     """What a running proxy says."""
@@ -54,6 +56,7 @@ class Served:
         self.version = version
         self.matcher = Matcher(self.shards.resources)
         self.clusters = {one.name: one for one in fleet.clusters}
+        self.policies = {one.name: one for one in fleet.policies}
         self.hosts: dict[str, dict[str, ir.VirtualHost]] = {}  # by listener, by hostname
         for host in fleet.virtual_hosts:
             self.hosts.setdefault(host.listener, {})[host.hostname] = host
@@ -73,6 +76,13 @@ class Served:
             for one in self.fleet.listeners
             if one.port == port and ir.transport_of(one) == transport
         ]
+
+    def units(self, names: Iterable[str]) -> tuple[ir.PolicyUnit, ...]:
+        """Return units of policies; one that is not there is closed, as in a worker."""
+        return tuple(
+            self.policies.get(name) or ir.PolicyUnit(name=name, status=500, reason=_MISSING)
+            for name in names
+        )
 
     def endpoints(self, cluster: str) -> tuple[tuple[EndpointPart, ...], bool]:
         """Return the endpoints that get requests, and whether they are the terminating ones."""

@@ -103,7 +103,7 @@ def _answers(served: Served, ask: Ask, route: ir.StreamRoute) -> tuple[Answer, .
     total = sum(one.weight for one in route.backends)
     if not total:
         why = route.reason or "the route has no backends"
-        return (_refuse(ask, "rule_invalid", why),)
+        return (_refuse(ask, "policy_invalid" if route.policies else "rule_invalid", why),)
     found: dict[Answer, float] = {}
     for share in route.backends:
         if share.weight:

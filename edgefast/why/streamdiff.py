@@ -38,7 +38,8 @@ def compare_streams(pair: Pair) -> Iterator[Change]:
             )
             yield Change(
                 kind=kind,
-                breaks=kind == "lost",
+                breaks=kind in ("lost", "refused"),
+                opens=kind == "opened",
                 text=f"{where}: {what}",
                 example=stream_example(scheme, port, name),
                 before=_side(before),
@@ -72,6 +73,10 @@ def _places(side: Served) -> Iterator[_Place]:
 
 def _classify(before: Explanation, after: Explanation) -> tuple[Kind, str] | None:
     had, has = (any(one.backend for one in side.answers) for side in (before, after))
+    if has and _is_refused(before):
+        return "opened", "goes to a backend, and a policy kept it out"
+    if had and _is_refused(after):
+        return "refused", "a policy keeps it out"
     if had != has:
         return ("lost", "goes to no backend any more") if had else ("gained", "goes to a backend")
     if _gist(before) != _gist(after):
@@ -79,6 +84,10 @@ def _classify(before: Explanation, after: Explanation) -> tuple[Kind, str] | Non
     if _route(before) != _route(after):
         return "owner", "is of another route"
     return None
+
+
+def _is_refused(one: Explanation) -> bool:
+    return any(answer.check in ("policy_invalid", "authorization") for answer in one.answers)
 
 
 def _gist(one: Explanation) -> tuple[object, ...]:

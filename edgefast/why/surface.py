@@ -77,7 +77,16 @@ def _compare_listeners(pair: Pair) -> Iterator[Change]:
         if not fields:  # the port to bind: of no interest to a client
             continue
         said = f"listener {after.name} has other {', '.join(fields)}"
-        yield Change(kind="listener", text=said, example=_example(pair, after))
+        opens = _asks_certificate(old) and not _asks_certificate(after)
+        if opens:
+            said += ": clients need no certificate any more"
+        kind: Kind = "opened" if opens else "listener"
+        yield Change(kind=kind, opens=opens, text=said, example=_example(pair, after))
+
+
+def _asks_certificate(one: ir.Listener) -> bool:
+    tls = one.tls
+    return tls is not None and bool(tls.client_ca) and not tls.client_insecure_fallback
 
 
 def _example(pair: Pair, one: ir.Listener) -> Example:

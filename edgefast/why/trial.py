@@ -15,7 +15,7 @@ import msgspec
 from edgefast import ir
 from edgefast.credential import show
 from edgefast.resources.model.regex import compile_regex
-from edgefast.table.match import Call
+from edgefast.table.match import COOKIE, Call
 
 Test = Literal["path", "method", "header", "query"]
 
@@ -40,7 +40,11 @@ def try_match(match: ir.Match, call: Call, method: str) -> Failure | None:
     if match.method not in ("", method):
         failed.append(("method", f"method {method} is not {match.method}"))
     for one in match.headers:
-        if text := _try_value("header", one, call.header(one.name)):
+        if one.name.startswith(COOKIE):
+            text = _try_cookie(one, call.cookies(one.name.removeprefix(COOKIE).encode()))
+        else:
+            text = _try_value("header", one, call.header(one.name))
+        if text:
             failed.append(("header", text))
     for one in match.query:
         if text := _try_value("query", one, call.parameter(one.name)):
@@ -58,6 +62,20 @@ def _try_path(match: ir.Match, path: bytes) -> str:
         return "" if holds else f"path {shown} is not under {cut(match.path) or '/'}"
     holds = compile_regex(match.path).fullmatch(path) is not None
     return "" if holds else f"path {shown} does not match {cut(match.path)}"
+
+
+def _try_cookie(want: ir.ValueMatch, values: list[bytes]) -> str:
+    """Any of the cookies of a name may hold; else the first one says why not. Their values are never shown."""
+    name = want.name.removeprefix(COOKIE)
+    if not values:
+        return f"cookie {name} is not there"
+    if want.regex:
+        compiled = compile_regex(want.value)
+        holds = any(compiled.fullmatch(one) is not None for one in values)
+        return "" if holds else f"cookie {name} does not match {cut(show(want.name, want.value))}"
+    if want.value.encode() in values:
+        return ""
+    return f"cookie {name} is not {cut(show(want.name, want.value)) or _EMPTY}"
 
 
 def _try_value(what: str, want: ir.ValueMatch, value: bytes | None) -> str:
@@ -80,10 +98,15 @@ def describe_match(match: ir.Match) -> str:
     parts = [" ".join(words)]
     for what, predicates in (("header", match.headers), ("query", match.query)):
         parts += [
-            f"{what} {one.name}{' ~ ' if one.regex else ': '}{show(one.name, one.value) or _EMPTY}"
+            f"{_named(what, one.name)}{' ~ ' if one.regex else ': '}{show(one.name, one.value) or _EMPTY}"
             for one in predicates
         ]
     return ", ".join(parts)
+
+
+def _named(what: str, name: str) -> str:
+    """What a predicate looks at: "header x-v", "cookie sid"."""
+    return f"cookie {name.removeprefix(COOKIE)}" if name.startswith(COOKIE) else f"{what} {name}"
 
 
 def cut(text: str) -> str:

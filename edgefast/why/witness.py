@@ -16,6 +16,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.resources.model.regex import compile_regex
+from edgefast.table.match import COOKIE
 from edgefast.why.sample import sample_pattern
 
 _PAIRS = 12  # matches on one path that are combined with each other
@@ -33,6 +34,7 @@ class Witness(msgspec.Struct, frozen=True):
     method: str
     target: str
     headers: Lines
+    source: str = ""  # the client's address; "": whoever asks
 
 
 def make_witnesses(matches: Iterable[ir.Match]) -> tuple[list[Witness], list[ir.Match]]:
@@ -100,7 +102,13 @@ def _write(
     method: str, path: str, headers: Iterable[tuple[str, str]], query: Iterable[tuple[str, str]]
 ) -> Witness:
     asked = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in query)
-    lines = tuple((name, value) for name, value in headers if name != "host")
+    pairs = [(name, value) for name, value in headers if name != "host"]
+    cookies = [
+        f"{name.removeprefix(COOKIE)}={value}" for name, value in pairs if name.startswith(COOKIE)
+    ]
+    lines = tuple(one for one in pairs if not one[0].startswith(COOKIE))
+    if cookies:
+        lines += (("cookie", "; ".join(cookies)),)
     return Witness(method, f"{path}?{asked}" if asked else path, lines)
 
 

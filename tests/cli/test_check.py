@@ -159,7 +159,8 @@ def test_the_line_of_the_reference_docs(shop: Callable[[str], Path]) -> None:
         1,
         [
             f"{path}:14 HTTPRoute default/web spec.rules[0].filters[1].extensionRef.kind: "
-            'NotSupported "RateLimitFiler" (supported: RateLimitFilter), did you mean RateLimitFilter?'
+            'NotSupported "RateLimitFiler" (supported: RateLimitFilter, HTTPRouteFilter), did you mean '
+            "RateLimitFilter?"
         ],
     )
 

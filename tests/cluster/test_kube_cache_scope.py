@@ -82,7 +82,10 @@ RULES: dict[str, list[str]] = {
         "gatewayclasses", "gateways", "grpcroutes", "httproutes", "listenersets", "referencegrants",
         "backendtlspolicies", "tcproutes", "tlsroutes", "udproutes",
     ],
-    "gateway.edge.io": ["edgeproxies", "ratelimitfilters", "backends"],
+    "gateway.edge.io": [
+        "edgeproxies", "ratelimitfilters", "backends", "securitypolicies", "backendtrafficpolicies",
+        "httproutefilters",
+    ],
     "discovery.k8s.io": ["endpointslices"],
     "": ["services", "namespaces", "configmaps", "secrets"],
 }  # fmt: skip

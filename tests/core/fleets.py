@@ -72,7 +72,9 @@ def make_host(
     )
 
 
-def make_fleet(*parts: ir.Listener | ir.VirtualHost | ir.Cluster | ir.Rule) -> ir.Fleet:
+def make_fleet(
+    *parts: ir.Listener | ir.VirtualHost | ir.Cluster | ir.Rule | ir.PolicyUnit,
+) -> ir.Fleet:
     """A fleet of these parts. Without a listener it has the usual one; rules alone make one host."""
     listeners = tuple(one for one in parts if isinstance(one, ir.Listener))
     hosts = tuple(one for one in parts if isinstance(one, ir.VirtualHost))
@@ -87,6 +89,7 @@ def make_fleet(*parts: ir.Listener | ir.VirtualHost | ir.Cluster | ir.Rule) -> i
         listeners=listeners or (make_listener(),),
         virtual_hosts=hosts,
         clusters=clusters,
+        policies=tuple(one for one in parts if isinstance(one, ir.PolicyUnit)),
     )
 
 

@@ -33,6 +33,8 @@ def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
 class Served:
     """A server with a probe, and answers that come when they are told to."""
 
+    running: asyncio.Future[None]
+
     def __init__(self, at_once: int = 2) -> None:
         self.sock = bind_server(Address("127.0.0.1", 0))
         routes = {("GET", "/ready"): self._ready, ("GET", "/slow"): self._slow}
@@ -64,13 +66,13 @@ class Served:
 def serve(talk: Callable[[Served], Awaitable[Any]], **options: Any) -> Any:
     async def main() -> Any:
         served = Served(**options)
-        running = asyncio.ensure_future(served.server.run())
+        served.running = asyncio.ensure_future(served.server.run())
         try:
             async with asyncio.timeout(60):
                 return await talk(served)
         finally:
-            running.cancel()
-            await asyncio.wait([running])
+            served.running.cancel()
+            await asyncio.wait([served.running])
 
     return uvloop.run(main())
 
@@ -189,3 +191,22 @@ def test_a_process_without_descriptors_still_answers() -> None:
         assert b"200 OK" in await served.ask(PROBE)
 
     serve(talk)
+
+
+def test_who_asks_while_the_server_ends_is_let_go(caplog: pytest.LogCaptureFixture) -> None:
+    async def talk(served: Served) -> None:
+        slow = asyncio.ensure_future(served.ask(b"GET /slow HTTP/1.1\r\n" + HEAD))
+        while not served.at_work:
+            assert b"200 OK" in await served.ask(PROBE)
+        with crowd(served.port, count=50) as held:
+            assert b"200 OK" in await served.ask(PROBE)  # all of them are in
+            served.running.cancel()
+            for sock in held:  # a few in each turn that it takes
+                sock.send(KEPT)
+                await asyncio.sleep(0)
+            await asyncio.wait([served.running])
+            await slow
+            assert all([await ended(sock) for sock in held])
+
+    serve(talk)
+    assert not caplog.records

@@ -23,6 +23,7 @@ from edgefast import __version__
 from edgefast.cli.main import main
 from edgefast.cli.run import run
 from edgefast.resources.decode.decode import decode_documents, load_config
+from edgefast.resources.kinds import KINDS
 from monitoring.promtool import run_promtool
 
 from .scripts import run_script
@@ -159,3 +160,17 @@ def test_the_table_of_flags_is_that_of_edgefast_run() -> None:
         if isinstance(default, str | float) and not isinstance(default, bool):
             said = default if isinstance(default, str) else f"{default:g}"
             assert shown[flag].strip("`") == said, flag
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("page", "rows"),
+    [
+        ("README.md", r"^\| Objects \|.*$"),
+        ("docs/configuration.md", r"^\| group \| kinds \|\n(?:\|.*\n)+"),
+    ],
+)
+def test_tables_of_kinds_name_all_that_are_read(page: str, rows: str) -> None:
+    table = re.search(rows, (ROOT / page).read_text(), re.M)
+    assert table is not None
+    assert {kind for _, kind in KINDS} - set(re.findall(r"[A-Za-z]+", table[0])) == set()

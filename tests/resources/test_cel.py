@@ -46,13 +46,14 @@ from edgefast.resources.edge.ratelimitfilter import (
     RateLimitSourceCIDR,
 )
 from edgefast.resources.model.shape import Shape, shape_of
-from edgefast.resources.rules import config, edge
+from edgefast.resources.rules import config, edge, policy, routefilter
 from edgefast.resources.rules.rule import Rule
 from edgefast.resources.schema.schema import plain_default
+from resources.policydocuments import POLICY_DOCUMENTS
 
 pytestmark = pytest.mark.pure
 
-RULES = edge.BOOK.rules + config.BOOK.rules
+RULES = [rule for one in (edge, policy, routefilter, config) for rule in one.BOOK.rules]
 Document = dict[str, Any]
 
 _A = {"fqdn": {"hostname": "a.example", "port": 1}}
@@ -147,6 +148,7 @@ DOCUMENTS: dict[type, list[Document]] = {
     RateLimitSourceCIDR: [
         {"value": text} for text in ("10.0.0.0/8", "10.1.2.3/8", "fd00::/8", "10.0.0.0/40", "1/2")
     ],
+    **POLICY_DOCUMENTS,
     GatewayProvider: [
         {"type": "Kubernetes"},
         {"type": "Kubernetes", "kubernetes": {}},

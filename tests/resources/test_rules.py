@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from edgefast.resources.model.shape import shape_of
-from edgefast.resources.rules import config, edge
+from edgefast.resources.rules import config, edge, policy, routefilter
 from edgefast.resources.rules.rule import Rule
 from edgefast.resources.rules.rules import _BOOKS, rules_of
 
 pytestmark = pytest.mark.pure
 
 RULES = [rule for book in _BOOKS for rule in book.rules]
+OWN = [rule for one in (edge, policy, routefilter, config) for rule in one.BOOK.rules]
 
 
 def _name(rule: Rule) -> str:
@@ -27,5 +28,4 @@ def test_rule_reads_fields_that_exist(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=_name)
 def test_only_rules_of_our_own_kinds_have_cel(rule: Rule) -> None:
-    own = rule in edge.BOOK.rules + config.BOOK.rules
-    assert bool(rule.cel) == bool(rule.message) == own
+    assert bool(rule.cel) == bool(rule.message) == (rule in OWN)

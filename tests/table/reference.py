@@ -33,7 +33,7 @@ def matches(match: ir.Match, request: Request) -> bool:
     return (
         path_matches(match, request.path)
         and match.method in ("", request.method)
-        and all(value_matches(want, header_of(request, want.name)) for want in match.headers)
+        and all(header_matches(want, request) for want in match.headers)
         and all(value_matches(want, parameter_of(request, want.name)) for want in match.query)
     )
 
@@ -46,6 +46,19 @@ def path_matches(match: ir.Match, path: str) -> bool:
     wanted = [segment for segment in match.path.split("/") if segment]
     segments = path.split("/")[1:]
     return path.startswith("/") and segments[: len(wanted)] == wanted
+
+
+def header_matches(want: ir.ValueMatch, request: Request) -> bool:
+    """A header, or any of the cookies of a name (RFC 6265 4.2.1)."""
+    if not want.name.startswith("cookie:"):
+        return value_matches(want, header_of(request, want.name))
+    pieces = (header_of(request, "cookie") or "").replace(",", ";").split(";")
+    cookies = [piece.partition("=") for piece in pieces if "=" in piece]
+    return any(
+        value_matches(want, value.strip(" \t"))
+        for name, _, value in cookies
+        if name.strip(" \t") == want.name.removeprefix("cookie:")
+    )
 
 
 def value_matches(want: ir.ValueMatch, value: str | None) -> bool:

@@ -20,7 +20,7 @@ SEGMENTS = st.sampled_from(
 METHODS = st.sampled_from(["", "", "GET", "POST", "M-SEARCH"])
 VALUES = st.sampled_from(["", "1", "2", "1,2", "a b", "a+b", "%31", "ä", "x" * 40])
 PATTERNS = st.sampled_from([".*", "1", "[0-9]+", "(a|b)c?", "a.*b", "", "x+", "[^,]*"])
-HEADER_NAMES = st.sampled_from(["x-a", "x-b", "x_c", "accept"])
+HEADER_NAMES = st.sampled_from(["x-a", "x-b", "x_c", "accept", "cookie:a", "cookie:b"])
 PARAMETERS = st.sampled_from(["q", "Q", "a b", "ä", "x-a"])
 
 
@@ -86,7 +86,16 @@ QUERY_PIECES = st.sampled_from(
         "q=%",
     ]
 )
-HEADERS = st.tuples(st.sampled_from(["x-a", "X-A", "X-b", "x_c", "Accept"]), VALUES)
+COOKIES = st.lists(
+    st.sampled_from(
+        ["a=1", "a=2", " b=1", "b = a+b ", "A=1", "a", "a=", "b=\t", "", "b=a b", "=1"]
+    ),
+    max_size=4,
+).map(";".join)
+HEADERS = st.one_of(
+    st.tuples(st.sampled_from(["x-a", "X-A", "X-b", "x_c", "Accept"]), VALUES),
+    st.tuples(st.sampled_from(["cookie", "Cookie"]), COOKIES),
+)
 
 
 @st.composite

@@ -157,6 +157,17 @@ def test_what_a_rule_becomes() -> None:
     assert one.mirrors[0].cluster in clusters
 
 
+def test_a_filter_that_is_for_httproutes_alone_is_refused() -> None:
+    extension = {"group": "gateway.edge.io", "kind": "HTTPRouteFilter", "name": "page"}
+    filters = [{"type": "ExtensionRef", "extensionRef": extension}]
+    served = serve(route("GRPCRoute", "a", {"filters": filters, "backendRefs": [BACKEND]}))
+    (one,) = hosts(served)["*"].rules
+    assert one.status == 500
+    assert (
+        "HTTPRouteFilter in a route that is no HTTPRoute (supported: RateLimitFilter)" in one.reason
+    )
+
+
 def test_precedence_is_by_the_service_then_the_method_then_headers() -> None:
     header = [{"name": "x", "value": "y"}]
     matches = [

@@ -16,6 +16,7 @@ from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, Work, translate
 from edgefast.translate.translation import Memo
 from tests.translate import world
+from tests.translate.edits import EDITS
 
 PLAIN = Settings()
 
@@ -34,8 +35,21 @@ def _remembered(memo: Memo) -> dict[str, object]:
         "hosts": ({at: one.host for at, one in hosts.outcomes.items()}, list(hosts.noted)),
         "reach": (dict(memo.reach.warnings.items()), memo.reach.across),
     }
+    own, judged = memo.own, memo.judged
+    found["own"] = {
+        key: (one.shape, one.targets, one.units, one.reads, one.problems)
+        for key, one in own.outcomes.items()
+    }
+    found["attached"] = [dict(one.items()) for one in (own.attached, own.units)]
+    found["own readers"] = (list(own.readers), own.closed, own.aimed)
+    found["judged"] = [
+        dict(one.items())
+        for one in (judged.of("SecurityPolicy"), judged.of("BackendTrafficPolicy"), judged.told)
+    ]
+    found["own uses"] = dict(memo.uses.counts.items())
     for fleet, shelf in memo.shelves.by_fleet.items():
         held = (shelf.hosts, shelf.clusters, shelf.uses, shelf.secrets)
+        held += (shelf.policies, shelf.asked, shelf.policy_uses)
         found[f"shelf {fleet}"] = [dict(one.items()) for one in held] + [shelf.limited]
     return found
 
@@ -174,108 +188,9 @@ def test_other_settings_start_anew(thousand: tuple[Snapshot, Translation]) -> No
     assert translate(snapshot, Settings(now=1, addresses=("::1",)), before).work.routes == 0
 
 
-#: Edits that hit everything that outcomes read; names are few so that they collide.
-_EDITS = st.one_of(
-    st.builds(
-        world.route,
-        st.integers(0, 3),
-        path=st.sampled_from(["/", "/a"]),
-        host=st.sampled_from(["a.example.com", "*.example.com", "b.org"]),
-        backend=st.sampled_from(["web", "api"]),
-    ),
-    st.builds(
-        world.route,
-        st.integers(0, 3),
-        host=st.just("a.example.com"),
-        matches=st.sampled_from(
-            [
-                [],
-                [{"path": {"type": "RegularExpression", "value": "/a/(?=x)"}}],
-                [{"path": {"type": "RegularExpression", "value": "(?=x)"}}],
-            ]
-        ),
-    ),
-    st.builds(
-        world.route,
-        st.integers(0, 3),
-        parents=st.sampled_from(
-            [[{"kind": "Gatway", "name": "gw"}], [{"group": "", "name": "gw"}]]
-        ),
-    ),
-    st.builds(world.service, st.sampled_from(["web", "api"])),
-    st.builds(world.service, st.just("api"), appProtocol=st.sampled_from(["http", "grpc"])),
-    st.builds(world.endpoints, st.just("web")),
-    st.builds(
-        world.endpoints, st.sampled_from(["web", "api"]), st.sampled_from(["10.0.0.1", "bad"])
-    ),
-    st.builds(world.gateway, port=st.sampled_from([80, 81])),
-    st.builds(world.gateway, hostname=st.sampled_from(["*.example.com", "b.org"])),
-    st.builds(
-        world.nested_gateway, st.just(""), st.just("*.example.com"), st.just("a.example.com")
-    ),
-    st.builds(world.nested_gateway, st.just("*.com"), st.sampled_from(["*.org", "*.example.com"])),
-    st.builds(world.gateway, st.just("second"), protocol=st.sampled_from(["HTTP", "TCP"])),
-    st.builds(world.gateway_class, st.sampled_from(["example.com/other", PLAIN.controller_name])),
-    st.builds(
-        world.gateway,
-        allowedRoutes=st.sampled_from(
-            [
-                {"namespaces": {"from": "All"}},
-                {"namespaces": {"from": "Selector", "selector": {"matchLabels": {"team": "blue"}}}},
-            ]
-        ),
-    ),
-    st.builds(world.namespace, st.just("team"), team=st.sampled_from(["blue", "red"])),
-    st.builds(world.grant, st.sampled_from(["team", "other"])),
-    st.builds(world.policy, st.sampled_from(["p", "q"]), st.sampled_from(["web", "api"])),
-    st.builds(
-        world.policy,
-        st.just("p"),
-        created=st.sampled_from(["2026-01-01T00:00:00+14:00", "2026-01-01T00:00:00Z", ""]),
-    ),
-    st.builds(world.authority, st.booleans()),
-    st.builds(world.backend, st.just("own"), st.booleans()),
-    st.builds(world.rate_limit_filter, st.just("limits"), requests=st.integers(0, 1)),
-    st.builds(world.route, st.integers(0, 3), filters=st.just(world.limited("limits"))),
-    st.builds(
-        world.far_route,
-        st.lists(
-            st.sampled_from(
-                [
-                    {"name": "web", "namespace": "default", "port": 80},
-                    {"name": "missing", "port": 80},
-                ]
-            ),
-            max_size=2,
-        ),
-    ),
-    st.builds(
-        world.route,
-        st.integers(0, 3),
-        backendRefs=st.just([{"group": "gateway.edge.io", "kind": "Backend", "name": "own"}]),
-    ),
-    st.sampled_from(
-        [
-            ObjectRef("HTTPRoute", "default", "r0"),
-            ObjectRef("ReferenceGrant", "default", "grant"),
-            ObjectRef("BackendTLSPolicy", "default", "p"),
-            ObjectRef("ConfigMap", "default", "ca"),
-            ObjectRef("Backend", "default", "own"),
-            ObjectRef("RateLimitFilter", "default", "limits"),
-            ObjectRef("HTTPRoute", "default", "r1"),
-            ObjectRef("Service", "default", "web"),
-            ObjectRef("Service", "default", "api"),
-            ObjectRef("EndpointSlice", "default", "web-1"),
-            ObjectRef("Gateway", "default", "gw"),
-            ObjectRef("GatewayClass", "", "edge"),
-        ]
-    ),
-)
-
-
 @pytest.mark.pure
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.lists(_EDITS, min_size=1, max_size=3), max_size=8))
+@given(st.lists(st.lists(EDITS, min_size=1, max_size=3), max_size=8))
 def test_any_history_gives_what_nothing_gives(steps: list[list[object]]) -> None:
     snapshot = world.many(3)
     translation = translate(snapshot, PLAIN)
@@ -288,6 +203,7 @@ def test_any_history_gives_what_nothing_gives(steps: list[list[object]]) -> None
 
 _ALLOW_BLUE = {"namespaces": {"from": "Selector", "selector": {"matchLabels": {"team": "blue"}}}}
 _LIMIT = {"group": "gateway.edge.io", "kind": "RateLimitFilter", "name": "limits"}
+_FILTER = {"group": "gateway.edge.io", "kind": "HTTPRouteFilter", "name": "page"}
 
 
 @pytest.mark.pure
@@ -315,6 +231,19 @@ _LIMIT = {"group": "gateway.edge.io", "kind": "RateLimitFilter", "name": "limits
             [world.route(0, filters=[{"type": "ExtensionRef", "extensionRef": _LIMIT}])],
             world.rate_limit_filter("limits"),
             id="rate-limit-filter",
+        ),
+        pytest.param(
+            [world.route(0, filters=[{"type": "ExtensionRef", "extensionRef": _FILTER}])],
+            world.route_filter("page", "pages"),
+            id="route-filter",
+        ),
+        pytest.param(
+            [
+                world.route(0, filters=[{"type": "ExtensionRef", "extensionRef": _FILTER}]),
+                world.route_filter("page", "pages"),
+            ],
+            world.config_map("pages", body="hello"),
+            id="body-of-answer",
         ),
         pytest.param(
             [world.route(0, parents=[{"kind": "ListenerSet", "name": "more"}])],

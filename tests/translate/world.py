@@ -134,6 +134,47 @@ def rate_limit_filter(name: str, *limits: dict[str, Any], requests: int = 1) -> 
     )
 
 
+def route_filter(name: str, body: str) -> Object:
+    """Return an HTTPRouteFilter that answers with what a ConfigMap has."""
+    reference = {"group": "", "kind": "ConfigMap", "name": body}
+    return make(
+        {
+            "apiVersion": "gateway.edge.io/v1alpha1",
+            "kind": "HTTPRouteFilter",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"directResponse": {"body": {"type": "ValueRef", "valueRef": reference}}},
+        }
+    )
+
+
+def cookies(name: str, *matches: dict[str, str]) -> Object:
+    """Return an HTTPRouteFilter with matches, each of cookies by name."""
+    return make(
+        {
+            "apiVersion": "gateway.edge.io/v1alpha1",
+            "kind": "HTTPRouteFilter",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "matches": [
+                    {"cookies": [{"name": one, "value": value} for one, value in match.items()]}
+                    for match in matches
+                ]
+            },
+        }
+    )
+
+
+def config_map(name: str, **data: str) -> Object:
+    return make(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "default"},
+            "data": data,
+        }
+    )
+
+
 def limited(*names: str) -> list[dict[str, Any]]:
     """Return filters of a rule that refer to RateLimitFilters."""
     group = "gateway.edge.io"

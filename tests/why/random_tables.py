@@ -8,6 +8,7 @@ Must never: make what the engine answers by chance, such as shares of equal weig
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from edgefast import ir
 from edgefast.why import Ask
@@ -25,6 +26,14 @@ PATHS = ("/.*", "/a.*", "/(a|b)(/.*)?", "/[a-z]+/b", "/a/b.*", ".*")
 PARAMETERS = ("q", "r", "x-a")
 CLUSTERS = ("service/ns/one/80", "service/ns/two/80", "backend/ns/three")
 EMPTY = "service/ns/empty/80"
+UNITS = (
+    "security/ns/a#authorization",
+    "security/ns/b#authorization",
+    "security/ns/c#authorization",
+    "traffic/ns/a",
+    "traffic/ns/b",
+)
+SUBSTITUTIONS = ("/", "/new", r"/x\0", r"/\1/y", "", "-", r"\2")
 
 
 class Tables:
@@ -45,6 +54,7 @@ class Tables:
             listeners=tuple(listeners),
             virtual_hosts=tuple(hosts),
             clusters=(*clusters, ir.Cluster(name=EMPTY)),
+            policies=tuple(self._unit(name) for name in UNITS),
         )
 
     def asks(self, count: int) -> list[Ask]:
@@ -81,6 +91,7 @@ class Tables:
             underscores=pick(["Reject", "Allow", "Drop"]),
             via=pick(["", "", "edge"]),
             route_timeout=pick([15_000, 0, 500]),
+            body_size=pick([0, 0, 500]),
             client_address=ir.ClientAddress(
                 trusted_hops=pick([0, 0, 1, 2]),
                 trusted_cidrs=pick([(), (), ("127.0.0.0/8", "10.0.0.0/8"), ("192.0.2.0/24",)]),
@@ -110,7 +121,7 @@ class Tables:
         )
 
     def _match(self) -> ir.Match:
-        kind = self._random.choice(["exact", "prefix", "prefix", "prefix", "regex"])
+        kind: ir.PathKind = self._random.choice(["exact", "prefix", "prefix", "prefix", "regex"])
         path = self._random.choice(PATHS) if kind == "regex" else self._path()
         return ir.Match(
             kind=kind,
@@ -150,6 +161,7 @@ class Tables:
             cors=ir.Cors(allow_origins=("*",)) if self._chance(10) else None,
             timeouts=ir.Timeouts(request=pick([None, 0, 2000])) if self._chance(30) else None,
             rate_limits=self._limits() if self._chance(15) else (),
+            **self._guard(),
         )
 
     def _share(self) -> ir.BackendRef:
@@ -185,6 +197,8 @@ class Tables:
         path = ir.PathRewrite(
             kind=pick(["full", "prefix"]), value=pick(["/new", "", "/n/w", "/x/"])
         )
+        if self._chance(30):
+            path = ir.PathRewrite("regex", pick(SUBSTITUTIONS), pick(PATTERNS + PATHS))
         return ir.Rewrite(
             hostname=pick(["", "inside.test"]), path=path if self._chance(70) else None
         )
@@ -199,6 +213,50 @@ class Tables:
             port=pick([0, 0, 80, 443, 8443]),
             path=path if self._chance(50) else None,
         )
+
+    def _unit(self, name: str) -> ir.PolicyUnit:
+        if self._chance(8):
+            return ir.PolicyUnit(name=name, status=500, reason="broken")
+        if name.startswith("traffic"):
+            pick = self._random.choice
+            traffic = ir.Traffic(
+                body_size=pick([None, 0, 1000]), request_timeout=pick([None, 0, 700, 3000])
+            )
+            return ir.PolicyUnit(name=name, traffic=traffic)
+        rules = tuple(self._access() for _ in range(self._random.randint(0, 3)))
+        access = ir.Authorization(rules=rules, allow=self._chance(60))
+        return ir.PolicyUnit(name=name, authorization=access)
+
+    def _access(self) -> ir.AccessRule:
+        pick = self._random.choice
+        headers = tuple(
+            (name, tuple(self._random.sample(VALUES, 2)))
+            for name in (NAMES if self._chance(40) else ())
+            if self._chance(40)
+        )
+        kind: ir.PathKind = pick(["exact", "prefix", "prefix", "regex"])
+        path = pick(PATHS) if kind == "regex" else self._path() or ("/" if kind == "exact" else "")
+        ranges = ("127.0.0.0/8", "10.0.0.0/8", "192.0.2.0/24", "2001:db8::/32")
+        return ir.AccessRule(
+            allow=self._chance(60),
+            sources=tuple(self._random.sample(ranges, 2)) if self._chance(40) else (),
+            headers=headers,
+            methods=tuple(self._random.sample(METHODS, 2)) if self._chance(30) else (),
+            paths=((kind, path),) if self._chance(40) else (),
+        )
+
+    def _guard(self) -> dict[str, Any]:
+        """Return what policies there are for a rule; one of them may not be in the table."""
+        names = [*UNITS[:3], "security/ns/none#authorization"]
+        traffic = tuple(self._random.sample(UNITS[3:], self._random.randint(0, 2)))
+        return {
+            "policies": tuple(one for one in names if self._chance(2 if one == names[-1] else 20)),
+            "traffic": traffic if self._chance(30) else (),
+            "ceilings": self._random.randint(0, len(traffic)),
+            "direct": ir.DirectResponse(status=self._random.choice([200, 418]), body=b"own")
+            if self._chance(6)
+            else None,
+        }
 
     def _limits(self) -> tuple[ir.RateLimit, ...]:
         """A limit that is at its end from the beginning, or one that no test comes near."""
@@ -222,7 +280,8 @@ class Tables:
 
     def _ask(self) -> Ask:
         pick = self._random.choice
-        path = self._path() + pick(["", "", "/", "/a/b", "//a", "/../a", "/%61", "/a%2Fb"]) or "/"
+        more = pick(["", "", "/", "/a/b", "//a", "/../a", "/%61", "/a%2Fb", ";v=1", "/a;/b"])
+        path = (self._path() or "/"[more.startswith("/") :]) + more or "/"
         query = "&".join(
             f"{pick(PARAMETERS)}={pick(['1', '2', 'a+b', '%31', ''])}"
             for _ in range(pick([0, 0, 1, 2]))
@@ -243,10 +302,10 @@ class Tables:
     def _header(self) -> tuple[str, str]:
         pick = self._random.choice
         if self._chance(70):
-            return pick(NAMES + ("X-A", "X-User")), pick(VALUES)
+            return pick(NAMES + ("X-A", "X-User", "x.a")), pick(VALUES)
         return pick(
             [
-                ("x_y", "1"),
+                (pick(["x_y", "x_b"]), "1"),
                 ("X-Forwarded-For", pick(["10.0.0.7", "192.0.2.9, 10.0.0.1", "nobody", ""])),
                 ("X-Request-Id", pick(["given", "x" * 80])),
                 (pick(["Forwarded", "X-Real-IP"]), "192.0.2.1"),

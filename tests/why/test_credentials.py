@@ -77,6 +77,16 @@ spec:
     - clientSelectors: [{{headers: [{{name: x-auth-token, value: {MARK}-limited}}]}}]
       limit: {{requests: 5, unit: Year}}
 ---
+apiVersion: gateway.edge.io/v1alpha1
+kind: SecurityPolicy
+metadata: {{name: keys, namespace: default}}
+spec:
+  targetRefs: [{{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web}}]
+  authorization:
+    defaultAction: Allow
+    rules:
+    - {{name: theirs, action: Deny, principal: {{headers: [{{name: x-api-key, values: [{MARK}-stolen, {MARK}-old]}}]}}}}
+---
 apiVersion: v1
 kind: Service
 metadata: {{name: web, namespace: default}}

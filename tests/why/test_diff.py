@@ -11,7 +11,7 @@ import pytest
 
 from cli.calling import call
 from edgefast import ir
-from edgefast.why import Served
+from edgefast.why import Ask, Served
 from edgefast.why.compare import classify, compare_requests
 from edgefast.why.outcome import find_outcome
 from edgefast.why.pair import Pair
@@ -184,11 +184,11 @@ def mutate(fleet: ir.Fleet, choose: random.Random) -> ir.Fleet:
     return msgspec.structs.replace(fleet, virtual_hosts=tuple(hosts))
 
 
-@pytest.mark.parametrize("start", range(0, 100, 10))
+@pytest.mark.parametrize("start", range(0, 100, 20))
 def test_what_random_requests_see_is_told(start: int) -> None:
     """If any of many random requests is answered otherwise, there is a change; and if there is one, its example is."""
     seen = 0
-    for seed in range(start, start + 10):
+    for seed in range(start, start + 20):
         tables = Tables(seed, 1)
         old = tables.fleet()
         new = mutate(old, random.Random(seed))
@@ -199,6 +199,14 @@ def test_what_random_requests_see_is_told(start: int) -> None:
             for ask in tables.asks(100)
             if classify(*(find_outcome(side, ask) for side in pair.sides())) is not None
         ]
-        assert not differs or any(one.kind != "unknown" for one in told), (seed, differs[0])
+        # What only an expression takes may be told as unknown.
+        plain = [ask for ask in differs if not any(_is_regex(side, ask) for side in pair.sides())]
+        assert not plain or any(one.kind != "unknown" for one in told), (seed, plain[0])
+        assert not differs or told, (seed, differs[0])
         seen += len(differs)
     assert seen > 0
+
+
+def _is_regex(side: Served, ask: Ask) -> bool:
+    match = find_outcome(side, ask).match
+    return match is not None and match.kind == "regex"

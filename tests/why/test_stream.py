@@ -155,3 +155,29 @@ def test_a_difference_names_what_is_lost_and_what_goes_elsewhere() -> None:
             "tls://any.b.test",
         ),
     }
+
+
+WHO = """\
+---
+apiVersion: gateway.edge.io/v1alpha1
+kind: SecurityPolicy
+metadata: {name: who}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw, sectionName: tcp}]
+  authorization: {rules: [{action: Allow, principal: {headers: [{name: x-role, values: [admin]}]}}]}
+"""
+
+
+def test_a_policy_that_goes_opens_what_it_kept_out() -> None:
+    guarded, plain = (
+        translate(Snapshot.of(decode_documents(text.encode(), "a.yaml").objects), Settings())
+        for text in (WORLD + WHO, WORLD)
+    )
+    found, back = diff_translations(guarded, plain), diff_translations(plain, guarded)
+    first = found.changes[0]
+    assert (first.kind, first.opens, first.breaks) == ("opened", True, False)
+    assert first.text == "TCP port 90: goes to a backend, and a policy kept it out"
+    assert found.opens and not found.breaks and back.breaks and not back.opens
+    assert back.changes[0].kind == "refused"
+    (answer,) = explain(serve_translation(guarded), read_ask("GET", "tcp://h:90")).answers
+    assert answer.check == "policy_invalid" and "SecurityPolicy default/who" in answer.why

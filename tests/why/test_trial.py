@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from edgefast import ir
 from edgefast.resources.model.regex import compile_regex
+from edgefast.table import Matcher, Request, compile_fleet
 from edgefast.table.match import Call, order_hostnames
 from edgefast.why import AskError, Served, explain, read_ask
 from edgefast.why.head import Head, scan_head
 from edgefast.why.sample import sample_pattern
-from edgefast.why.trial import try_match
+from edgefast.why.trial import describe_match, try_match
+from edgefast.why.witness import make_witnesses
+from tests.table.tables import LISTENER, make_fleet, make_host
 from tests.why.random_tables import Tables
 
 pytestmark = pytest.mark.pure
@@ -107,3 +111,39 @@ def test_what_is_no_url(url: str) -> None:
     """A method and a path in one word are no host of that name."""
     with pytest.raises(AskError, match="is no URL such as"):
         read_ask("GET", url)
+
+
+@pytest.mark.parametrize(
+    ("want", "sent", "reason"),
+    [
+        (ir.ValueMatch("cookie:sid", "one"), "a=b; sid=one", ""),
+        (ir.ValueMatch("cookie:sid", "one"), "sid=two; sid=one", ""),
+        (ir.ValueMatch("cookie:sid", "one"), "SID=one", "cookie sid is not there"),
+        (
+            ir.ValueMatch("cookie:sid", "one"),
+            "sid=two",
+            "cookie sid is not <3 characters, not shown>",
+        ),
+        (ir.ValueMatch("cookie:sid", "t.*", regex=True), "sid=one; sid=two", ""),
+        (
+            ir.ValueMatch("cookie:sid", "t.*", regex=True),
+            "sid=one",
+            "cookie sid does not match <3 characters, not shown>",
+        ),
+    ],
+)
+def test_cookies(want: ir.ValueMatch, sent: str, reason: str) -> None:
+    """As the matcher has it; and no value is shown."""
+    match = ir.Match(kind="prefix", path="", headers=(want,))
+    request = Request(headers=(("Cookie", sent),))
+    failure = try_match(match, Call(request), "GET")
+    assert (failure.text if failure else "") == reason
+    rule = ir.Rule(route="ns/r", index=0)
+    host = make_host("h", (rule,), [(match, 0)])
+    hit = Matcher(compile_fleet(make_fleet(host)).resources).match(LISTENER, "h", request)
+    assert (hit is None) == (failure is not None)
+    assert describe_match(match).startswith("prefix /, cookie sid")
+    (witness, *_), unmade = make_witnesses([match])
+    assert unmade == []
+    lines = Request(headers=witness.headers)
+    assert try_match(match, Call(lines), "GET") is None

@@ -53,6 +53,7 @@ def test_type_urls_are_those_of_the_architecture() -> None:
         "Secret",
         "LimitStore",
         "Cluster",
+        "Policy",
         "Fragment",
         "VirtualHost",
         "StreamRoute",

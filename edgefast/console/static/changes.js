@@ -55,11 +55,12 @@ export class Changes {
       fill(this.result, h('p', { class: 'empty' }, told.steps.length ? 'This table is not known any more.' : 'The table has not changed since the start.'));
       return;
     }
+    const opens = told.requests.filter((one) => one.opens).length;
     const breaks = told.requests.filter((one) => one.breaks).length;
     fill(this.result,
       h('h2', {}, 'For requests'),
       told.why_not ? h('p', { class: 'dim' }, told.why_not)
-        : h('p', { class: 'dim' }, `${some(told.tried, 'example request')} tried${breaks ? `, ${some(breaks, 'break')}` : ''}.`),
+        : h('p', { class: 'dim' }, `${some(told.tried, 'example request')} tried${opens ? `, ${some(opens, 'opening')}` : ''}${breaks ? `, ${some(breaks, 'break')}` : ''}.`),
       told.requests.length ? h('ul', { class: 'moves' }, told.requests.map((one) => this.request(one))) : !told.why_not && h('p', { class: 'empty' }, 'No example gets another answer.'),
       told.more_requests ? h('p', { class: 'dim' }, `and ${count(told.more_requests)} more`) : null,
       h('h2', {}, 'In the table'),
@@ -69,9 +70,9 @@ export class Changes {
 
   request(one) {
     const sample = one.example;
-    return h('li', { 'data-state': one.breaks ? 'bad' : one.kind === 'gained' ? 'good' : 'warn' },
-      h('span', { class: 'sign', 'aria-hidden': 'true' }, one.breaks ? '!' : '~'),
-      h('div', {}, h('span', { class: 'break' }, one.text),
+    return h('li', { 'data-state': one.opens || one.breaks ? 'bad' : one.kind === 'gained' ? 'good' : 'warn' },
+      h('span', { class: 'sign', 'aria-hidden': 'true' }, one.opens || one.breaks ? '!' : '~'),
+      h('div', {}, h('span', { class: 'break' }, ['opened', 'refused'].includes(one.kind) && h('strong', {}, `${one.kind} `), one.text),
         one.before && one.after && h('span', { class: 'dim break' }, `${one.before.answer || 'nothing'} → ${one.after.answer || 'nothing'}`),
         sample && h('button', { type: 'button', class: 'link break', on: { click: () => this.shared.open('explain', { method: sample.method, url: sample.url, headers: (sample.headers || []).map(([name, value]) => `${name}: ${value}`).join('\n') }) } }, `${sample.method} ${sample.url}`)));
   }

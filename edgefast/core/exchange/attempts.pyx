@@ -4,32 +4,6 @@
 # the three ends that Exchange gives (answer, fail, abort). Retry rules: RFC 9110 9.2.2 and docs/http1.md. Timeouts: HTTPRouteTimeouts;
 # without one, the default bounds the time to the response head once the request is complete.
 
-cdef inline bint idempotent(unsigned method) noexcept:
-    return (
-        method == EF_M_GET or method == EF_M_HEAD or method == EF_M_OPTIONS or method == EF_M_PUT or method == EF_M_DELETE
-        or method == EF_M_TRACE
-    )
-
-cdef int64_t backoff(Attempts tries, int64_t base) noexcept:
-    """Exponential with jitter above the base, which is a minimum (HTTPRouteRetry.backoff); the cap is ten times the base."""
-    cdef int64_t span = base << (tries.tries - 1 if tries.tries < 5 else 4)
-    if span > base * 10:
-        span = base * 10
-    if span <= 0:
-        return 0
-    if span == base:
-        span += base // 4
-    return base + <int64_t>(ef_random(tries.engine.random) % <uint64_t>(span - base + 1))
-
-
-cdef inline uint32_t popcount(uint64_t bits) noexcept:
-    cdef uint32_t n = 0
-    while bits:
-        bits &= bits - 1
-        n += 1
-    return n
-
-
 cdef class Attempts(UpstreamUser):
     # --- the ends, which Exchange knows -----------------------------------------------------------------------------
 
@@ -52,6 +26,9 @@ cdef class Attempts(UpstreamUser):
 
     cdef int flush(self) except -1:
         """End of what the client sent for now: a head that waited for body bytes goes out alone."""
+        cdef Admittance admittance = (<RequestBody>self).admittance
+        if admittance is not None:
+            return admittance.flush()
         if self.deferred:
             self.deferred = False
             return self.go()
@@ -68,9 +45,24 @@ cdef class Attempts(UpstreamUser):
             head = &self.head
             self.sent = self.engine.reactor.now_us()
         self.up.write(head, iov, n, total, end, &self.trailers)
-        if self.up is not None and self.up.write_paused and not end:
-            self.down.pause()
+        if self.up is not None and self.up.write_paused:
+            if self.send_timeout:
+                self.send_left = self.send_left + total if self.send_deadline else self.up.unsent()
+                if self.send_deadline == 0:
+                    self.send_deadline = self.engine.wheel.now + self.send_timeout
+                    self.rearm()
+            if not end:
+                self.down.pause()
         return 0
+
+    cdef bint still_takes(self, int64_t now) except -1:
+        """A backend that has something to take has taken a part of it since it was looked at last."""
+        cdef size_t left = self.up.unsent() if self.up is not None else 0
+        if left >= self.send_left and self.up is not None:
+            return False
+        self.send_left = left
+        self.send_deadline = now + self.send_timeout if left else 0
+        return True
 
     # --- the backend -----------------------------------------------------------------------------------------------
 
@@ -141,9 +133,9 @@ cdef class Attempts(UpstreamUser):
         self.started_response = True
         if self.grpc:
             note_grpc_head(self, base, head)
-        if self.rule.request_timeout <= 0 and self.route_deadline:
+        if self.request_timeout <= 0 and self.route_deadline:
             self.route_deadline = 0
-        self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
+        self.idle_deadline = self.engine.wheel.now + self.idle_timeout
         if self.up.tunnel:
             self.tunnel = True
             self.route_deadline = self.try_deadline = 0
@@ -163,7 +155,7 @@ cdef class Attempts(UpstreamUser):
 
     cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
         self.bytes_out += n
-        self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
+        self.idle_deadline = self.engine.wheel.now + self.idle_timeout
         return self.down.response_body(data, n) if self.web is None else self.web.answer_body(self.down, data, n)
 
     cdef int on_response_flush(self) except -1:
@@ -245,6 +237,7 @@ cdef class Attempts(UpstreamUser):
 
     cdef int on_up_writable(self, bint writable) except -1:
         if writable:
+            self.send_deadline = 0
             # until now it was the backend that kept us waiting
             self.progress_until = self.trusted_until = self.engine.wheel.now + BODY_GRACE_MS
             self.held_at = self.engine.wheel.now
@@ -314,7 +307,7 @@ cdef class Attempts(UpstreamUser):
         self.engine.count(G_RETRIES)
         if self.rule.row != NULL:
             ef_stat_add(&self.rule.row.cells[C_RETRIES], 1)
-        self.try_deadline = 0
+        self.try_deadline = self.send_deadline = 0
         self.head_pending = False
         if wait <= 0:
             return self.ask()
@@ -329,6 +322,8 @@ cdef class Attempts(UpstreamUser):
             at = self.client_deadline
         if self.try_deadline and (at == 0 or self.try_deadline < at):
             at = self.try_deadline
+        if self.send_deadline and (at == 0 or self.send_deadline < at):
+            at = self.send_deadline
         if self.ask_at and (at == 0 or self.ask_at < at):
             at = self.ask_at
         if at and not self.finished:
@@ -356,6 +351,8 @@ cdef class Attempts(UpstreamUser):
                 self.drop_upstream(CUT_TIMEOUT)
                 self.rearm()
                 return self.retry(backoff(self, self.rule.backoff), 0, F_TIMEOUT)
+            return self.on_timeout(F_TIMEOUT)
+        if self.send_deadline and self.send_deadline <= now and not self.still_takes(now):
             return self.on_timeout(F_TIMEOUT)
         if self.idle_deadline and self.idle_deadline <= now:
             return self.on_timeout(F_IDLE)
@@ -387,6 +384,7 @@ cdef class Attempts(UpstreamUser):
         self.stop_waiting()
         self.read_on()
         self.head_pending = False
+        self.send_deadline = 0
         self.up = None
         if up is not None:
             up.drop(why)

@@ -20,7 +20,9 @@ cdef enum Flag:
     F_LIMITED = 32768
     F_LIMIT_ERROR = 65536   # the store of rate limits failed: passed or refused by policy
     F_SLOW_READER = 131072  # its client read too slowly while others waited for the connection
-    F_COUNT = 18
+    F_DENIED = 262144       # a policy does not let it in
+    F_AUTH_ERROR = 524288   # a service that was to judge it failed: passed or refused by policy
+    F_COUNT = 20
 
 
 # What an exchange knows of its tries. The ends are Exchange's.
@@ -35,6 +37,11 @@ cdef class Attempts(UpstreamUser):
         int64_t sent            # us; the try's request went out
         int64_t upstream_us     # us from there to the response head
         int64_t route_deadline, try_deadline, idle_deadline, ask_at   # ms; 0 none
+        int64_t request_timeout # ms; -1 unset (the default bounds the response head), 0 none
+        int64_t idle_timeout    # ms
+        int64_t send_timeout    # ms; 0 none
+        int64_t send_deadline   # ms; the backend is to have taken something by then; 0: nothing waits for it
+        size_t send_left        # bytes that it had not taken when it was looked at last
         int64_t client_deadline # ms; when its client gives up (grpc-timeout); 0: it does not say
         uint64_t bytes_out
         uint64_t announced      # bytes of the request's body, as its head says; 0 if it is unsized
@@ -74,6 +81,7 @@ cdef class Attempts(UpstreamUser):
     cdef int read_on(self) except -1
     cdef int cut_answer(self) except -1
     cdef int write(self, iovec *iov, int n, size_t total, bint end) except -1
+    cdef bint still_takes(self, int64_t now) except -1
     cdef bint may_retry(self, uint32_t most) except -1
     cdef bint may_go_again(self, Outbound up) except -1
     cdef bint in_budget(self) except -1
@@ -97,12 +105,16 @@ cdef class Attempts(UpstreamUser):
 cdef class RequestBody(Attempts):
     cdef:
         list mirrors
+        list services           # AuthService that judge it, or did; None: none does
+        AuthTold told           # what those said of it that let it pass, beside its lines; None: nothing
+        Admittance admittance   # services are asked whether it may enter; None: they are not
         Verdict verdict         # of the rule's limits; None when none counts the request
         uint64_t bytes_in
+        uint64_t body_size      # bytes of it at most; 0: without end
         int64_t left            # bytes of the body that are known to come after what is being handed over; -1: nobody knows
         int64_t late_at         # ms; a body that is still gathered then is a slow one
         BodyShare crowd         # whose end it waits for; None: none
-        size_t borrowed         # bytes of what all bodies of the worker may gather past bodyStart (gathered.pyx)
+        size_t borrowed         # bytes of what all bodies of the worker may gather past bodyStart (gathered.pyx, guard/shownbodies.pyx)
 
     cdef int set_off(self) except -1
     cdef bint gathers_on(self, size_t total) except -1
@@ -115,6 +127,7 @@ cdef class RequestBody(Attempts):
     cdef int request_trailers(self, const uint8_t *lines, size_t n) except -1
     cdef void forget_body(self) noexcept
     cdef int request_end(self) except -1
+    cdef int bound_answer(self) except -1
 
 
 cdef class Exchange(RequestBody):
@@ -123,6 +136,8 @@ cdef class Exchange(RequestBody):
         Out raw                 # the client's head, for the access log
         bytes asked             # the protocols of Upgrade as the backend gets them; None: no upgrade
         LogKept kept            # what the log needs besides `raw`; None: nothing
+        Policy refuser          # the unit that refused it; None: none did
+        bytes refuser_rule      # of an authorization, as JSON; None: none
         Trace trace             # None: not traced here
         bytes cors_lines
         bytes client            # the address to believe (EdgeProxy clientAddress)
@@ -134,11 +149,12 @@ cdef class Exchange(RequestBody):
 
     cdef int begin(self, const uint8_t *base, ef_head *head) except -1
     cdef int note(self, const uint8_t *base, ef_head *head) except -1
+    cdef int enter(self, Routed *at, const ef_request *request) except -1
+    cdef int direct(self) except -1
     cdef int reply(self, int status, bytes lines, uint32_t flag) except -1
     cdef int on_verdict(self) except -1
     cdef bint on_cors(self, const uint8_t *base, ef_head *head) except -1
-    cdef int forward(self, const uint8_t *base, ef_head *head, const uint8_t *path, size_t path_len, const uint8_t *query,
-                     size_t query_len, size_t prefix_len) except -1
+    cdef int forward(self, Routed *at) except -1
     cdef int answer(self, int status, bytes lines, uint32_t flag) except -1
     cdef int say(self, int status, bytes lines, bytes reason) except -1
     cdef int allow_body(self) except -1

@@ -32,6 +32,7 @@ cdef class Exchange(RequestBody):
         cdef ef_request request
         cdef ef_hit hit
         cdef ListenerTable named
+        cdef Routed at
         cdef int result, escaped = 0
         cdef bint asterisk
         cdef bytes target
@@ -125,7 +126,12 @@ cdef class Exchange(RequestBody):
         prefetch(&self.rule.row.cells[0])  # counted in when the exchange ends
         prefetch(&self.rule.row.cells[8])
         prefetch(&self.rule.row.cells[16])
-        if self.settings.body_size and self.announced > self.settings.body_size:
+        self.body_size = self.settings.body_size
+        self.idle_timeout = self.settings.stream_idle_timeout
+        self.request_timeout = self.rule.request_timeout
+        if self.rule.traffic is not None and self.rule.traffic.apply(self):
+            return 0
+        if self.body_size and self.announced > self.body_size:
             engine.count(G_BODY_TOO_LARGE)
             self.down.refuse_more()
             return self.answer(413, b"", F_TOO_LARGE)
@@ -134,18 +140,40 @@ cdef class Exchange(RequestBody):
             return self.answer(500, b"", F_INVALID)
         if self.backend.cors is not None and self.on_cors(base, head):
             return 0
+        at.base, at.head = base, head
+        at.path, at.path_len, at.prefix_len = path, path_len, hit.prefix_len
+        at.query, at.query_len = query, query_len
+        if self.rule.guard is not None and self.rule.guard.judge(self, &at, &request) != ADMITTED:
+            return 0
+        return self.enter(&at, &request)
+
+    cdef int enter(self, Routed *at, const ef_request *request) except -1:
+        """Nobody speaks against the request: count it, and send it where its rule says."""
+        cdef bytes target
         if self.rule.limits is not None:
-            self.verdict = engine.limiter.ask(self, &request)
+            self.verdict = self.engine.limiter.ask(self, request)
             if self.verdict is not None and self.verdict.left == 0 and (self.verdict.over or self.verdict.failed):
                 return self.on_verdict()
         if self.backend.redirect is not None:
             target = self.backend.redirect.location(
-                self, path, path_len, hit.prefix_len, query, query_len, host, head.host_len
+                self, at.path, at.path_len, at.prefix_len, at.query, at.query_len, at.base + at.head.host_off, at.head.host_len
             )
             return self.reply(self.backend.redirect.status, b"location: " + target + b"\r\n", F_REDIRECT)
+        if self.rule.direct is not None:
+            return self.direct()
         if self.backend.cluster is None:
             return self.reply(self.backend.status, b"", F_INVALID)
-        return self.forward(base, head, path, path_len, query, query_len, hit.prefix_len)
+        return self.forward(at)
+
+    cdef int direct(self) except -1:
+        """The rule's own answer (HTTPRouteFilter directResponse), once its limits have let the request pass."""
+        cdef DirectAnswer told = self.rule.direct
+        if self.verdict is not None and self.verdict.left:
+            self.verdict.held_status = told.status
+            return 0
+        self.status = told.status
+        self.bytes_out = PyBytes_GET_SIZE(told.body) if self.method != EF_M_HEAD else 0
+        return self.say(told.status, told.lines + self.limit_lines() + (self.cors_lines or b""), told.body)
 
     cdef int reply(self, int status, bytes lines, uint32_t flag) except -1:
         """The proxy's own answer to a request that its limits let pass, once they have."""
@@ -172,6 +200,8 @@ cdef class Exchange(RequestBody):
             return self.answer(429, b"x-edge-ratelimited: true\r\n", F_LIMITED)
         if verdict.failed:
             return self.answer(500, b"", F_LIMIT_ERROR)
+        if verdict.held_status and verdict.held_lines is None:
+            return self.direct()
         if verdict.held_status:
             return self.answer(verdict.held_status, verdict.held_lines, verdict.held_flag)
         return self.set_off()
@@ -226,20 +256,24 @@ cdef class Exchange(RequestBody):
             self.cors_lines = cors.simple(origin)
         return False
 
-    cdef int forward(self, const uint8_t *base, ef_head *head, const uint8_t *path, size_t path_len, const uint8_t *query,
-                     size_t query_len, size_t prefix_len) except -1:
+    cdef int forward(self, Routed *at) except -1:
         """Write the backend's request head; its bytes are gone when the limits' answer comes."""
         cdef int64_t now = self.engine.wheel.now
+        cdef bytes rewritten = None
+        if self.backend.path_kind == 3 and at.path[0] == c"/":
+            rewritten = self.backend.pattern.replace(at.path, at.path_len)
+            if rewritten is None:
+                return self.reply(500, b"", F_INVALID)
         if self.grpc:
-            bound_by_client(self, base, head)
+            bound_by_client(self, at.base, at.head)
         if self.web is not None:
-            self.web.begin_request(base, head)
-        write_request_head(self, base, head, path, path_len, query, query_len, prefix_len)
+            self.web.begin_request(at.base, at.head)
+        write_request_head(self, at.base, at.head, at.path, at.path_len, at.query, at.query_len, at.prefix_len, rewritten)
         self.backend.cluster.active += 1
         self.forwarded = self.keeps_body = True
-        self.idle_deadline = now + self.settings.stream_idle_timeout
-        if self.rule.request_timeout > 0:
-            self.route_deadline = now + self.rule.request_timeout
+        self.idle_deadline = now + self.idle_timeout
+        if self.request_timeout > 0 and self.route_deadline == 0:  # else it has waited to enter
+            self.route_deadline = now + self.request_timeout
         if self.timeout_at:
             write_timeout(self)
         if self.verdict is not None and self.verdict.left:
@@ -273,11 +307,10 @@ cdef class Exchange(RequestBody):
 
     cdef int say(self, int status, bytes lines, bytes reason) except -1:
         """Every answer of the proxy's own to a request leaves here."""
+        if self.told is not None:
+            lines += self.told.lines(self, NULL, NULL)
         if self.grpc:
-            own = grpc_lines(self, status, reason)
-            lines, reason = (own + lines, b"") if self.web is None else self.web.own_answer(own, lines)
-            self.meant, self.status = status, 200
-            status = 200
+            return say_grpc(self, status, grpc_lines(self, status, reason), lines)
         self.down.answer(status, lines, reason, self.method == EF_M_HEAD)
         return self.finish()
 
@@ -290,7 +323,9 @@ cdef class Exchange(RequestBody):
         return self.finish()
 
     cdef int allow_body(self) except -1:
-        """The client waits for leave to send its body: it has it once its limits have let it pass."""
+        """The client waits for leave to send its body: it has it once its limits have let it pass, or who judges it is shown its body."""
+        if self.admittance is not None and not self.admittance.gathers:
+            return 0
         return self.down.send_continue() if self.verdict is None or self.verdict.left == 0 else 0
 
     cdef int client_gone(self) except -1:
@@ -313,6 +348,7 @@ cdef class Exchange(RequestBody):
         return self.up.end_tunnel() if self.up is not None else self.tunnel_closed()
 
     cdef int finish(self) except -1:
+        cdef Admittance admittance = self.admittance
         cdef Mirror mirror
         cdef ef_stat_row *row
         cdef int64_t took
@@ -323,6 +359,8 @@ cdef class Exchange(RequestBody):
         self.drop_upstream(CUT_CANCEL)
         if self.place is not None:
             self.complete()
+        if admittance is not None:
+            admittance.leave()
         if self.crowd is not None:
             self.leave_crowd()
         self.forget_body()  # whoever still knows this exchange (a connection that is being made, a queue) holds no body
@@ -359,34 +397,3 @@ cdef class Exchange(RequestBody):
             record_span(self, took)
         self.down.done(self)
         return self.engine.spares.give(self)
-
-
-cdef inline Cut cut_of(uint32_t flag) noexcept:
-    """What both sides of a request are told that failed for this reason."""
-    if flag & (F_TIMEOUT | F_IDLE):
-        return CUT_TIMEOUT
-    if flag & F_INVALID:
-        return CUT_PROTOCOL
-    if flag & F_SLOW_READER:
-        return CUT_CALM
-    return CUT_CANCEL if flag & F_TOO_LARGE else CUT_INTERNAL
-
-
-cdef bytes failure_text(int status, uint32_t flag):
-    if flag & F_NO_ENDPOINT:
-        return b"no healthy endpoint\n"
-    if flag & F_OVERFLOW:
-        return b"too many connections and requests wait for this backend\n"
-    if flag & F_CONNECT:
-        return b"the backend could not be reached\n"
-    if flag & F_RESET:
-        return b"the backend closed the connection before it answered\n"
-    if flag & F_PROTOCOL:
-        return b"the backend's answer was not valid HTTP\n"
-    if flag & F_IDLE:
-        return b"nothing was sent or received for too long\n"
-    if status == 504:
-        return b"the backend did not answer in time\n"
-    if status == 408:
-        return b"the request body came too slowly\n"
-    return b"the request was not valid\n"

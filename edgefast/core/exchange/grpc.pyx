@@ -95,6 +95,18 @@ cdef bytes grpc_lines(Exchange ex, int status, bytes reason):
     return lines
 
 
+cdef int say_grpc(Exchange ex, int status, bytes own, bytes lines) except -1:
+    """An answer of our own that HTTP would have had that status for: the lines of gRPC that say so, and more."""
+    cdef bytes body = b""
+    if ex.web is None:
+        lines = own + lines
+    else:
+        lines, body = ex.web.own_answer(own, lines)
+    ex.meant, ex.status = status, 200
+    ex.down.answer(200, lines, body, ex.method == EF_M_HEAD)
+    return ex.finish()
+
+
 cdef bint end_stream(Exchange ex, uint32_t flag) except -1:
     """A part of the answer is out: end it with a status, where its client would take a reset for something else. False: it cannot be."""
     if not flag & (F_TIMEOUT | F_IDLE) or not ex.grpc_answer or not ex.down.takes_end(ex.web is None):

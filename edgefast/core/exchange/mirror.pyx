@@ -19,7 +19,7 @@ cdef class Mirror(UpstreamUser):
         out_reserve(&self.head, ex.head.size)
         out_raw(&self.head, ex.head.data, ex.head.size)
         self.engine.wheel.arm(self, self.engine.wheel.now + (self.settings.route_timeout or 15000))
-        self.engine.keep_mirror(self)
+        self.engine.mirrors.add(self)
         self.engine.count(G_MIRRORED)
         self.streams = ex.expects_body and not ex.body_done and ex.left != 0 and cluster.protocol != SPEAKS_H2
         self.source = ex.origin()
@@ -115,7 +115,7 @@ cdef class Mirror(UpstreamUser):
         self.ticket += 1
         self.up = None
         self.engine.wheel.disarm(self)
-        self.engine.drop_mirror(self)
+        self.engine.mirrors.discard(self)
         self.complete()
         if up is not None:
             up.drop(CUT_CANCEL)

@@ -30,6 +30,7 @@ cdef class Outbound(Session):
     cdef int pause(self) except -1
     cdef int resume(self) except -1
     cdef bint has_room(self) noexcept
+    cdef size_t unsent(self) noexcept
     cdef int drop(self, Cut why) except -1
     cdef int hang_up(self) except -1
     cdef int end_tunnel(self) except -1

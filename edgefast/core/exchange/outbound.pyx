@@ -27,6 +27,10 @@ cdef class Outbound(Session):
         """A large piece of the request can be sent at once."""
         raise NotImplementedError
 
+    cdef size_t unsent(self) noexcept:
+        """Bytes that were written and that the backend has not taken, as far as they are kept here."""
+        raise NotImplementedError
+
     cdef int drop(self, Cut why) except -1:
         """The user is done with it, whatever its state, and hears no more of it."""
         raise NotImplementedError

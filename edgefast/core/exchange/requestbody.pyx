@@ -12,6 +12,8 @@ cdef class RequestBody(Attempts):
 
     cdef int set_off(self) except -1:
         """Nothing speaks against the request any more: ask a backend, or see how much of a body comes."""
+        if self.rule.traffic is not None:
+            self.rule.traffic.let_wait(<Exchange>self)
         if self.verdict is not None:
             self.limit_lines()
             if not self.down.handing:  # it was waited for
@@ -27,6 +29,8 @@ cdef class RequestBody(Attempts):
         cdef int64_t now = self.engine.wheel.now
         cdef RequestBody held = self  # as in request_body
         cdef bint started = self.body.size >= self.settings.body_start
+        if self.admittance is not None:
+            return self.admittance.look()
         if share is None or not share.crowded(self.settings) or (started and not self.gathers_on(0)):
             return held.go()
         if self.late_at == 0:
@@ -119,20 +123,23 @@ cdef class RequestBody(Attempts):
         """The same, as a backend gets them."""
         cdef int i
         cdef Mirror mirror
+        cdef Admittance admittance = self.admittance  # which may be nobody else's when it has ended
         cdef RequestBody held = self  # the codec lets go of it when it ends in `go`
         self.bytes_in += total
         self.left = left
         if self.tunnel:
-            self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
+            self.idle_deadline = self.engine.wheel.now + self.idle_timeout
             return self.write(iov, n, total, False)
-        if self.settings.body_size and self.bytes_in > self.settings.body_size:
+        if self.body_size and self.bytes_in > self.body_size:
             self.engine.count(G_BODY_TOO_LARGE)
             self.down.refuse_more()
             if self.started_response:
                 return self.abort(F_TOO_LARGE)
             return (<Exchange>self).answer(413, b"", F_TOO_LARGE)
-        self.idle_deadline = self.engine.wheel.now + self.settings.stream_idle_timeout
+        self.idle_deadline = self.engine.wheel.now + self.idle_timeout
         self.progress(total)
+        if admittance is not None:
+            return admittance.take_body(iov, n, total)
         if self.gathering and (
             left == 0 or (self.body.size + total >= self.settings.body_start and not self.gathers_on(total))
         ):
@@ -164,6 +171,12 @@ cdef class RequestBody(Attempts):
         if self.finished:
             return 0
         keep_trailers(&self.trailers, lines, n, self.backend.request_ops, self.settings.request_limits.underscore == EF_UNDERSCORE_ALLOW)
+        if self.services is not None and self.trailers.size:  # who judged it: its rule may name others by now
+            drop_trailers(&self.trailers, self.services)
+            if self.told is not None:
+                self.told.drop_trailers(&self.trailers)
+        if self.rule.guard is not None and self.trailers.size:
+            self.rule.guard.drop_judged(&self.trailers)
         if self.mirrors is not None and self.trailers.size:
             for mirror in self.mirrors:
                 mirror.request_trailers(&self.trailers)
@@ -177,17 +190,18 @@ cdef class RequestBody(Attempts):
     cdef int request_end(self) except -1:
         """The client's request is complete."""
         cdef Mirror mirror
+        cdef Admittance admittance = self.admittance  # as above
         if self.web is not None and not self.web.whole():
             return self.malformed()
         self.body_done = True
         if self.mirrors is not None:
             for mirror in self.mirrors:
                 mirror.request_end()
-        if self.rule.request_timeout < 0 and not self.upgrade and not self.started_response:
-            if self.settings.route_timeout:
-                self.route_deadline = self.engine.wheel.now + self.settings.route_timeout
-                self.rearm()
+        if admittance is None:  # services have times of their own
+            self.bound_answer()
         self.down.resume()  # whoever waits for an answer is read on: that is how we see that it left
+        if admittance is not None:
+            return admittance.request_end()
         if self.gathering:
             return self.go()
         if self.streams:
@@ -199,6 +213,13 @@ cdef class RequestBody(Attempts):
         if self.up is not None:
             return self.write(NULL, 0, 0, True)
         return 0
+
+    cdef int bound_answer(self) except -1:
+        """The request is complete, and nobody judges it any more: where no timeout is said, the default bounds the time to the answer's head."""
+        if self.request_timeout >= 0 or self.upgrade or self.started_response or self.settings.route_timeout == 0:
+            return 0
+        self.route_deadline = self.engine.wheel.now + self.settings.route_timeout
+        return self.rearm()
 
     # --- its connection ----------------------------------------------------------------------------------------------
 

@@ -76,11 +76,16 @@ cdef class Spares(Watched):
         ex.web = None
         ex.slow = None
         ex.mirrors = None
+        ex.services = None
+        ex.told = None
+        ex.admittance = None
         ex.verdict = None
         ex.crowd = None
         ex.listener = None
         ex.asked = None
         ex.kept = None
+        ex.refuser = None
+        ex.refuser_rule = None
         ex.trace = None
         ex.cors_lines = None
         ex.client = None

@@ -96,6 +96,9 @@ cdef class H1Client(H1Requester):
     cdef bint has_room(self) noexcept:
         return self.connection.has_room()
 
+    cdef size_t unsent(self) noexcept:
+        return self.connection.unsent()
+
     cdef bint takes_bulk(self) noexcept:
         return self.user is not None and self.user.takes_bulk()
 

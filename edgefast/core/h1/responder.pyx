@@ -4,13 +4,17 @@
 # nothing; H1Server is its other half.
 
 cdef dict STATUS_LINES = {}
+# What RFC 9110 calls them now, whatever Python this is.
+cdef dict PHRASES = {
+    413: "Content Too Large", 414: "URI Too Long", 416: "Range Not Satisfiable", 422: "Unprocessable Content",
+}
 
 
 cdef bytes status_line(int status):
     line = STATUS_LINES.get(status)
     if line is None:
         try:
-            phrase = HTTPStatus(status).phrase
+            phrase = PHRASES.get(status) or HTTPStatus(status).phrase
         except ValueError:
             phrase = ""
         line = STATUS_LINES[status] = f"HTTP/1.1 {status} {phrase}\r\n".encode()

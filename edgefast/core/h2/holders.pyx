@@ -36,7 +36,7 @@ cdef int h2_give_way(H2Server session, int64_t now) except -1:
     for stream in list(session.streams.values()):
         if stream.counted and (h2_is_late(stream, now) if late else h2_is_fresh(stream, now)):
             stream.give_up(NGHTTP2_ENHANCE_YOUR_CALM)
-            if not late and session.engine.h2_holders.held <= H2_HELD_AFTER:
+            if not late and session.engine.h2_holders.held <= EF_H2_HELD_AFTER:
                 break
     return session.mark()
 
@@ -53,7 +53,7 @@ cdef class H2Holder:
             h2_look_at_held(session, now)
             self.late += session.late
             self.fresh += session.fresh
-        if self.held <= H2_SHARE:  # who holds little loses nothing of it to one who takes just enough of very much
+        if self.held <= EF_H2_SHARE:  # who holds little loses nothing of it to one who takes just enough of very much
             self.fresh = 0
         return 0
 
@@ -103,17 +103,17 @@ cdef class H2Holders:
 
     cdef bint has_stream(self, H2Holder holder) noexcept:
         """One more may be open, which is not counted yet."""
-        return self.streams < H2_STREAMS and holder.streams < H2_STREAMS - self.streams
+        return self.streams < EF_H2_STREAMS and holder.streams < EF_H2_STREAMS - self.streams
 
     cdef bint is_crowded(self, H2Holder holder) noexcept:
         """It holds more than is free: backends wait for its clients."""
-        return self.held >= H2_HELD or holder.held > H2_HELD - self.held
+        return self.held >= EF_H2_HELD or holder.held > EF_H2_HELD - self.held
 
     cdef bint refuses(self, H2Server session) noexcept:
         """Nothing new is begun for a connection that holds as much as others of its address, or more, of more than that may have."""
         cdef H2Holder holder = session.holder
         return (
-            holder.held > H2_SHARE and self.is_crowded(holder)
+            holder.held > EF_H2_SHARE and self.is_crowded(holder)
             and session.held * <size_t>len(holder.sessions) >= holder.held
         )
 
@@ -128,7 +128,7 @@ cdef class H2Holders:
                 holder.look(now)
                 order.append(holder.rank())
         heapify(order)
-        while order and self.held > H2_HELD_AFTER:
+        while order and self.held > EF_H2_HELD_AFTER:
             holder = heappop(order)[4]
             session = holder.first_to_give()
             if session is None:

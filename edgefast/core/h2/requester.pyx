@@ -115,6 +115,9 @@ cdef class H2Requester(Outbound):
     cdef bint has_room(self) noexcept:
         return False  # windows say what can be sent, and they are small
 
+    cdef size_t unsent(self) noexcept:
+        return self.out.queue.len
+
     # --- ends ------------------------------------------------------------------------------------------------------
 
     cdef int drop(self, Cut why) except -1:

@@ -203,7 +203,7 @@ cdef class H2Responder(Inbound):
         self.counted = holds
 
     cdef size_t asked(self) noexcept:
-        """Memory of its request beyond what every stream may have (H2_STREAMS), and beyond what gathered.pyx counts."""
+        """Memory of its request beyond what every stream may have (EF_H2_STREAMS), and beyond what gathered.pyx counts."""
         cdef Exchange ex = self.exchange
         cdef size_t held
         if ex is None:
@@ -211,6 +211,8 @@ cdef class H2Responder(Inbound):
         held = ex.raw.cap + ex.head.cap + ex.trailers.cap + ex.body.cap - min(ex.body.cap, ex.borrowed)
         if ex.received is not None:
             held += PyBytes_GET_SIZE(ex.received)
+        if ex.admittance is not None:
+            held += ex.admittance.held
         return held - H2_REQUEST if held > H2_REQUEST else 0
 
     cdef bint takes_end(self, bint trailers) noexcept:
@@ -262,6 +264,8 @@ cdef class H2Responder(Inbound):
         return log_refused(self.engine, self.peer, status, why)
 
     cdef int abort(self, Cut why) except -1:
+        if why == CUT_TIMEOUT and self.session is not None and self.out.queue.len > 0 and h2_is_late(self, self.engine.wheel.now):
+            h2_tell_stall(self.session)
         return self.reset(h2_code_of(why))
 
     cdef int done(self, Exchange ex) except -1:

@@ -33,7 +33,7 @@ cdef class H2Server(H2Frames):
             self.ping_at = now + settings.h2_ping
         if engine.draining:
             self.shutdown()
-        connection.go_on()
+        connection.go_on_later()
         self.rearm()
         return self.mark()
 
@@ -74,7 +74,7 @@ cdef class H2Server(H2Frames):
                 stream.recount()
         self.mark()
         if some < n and not connection.closed:
-            connection.go_on()
+            connection.go_on_later()
         return some
 
     cdef bint holds_back(self) noexcept:
@@ -165,7 +165,7 @@ cdef class H2Server(H2Frames):
         self.flush()
         if self.breach != EF_H2_CALM and not self.discarding:
             self.calm(self.breach)
-        if self.engine.h2_holders.held > H2_HELD:
+        if self.engine.h2_holders.held > EF_H2_HELD:
             self.engine.h2_holders.make_room(self.engine.wheel.now)
         return self.rearm() if not self.connection.closed and not self.discarding else 0
 

@@ -40,17 +40,21 @@ cdef int h2_look_at_held(H2Server session, int64_t now) except -1:
     return 0
 
 
+cdef int h2_tell_stall(H2Server session) except -1:
+    """An answer that nobody takes, whether its stream ends or its connection."""
+    session.engine.count(G_H2_BREACH + EF_H2_B_STALL - 1)
+    return log_refused(session.engine, session.peer, 400, b"http2 " + <bytes>ef_h2_breach_name(EF_H2_B_STALL))
+
+
 cdef bint h2_takes(H2Server session, int64_t now) except -1:
     """The socket has taken something since it was looked at last. One that takes nothing can be told nothing."""
-    cdef Engine engine = session.engine
     cdef HttpSettings settings = session.port.settings
     cdef size_t unsent = session.connection.unsent()
     if unsent < session.unsent and (session.unsent - unsent) * 1000 >= settings.answer_rate * <uint64_t>settings.stream_idle_timeout:
         session.unsent = unsent
         session.write_by = now + settings.stream_idle_timeout
         return True
-    engine.count(G_H2_BREACH + EF_H2_B_STALL - 1)
-    log_refused(engine, session.peer, 400, b"http2 " + <bytes>ef_h2_breach_name(EF_H2_B_STALL))
+    h2_tell_stall(session)
     return False
 
 
@@ -65,7 +69,7 @@ cdef int h2_look_at_streams(H2Server session, int64_t now) except -1:
             elif not session.look_at or session.look_at > stream.end_by:
                 session.look_at = stream.end_by
         elif (stream.out.queue.len or stream.out.ended) and now - stream.reads_until >= session.port.settings.stream_idle_timeout:
-            session.engine.count(G_H2_BREACH + EF_H2_B_STALL - 1)
+            h2_tell_stall(session)
             stream.give_up(NGHTTP2_CANCEL)
     return 0
 

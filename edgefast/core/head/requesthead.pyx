@@ -4,10 +4,10 @@
 
 cdef int write_request_head(
     Exchange ex, const uint8_t *base, ef_head *head, const uint8_t *path, size_t path_len, const uint8_t *query, size_t query_len,
-    size_t prefix_len
+    size_t prefix_len, bytes rewritten
 ) except -1:
     """Into ex.head: request line, Host, the client's lines that stay, the rule's, ours; not those of framing and of the connection, nor the
-    empty line at its end."""
+    empty line at its end. `rewritten`: the path by the rule's pattern; None: it has none."""
     cdef Out *out = &ex.head
     cdef Backend backend = ex.backend
     cdef Peer peer = ex.down.peer
@@ -15,7 +15,7 @@ cdef int write_request_head(
     cdef const ef_span *request_id = NULL
     cdef const ef_span *upgrade = NULL
     cdef const ef_span *span
-    cdef bytes replaced = None, lines
+    cdef bytes replaced = rewritten, lines
     cdef uint16_t i
     cdef uint32_t drop = (
         <uint32_t>1 << EF_H_HOST | <uint32_t>1 << EF_H_EXPECT | <uint32_t>1 << EF_H_X_EDGE | <uint32_t>1 << EF_H_X_FORWARDED_FOR
@@ -27,7 +27,7 @@ cdef int write_request_head(
             request_id = span
         elif span.id == EF_H_UPGRADE:
             upgrade = span
-    if backend.path_kind and path[0] == c"/":  # "*" stays what it is
+    if replaced is None and backend.path_kind and path[0] == c"/":  # "*" stays what it is
         replaced = replace_path(path[:path_len], prefix_len, backend.path_kind == 1, backend.path)
     out.size = 0
     out_reserve(
@@ -59,17 +59,12 @@ cdef int write_request_head(
         lines, internal = forwarded_lines(ex)
         out_reserve(out, PyBytes_GET_SIZE(lines) + 512 + PyBytes_GET_SIZE(ex.settings.via))
         out_bytes(out, without(lines, ops))
-    if internal and request_id != NULL and 0 < request_id.val_len <= sizeof(ex.request_id):
-        ex.request_id_len = request_id.val_len
-        memcpy(ex.request_id, base + request_id.val_off, request_id.val_len)
-    else:
-        ex.request_id_len = 36
-        write_uuid(ex.engine, ex.request_id)
+    take_request_id(ex, base, request_id, internal)
     if ops is None or not ops.own_id:
         out_raw(out, <const char *>b"x-request-id: ", 14)
         out_raw(out, ex.request_id, ex.request_id_len)
         out_raw(out, <const char *>b"\r\n", 2)
-    out_bytes(out, without(ex.rule.timeout_line, ops))
+    out_bytes(out, without(ex.rule.timeout_line if ex.rule.traffic is None else ex.rule.traffic.timeout_line, ops))
     if ex.client_deadline:
         place_timeout(ex, out, ops)
     if ex.web is not None:
@@ -83,6 +78,19 @@ cdef int write_request_head(
         out_bytes(out, ops.append)
     if ex.upgrade and upgrade != NULL:
         ex.asked = base[upgrade.val_off:upgrade.val_off + upgrade.val_len]
+    return 0
+
+
+cdef int take_request_id(Exchange ex, const uint8_t *base, const ef_span *sent, bint internal) except -1:
+    """Its id, for all who are told of it: an internal client's own, or a new one."""
+    if ex.request_id_len:
+        return 0
+    if internal and sent != NULL and 0 < sent.val_len <= sizeof(ex.request_id):
+        ex.request_id_len = sent.val_len
+        memcpy(ex.request_id, base + sent.val_off, sent.val_len)
+    else:
+        ex.request_id_len = 36
+        write_uuid(ex.engine, ex.request_id)
     return 0
 
 

@@ -19,7 +19,7 @@ cdef int write_response_head(Exchange ex, const uint8_t *base, ef_head *head, ui
     cdef Engine engine = ex.engine
     cdef Out *out = &engine.out
     cdef HeaderOps ops = ex.backend.response_ops
-    cdef bytes line
+    cdef bytes line, told = None
     cdef uint16_t i
     if ops is None or not ops.sets_server:
         drop |= <uint32_t>1 << EF_H_SERVER
@@ -36,6 +36,8 @@ cdef int write_response_head(Exchange ex, const uint8_t *base, ef_head *head, ui
     for i in range(head.n_spans):
         if head.spans[i].name_hash == HASH_SERVICE_TIME and head.spans[i].name_len == 28:
             head.spans[i].flags |= EF_SPAN_HOP
+    if ex.told is not None:
+        told = ex.told.lines(ex, base, head)  # before those are written that it is in place of
     write_spans(out, base, head, EF_SPAN_HOP | EF_SPAN_NOMINATED, drop, ops, CORS_OPS if ex.cors_lines is not None else None)
     if drop >> EF_H_SERVER & 1:
         out_raw(out, <const char *>b"server: edgefast\r\n", 18)
@@ -48,6 +50,9 @@ cdef int write_response_head(Exchange ex, const uint8_t *base, ef_head *head, ui
         out_raw(out, <const char *>b"\r\n", 2)
     if ops is not None:
         out_bytes(out, ops.append)
+    if told is not None:
+        out_reserve(out, PyBytes_GET_SIZE(told) + 512)
+        out_bytes(out, told)
     if ex.verdict is not None:
         line = ex.verdict.lines(ex.settings)
         out_reserve(out, PyBytes_GET_SIZE(line) + 512)

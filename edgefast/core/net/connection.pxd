@@ -22,6 +22,7 @@ cdef class Connection(Outgoing):
     cdef int pause(self) except -1
     cdef int resume(self) except -1
     cdef int go_on(self) except -1
+    cdef int go_on_later(self) except -1
     cdef bint is_quiet(self) noexcept
     # time
     cdef int arm(self, int64_t ms) except -1

@@ -267,9 +267,10 @@ cdef class Connection(Outgoing):
             self.keep(data, n)
             if self.state != WIRE_OPEN:
                 return 0
-            used = session.received(self.pending.data + self.pending.at, self.pending.len)
-            if self.state == WIRE_OPEN:
-                queue_take(&self.pending, used)
+            if not self.waits:
+                used = session.received(self.pending.data + self.pending.at, self.pending.len)
+                if self.state == WIRE_OPEN:
+                    queue_take(&self.pending, used)
         else:
             used = session.received(data, n)
             if used < <ssize_t>n and self.state == WIRE_OPEN:
@@ -282,6 +283,13 @@ cdef class Connection(Outgoing):
         """Give the session what is kept once more, at the end of the turn."""
         self.again = True
         return self.reactor.mark(self)
+
+    cdef int go_on_later(self) except -1:
+        """The same in a turn to come, when everybody else has been looked at. What comes meanwhile is kept, too."""
+        return self.reactor.later(self)
+
+    cdef int on_later(self) except -1:
+        return self.consume_pending()
 
     cdef int consume_pending(self) except -1:
         cdef ssize_t used

@@ -4,6 +4,7 @@ cdef enum:
     TURN_EVENTS = 256  # events handled before the worker's loop looks at everybody else; the next turn takes the rest
     TURN_NS = 5000000  # ... or so much time, looked at after TURN_LOOK events: 200 us each, where large answers meet slow clients
     TURN_LOOK = 16
+    LATER_NS = 100000  # of a turn, for those who have more to do than their share: everybody else's latency; one of them has its share at least
     LONGEST_WINDOW_MS = 15000  # the longest turn that is told is one of this window or of the one before it
     FLUSH_ROUNDS = 8  # times that what was marked while the marked were handled is handled in the same turn
     ACCEPT_BURST = 32  # connections taken from one queue in a turn

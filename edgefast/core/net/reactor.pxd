@@ -10,12 +10,14 @@ cdef class Watched(Timer):
         bint held               # lives by a reference of its own: the wheel and the reactor only borrow
         bint marked             # on_turn_end follows
         bint insists            # on_events follows in the next turn, whatever the kernel reports
+        bint waits              # on_later follows in a turn to come
         void *next_marked       # owned by the reactor's list
 
     cdef void hold(self) noexcept
     cdef void release(self) noexcept
     cdef int on_events(self, uint32_t events) except -1
     cdef int on_due(self, int64_t now) except -1
+    cdef int on_later(self) except -1
     cdef int on_turn_end(self) except -1
     cdef int let_go(self, bint fault) except -1
 
@@ -47,6 +49,7 @@ cdef class Reactor:
         int ready_at, ready_end  # of these, what a turn that ran out of time has left to the next one
         uint64_t turn           # number of this one
         list insisting          # Watched, of the next one
+        list later_ones         # Watched that have put something off, in order
         void *first_marked
         void *last_marked
         object on_turn          # bound methods, made once
@@ -74,6 +77,9 @@ cdef class Reactor:
     cdef int mark(self, Watched item) except -1
     cdef int again(self, Watched item) except -1
     cdef int serve_insisting(self, int64_t began) except -1
+    cdef int later(self, Watched item) except -1
+    cdef int serve_later(self, Py_ssize_t waiting) except -1
+    cdef int call_flush(self) except -1
     cdef void handle(self, Watched item, uint32_t events) noexcept
     cdef void dispatch(self, epoll_event *event) noexcept
     cdef int flush(self) except -1

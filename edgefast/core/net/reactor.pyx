@@ -3,7 +3,8 @@
 # In: descriptors to watch. Out: on_events() of whom they belong to, and once per turn on_turn_end() of everybody who asked for it with
 # `mark`. Level-triggered: what is not read now is reported again, so a turn may end after a bounded number of events, or a bounded time
 # (then the next one handles first what was reported to this one). Who asked for it with `again` has its share of every turn, not of every
-# round of all that are ready, which may be many turns. A descriptor's number may come back within one batch of events; the generation in
+# round of all that are ready, which may be many turns. Who has more to do than its share asks for `later`: between two pieces of such work the
+# kernel is asked for everybody's events. A descriptor's number may come back within one batch of events; the generation in
 # epoll_data tells the openings apart. Each event has a guard of its own: a fault costs the descriptor it happened on.
 # Must never block, and never call anybody from within `watch`, `mark` or `unwatch`.
 
@@ -42,6 +43,10 @@ cdef class Watched(Timer):
         """The deadline has passed."""
         raise NotImplementedError
 
+    cdef int on_later(self) except -1:
+        """What was put off to this turn."""
+        return 0
+
     cdef int on_turn_end(self) except -1:
         """What was put off until everybody's events are handled. Nobody holds the engine's shared buffers now."""
         return 0
@@ -75,6 +80,7 @@ cdef class Reactor:
             raise OSError(errno, "epoll_create1")
         self.restore_spare()
         self.insisting = []
+        self.later_ones = []
         self.on_turn = self._turn
         self.on_flush = self._flush_later
 
@@ -101,6 +107,7 @@ cdef class Reactor:
                 self.fail(item, None)
         self.flush()
         self.insisting.clear()
+        self.later_ones.clear()
         close(self.epoll)
         if self.spare >= 0:
             close(self.spare)
@@ -192,6 +199,7 @@ cdef class Reactor:
     def _turn(self):
         cdef int64_t began = monotonic_ns()
         cdef int first, insisted
+        cdef Py_ssize_t waiting = len(self.later_ones)
         self.wheel.now = began // 1000000
         if self.ready_at >= self.ready_end:
             self.ready_at = 0
@@ -205,6 +213,8 @@ cdef class Reactor:
             self.dispatch(&self.ready[self.ready_at - 1])
             if (self.ready_at - first) % TURN_LOOK == 0 and monotonic_ns() - began > TURN_NS:
                 break  # the kernel would report those that come first again, and the others never
+        if waiting:
+            self.serve_later(waiting)
         try:
             self.flush()
         finally:
@@ -277,6 +287,35 @@ cdef class Reactor:
                 self.handle(item, item.events)
         return served
 
+    cdef int later(self, Watched item) except -1:
+        """on_later() of this item in a turn to come, behind everybody's events."""
+        if not item.waits:
+            item.waits = True
+            self.later_ones.append(item)
+            if not self.in_turn:
+                self.call_flush()
+        return 0
+
+    cdef int serve_later(self, Py_ssize_t waiting) except -1:
+        """Those who have waited for this turn, in order: one of them, and others as far as LATER_NS goes."""
+        cdef int64_t began = monotonic_ns()
+        cdef Watched item
+        while waiting > 0:
+            waiting -= 1
+            item = self.later_ones.pop(0)
+            item.waits = False
+            if item.fd < 0:
+                continue
+            self.moment = 0
+            try:
+                item.on_later()
+            except BaseException:
+                self.fail(item, "what was put off could not be handled")
+            self.moment = -1
+            if monotonic_ns() - began > LATER_NS:
+                break
+        return 0
+
     cdef int64_t now_us(self) noexcept:
         """Monotonic microseconds: the clock is read once for all that follows from one event."""
         cdef int64_t now
@@ -314,13 +353,21 @@ cdef class Reactor:
         else:
             (<Watched>self.last_marked).next_marked = <void *>item
         self.last_marked = <void *>item
-        if not self.in_turn and not self.flush_due:
+        if not self.in_turn:
+            self.call_flush()
+        return 0
+
+    cdef int call_flush(self) except -1:
+        if not self.flush_due:
             self.flush_due = True
             self.loop.call_soon(self.on_flush)
         return 0
 
     def _flush_later(self):
         self.flush_due = False
+        if self.later_ones:  # a whole turn: everybody else comes first
+            self._turn()
+            return
         self.wheel.refresh()
         self.in_turn = True
         try:
@@ -329,14 +376,14 @@ cdef class Reactor:
             self.in_turn = False
 
     cdef int flush(self) except -1:
-        """on_turn_end() of everybody who is marked, and of those who are by that, as far as it goes on."""
+        """on_turn_end() of everybody who is marked, and of those who are by that, as far as it goes on. What is left has a turn that comes soon."""
         cdef int rounds
         cdef void *node
         cdef Watched item
         for rounds in range(FLUSH_ROUNDS):
             node = self.first_marked
             if node == NULL:
-                return 0
+                break
             self.first_marked = self.last_marked = NULL
             while node != NULL:
                 item = <Watched>node
@@ -348,7 +395,6 @@ cdef class Reactor:
                 except BaseException:
                     self.fail(item, "the end of a turn could not be handled")
                 Py_DECREF(item)
-        if self.first_marked != NULL and not self.flush_due:
-            self.flush_due = True
-            self.loop.call_soon(self.on_flush)
+        if self.first_marked != NULL or self.later_ones:
+            self.call_flush()
         return 0

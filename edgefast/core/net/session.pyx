@@ -14,7 +14,7 @@ cdef class Session:
         raise NotImplementedError
 
     cdef bint holds_back(self) noexcept:
-        """What is kept is not waited for: more need not be read now. Then connection.go_on() makes it go on."""
+        """What is kept is not waited for: more need not be read now. Then connection.go_on() or go_on_later() makes it go on."""
         return False
 
     cdef bint takes_bulk(self) noexcept:

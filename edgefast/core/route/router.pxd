@@ -63,3 +63,4 @@ cdef class PortTable:
     cdef Rule match_host(self, ListenerTable listener, Host *host, const ef_request *request, ef_hit *hit)
     cdef int resolve(self, ListenerTable listener, PyObject **place, const ef_hit *hit) except -1
     cdef bint regexes_hold(self, const ef_request *request, const ef_hit *hit) except -1
+    cdef bint cookie_holds(self, const ef_request *request, const ef_regex_pred *pred) except -1

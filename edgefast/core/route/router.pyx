@@ -319,6 +319,10 @@ cdef class PortTable:
         for i in range(hit.regex_preds):
             if ef_route_pred(hit, i, &pred) < 0:
                 return False
+            if pred.is_cookie:
+                if not self.cookie_holds(request, &pred):
+                    return False
+                continue
             if pred.is_query:
                 found = ef_request_query(request, pred.name, pred.name_len, self.engine.scratch, self.engine.scratch_size,
                                          &value, &length)
@@ -334,3 +338,14 @@ cdef class PortTable:
             if not self.engine.tables.regex(pattern[:length]).fullmatch(request.path[:request.path_len]):
                 return False
         return True
+
+    cdef bint cookie_holds(self, const ef_request *request, const ef_regex_pred *pred) except -1:
+        """Some cookie of the name has a value that the pattern takes whole."""
+        cdef const uint8_t *value
+        cdef size_t length
+        cdef uint64_t at = 0
+        pattern = self.engine.tables.regex(pred.pattern[:pred.pattern_len])
+        while ef_request_cookie(request, pred.name, pred.name_len, &at, &value, &length):
+            if pattern.fullmatch(value[:length]):
+                return True
+        return False

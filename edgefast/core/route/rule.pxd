@@ -78,11 +78,19 @@ cdef class Backend:
         int status
         HeaderOps request_ops, response_ops
         bytes host              # None: as the client sent it
-        int path_kind           # 0 keep, 1 full, 2 prefix
+        int path_kind           # 0 keep, 1 full, 2 prefix, 3 by `pattern`
         bytes path
+        PathPattern pattern
         Redirect redirect
         list mirrors
         Cors cors
+
+
+# ir.DirectResponse, ready to be said.
+cdef class DirectAnswer:
+    cdef:
+        int status
+        bytes lines, body
 
 
 cdef class Rule:
@@ -96,6 +104,9 @@ cdef class Rule:
         int64_t backend_timeout     # ms; 0 none
         ef_stat_row *row
         list limits                 # of Limit; None when there are none
+        Guard guard                 # None: everybody may enter
+        Traffic traffic             # None: no policy says how its requests are treated
+        DirectAnswer direct         # None: it has no answer of its own
         list backends               # when there are several
         uint32_t n_backends         # of them
         int attempts

@@ -187,12 +187,23 @@ cdef class MirrorTarget:
         return False
 
 
+cdef dict PATH_KINDS = {"full": 1, "prefix": 2, "regex": 3}
+
+
+cdef class DirectAnswer:
+    def __init__(self, spec):
+        """spec: ir.DirectResponse. No body where the status has none (RFC 9110 15)."""
+        self.status = spec.status
+        self.body = spec.body if spec.status not in (204, 205, 304) else b""
+        self.lines = b"content-type: %b\r\n" % spec.content_type.encode() if spec.content_type and self.body else b""
+
+
 cdef class Rule:
     def __init__(self, Engine engine, spec, HttpSettings settings):
         # All at once: to ask for each costs as much as the rest, and a large table has each rule hit for the first time.
         (
             self.route, self.index, name, _, self.status, _, backends, request_headers, response_headers, redirect, rewrite, mirrors, cors,
-            timeouts, retry, rate_limits,
+            timeouts, retry, rate_limits, policies, ext_auth, traffic, _, _, direct,
         ) = astuple(spec)
         self.request_timeout = -1
         if timeouts is not None:
@@ -209,6 +220,12 @@ cdef class Rule:
             self.backoff = retry.backoff
         if rate_limits:
             self.limits = [Limit(engine, spec, one) for one in rate_limits]
+        if policies or ext_auth is not None:
+            self.guard = Guard(engine, spec)
+        if traffic:
+            self.traffic = Traffic(engine, spec, self.request_timeout, settings.route_timeout)
+        if direct is not None:
+            self.direct = DirectAnswer(direct)
         plain = not (request_headers or response_headers or redirect or rewrite or mirrors or cors)
         if not backends:  # a redirect, or an answer by status
             self.only = resolve_backend(engine, spec, None, plain)
@@ -289,7 +306,9 @@ cdef Backend resolve_backend(Engine engine, rule, item, bint plain):
         if rewrite.hostname:
             backend.host = rewrite.hostname.encode()
         if rewrite.path is not None:
-            backend.path_kind = 1 if rewrite.path.kind == "full" else 2
+            backend.path_kind = PATH_KINDS[rewrite.path.kind]
+            if backend.path_kind == 3:
+                backend.pattern = PathPattern(engine, rewrite.path.pattern, rewrite.path.value)
             backend.path = rewrite.path.value.encode()
     backend.redirect = Redirect(redirect) if redirect is not None else None
     backend.cors = Cors(cors) if cors is not None else None

@@ -17,9 +17,13 @@ cdef class Tables:
         dict regexes            # pattern -> compiled; (pattern,) -> compiled for bytes
         dict timeout_lines      # ms -> line
         dict plain_backends     # name of a cluster -> Backend without filters, for all rules that send to it
+        dict policies           # name -> Policy, of those that the table has
+        object absent           # name -> Policy that it has not, while somebody holds it
+        uint64_t policy_epoch   # how often any of them has changed
 
     cdef Cluster cluster(self, str name)
     cdef Cluster living(self, str name)
+    cdef Policy policy(self, str name)
     cdef PortTable port(self, int number)
     cdef Rule resolve_rule(self, const ef_hit *hit, HttpSettings settings)
     cdef bytes timeout_line(self, int64_t ms)

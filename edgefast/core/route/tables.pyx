@@ -6,6 +6,7 @@
 
 _decode_rule = msgspec.msgpack.Decoder(ir.Rule).decode
 _decode_cluster = msgspec.msgpack.Decoder(ir.Cluster).decode
+_decode_policy = msgspec.msgpack.Decoder(ir.PolicyUnit).decode
 _decode_listener = msgspec.msgpack.Decoder(ir.Listener).decode
 _re2_options = re2.Options()
 _re2_options.log_errors = False
@@ -32,6 +33,9 @@ cdef class Tables:
         self.ports = {}
         self.clusters = {}
         self.retired = WeakValueDictionary()
+        self.policies = {}
+        self.absent = WeakValueDictionary()
+        self.policy_epoch = 1  # nobody has learnt anything yet
         self.roots = {}
         self.regexes = {}
         self.timeout_lines = {}
@@ -57,6 +61,8 @@ cdef class Tables:
             try:
                 if kind == "cluster":
                     self._change_cluster(op, name, offset, length)
+                elif kind == "policy":
+                    self._change_policy(op, name, offset, length)
                 elif kind == "virtual_host":
                     hosts.setdefault(name, []).append(change)
                 elif kind == "fragment":
@@ -110,6 +116,23 @@ cdef class Tables:
             live.update(spec)
         if ef_map_put(&self.cluster_places, hashed, offset << 24 | length, &old) < 0:
             raise MemoryError
+
+    def _change_policy(self, str op, str name, uint64_t offset, uint64_t length):
+        cdef Policy policy
+        spec = None
+        if op == "put":
+            spec = _decode_policy(self.at(offset, length)[:length])
+            if spec.name != name:
+                raise ValueError("the record belongs to another policy")
+        policy = self.policy(name)
+        policy.update(self.engine, spec)
+        self.policy_epoch += 1
+        if spec is not None:
+            self.policies[name] = policy
+            self.absent.pop(name, None)
+        else:
+            self.policies.pop(name, None)
+            self.absent[name] = policy  # rules that still hold it stay closed, and it may come back
 
     def _change_host(self, str name, list group):
         """Take the changes of one virtual host and its fragments, or raise and leave everything as it was."""
@@ -285,6 +308,15 @@ cdef class Tables:
             if cluster is not None:
                 self.clusters[name] = cluster
         return cluster
+
+    cdef Policy policy(self, str name):
+        """The one object of a name; a closed unit when the table has none."""
+        policy = self.policies.get(name)
+        if policy is None:
+            policy = self.absent.get(name)
+        if policy is None:
+            policy = self.absent[name] = Policy(self.engine, name)
+        return policy
 
     cdef Rule resolve_rule(self, const ef_hit *hit, HttpSettings settings):
         cdef size_t length

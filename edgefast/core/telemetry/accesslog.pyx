@@ -72,7 +72,7 @@ cdef void log_ms(Out *out, int64_t us) noexcept:
 
 cdef tuple FLAG_NAMES = (
     b"NR", b"NE", b"UO", b"UF", b"UR", b"UPE", b"UT", b"DC", b"RT", b"CFG", b"RD", b"CORS", b"MD", b"TL", b"SI", b"RL",
-    b"RLSE", b"SR",
+    b"RLSE", b"SR", b"DENY", b"AUTH",
 )
 
 
@@ -152,7 +152,17 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
         out_number(out, ex.verdict.window)
         out_raw(out, <const char *>b',"limit_remaining":', 19)
         out_number(out, ex.verdict.remaining)
-    if ex.backend is not None and ex.backend.cluster is not None:
+    if ex.refuser is not None:
+        text = ex.refuser.log
+        out_reserve(out, 4096 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)
+        out_raw(out, <const char *>b',"policy":', 10)
+        out_bytes(out, text)
+        if ex.refuser_rule is not None:
+            text = ex.refuser_rule
+            out_reserve(out, 4096 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)
+            out_raw(out, <const char *>b',"policy_rule":', 15)
+            out_bytes(out, text)
+    if ex.forwarded:
         text = ex.backend.cluster.log
         out_reserve(out, 4096 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)
         out_raw(out, <const char *>b',"backend":', 11)

@@ -24,12 +24,14 @@ def _check_cells():
         G_STREAM_REFUSED: "stream_refused_" + STREAM_REFUSED[0],
         G_STREAM_REFUSED + REFUSED_BACKEND: "stream_refused_" + STREAM_REFUSED[REFUSED_BACKEND],
         G_STREAM_DATAGRAMS_DROPPED: "stream_datagrams_dropped",
+        G_AUTH_CALLS: "auth_calls",
+        G_AUTH_CACHED: "auth_cached",
     }
     rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0", C_GRPC: "grpc_OK"}
     names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))
     if (
         any(GLOBALS[i] != name for i, name in expected.items()) or any(ROW[i] != name for i, name in rows.items())
-        or LIMIT[L_STORE_US - len(ROW)] != "store_us"
+        or LIMIT[L_STORE_US - len(ROW)] != "store_us" or POLICY[P_CACHED - len(ROW) - len(LIMIT)] != "cached"
     ):
         raise ImportError("edgefast/core/cells.pxi does not fit cells.py")
     breaches = tuple(ef_h2_breach_name(i).decode() for i in range(1, EF_H2_B_COUNT))

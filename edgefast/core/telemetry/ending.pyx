@@ -7,7 +7,8 @@ cdef tuple FLAG_WORDS = (  # as Envoy's %RESPONSE_FLAGS% and %RESPONSE_FLAGS_LON
     (b"UC", b"UpstreamConnectionTermination"), (b"UPE", b"UpstreamProtocolError"), (b"UT", b"UpstreamRequestTimeout"),
     (b"DC", b"DownstreamConnectionTermination"), None, (b"NC", b"NoClusterFound"), None, None, None, None,
     (b"SI", b"StreamIdleTimeout"), (b"RL", b"RateLimited"), (b"RLSE", b"RateLimitServiceError"),
-    (b"OM", b"OverloadManagerTerminated"),
+    (b"OM", b"OverloadManagerTerminated"), (b"UAEX", b"UnauthorizedExternalService"),
+    (b"UAEX", b"UnauthorizedExternalService"),
 )
 cdef tuple PROTOCOL_ERROR = (b"DPE", b"DownstreamProtocolError")
 cdef tuple TRANSPORT_FAILURES = (None, None, None, b"connection_failure", b"connection_timeout", b"tls_error", b"no_http2")
@@ -66,6 +67,10 @@ cdef bytes details_of(Exchange ex, int status, bytes reason):
         return b"route_not_found"
     if flags & F_MISDIRECTED:
         return b"misdirected_request"
+    if flags & F_AUTH_ERROR and not flags & F_DENIED and not ex.started_response:
+        return b"ext_authz_error"
+    if flags & F_DENIED:
+        return b"policy_denied"
     if flags & F_LIMITED:
         return b"request_rate_limited"
     if flags & F_LIMIT_ERROR and ex.endpoint is None:

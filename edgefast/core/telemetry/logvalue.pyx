@@ -323,8 +323,12 @@ cdef int log_field(
                 text = ex.verdict.limit.log
             else:
                 put_number(v, ex.verdict.window if name == "limit_window" else ex.verdict.remaining)
+    elif name == "policy":
+        text = ex.refuser.log if ex.refuser is not None else None
+    elif name == "policy_rule":
+        text = ex.refuser_rule
     elif name == "backend":
-        text = ex.backend.cluster.log if ex.backend is not None and ex.backend.cluster is not None else None
+        text = ex.backend.cluster.log if ex.forwarded else None
     elif name == "endpoint":
         text = ex.endpoint.log if ex.endpoint is not None else None
     elif name == "request_id":

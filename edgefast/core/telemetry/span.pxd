@@ -14,6 +14,8 @@ cdef class Trace:
         uint32_t kept           # tries in `ended`
         Out ended               # tries that are over, as MessagePack: the first ones and the last
         size_t last_at          # where the last of them begins
+        Out asked               # calls of authorisation services that it waited for, as MessagePack
+        uint32_t n_asked        # of them
         bytes state             # tracestate, as it came
 
 

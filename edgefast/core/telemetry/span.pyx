@@ -17,6 +17,7 @@ cdef uint32_t HASH_TRACESTATE = ef_name_hash(<const uint8_t *>b"tracestate", 10)
 cdef class Trace:
     def __dealloc__(self):
         free(self.ended.data)
+        free(self.asked.data)
 
 
 cdef inline bint is_named(const uint8_t *base, const ef_span *span, uint32_t hashed, const char *name, size_t n) noexcept:
@@ -296,9 +297,9 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
         if ex.tunnel:  # may end at any time: it has no whole answer that its client could miss
             why &= ~<uint32_t>F_CLIENT_GONE
         end_try(ex, ex.status if ex.started_response else 0, why, ex.started + took)
-    out_reserve(out, 2048 + 2 * SPAN_TARGET + 14 * LOG_FIELD + trace.ended.size)
+    out_reserve(out, 2048 + 2 * SPAN_TARGET + 14 * LOG_FIELD + trace.ended.size + trace.asked.size)
     batch.open()
-    pack_list(out, 35)
+    pack_list(out, 36)
     pack_number(out, RECORD_REQUEST)
     pack_bytes(out, trace.trace_id, 16, 16)
     pack_bytes(out, trace.parent_id, 8 if trace.has_parent else 0, 8)
@@ -332,4 +333,7 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     pack_list(out, trace.kept)
     if trace.kept:
         out_raw(out, trace.ended.data, trace.ended.size)
+    pack_list(out, trace.n_asked)
+    if trace.n_asked:
+        out_raw(out, trace.asked.data, trace.asked.size)
     return batch.written()

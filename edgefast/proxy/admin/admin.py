@@ -46,7 +46,7 @@ from edgefast.proxy.sockets.place import host_of, transport_at
 from edgefast.proxy.tables.ledger import Key, Placed
 from edgefast.proxy.tls.certificates import CertificateFacts, PemError, read_facts
 from edgefast.table import describe_blob
-from edgefast.table.hidden import hide_listener
+from edgefast.table.hidden import hide_listener, hide_policy
 
 __all__ = ["PROBES", "Admin"]
 
@@ -54,6 +54,7 @@ __all__ = ["PROBES", "Admin"]
 PROBES = frozenset({"/ready", "/live", "/connections", "/drain", "/healthcheck/fail"})
 _JSON = "application/json"
 _SECRET: msgspec.msgpack.Decoder[ir.Secret] = msgspec.msgpack.Decoder(ir.Secret)
+_POLICY: msgspec.msgpack.Decoder[ir.PolicyUnit] = msgspec.msgpack.Decoder(ir.PolicyUnit)
 _CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)
 _STREAM: msgspec.msgpack.Decoder[ir.StreamRoute] = msgspec.msgpack.Decoder(ir.StreamRoute)
 _LIMIT_STORE = msgspec.msgpack.Decoder(ir.RateLimitStore)
@@ -290,7 +291,8 @@ def _render_dump(
     """Decode the resources: runs in a thread."""
     hosts: list[dict[str, Any]] = []
     parts: dict[str, list[dict[str, Any]]] = {
-        type_: [] for type_ in ("listener", "stream_route", "cluster", "secret", "limit_store")
+        type_: []
+        for type_ in ("listener", "stream_route", "cluster", "policy", "secret", "limit_store")
     }
     for (type_, name), version, data in copies:
         listed = parts.get(type_, hosts)
@@ -305,6 +307,7 @@ def _render_dump(
         "virtual_hosts": sorted(hosts, key=_name),
         "stream_routes": sorted(parts["stream_route"], key=_name),
         "clusters": sorted(parts["cluster"], key=_name),
+        "policies": sorted(parts["policy"], key=_name),
         "secrets": sorted(parts["secret"], key=_name),
         "limit_stores": parts["limit_store"],
         **({"objects": objects()} if objects is not None else {}),
@@ -321,6 +324,8 @@ def _describe(type_: str, data: bytes, about: CertificateFacts | None) -> dict[s
             shown = msgspec.to_builtins(_STREAM.decode(data))
         case "cluster":
             shown = msgspec.to_builtins(_CLUSTER.decode(data))
+        case "policy":
+            shown = msgspec.to_builtins(hide_policy(_POLICY.decode(data)))
         case "secret":
             _SECRET.decode(data)
             told = {"names": about.names, "expires": _clock(about.expires)} if about else {}

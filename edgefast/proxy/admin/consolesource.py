@@ -21,7 +21,7 @@ from edgefast.proxy.admin.inforce import read_now, read_resources
 from edgefast.proxy.admin.limitlist import LimitList, Unread
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.agent.workerslot import WorkerSlot
-from edgefast.proxy.metrics.stats import sum_globals, sum_limits, sum_rows
+from edgefast.proxy.metrics.stats import sum_globals, sum_limits, sum_policies, sum_rows
 from edgefast.proxy.sockets.place import show_place
 from edgefast.table import Resource, Shards
 from edgefast.table.shards import Key
@@ -142,7 +142,7 @@ class ConsoleSource:
             label: tuple(cells[at] for at in _RESULTS)
             for label, cells in sum_limits(segments).items()
         }
-        return Counters(rows, limits, sum_globals(segments))
+        return Counters(rows, limits, sum_globals(segments), sum_policies(segments))
 
     async def live(self) -> Live | None:
         """Ask the workers for their endpoints, and the store for its counters."""

@@ -2,7 +2,7 @@
 
 In: segments (stats.py), facts of the agent. Out: text exposition format 0.0.4 of the families of
 edgefast/monitoring/proxyfamilies.py; OpenMetrics where there are exemplars to show.
-Labels are names of routes, rules and rate limits from the configuration, never anything a client
+Labels are names of routes, rules, rate limits and policies from the configuration, never anything a client
 sends; rows are bounded by the segments, and what finds no row is in the row `overflow`, which is
 always there. Scraping costs workers nothing. Must never block: the agent calls it in a thread.
 """
@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from edgefast.core.cells import BUCKET_BOUNDS_MS, GRPC_STATUSES, LIMIT, ROW
+from edgefast.core.cells import BUCKET_BOUNDS_MS, GRPC_STATUSES, LIMIT, POLICY, ROW
 from edgefast.monitoring.proxyfamilies import BY_LABELS, OVERFLOW, PROXY
 from edgefast.proxy.metrics.openmetrics import EOF, canonical, heading_of, write_exemplar
-from edgefast.proxy.metrics.stats import Segment, sum_globals, sum_limits, sum_rows
+from edgefast.proxy.metrics.stats import Segment, sum_globals, sum_limits, sum_policies, sum_rows
 from edgefast.proxy.traces.exemplars import Exemplar, Marks
 from edgefast.xds.facts import StreamFacts
 
@@ -102,6 +102,7 @@ def _render(segments: Sequence[Segment], facts: AgentFacts, marks: Marks | None)
     _render_globals(lines, sum_globals(segments))
     _render_rows(lines, sum_rows(segments), marks)
     _render_limits(lines, sum_limits(segments))
+    _render_policies(lines, sum_policies(segments))
     return lines
 
 
@@ -234,6 +235,17 @@ def _render_limits(lines: list[str], rows: Mapping[bytes, Sequence[int]]) -> Non
         ]
     for short, cell in _OF_LIMITS.items():
         _render_cells(lines, short, labelled, _LIMIT_CELL[cell], cell.endswith("_us"))
+
+
+def _render_policies(lines: list[str], rows: Mapping[bytes, Sequence[int]]) -> None:
+    """Write one series set per unit of a policy; its kind is left out, units of two kinds are never called alike."""
+    plain = {label.partition(b"/")[2] if label else label: cells for label, cells in rows.items()}
+    name = _open(lines, "policy_requests_total")
+    for labels, cells in _labelled(plain, "policy", "unit", len(POLICY)):
+        lines += [
+            f'{name}{{{labels},verdict="{one}"}} {count}\n'
+            for one, count in zip(POLICY, cells, strict=True)
+        ]
 
 
 def _render_cells(

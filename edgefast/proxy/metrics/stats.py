@@ -14,7 +14,7 @@ import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 
-from edgefast.core.cells import GLOBALS, LIMIT, ROW
+from edgefast.core.cells import GLOBALS, LIMIT, POLICY, ROW
 
 __all__ = [
     "GAUGES",
@@ -26,19 +26,24 @@ __all__ = [
     "segment_size",
     "sum_globals",
     "sum_limits",
+    "sum_policies",
     "sum_rows",
 ]
 
 _MAGIC = 0x31544645  # EF_STAT_MAGIC
 _GLOBALS = 192  # EF_STAT_GLOBALS
 _LABEL = 192  # EF_STAT_LABEL: 8 bytes of hash, then the text
-_CELLS = 56  # EF_STAT_CELLS
+_CELLS = 64  # EF_STAT_CELLS
 _HEADER = 64
 _ROWS_AT = _HEADER + 8 * _GLOBALS
 _ROW_SIZE = _LABEL + 8 * _CELLS
 _HOLDERS = _CELLS - 1  # EF_STAT_HOLDERS
 _HEAD = struct.Struct("<IIQQ")  # magic, max_rows, used_rows, free_rows
+_POLICY_LABEL = b"policy\t"  # ... and of units of policies
 _LIMIT_LABEL = b"limit\t"  # what labels of rate limits begin with; no route is called so
+
+_POLICY_AT = len(ROW) + len(LIMIT)  # cells of a row before those of a policy
+_LAST = _POLICY_AT + len(POLICY)
 
 #: Cells that say how many there are now: a new worker starts them from zero.
 GAUGES = frozenset(name for name in GLOBALS if name.endswith("_active"))
@@ -74,11 +79,11 @@ class Segment:
         return self._cells[start : start + len(GLOBALS)].tolist()
 
     def rows(self) -> Iterator[tuple[bytes, Sequence[int]]]:
-        """Yield (label, cells in the order of `ROW`, then `LIMIT`); the overflow row's label is empty.
+        """Yield (label, cells in the order of `ROW`, then `LIMIT`, then `POLICY`); the overflow row's label is empty.
 
         Values may be a few events old, never torn.
         """
-        yield from self._read(len(ROW) + len(LIMIT))
+        yield from self._read(_LAST)
 
     def holders(self) -> Iterator[tuple[bytes, int, int]]:
         """Yield (label, a sum that changes with every event, who holds the row in the worker)."""
@@ -140,7 +145,9 @@ def sum_rows(segments: Iterable[Segment]) -> dict[bytes, list[int]]:
     """Add the rows of routes of all workers, by label."""
     found = (row for segment in segments for row in segment.rows())
     return _sum(
-        (label, cells[: len(ROW)]) for label, cells in found if not label.startswith(_LIMIT_LABEL)
+        (label, cells[: len(ROW)])
+        for label, cells in found
+        if not label.startswith((_LIMIT_LABEL, _POLICY_LABEL))
     )
 
 
@@ -149,11 +156,26 @@ def sum_limits(segments: Iterable[Segment]) -> dict[bytes, list[int]]:
 
     Those that found no row of their own are under "", if there are any.
     """
+    return _sum_part(segments, _LIMIT_LABEL, len(ROW), _POLICY_AT)
+
+
+def sum_policies(segments: Iterable[Segment]) -> dict[bytes, list[int]]:
+    """Add the rows of units of policies of all workers, cells in the order of `POLICY`, by "kind/namespace/policy\tunit".
+
+    Those that found no row of their own are under "", if there are any.
+    """
+    return _sum_part(segments, _POLICY_LABEL, _POLICY_AT, _LAST)
+
+
+def _sum_part(
+    segments: Iterable[Segment], prefix: bytes, first: int, end: int
+) -> dict[bytes, list[int]]:
+    """Add the cells `first` to `end` of rows whose label begins with `prefix`, and of the overflow row."""
     found = (row for segment in segments for row in segment.rows())
     return _sum(
-        (label.removeprefix(_LIMIT_LABEL), cells[len(ROW) :])
+        (label.removeprefix(prefix), cells[first:end])
         for label, cells in found
-        if label.startswith(_LIMIT_LABEL) or (not label and any(cells[len(ROW) :]))
+        if label.startswith(prefix) or (not label and any(cells[first:end]))
     )
 
 

@@ -44,6 +44,7 @@ _FRESH = "last-good.new"
 _READERS: Mapping[str, Callable[[bytes], Any]] = {
     "listener": msgspec.msgpack.Decoder(ir.Listener).decode,
     "cluster": msgspec.msgpack.Decoder(ir.Cluster).decode,
+    "policy": msgspec.msgpack.Decoder(ir.PolicyUnit).decode,
     "secret": msgspec.msgpack.Decoder(ir.Secret).decode,
     "stream_route": msgspec.msgpack.Decoder(ir.StreamRoute).decode,
     "virtual_host": open_blob,

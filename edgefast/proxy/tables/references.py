@@ -19,6 +19,7 @@ __all__ = ["members_of", "named_by", "unit_of"]
 
 _CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)
 _STREAM: msgspec.msgpack.Decoder[ir.StreamRoute] = msgspec.msgpack.Decoder(ir.StreamRoute)
+_POLICY: msgspec.msgpack.Decoder[ir.PolicyUnit] = msgspec.msgpack.Decoder(ir.PolicyUnit)
 _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
 
 
@@ -40,7 +41,7 @@ def members_of(units: Collection[Key], tables: Iterable[Iterable[Key]]) -> Mappi
 
 
 def named_by(key: Key, data: bytes) -> frozenset[Key]:
-    """Return the clusters and secrets that a resource names."""
+    """Return the clusters, policies and secrets that a resource names."""
     try:
         match key[0]:
             case "listener":
@@ -51,9 +52,11 @@ def named_by(key: Key, data: bytes) -> frozenset[Key]:
             case "stream_route":
                 used = (one.cluster for one in _STREAM.decode(data).backends)
                 return frozenset(("cluster", name) for name in used if name)
+            case "policy":
+                return frozenset(_services(_POLICY.decode(data).ext_auth))
             case "virtual_host" | "fragment":
                 rules = decode_blob(data).rules
-                return frozenset(("cluster", one) for rule in rules for one in _clusters(rule))
+                return frozenset(one for rule in rules for one in _named_by_rule(rule))
     except (msgspec.MsgspecError, BlobError, UnicodeDecodeError):
         pass
     return frozenset()
@@ -66,6 +69,17 @@ def _names_of_listener(listener: ir.Listener) -> Iterable[str]:
 
 def _secrets(names: Iterable[str]) -> frozenset[Key]:
     return frozenset(("secret", name) for name in names if name)
+
+
+def _named_by_rule(rule: ir.Rule) -> Iterator[Key]:
+    yield from (("cluster", one) for one in _clusters(rule))
+    yield from (("policy", one) for one in (*rule.policies, *rule.traffic))
+    yield from _services(rule.ext_auth)
+
+
+def _services(auth: ir.ExtAuth | None) -> Iterator[Key]:
+    """Yield the clusters that an authorisation service is asked at."""
+    yield from (("cluster", one.cluster) for one in (auth.backends if auth is not None else ()))
 
 
 def _clusters(rule: ir.Rule) -> Iterator[str]:

@@ -26,7 +26,13 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
 
 from edgefast import __version__, ir
-from edgefast.proxy.traces.spanrecord import ConnectionRecord, Record, SpanRecord, TryRecord
+from edgefast.proxy.traces.spanrecord import (
+    AuthRecord,
+    ConnectionRecord,
+    Record,
+    SpanRecord,
+    TryRecord,
+)
 
 __all__ = ["OtlpExporter"]
 
@@ -139,6 +145,20 @@ class OtlpExporter:
             end_time=(one.start + one.took) * 1000,
             instrumentation_scope=_SCOPE,
         )
+        for call in one.asked:
+            began = one.start + call.began
+            yield ReadableSpan(
+                name="ext_authz",
+                context=_context(trace, call.span_id, state),
+                parent=own,
+                resource=self._resource,
+                attributes={**_auth_attributes(call), **self._attributes},
+                kind=SpanKind.CLIENT,
+                status=Status(StatusCode.ERROR if call.error else StatusCode.UNSET),
+                start_time=began * 1000,
+                end_time=(began + call.took) * 1000,
+                instrumentation_scope=_SCOPE,
+            )
         for each in one.tries:
             failed = each.status >= 400 or bool(each.error)
             began = one.start + each.began
@@ -253,6 +273,35 @@ def _client_attributes(one: SpanRecord, each: TryRecord, method: str) -> _Attrib
             found["network.peer.port"] = port
     if each.number > 1:
         found["http.request.resend_count"] = each.number - 1
+    return found
+
+
+def _auth_attributes(call: AuthRecord) -> _Attributes:
+    """Of one call of an authorisation service."""
+    found: _Attributes = {"edgefast.decision": _text(call.decision)}
+    if call.cluster:
+        found["edgefast.backend"] = _text(call.cluster)
+    if call.protocol:
+        found["network.protocol.version"] = _text(call.protocol).removeprefix("HTTP/")
+    if call.grpc:
+        found |= {
+            "rpc.system": "grpc",
+            "rpc.service": "envoy.service.auth.v3.Authorization",
+            "rpc.method": "Check",
+        }
+        if call.status >= 0:
+            found["rpc.grpc.status_code"] = call.status
+    elif call.status > 0:
+        found["http.response.status_code"] = call.status
+    if call.error:
+        found["error.type"] = _text(call.error)
+    if call.endpoint:
+        peer, port = _split(_text(call.endpoint))
+        found["network.peer.address"] = peer
+        if port:
+            found["network.peer.port"] = port
+    if call.shared:
+        found["edgefast.shared"] = True
     return found
 
 

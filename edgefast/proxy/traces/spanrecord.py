@@ -8,7 +8,15 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["ConnectionRecord", "Record", "SpanRecord", "TryRecord", "count_spans", "decode_spans"]
+__all__ = [
+    "AuthRecord",
+    "ConnectionRecord",
+    "Record",
+    "SpanRecord",
+    "TryRecord",
+    "count_spans",
+    "decode_spans",
+]
 
 
 class TryRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -22,6 +30,22 @@ class TryRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     error: bytes  # why the backend's whole answer did not come; b"": it did
     endpoint: bytes  # b"": none was chosen
     protocol: bytes  # "HTTP/1.1"; b"": there was no connection
+
+
+class AuthRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One call of an authorisation service; times in microseconds. The order is note_asked's."""
+
+    span_id: bytes  # what the service was told, unless it is shared
+    cluster: bytes  # b"": none was there to be asked
+    began: int  # after the request's start
+    took: int
+    grpc: int  # it is a service of gRPC
+    status: int  # of HTTP, 0: none came; of gRPC its grpc-status, -1: none came
+    decision: bytes  # "allowed", "denied", "error"
+    error: bytes  # why there is no answer; b"": there is one
+    endpoint: bytes  # b"": none was chosen
+    protocol: bytes  # "HTTP/1.1"; b"": there was no connection
+    shared: int  # it was another request's, which asked the same
 
 
 class SpanRecord(msgspec.Struct, frozen=True, array_like=True, tag=0, gc=False):
@@ -61,6 +85,7 @@ class SpanRecord(msgspec.Struct, frozen=True, array_like=True, tag=0, gc=False):
     protocol: bytes  # "HTTP/1.1"
     grpc_status: int  # -1: it is no gRPC
     tries: tuple[TryRecord, ...]  # the first ones and the last; (): no backend was to be asked
+    asked: tuple[AuthRecord, ...] = ()  # the first calls of authorisation services
 
 
 class ConnectionRecord(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):

@@ -16,6 +16,11 @@ import msgspec
 from edgefast.problem import ObjectRef, Problem, Severity, Source
 from edgefast.reasons.word import Word
 from edgefast.resources.config.edgegateway import EdgeGateway
+from edgefast.resources.decode.closedpolicy import (
+    aim_policy,
+    close_policy_object,
+    is_own_policy,
+)
 from edgefast.resources.decode.document import (
     DEFAULT_NAMESPACE,
     Closing,
@@ -26,6 +31,7 @@ from edgefast.resources.decode.document import (
 )
 from edgefast.resources.decode.json_text import read_json
 from edgefast.resources.decode.nearly import NAMELESS, name_stand_in
+from edgefast.resources.decode.newerpolicy import note_newer
 from edgefast.resources.decode.text import (
     DocumentMarks,
     Piece,
@@ -170,10 +176,12 @@ def _place_closed(closed: Closing, file: str, marks: DocumentMarks) -> Loaded:
 
 def _policies(result: _PieceResult, file: str, base: int) -> Iterator[ForeignPolicy]:
     for document, found in result.found:
-        if found.targets and found.ref is not None:
+        named = found.meant or found.ref
+        if (found.targets or found.fields or found.lost) and named is not None:
             marks = DocumentMarks(result.lines, document, found.prefix, base)
             placed = ((one, Source(file, marks.line_of(one.path))) for one in found.targets)
-            yield ForeignPolicy(found.ref, tuple(placed))
+            source = Source(file, marks.line_of(()))
+            yield ForeignPolicy(named, tuple(placed), found.fields, source, found.lost)
 
 
 class LoadedConfig(msgspec.Struct, frozen=True, eq=False):
@@ -277,19 +285,43 @@ def decode_api_object(raw: Mapping[str, Any] | bytes | msgspec.Raw, kind: str) -
         built: Object | None = walk.build(struct, value)
         if built is None:
             raise DecodeError(kind, walk.violations) from None
-        return built
+        return cast("Object", aim_policy(built, value))
 
 
 #: Of objects of an API server these are closed. Without its class a fleet stays as it is.
-_PLACES = (*ROUTE_KINDS, "Gateway", "ListenerSet")
+_PLACES = (*ROUTE_KINDS, "Gateway", "ListenerSet", "HTTPRouteFilter", "RateLimitFilter")
 
 
-def close_api_object(raw: bytes | msgspec.Raw, ref: ObjectRef, error: DecodeError) -> Object | None:
-    """Return what keeps the place of an object closed that cannot be built, None when it has none."""
-    value = msgspec.json.decode(raw)
-    if ref.kind not in _PLACES or not isinstance(value, dict):
+_UNREADABLE = Violation((), "Invalid", "it cannot be read")
+
+
+def close_api_object(raw: bytes | msgspec.Raw, ref: ObjectRef, error: Exception) -> Object | None:
+    """Return what keeps the place of an object closed that cannot be built, None when it has none.
+
+    Policies are closed whatever kept them from being built: who may enter their targets nobody can tell.
+    """
+    first = error.violations[0] if isinstance(error, DecodeError) else None
+    if is_own_policy(ref.kind):
+        return close_policy_object(_read_plain(raw), ref, first or _UNREADABLE)
+    if first is None or ref.kind not in _PLACES:
         return None
-    return close_object(value, ref, error.violations[0])
+    value = msgspec.json.decode(raw)
+    return close_object(value, ref, first) if isinstance(value, dict) else None
+
+
+def keep_api_object(
+    present: Object, raw: bytes | msgspec.Raw, ref: ObjectRef, error: Exception
+) -> Object:
+    """Return the version of an object that stays in force while the one after it cannot be built: of a policy with that noted."""
+    first = error.violations[0] if isinstance(error, DecodeError) else _UNREADABLE
+    return note_newer(present, _read_plain(raw), ref, first) if is_own_policy(ref.kind) else present
+
+
+def _read_plain(raw: bytes | msgspec.Raw) -> object:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
 
 
 def _check_outline(raw: Mapping[str, Any] | bytes | msgspec.Raw) -> None:

@@ -16,20 +16,25 @@ import msgspec
 from edgefast.problem import ObjectRef, Severity, did_you_mean
 from edgefast.reasons.word import Word
 from edgefast.resources.decode.closed import close_route
+from edgefast.resources.decode.closedfilter import close_rate_limit_filter, close_route_filter
 from edgefast.resources.decode.closedgateway import close_gateway, close_listener_set
 from edgefast.resources.decode.closedgrpc import close_grpc_route
+from edgefast.resources.decode.closedpolicy import aim_policy
 from edgefast.resources.decode.closedscope import close_gateway_class, close_namespace
 from edgefast.resources.decode.closedstream import (
     close_tcp_route,
     close_tls_route,
     close_udp_route,
 )
+from edgefast.resources.decode.meantpolicy import CLOSING_KINDS, is_lost, meant_policy
 from edgefast.resources.decode.walk import Walk
 from edgefast.resources.decode.yaml_text import ParsedDocument
+from edgefast.resources.edge.httproutefilter import HTTPRouteFilter
+from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
+from edgefast.resources.foreign.counterparts import find_kind
 from edgefast.resources.foreign.foreign import api_version_of, judge_foreign
-from edgefast.resources.foreign.foreignpolicy import read_targets
+from edgefast.resources.foreign.foreignpolicy import read_fields, read_targets
 from edgefast.resources.foreign.target import Target
-from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
 from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
@@ -51,8 +56,18 @@ from edgefast.resources.rules.version import check_version
 DEFAULT_NAMESPACE = "default"
 
 #: An object that only keeps the place of one with a mistake.
-Closing = HTTPRoute | GRPCRoute | StreamRoute | Gateway | ListenerSet | GatewayClass | Namespace
-#: Kinds that have a place, or decide about those of others.
+Closing = (
+    HTTPRoute
+    | GRPCRoute
+    | StreamRoute
+    | Gateway
+    | ListenerSet
+    | GatewayClass
+    | Namespace
+    | HTTPRouteFilter
+    | RateLimitFilter
+)
+#: Kinds that have a place, decide about those of others, or are named by rules that then say what is wrong.
 _CLOSES: dict[str, Callable[..., Closing]] = {
     "HTTPRoute": close_route,
     "GRPCRoute": close_grpc_route,
@@ -63,6 +78,8 @@ _CLOSES: dict[str, Callable[..., Closing]] = {
     "ListenerSet": close_listener_set,
     "GatewayClass": close_gateway_class,
     "Namespace": close_namespace,
+    "HTTPRouteFilter": close_route_filter,
+    "RateLimitFilter": close_rate_limit_filter,
 }
 #: Hints of kinds that were perhaps meant to be one of them.
 _MEANT = {did_you_mean(kind, (kind,)): kind for kind in _CLOSES}
@@ -78,7 +95,10 @@ class Found(msgspec.Struct, frozen=True, eq=False):
     references: tuple[tuple[Path, Element], ...] = ()  # sound ones of an object that is not
     severity: Severity = "error"
     targets: tuple[Target, ...] = ()  # of a policy that nobody here reads, or that has a mistake
+    fields: tuple[str, ...] = ()  # that it sets, if it is known what does the same here
     closed: Closing | None = None  # the place of one with a mistake
+    meant: ObjectRef | None = None  # what a policy with a mistake is, or was meant to be
+    lost: bool = False  # a target of it cannot be read
 
 
 def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) -> Iterator[Found]:
@@ -137,13 +157,24 @@ def _decode_one(
         path: Path = (verdict.field,) if verdict.field else ()
         one = Violation(path, verdict.reason, verdict.message, verdict.hint)
         ref = _ref(raw, kind, group, True)
-        targets = read_targets(raw, ref.namespace) if info is None or _is_policy(kind) else ()
+        policy = meant_policy(raw, api_version, kind)
+        if policy:
+            return _meant(raw, policy, prefix, ref, (*repeated, _grave(one)), namespace)
+        targets = read_targets(raw, ref.namespace) if info is None else ()
+        fields = read_fields(raw) if find_kind(group, kind) is not None else ()
         meant = kind if kind in _CLOSES else _MEANT.get(verdict.hint, "")
         closed = None
         if meant and verdict.severity == "error":
             closed = close_object(raw, _named_so(raw, meant, namespace), one, repeated)
         return Found(
-            prefix, None, ref, (one,), severity=verdict.severity, targets=targets, closed=closed
+            prefix,
+            None,
+            ref,
+            (one,),
+            severity=verdict.severity,
+            targets=targets,
+            fields=fields,
+            closed=closed,
         )
     metadata = raw.get("metadata")
     misplaced = () if info.namespaced else _take_namespace(metadata, kind)
@@ -160,17 +191,39 @@ def _decode_one(
     ref = _ref(raw, kind, group, info.namespaced)
     if violations:
         told = (*misplaced, *violations, *walk.late)
-        targets = read_targets(raw, ref.namespace) if _is_policy(kind) else ()
+        if kind in CLOSING_KINDS:
+            return _meant(raw, kind, prefix, ref, told, namespace, tuple(walk.references))
         closed = close_object(raw, ref, violations[0], repeated)
-        return Found(
-            prefix, None, ref, told, tuple(walk.references), targets=targets, closed=closed
-        )
-    return Found(prefix, built, ref, misplaced)
+        return Found(prefix, None, ref, told, tuple(walk.references), closed=closed)
+    return Found(prefix, aim_policy(built, raw), ref, misplaced)
 
 
-def _is_policy(kind: str) -> bool:
-    """Tell whether what a refused object of ours is attached to must know of it."""
-    return kind == BackendTLSPolicy.__name__
+def _grave(one: Violation) -> Violation:
+    return msgspec.structs.replace(one, severity="error")
+
+
+def _meant(
+    raw: dict[str, Any],
+    kind: str,
+    prefix: Path,
+    ref: ObjectRef,
+    told: tuple[Violation, ...],
+    namespace: str,
+    references: tuple[tuple[Path, Element], ...] = (),
+) -> Found:
+    """Return what is left of an object that is, or was meant to be, a policy of this kind: what it is for must know of it."""
+    meant = msgspec.structs.replace(_named_so(raw, kind, namespace), group=CLOSING_KINDS[kind])
+    repeated = [one.path for one in told if one.reason == "Duplicate"]
+    return Found(
+        prefix,
+        None,
+        ref,
+        told,
+        references,
+        targets=read_targets(raw, meant.namespace),
+        meant=meant,
+        lost=is_lost(raw, repeated),
+    )
 
 
 def _take_namespace(metadata: object, kind: str) -> tuple[Violation, ...]:
@@ -215,6 +268,10 @@ def _untyped(
             violations.append(Violation((name,), "Invalid", "not text"))
     kind = raw.get("kind")
     ref = _ref(raw, kind, "", True) if isinstance(kind, str) and kind else None
+    policy = meant_policy(raw, raw.get("apiVersion"), kind)
+    if policy:
+        named = ref or _ref(raw, policy, "", True)
+        return _meant(raw, policy, prefix, named, tuple(violations), namespace)
     closed = None
     if isinstance(kind, str) and violations:
         closed = close_object(raw, _named_so(raw, kind, namespace), violations[0], repeated)

@@ -7,11 +7,15 @@ Must never: take anything from the object that is served.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from edgefast.resources.decode.nearly import NAMELESS
+from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
+from edgefast.resources.edge.policytarget import PolicyTargetReference
+from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.foreign.target import Target
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
@@ -29,11 +33,23 @@ from edgefast.resources.gatewayapi.streamroute import (
     TLSRouteSpec,
     UDPRoute,
 )
-from edgefast.resources.loaded import Loaded
+from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.resources.loaded import Loaded, render_path
 from edgefast.resources.model.closed import Closed
-from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.model.reference import (
+    GATEWAY_GROUP,
+    LocalPolicyTargetReferenceWithSectionName,
+)
 
 __all__ = ["close_duplicate", "policy_of_duplicate", "rename_duplicate", "rename_policy"]
+
+#: Policies that close their targets when they cannot be had.
+_POLICIES = (
+    (GATEWAY_GROUP, BackendTLSPolicy.__name__),
+    (EDGE_GROUP, SecurityPolicy.__name__),
+    (EDGE_GROUP, BackendTrafficPolicy.__name__),
+)
+_TargetRef = LocalPolicyTargetReferenceWithSectionName | PolicyTargetReference
 
 _ANY_ROUTES = AllowedRoutes(namespaces=RouteNamespaces(from_="All"))
 
@@ -76,11 +92,12 @@ def rename_duplicate(item: Loaded, number: int) -> Loaded:
 
 
 def policy_of_duplicate(item: Loaded, number: int) -> ForeignPolicy | None:
-    """Return what keeps Services from being spoken to in plain text that a second BackendTLSPolicy of a name is for."""
+    """Return what closes the targets of a second policy of a name: it may be the one that decides who gets in, or that asks for TLS."""
     obj = item.obj
-    if not isinstance(obj, BackendTLSPolicy):
+    if not isinstance(obj, BackendTLSPolicy | SecurityPolicy | BackendTrafficPolicy):
         return None
     namespace = obj.metadata.namespace
+    refs = cast("Sequence[_TargetRef]", obj.spec.target_refs)
     targets = tuple(
         (
             Target(
@@ -93,14 +110,30 @@ def policy_of_duplicate(item: Loaded, number: int) -> ForeignPolicy | None:
             ),
             item.source_at(f"spec.targetRefs[{at}]"),
         )
-        for at, one in enumerate(obj.spec.target_refs)
+        for at, one in enumerate(refs)
     )
+    if not isinstance(obj, BackendTLSPolicy):
+        targets += tuple(
+            (
+                Target(
+                    path=one.path,
+                    group=GATEWAY_GROUP,
+                    kind=one.kind,
+                    namespace=namespace,
+                    name=one.name,
+                    selector=one.selector,
+                    section=one.section,
+                ),
+                item.source_at(render_path(one.path)),
+            )
+            for one in obj.aimed
+        )
     return ForeignPolicy(msgspec.structs.replace(item.ref, name=_name(item, number)), targets)
 
 
 def rename_policy(policy: ForeignPolicy, number: int) -> ForeignPolicy:
-    """Return a BackendTLSPolicy with a mistake under the name of the `number`th that has its own; others are as they are."""
-    if (policy.ref.group, policy.ref.kind) != (GATEWAY_GROUP, BackendTLSPolicy.__name__):
+    """Return a policy of a kind that is read here, with a mistake, under the name of the `number`th that has its own; others are as they are."""
+    if (policy.ref.group, policy.ref.kind) not in _POLICIES:
         return policy
     ref = msgspec.structs.replace(policy.ref, name=f"{policy.ref.name}{NAMELESS}{number}")
     return msgspec.structs.replace(policy, ref=ref)

@@ -262,7 +262,10 @@ class Walk:
             return self._report(path, "Required", "must not be empty")
         if shape.pattern is not None and not re.search(shape.pattern, raw):
             expects = shape.expects or f"text that matches {shape.pattern}"
-            return self._report(path, "Invalid", f"{self._show(raw)} (expected {expects})")
+            # A query may hold a token: of a path its place is enough.
+            before, mark, _ = raw.partition("?") if expects.startswith("a path") else (raw, "", "")
+            shown = self._show(f"{before}?..." if mark else raw)
+            return self._report(path, "Invalid", f"{shown} (expected {expects})")
         return raw
 
     def _number(self, shape: Shape, raw: Any, path: Path) -> Any:
@@ -335,7 +338,8 @@ class Walk:
 
 def _is_credential(raw: dict[str, Any]) -> bool:
     """Tell whether it is a header, a parameter or a variable with a credential for its value."""
-    return "value" in raw and isinstance(name := raw.get("name"), str) and is_credential(name)
+    valued = "value" in raw or "values" in raw
+    return valued and isinstance(name := raw.get("name"), str) and is_credential(name)
 
 
 def _any_broken(values: Iterable[Any]) -> bool:

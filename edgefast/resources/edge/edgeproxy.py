@@ -60,7 +60,9 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     ] = None
     body_size: Annotated[
         Size | None,
-        Meta(description="Largest request body; 413 past it. Absent: no limit."),
+        Meta(
+            description="Largest request body, whatever policies say; 413 past it. Absent: no limit."
+        ),
     ] = None
     buffer_bytes: Annotated[
         Size | None,
@@ -197,7 +199,7 @@ LogField = Literal[
     "time", "client", "peer", "method", "host", "path", "status", "flags", "route", "rule",
     "limit", "limit_window", "limit_remaining", "backend", "endpoint", "request_id",
     "bytes_received", "bytes_sent", "duration_ms", "upstream_ms", "tries", "user_agent", "trace_id",
-    "reason", "grpc_status",
+    "reason", "grpc_status", "policy", "policy_rule",
 ]  # fmt: skip
 
 

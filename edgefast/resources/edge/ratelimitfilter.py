@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
+from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.fields import CIDR, Element, HTTPHeaderName, Resource, by_keys
 from edgefast.resources.model.meta import ObjectMeta
 
@@ -121,3 +122,5 @@ class RateLimitFilter(Resource, frozen=True, kw_only=True):
 
     metadata: ObjectMeta
     spec: RateLimitFilterSpec
+    #: Written by the decoder and never by a document: it only stands for one with a mistake.
+    closed: Closed | None = None

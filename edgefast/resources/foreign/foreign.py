@@ -39,7 +39,7 @@ _CORE = frozenset(
     }
 )
 #: Other kinds of the Gateway API, past and experimental: no slips of the pen.
-_UNREAD = frozenset({"BackendLBPolicy", "MeshTLSPolicy", "XBackendTrafficPolicy", "XMesh"})
+UNREAD_KINDS = frozenset({"BackendLBPolicy", "MeshTLSPolicy", "XBackendTrafficPolicy", "XMesh"})
 #: Groups that the Gateway API had before, or has for experiments; kinds of ours in them are meant for us.
 _OLD_GROUPS = frozenset({"networking.x-k8s.io", "gateway.networking.x-k8s.io"})
 #: Kinds by which other APIs route requests: group -> kinds.
@@ -91,7 +91,7 @@ def judge_foreign(api_version: str, kind: str) -> Verdict:
         return msgspec.structs.replace(verdict, hint=f"did you mean {meant[0]}?")
     same_kind = [info for info in same_kind if info.kind == kind]
     for info in same_kind:
-        if info.group == group or _is_slip(api_version, info.api_versions):
+        if info.group == group or is_slip(api_version, info.api_versions):
             return _unsupported("apiVersion", api_version, list(info.api_versions))
     if same_kind:
         verdict = _unsupported("apiVersion", api_version, _versions_of(same_kind))
@@ -107,7 +107,7 @@ def judge_foreign(api_version: str, kind: str) -> Verdict:
             said = f'"{kind}" of {api_version} is not served'
             return Verdict("kind", "NotSupported", said, "", "error")
         verdict = _unsupported("kind", kind, in_group)
-        return msgspec.structs.replace(verdict, hint="") if kind in _UNREAD else verdict
+        return msgspec.structs.replace(verdict, hint="") if kind in UNREAD_KINDS else verdict
     if (not group and kind in _CORE) or group in _GROUPS or group.endswith(".k8s.io"):
         return Verdict("", IGNORED, "not read by a gateway", "", "warning")
     said = f'"{kind}" of {api_version} is not known'
@@ -126,13 +126,11 @@ def _versions_of(kinds: list[KindInfo]) -> list[str]:
 def _meant_kind(api_version: str, kind: str) -> str:
     """Return the hint at the kind of ours that is meant; of another project's group none is."""
     near = [info.kind for info in KINDS.values() if api_version in info.api_versions]
-    near = near or [
-        info.kind for info in KINDS.values() if _is_slip(api_version, info.api_versions)
-    ]
+    near = near or [info.kind for info in KINDS.values() if is_slip(api_version, info.api_versions)]
     return did_you_mean(kind, near)
 
 
-def _is_slip(value: str, allowed: tuple[str, ...]) -> bool:
+def is_slip(value: str, allowed: tuple[str, ...]) -> bool:
     """Tell a slip of the pen from another project's group of a similar name."""
     return any(difflib.SequenceMatcher(a=value, b=one).ratio() >= _SLIP for one in allowed)
 

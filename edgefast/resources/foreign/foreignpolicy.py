@@ -2,7 +2,7 @@
 
 In: a document of a kind that nobody here reads, or of a policy of ours that a mistake keeps out. Out: the objects that its `targetRef`, `targetRefs`, `targetSelectors` (GEP-713)
 or the label selector of a Gateway's pods name, or that are meant without being named (unaimed.py). Whoever wrote it may rely on it for who gets in, so it must be said aloud that
-such an object is served without it.
+such an object is served without it, and what of it there is here (counterparts.py): for that the names of its fields are kept.
 Must never: read anything else of it, or raise for its content.
 """
 
@@ -25,6 +25,8 @@ from edgefast.resources.model.reference import GATEWAY_GROUP
 
 #: Targets of one policy that are looked at; the API takes 16.
 _MOST_TARGETS = 64
+#: Names of fields that are kept; no kind has as many.
+_MOST_FIELDS = 32
 #: The label that pods of a Gateway have wherever its implementation follows GEP-1762.
 _GATEWAY_LABEL = "gateway.networking.k8s.io/gateway-name"
 
@@ -34,6 +36,21 @@ class ForeignPolicy(msgspec.Struct, frozen=True):
 
     ref: ObjectRef
     targets: tuple[tuple[Target, Source], ...]
+    fields: tuple[str, ...] = ()  # of its spec, those that are set
+    source: Source | None = None
+    lost: bool = (
+        False  # of a policy of ours: a target that cannot be read may be anything of the namespace
+    )
+
+
+def read_fields(raw: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of the fields of `spec` that a document sets, sorted; some of very many."""
+    spec = raw.get("spec")
+    if not isinstance(spec, dict):
+        return ()
+    named = (one for one, value in spec.items() if isinstance(one, str) and value is not None)
+    some = (one[:MAX_SHOWN_NAME] for _, one in zip(range(_MOST_FIELDS), named, strict=False))
+    return tuple(sorted(some))
 
 
 def read_targets(raw: dict[str, Any], namespace: str) -> tuple[Target, ...]:
@@ -55,7 +72,7 @@ def _read_all(spec: dict[str, Any], namespace: str) -> Iterator[Target]:
         one_only = isinstance(given, dict)
         for at, one in enumerate([given] if one_only else given if isinstance(given, list) else ()):
             path: Path = ("spec", field) if one_only else ("spec", field, at)
-            target = _read(one, path, namespace) if isinstance(one, dict) else None
+            target = read_target(one, path, namespace) if isinstance(one, dict) else None
             if target is not None:
                 yield target
     selector = spec.get("selector")
@@ -66,7 +83,8 @@ def _read_all(spec: dict[str, Any], namespace: str) -> Iterator[Target]:
         yield Target(path, GATEWAY_GROUP, "Gateway", namespace, name)
 
 
-def _read(one: dict[str, Any], path: Path, namespace: str) -> Target | None:
+def read_target(one: dict[str, Any], path: Path, namespace: str) -> Target | None:
+    """Return the target that an entry names, None when it cannot be told."""
     kind, name = _text(one, "kind"), _text(one, "name")
     if not kind:
         return None

@@ -2,7 +2,7 @@
 
 In: `filters` of rules and backendRefs. Out: `HTTPRouteFilter`, one payload per type.
 Source: Gateway API v1.6 `httproute_types.go`.
-Must never: decide what this product supports (ExternalAuth is decoded and refused later).
+Must never: decide what this product supports.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from edgefast.resources.model.fields import (
     PortNumber,
     PreciseHostname,
     by_keys,
-    refuses,
 )
 from edgefast.resources.model.reference import BackendObjectReference, LocalObjectReference
 
@@ -156,18 +155,15 @@ class HTTPExternalAuthFilter(Element, frozen=True, kw_only=True):
 class HTTPRouteFilter(Element, frozen=True, kw_only=True):
     """One filter; exactly the payload named by `type` is present."""
 
-    type: Annotated[
-        Literal[
-            "RequestHeaderModifier",
-            "ResponseHeaderModifier",
-            "RequestMirror",
-            "RequestRedirect",
-            "URLRewrite",
-            "ExtensionRef",
-            "CORS",
-            "ExternalAuth",
-        ],
-        Meta(extra=refuses("ExternalAuth")),
+    type: Literal[
+        "RequestHeaderModifier",
+        "ResponseHeaderModifier",
+        "RequestMirror",
+        "RequestRedirect",
+        "URLRewrite",
+        "ExtensionRef",
+        "CORS",
+        "ExternalAuth",
     ]
     request_header_modifier: HTTPHeaderFilter | None = None
     response_header_modifier: HTTPHeaderFilter | None = None
@@ -175,5 +171,5 @@ class HTTPRouteFilter(Element, frozen=True, kw_only=True):
     request_redirect: HTTPRequestRedirectFilter | None = None
     url_rewrite: HTTPURLRewriteFilter | None = None
     cors: HTTPCORSFilter | None = None
-    external_auth: Annotated[HTTPExternalAuthFilter | None, Meta(extra=refuses())] = None
+    external_auth: HTTPExternalAuthFilter | None = None
     extension_ref: LocalObjectReference | None = None

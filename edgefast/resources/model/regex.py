@@ -7,8 +7,9 @@ Must never: use Python's `re`, which accepts more and can take exponential time.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Protocol
+import re
+from functools import lru_cache, partial
+from typing import Any, Protocol
 
 import re2  # type: ignore[import-untyped]  # the package ships no types
 
@@ -19,6 +20,9 @@ _OPTIONS.log_errors = False  # the error is returned; the library would also wri
 _BYTES = re2.Options()
 _BYTES.log_errors = False
 _BYTES.encoding = re2.Options.Encoding.LATIN1
+
+#: A backslash of a substitution with what comes after it.
+_ESCAPE = re.compile(rb"\\(.?)", re.DOTALL)
 
 
 class Regex(Protocol):
@@ -59,8 +63,57 @@ def compile_regex(pattern: str | bytes) -> Regex:
     return compiled
 
 
+def count_groups(pattern: str) -> int:
+    """Return how many groups a pattern that `check_regex` takes has."""
+    return int(re2.compile(pattern, _OPTIONS).groups)
+
+
 @lru_cache(maxsize=1024)
 def compile_bytes_regex(pattern: str) -> Regex:
     """The same for values of any bytes: what rate limits look at need not be UTF-8."""
     compiled: Regex = re2.compile(pattern.encode(), _BYTES)
     return compiled
+
+
+def replace_regex(pattern: str, value: bytes, text: bytes) -> bytes | None:
+    """Replace every match in a text, as RE2's GlobalReplace does: an empty match where the last one ended is none.
+
+    \\0 to \\9 in the value stand for groups, \\\\ for a backslash; None: it names a group that there is not, or the pattern is none.
+    """
+    try:
+        compiled = re2.compile(pattern.encode(), _BYTES)
+    except re2.error:
+        return None
+    if not is_substitution(value, compiled.groups):
+        return None
+    made, at, last = bytearray(), 0, -1
+    while at <= len(text):
+        found = compiled.search(text, at)
+        if found is None:
+            break
+        start, end = found.span()
+        made += text[at:start]
+        if start == end == last:  # one byte further
+            made += text[start : start + 1]
+            at, last = start + 1, -1
+            continue
+        made += _ESCAPE.sub(partial(_expand, found), value)
+        at = last = end
+        if start == end == len(text):
+            break
+    return bytes(made + text[at:])
+
+
+def is_substitution(value: bytes, groups: int) -> bool:
+    """Tell whether every backslash of a substitution stands before one more, or before a group that there is."""
+    return all(
+        one[1] == b"\\" or (one[1].isdigit() and int(one[1]) <= groups)
+        for one in _ESCAPE.finditer(value)
+    )
+
+
+def _expand(found: Any, escape: re.Match[bytes]) -> bytes:
+    if escape[1] == b"\\":
+        return b"\\"
+    group: bytes | None = found.group(int(escape[1]))
+    return group or b""

@@ -31,13 +31,51 @@ class Unserved(msgspec.Struct, frozen=True, gc=False):
 
 _FILTERS: dict[str, Closes] = {"spec.listeners[].filters": "listener"}
 
-#: By kind: fields of the Gateway API that no Struct has. What is below one of them goes with it.
+
+def _under(place: str, closes: Closes, *names: str) -> dict[str, Closes]:
+    return {f"{place}.{name}": closes for name in names}
+
+
+#: By kind: fields of the Gateway API, and of Envoy Gateway for kinds of ours that have its words, that no Struct has. What is below
+#: one of them goes with it. Schemas of our own kinds have them: an API server would drop them silently otherwise.
 UNSERVED: dict[str, dict[str, Closes]] = {
     # An address that is asked to be reachable inside the cluster only would be reachable from everywhere.
     "Gateway": {**_FILTERS, "spec.addresses[].routability": "object"},
     "ListenerSet": _FILTERS,
     "HTTPRoute": {"spec.rules[].sessionPersistence": "rule"},
     "GRPCRoute": {"spec.rules[].sessionPersistence": "rule"},
+    "SecurityPolicy": {
+        **_under("spec", "object", "targetRef", "targetSelectors"),
+        **_under("spec", "object", "apiKeyAuth", "basicAuth", "cors", "csrf", "jwt", "oidc"),
+        "spec.authorization.rules[].cel": "object",
+        **_under("spec.authorization.rules[].principal", "object", "clientIPGeoLocations", "jwt"),
+        # What the service is told, and where a request goes after its answer.
+        **_under(
+            "spec.extAuth", "object", "contextExtensions", "includeRouteMetadata", "recomputeRoute"
+        ),
+        **_under("spec.extAuth", "nothing", "grpc.backendSettings", "http.backendSettings"),
+    },
+    # Whoever sets a limit relies on it; how a backend is spoken to decides neither who gets in nor where requests go.
+    "BackendTrafficPolicy": {
+        **_under("spec", "object", "targetRef", "targetSelectors"),
+        **_under("spec", "object", "admissionControl", "bandwidthLimit", "rateLimit"),
+        **_under("spec", "object", "faultInjection", "httpUpgrade", "proxyProtocol"),
+        **_under("spec", "nothing", "circuitBreaker", "compression", "compressor", "connection"),
+        **_under("spec", "nothing", "dns", "healthCheck", "http2", "loadBalancer"),
+        **_under("spec", "nothing", "responseOverride", "retry", "routingType", "tcpKeepalive"),
+        **_under("spec", "nothing", "telemetry", "useClientProtocol"),
+        "spec.timeout.tcp": "nothing",
+        **_under(
+            "spec.timeout.http",
+            "nothing",
+            *("connectionIdleTimeout", "maxConnectionDuration", "maxStreamDuration"),
+        ),
+    },
+    "HTTPRouteFilter": {
+        "spec.credentialInjection": "object",
+        "spec.directResponse.header": "object",
+        **_under("spec.urlRewrite", "object", "appendXForwardedHost", "hostname"),
+    },
 }
 
 _WHOLE: tuple[tuple[str, Closes], ...] = (("", "object"),)
@@ -60,6 +98,9 @@ PLACES: dict[str, tuple[tuple[str, Closes], ...]] = {
     "BackendTLSPolicy": _WHOLE,
     "RateLimitFilter": _WHOLE,
     "Backend": _WHOLE,
+    "SecurityPolicy": _WHOLE,
+    "BackendTrafficPolicy": _WHOLE,
+    "HTTPRouteFilter": _WHOLE,
     "EdgeProxy": (
         # How many proxies there are, on which machines, and what they tell: nothing of who gets in.
         *(

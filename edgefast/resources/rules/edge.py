@@ -38,7 +38,8 @@ from edgefast.resources.rules.rule import RuleBook, Violation
 BOOK = RuleBook()
 
 
-def _is_cidr(text: str) -> bool:
+def is_cidr(text: str) -> bool:
+    """Tell whether a text is a range of addresses."""
     try:
         parse_network(text)
     except ValueError:
@@ -46,7 +47,8 @@ def _is_cidr(text: str) -> bool:
     return True
 
 
-def _bad_cidr(path: tuple[str | int, ...], value: str) -> Violation:
+def bad_cidr(path: tuple[str | int, ...], value: str) -> Violation:
+    """Return what is said of one that is none."""
     return Violation(
         path, "Invalid", f'"{value}" (expected a range of addresses such as 10.0.0.0/8)'
     )
@@ -133,8 +135,8 @@ def check_load_balancer(one: FleetService) -> Iterable[Violation]:
 def check_source_ranges(one: FleetService) -> Iterable[Violation]:
     """Ranges are ranges."""
     for index, value in enumerate(one.load_balancer_source_ranges or ()):
-        if not _is_cidr(value):
-            yield _bad_cidr(("loadBalancerSourceRanges", index), value)
+        if not is_cidr(value):
+            yield bad_cidr(("loadBalancerSourceRanges", index), value)
 
 
 @BOOK.on(
@@ -183,8 +185,8 @@ def check_shutdown(one: FleetShutdown) -> Iterable[Violation]:
 def check_trusted(one: ProxyClientAddress) -> Iterable[Violation]:
     """Ranges are ranges."""
     for index, value in enumerate(one.trusted_cidrs or ()):
-        if not _is_cidr(value):
-            yield _bad_cidr(("trustedCIDRs", index), value)
+        if not is_cidr(value):
+            yield bad_cidr(("trustedCIDRs", index), value)
 
 
 @BOOK.on(
@@ -375,4 +377,4 @@ def check_selector(one: RateLimitSelector) -> Iterable[Violation]:
 )
 def check_source_cidr(one: RateLimitSourceCIDR) -> Iterable[Violation]:
     """Ranges are ranges."""
-    return () if _is_cidr(one.value) else (_bad_cidr(("value",), one.value),)
+    return () if is_cidr(one.value) else (bad_cidr(("value",), one.value),)

@@ -22,7 +22,9 @@ from edgefast.resources.rules import (
     grpcroute,
     hostname,
     httproute,
+    policy,
     reference,
+    routefilter,
 )
 from edgefast.resources.rules.rule import Rule
 
@@ -35,6 +37,8 @@ _BOOKS = (
     hostname.BOOK,
     core.BOOK,
     edge.BOOK,
+    policy.BOOK,
+    routefilter.BOOK,
     config.BOOK,
 )
 

@@ -16,6 +16,7 @@ from typing import Any
 from edgefast.resources.config.edgegateway import CONFIG_API_VERSION
 from edgefast.resources.kinds import EDGE_GROUP, KINDS
 from edgefast.resources.model.shape import Shape, shape_of
+from edgefast.resources.model.unserved import UNSERVED
 from edgefast.resources.schema.schema import OWN_KINDS, json_schema, plain_default
 
 _MADE = (
@@ -42,11 +43,34 @@ Endpoints that no Service stands for. A `backendRef` names one with group `gatew
 kind `Backend`, without a port. Standalone always allows it; in a cluster the configuration must
 (`extensionApis.enableBackend`).
 """,
+    "SecurityPolicy": """\
+Who may enter. A policy is attached to a Gateway, one of its listeners, a ListenerSet, one of its listeners, an HTTPRoute or
+GRPCRoute, or one named rule of a route (`targetRefs`, `sectionName`), and holds for all that is below. Its features are
+`authorization` and `extAuth`; of several policies on the way to a rule, each feature comes whole from the most specific one that
+has it, unless `mergeType` says otherwise. Of two on one target the older one counts. What is broken closes: requests are answered
+500. Rules see the path as the router matched it, without dot segments and doubled slashes.
+""",
+    "BackendTrafficPolicy": """\
+How requests and backends are treated. It is attached as a SecurityPolicy is, and merged field by field: the most specific policy
+that says one counts. With `mergeType: Override` the stricter of the two values counts, and `0s` is the least strict.
+""",
+    "HTTPRouteFilter": """\
+What the standard's filters cannot do. A rule of an HTTPRoute uses one of its own namespace through a filter of type
+`ExtensionRef` with group `gateway.edge.io` and kind `HTTPRouteFilter`. A rule whose filter is missing or broken answers 500.
+Filters of GRPCRoutes and of backendRefs cannot be of this kind.
+""",
     "EdgeGateway": """\
 The configuration file of the controller, and of standalone with `--config`. It is no API object:
 it has no metadata, and its fields stand at the top. Kubernetes keeps it as key
 `edge-gateway.yaml` of the ConfigMap `edge-gateway-config`.
 """,
+}
+
+#: What a field that is not served closes.
+_CLOSED = {
+    "SecurityPolicy": "requests to its targets are answered 500",
+    "BackendTrafficPolicy": "requests to its targets are answered 500",
+    "HTTPRouteFilter": "rules that use it answer 500",
 }
 
 #: Fields of the Gateway API's reference types, which the models leave undescribed.
@@ -55,6 +79,8 @@ _OF_REFERENCE = {
     "kind": "Its kind.",
     "name": "Its name.",
     "namespace": "Its namespace. Absent: the referrer's. Another one needs a ReferenceGrant.",
+    "port": "Its port; required with a Service.",
+    "weight": "Its share; the sum of all is the whole.",
 }
 
 _FORMATS = """\
@@ -116,11 +142,21 @@ def render_kind(kind: str) -> str:
     shape = shape_of(OWN_KINDS[kind])
     for row in _rows(shape, json_schema(kind), ""):
         lines.append("| " + " | ".join(_cell(one) for one in row) + " |")
+    if kind in UNSERVED:
+        lines += ["", *_render_unserved(kind)]
     rules = list(_rules(json_schema(kind), ""))
     if rules:
         lines += ["", "## Rules", "", "| of | rule |", "|---|---|"]
         lines += [f"| `{path}` | {_cell(message)} |" for path, message in rules]
     return "\n".join(lines) + "\n"
+
+
+def _render_unserved(kind: str) -> Iterator[str]:
+    """Give what Envoy Gateway has in an object of that name, and this release does not do."""
+    yield from ("## Not available yet", "", "| field | what happens |", "|---|---|")
+    fates = {"nothing": "told as a warning, and passed over"}
+    for path, closes in UNSERVED[kind].items():
+        yield f"| `{path}` | {fates.get(closes, _CLOSED[kind])} |"
 
 
 def _rows(shape: Shape, schema: dict[str, Any], path: str) -> Iterator[tuple[str, ...]]:

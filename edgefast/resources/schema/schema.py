@@ -14,11 +14,15 @@ import msgspec
 
 from edgefast.resources.config.edgegateway import EdgeGateway
 from edgefast.resources.edge.backend import Backend
+from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.resources.edge.edgeproxy import EdgeProxy
 from edgefast.resources.edge.edgeproxy_defaults import DEFAULT_SPEC
+from edgefast.resources.edge.httproutefilter import HTTPRouteFilter
 from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
+from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.model.fields import Element
 from edgefast.resources.model.shape import FieldShape, Shape, shape_of
+from edgefast.resources.model.unserved import UNSERVED, Closes
 from edgefast.resources.rules.rules import rules_of
 
 #: The kinds that have a schema, in the order of the reference docs.
@@ -26,6 +30,9 @@ OWN_KINDS: dict[str, type[Element]] = {
     "EdgeProxy": EdgeProxy,
     "RateLimitFilter": RateLimitFilter,
     "Backend": Backend,
+    "SecurityPolicy": SecurityPolicy,
+    "BackendTrafficPolicy": BackendTrafficPolicy,
+    "HTTPRouteFilter": HTTPRouteFilter,
     "EdgeGateway": EdgeGateway,
 }
 
@@ -40,6 +47,8 @@ def json_schema(kind: str) -> dict[str, Any]:
     struct = OWN_KINDS[kind]
     defaults = {"spec": DEFAULT_SPEC} if struct is EdgeProxy else {}
     schema = _struct_schema(shape_of(struct), defaults)
+    for path, closes in UNSERVED.get(kind, {}).items():
+        _keep_unserved(schema, path.replace("[]", ".[]").split("."), closes)
     if "metadata" in schema["properties"]:
         spec = schema["properties"]["spec"]
         schema["properties"] = {
@@ -55,6 +64,17 @@ def json_schema(kind: str) -> dict[str, Any]:
     return schema
 
 
+def _keep_unserved(schema: dict[str, Any], path: list[str], closes: Closes) -> None:
+    """Let an API server keep a field that is known and not served; the controller says what stands closed because of it."""
+    for part in path[:-1]:
+        schema = schema["items"] if part == "[]" else schema["properties"][part]
+    fate = "it is passed over" if closes == "nothing" else "whatever has it stands closed"
+    schema["properties"][path[-1]] = {
+        "x-kubernetes-preserve-unknown-fields": True,
+        "description": f"Not available yet: {fate}.",
+    }
+
+
 def describe(struct: type[Element]) -> str:
     """Return what a Struct is, from its docstring."""
     return " ".join((inspect.getdoc(struct) or "").split())
@@ -63,6 +83,8 @@ def describe(struct: type[Element]) -> str:
 def plain_default(field: FieldShape) -> Any:
     """Return a field's default as it is written in a document, None when absence says it all."""
     default = None if field.required else msgspec.to_builtins(field.default)
+    if isinstance(default, tuple):
+        default = list(default)
     return default if default is not None and default not in ((), [], {}) else None
 
 

@@ -32,6 +32,7 @@ SPOKEN_OF: dict[str, Spoken] = {
     "TLSRoute": "stream",
     "TCPRoute": "stream",
     "UDPRoute": "udp",
+    "SecurityPolicy": "http",
 }
 #: appProtocol values that mean HTTP/1.1, and those that mean it inside TLS.
 PLAIN = ("http", "kubernetes.io/ws")
@@ -52,14 +53,18 @@ def resolve_backend(
     *,
     kind: str = "HTTPRoute",
     passes: bool = False,
+    http2: bool = False,
 ) -> ClusterRef | None:
     """Resolve a reference of a route of a kind in `namespace`; `path` is its field path.
 
-    To a GRPCRoute's nothing but HTTP/2 is spoken, whatever the port says it can do besides. `passes`: TLS of clients is passed on.
+    To a GRPCRoute's nothing but HTTP/2 is spoken, whatever the port says it can do besides, nor where `http2`
+    is asked for. `passes`: TLS of clients is passed on.
     """
     route, spoken = kind, SPOKEN_OF[kind]
     if passes:
         spoken = "raw"
+    elif http2:
+        spoken = "h2"
     kind = _kind_of(ref)
     if not kind:
         named = f"{ref.group}/{ref.kind}" if ref.group else ref.kind

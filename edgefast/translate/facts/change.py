@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
+from edgefast.resources.model.routename import ROUTE_KINDS, route_key
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import find_unlike
 from edgefast.translate.facts.facts import Fact, World
@@ -26,6 +27,7 @@ def changed_objects(old: World, new: World) -> set[Fact]:
     changed.update(_diff("Slices", before.slices_by_service, after.slices_by_service))
     changed.update(_diff("Backend", before.backends, after.backends))
     changed.update(_diff("RateLimitFilter", before.rate_limit_filters, after.rate_limit_filters))
+    changed.update(_diff("HTTPRouteFilter", before.http_route_filters, after.http_route_filters))
     changed.update(_diff("Secret", before.secrets, after.secrets))
     changed.update(_diff("ConfigMap", before.config_maps, after.config_maps))
     bundles = before.cluster_trust_bundles, after.cluster_trust_bundles
@@ -45,6 +47,13 @@ def changed_gateways(old: World, new: World) -> Iterator[Fact]:
 def changed_policies(old: World, new: World) -> Iterator[Fact]:
     """Return the facts of Services whose policies differ."""
     return _diff("Policy", old.policies, new.policies)
+
+
+def changed_attached(old: World, new: World) -> Iterator[Fact]:
+    """Return the facts of routes whose own policies, or those of their rules, have other shapes."""
+    for kind, namespace, name, _ in _diff_plain(old.attached, new.attached):
+        if kind in ROUTE_KINDS:
+            yield ("Attached", *route_key(kind, namespace, name))
 
 
 def changed_limit_store(old: World, new: World) -> set[Fact]:

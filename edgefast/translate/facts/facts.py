@@ -14,6 +14,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.resources.edge.backend import Backend
+from edgefast.resources.edge.httproutefilter import HTTPRouteFilter
 from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.kubernetes.clustertrustbundle import ClusterTrustBundle
@@ -24,8 +25,10 @@ from edgefast.resources.kubernetes.secret import Secret
 from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.model.meta import LabelSelector
 from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.sortedmap import EMPTY, SortedMap
 from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
+from edgefast.translate.facts.policyshape import Level, Target
 from edgefast.translate.facts.policyview import PolicyView
 from edgefast.translate.facts.reference import Grants, is_granted
 from edgefast.translate.settings import Settings
@@ -37,6 +40,7 @@ CLUSTER_OF = {"Service": "service", "Slices": "service", "Policy": "service", "B
 
 
 _LIMIT_STORE = ("LimitStore", "", "")
+_NOTHING: Mapping[str, Level] = {}
 
 
 def implied_by(ref: ClusterRef) -> tuple[Fact, ...]:
@@ -72,6 +76,9 @@ class ListenerView(msgspec.Struct, frozen=True, kw_only=True):
     from_namespaces: str  # allowedRoutes.namespaces.from
     selector: LabelSelector | None
     served: bool  # it is programmed: its virtual hosts exist
+    policies: tuple[
+        Level, ...
+    ] = ()  # above its routes, outermost first; levels without any are left out
 
 
 class GatewayView(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +100,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     grants: Grants
     gateways: Mapping[Key, GatewayView | None] = {}  # None: it exists, but is not ours
     policies: Mapping[Key, tuple[PolicyView, ...]] = {}  # by (namespace, Service)
+    attached: SortedMap[Target, Level] = EMPTY  # SecurityPolicies and BackendTrafficPolicies
     why_no_limits: str = ""  # why no counters can be kept; "": they can
 
 
@@ -146,6 +154,11 @@ class Reader:
         self.reads.add(("RateLimitFilter", namespace, name))
         return self._world.snapshot.rate_limit_filters.get((namespace, name))
 
+    def http_route_filter(self, namespace: str, name: str) -> HTTPRouteFilter | None:
+        """Return an HTTPRouteFilter."""
+        self.reads.add(("HTTPRouteFilter", namespace, name))
+        return self._world.snapshot.http_route_filters.get((namespace, name))
+
     def why_no_limits(self) -> str:
         """Return why there is no store for counters of rate limits, "" when there is one."""
         self.reads.add(_LIMIT_STORE)
@@ -193,6 +206,21 @@ class Reader:
         """Return the BackendTLSPolicies in force for a Service."""
         self.reads.add(("Policy", namespace, service))
         return self._world.policies.get((namespace, service), ())
+
+    def attached(self, kind: str, namespace: str, name: str) -> Mapping[str, Level]:
+        """Return the policies on a route by the names of its rules, "" for all of it.
+
+        It goes without saying that a route has read its own: routes.py looks at the fact ("Attached", *route_key).
+        """
+        attached = self._world.attached
+        if attached is EMPTY:  # asked by each of ten thousand routes
+            return _NOTHING
+        begin, found = (kind, namespace, name), {}
+        for target in attached.starting_at((*begin, "")):
+            if target[:3] != begin:
+                break
+            found[target[3]] = attached[target]
+        return found
 
     def cluster(self, ref: ClusterRef) -> ClusterState:
         """Return what there is to know of a cluster without its endpoints."""

@@ -12,11 +12,15 @@ from collections.abc import Iterator, Mapping
 
 from edgefast.problem import Problem, supported_text
 from edgefast.resources.gatewayapi.referencegrant import ReferenceGrant
+from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.report.unserved import closing_problems
 
 Grants = Mapping[str, tuple[ReferenceGrant, ...]]
+
+#: Kinds of ours that refer across namespaces; all others are of the Gateway API.
+_OWN_KINDS = ("SecurityPolicy",)
 
 
 def index_grants(snapshot: Snapshot) -> Grants:
@@ -47,13 +51,14 @@ def is_granted(
     to_kind: str,
     to_name: str,
 ) -> bool:
-    """Tell whether a Gateway API `kind` in `namespace` may refer to the target.
+    """Tell whether an object of a `kind` of ours or of the Gateway API in `namespace` may refer to the target.
 
     `grants` are those of the target's namespace.
     """
+    group = EDGE_GROUP if kind in _OWN_KINDS else GATEWAY_GROUP
     return any(
         any(
-            source.group == GATEWAY_GROUP and source.kind == kind and source.namespace == namespace
+            source.group == group and source.kind == kind and source.namespace == namespace
             for source in grant.spec.from_
         )
         and any(
@@ -66,8 +71,9 @@ def is_granted(
 
 def refusal_text(kind: str, namespace: str, to_kind: str, to_namespace: str, to_name: str) -> str:
     """Say which grant is missing."""
+    kinds = f"{kind[:-1]}ies" if kind.endswith("cy") else f"{kind}s"
     return (
-        f"no ReferenceGrant in namespace {to_namespace} lets {kind}s of namespace {namespace} "
+        f"no ReferenceGrant in namespace {to_namespace} lets {kinds} of namespace {namespace} "
         f"refer to {to_kind} {to_namespace}/{to_name}"
     )
 

@@ -1,39 +1,55 @@
 """Filters: the list of a rule or of a backendRef -> their IR.
 
 In: HTTPRouteFilters. Out: `Filters`, with a problem for each that cannot be served. Filters apply in
-the fixed order of the data plane (redirect, CORS, headers, rewrite, mirror), so one of each kind is
-allowed, mirrors and extensions excepted; which exclude each other is said by the rules of the kind.
+the fixed order of the data plane (CORS, external authorisation, redirect, headers, rewrite, mirror), so one of each kind is
+allowed, mirrors and extensions excepted; which exclude each other is said by the rules of the kind, and of extensions here.
 Source: Gateway API HTTPRouteFilter. An unresolved extension must fail requests, not be skipped.
 Must never: leave out a filter silently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import did_you_mean, supported_text
+from edgefast.problem import Problem, did_you_mean, supported_text
 from edgefast.reasons.word import Word
 from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
 from edgefast.resources.gatewayapi.grpcroute import GRPCRouteFilter
-from edgefast.resources.gatewayapi.httproutefilter import HTTPRequestMirrorFilter, HTTPRouteFilter
+from edgefast.resources.gatewayapi.httproutefilter import (
+    HTTPExternalAuthFilter,
+    HTTPRequestMirrorFilter,
+    HTTPRouteFilter,
+)
 from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.reference import LocalObjectReference
 from edgefast.resources.rules.filter import check_fraction, check_mirror_share
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.filter.cors import translate_cors
+from edgefast.translate.filter.externalauth import translate_external_auth
 from edgefast.translate.filter.header import translate_headers
 from edgefast.translate.filter.redirect import translate_redirect, translate_rewrite
+from edgefast.translate.filter.routefilter import (
+    RouteFilter,
+    check_route_filter,
+    read_body,
+    translate_route_filter,
+)
 from edgefast.translate.ratelimit.ratelimit import check_rate_limit
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 
 _REPEATABLE = ("RequestMirror", "ExtensionRef")
-_EXTENSIONS = ("RateLimitFilter",)
+#: Kinds of extensions, by kind of route.
+_EXTENSIONS = {
+    "HTTPRoute": ("RateLimitFilter", "HTTPRouteFilter"),
+    "GRPCRoute": ("RateLimitFilter",),
+}
 _ALL_RULES = (
     "spec.rules"  # what all RateLimitFilters of a route lack is told of them together, once
 )
@@ -45,6 +61,7 @@ _TYPES: dict[str, tuple[str, ...]] = {
         "URLRewrite",
         "RequestMirror",
         "CORS",
+        "ExternalAuth",
         "ExtensionRef",
     ),
     "GRPCRoute": (
@@ -63,7 +80,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     certificate: str  # of the Gateway, "namespace/secret" or ""
     kind: str  # of the route
     prefixes: bool  # all matches of the rule are PathPrefix
-    limits: bool = True  # RateLimitFilters are allowed: it is the rule itself
+    limits: bool = True  # ExternalAuth, RateLimitFilters and HTTPRouteFilters are allowed: it is the rule itself
 
 
 class Filters:
@@ -72,12 +89,16 @@ class Filters:
     __slots__ = (
         "clusters",
         "cors",
+        "direct",
+        "extensions",
+        "ext_auth",
         "limits",
         "mirrors",
         "redirect",
         "request_headers",
         "response_headers",
         "rewrite",
+        "unknown",
     )
 
     def __init__(self) -> None:
@@ -87,7 +108,11 @@ class Filters:
         self.rewrite: ir.Rewrite | None = None
         self.mirrors: list[ir.Mirror] = []
         self.cors: ir.Cors | None = None
+        self.ext_auth: ir.ExtAuth | None = None
+        self.direct: ir.DirectResponse | None = None
         self.limits: list[RateLimitFilter] = []
+        self.extensions: list[RouteFilter] = []
+        self.unknown = False  # a filter that is broken may have had matches
         self.clusters: list[ClusterRef] = []
 
 
@@ -107,8 +132,38 @@ def translate_filters(
         if one.type not in seen or one.type in _REPEATABLE:
             plain = one if isinstance(one, HTTPRouteFilter) else _plain(one)
             _translate(plain, found, place, reader, report, f"{path}[{at}]")
+        elif one.type == "ExternalAuth":
+            said = "a second ExternalAuth (at most once in a list); the rule answers 500"
+            report.refuse(f"{path}[{at}].type", "IncompatibleFilters", said)
         seen.add(one.type)
+    _combine(found, report, path)
     return found
+
+
+def _combine(found: Filters, report: Report, path: str) -> None:
+    """Take from HTTPRouteFilters what they bring, and refuse what does not go together."""
+    for one in found.extensions:
+        named = f"HTTPRouteFilter {one.name}"
+        beside = ""
+        if one.direct is not None:
+            beside = (
+                ("RequestRedirect" if found.redirect else "")
+                or ("a urlRewrite" if found.rewrite else "")
+                or ("another directResponse" if found.direct else "")
+            )
+            said = f"directResponse of {named} beside {beside}"
+            found.direct = one.direct
+        elif one.rewrite is not None:
+            beside = (
+                ("RequestRedirect" if found.redirect else "")
+                or ("a directResponse" if found.direct else "")
+                or ("another rewrite of the path" if found.rewrite and found.rewrite.path else "")
+            )
+            said = f"urlRewrite of {named} beside {beside}"
+            hostname = found.rewrite.hostname if found.rewrite else ""
+            found.rewrite = ir.Rewrite(hostname=hostname, path=one.rewrite)
+        if beside:
+            report.refuse(path, "IncompatibleFilters", said)
 
 
 def _plain(one: GRPCRouteFilter) -> HTTPRouteFilter:
@@ -147,14 +202,32 @@ def _translate(
     elif one.type == "ExtensionRef" and one.extension_ref:
         where = f"{path}.extensionRef"
         _resolve_extension(one.extension_ref, found, place, reader, report, where)
-    elif one.type == "ExternalAuth":
-        said = "external authorisation is not available yet; the rule answers 500"
-        report.refuse(f"{path}.type", "UnsupportedValue", said)
+    elif one.type == "ExternalAuth" and one.external_auth:
+        _ask(one.external_auth, found, place, reader, report, path)
     elif one.type not in _TYPES[place.kind]:
         said = supported_text(one.type, _TYPES[place.kind])
         report.refuse(f"{path}.type", "UnsupportedValue", said)
     else:
         report.refuse(path, "UnsupportedValue", f"{one.type} without its settings")
+
+
+def _ask(
+    auth: HTTPExternalAuthFilter,
+    found: Filters,
+    place: Place,
+    reader: Reader,
+    report: Report,
+    path: str,
+) -> None:
+    if not place.limits:
+        said = "ExternalAuth in a backendRef (supported: in the filters of a rule)"
+        report.refuse(f"{path}.type", "UnsupportedValue", said)
+        return
+    where = f"{path}.externalAuth"
+    made = translate_external_auth(auth, place.namespace, place.certificate, reader, report, where)
+    if made is not None:
+        found.ext_auth, cluster = made
+        found.clusters.append(cluster)
 
 
 def _translate_mirror(
@@ -198,28 +271,88 @@ def _resolve_extension(
     report: Report,
     path: str,
 ) -> None:
-    """Find a RateLimitFilter; without one that works Accepted and ResolvedRefs are both false.
-
-    A missing store is one mistake, in the same words whichever filter or rule of the route meets it.
-    """
-    if ref.group != EDGE_GROUP or ref.kind not in _EXTENSIONS:
-        _refuse_extension(ref, report, path)
-        return
-    if not place.limits:
-        said = "RateLimitFilter in a backendRef (supported: in the filters of a rule)"
+    """Find an extension; without one that works Accepted and ResolvedRefs are both false."""
+    if ref.group != EDGE_GROUP or ref.kind not in _EXTENSIONS[place.kind]:
+        _refuse_extension(ref, _EXTENSIONS[place.kind], report, path)
+    elif not place.limits:
+        said = f"{ref.kind} in a backendRef (supported: in the filters of a rule)"
         report.refuse(f"{path}.kind", "NotSupported", said, condition="UnsupportedValue")
+    elif ref.kind == "HTTPRouteFilter":
+        _resolve_route_filter(ref, found, place, reader, report, path)
+    else:
+        _resolve_rate_limit(ref, found, place, reader, report, path)
+
+
+def _resolve_route_filter(
+    ref: LocalObjectReference,
+    found: Filters,
+    place: Place,
+    reader: Reader,
+    report: Report,
+    path: str,
+) -> None:
+    named, where = f"HTTPRouteFilter {place.namespace}/{ref.name}", f"{path}.name"
+    one = reader.http_route_filter(place.namespace, ref.name)
+    if one is None:
+        found.unknown = True
+        _miss(where, f"{named} not found", report)
         return
+    if one.closed is not None:
+        found.unknown = True
+        _refuse_closed(one.closed, named, where, reader, report)
+        return
+    if wrong := check_route_filter(one).problems:
+        found.unknown = found.unknown or bool(one.spec.matches)
+        _refuse_broken(wrong, named, where, report)
+        return
+    body, lost = read_body(one, reader)
+    if lost:
+        _miss(where, f"{named}: {lost}", report)
+    found.extensions.append(translate_route_filter(one, body))
+
+
+def _miss(where: str, said: str, report: Report) -> None:
+    report.refuse(where, "NotFound", said, condition="UnsupportedValue")
+    report.unresolve(where, "NotFound", said, condition="BackendNotFound")
+
+
+def _refuse_closed(closed: Closed, named: str, where: str, reader: Reader, report: Report) -> None:
+    """Say what keeps an extension out; of a file that is told at its own place, too."""
+    said = f"{named} {closed.path or 'spec'}: {closed.reason}"
+    told = report.refuse(where, "Invalid", said, condition="UnsupportedValue")
+    if reader.settings.standalone:
+        report.follow(told)
+    report.follow(report.unresolve(where, "Invalid", said, condition="BackendNotFound"))
+
+
+def _refuse_broken(wrong: Iterable[Problem], named: str, where: str, report: Report) -> None:
+    """Say that an extension has mistakes of its own, which are told there."""
+    for problem in wrong:
+        report.adopt(problem, condition="UnsupportedValue")
+    said = f"{named} is not valid"
+    report.follow(report.unresolve(where, "Invalid", said, condition="BackendNotFound"))
+
+
+def _resolve_rate_limit(
+    ref: LocalObjectReference,
+    found: Filters,
+    place: Place,
+    reader: Reader,
+    report: Report,
+    path: str,
+) -> None:
+    """A missing store is one mistake, in the same words whichever filter or rule of the route meets it."""
     named, where = f"RateLimitFilter {place.namespace}/{ref.name}", f"{path}.name"
     limits = reader.rate_limit_filter(place.namespace, ref.name)
     why = reader.why_no_limits()
     reason: Word
     if limits is None:
         reason, said = "NotFound", f"{named} not found"
+    elif limits.closed is not None:
+        _refuse_closed(limits.closed, named, where, reader, report)
+        return
     elif wrong := check_rate_limit(limits).problems:
-        for problem in wrong:
-            report.adopt(problem, condition="UnsupportedValue")
-        said = f"{named} is not valid"
-        report.follow(report.unresolve(where, "Invalid", said, condition="BackendNotFound"))
+        _refuse_broken(wrong, named, where, report)
         return
     elif why:
         where, reason, said = _ALL_RULES, "NotSupported", why
@@ -230,14 +363,19 @@ def _resolve_extension(
     report.unresolve(where, reason, said, condition="BackendNotFound")
 
 
-def _refuse_extension(ref: LocalObjectReference, report: Report, path: str) -> None:
+def _refuse_extension(
+    ref: LocalObjectReference, known: tuple[str, ...], report: Report, path: str
+) -> None:
     """Say once which extensions there are; both Accepted and ResolvedRefs are false for it."""
-    if ref.kind in _EXTENSIONS:
+    if ref.kind in known:
         field, said, hint = "group", supported_text(ref.group, (EDGE_GROUP,)), ""
+    elif ref.group == EDGE_GROUP and ref.kind in _EXTENSIONS["HTTPRoute"]:
+        said = f"{ref.kind} in a route that is no HTTPRoute (supported: {', '.join(known)})"
+        field, hint = "kind", ""
     else:
         named = ref.kind if ref.group == EDGE_GROUP else f"{ref.group}/{ref.kind}"
-        field, said = "kind", supported_text(named, _EXTENSIONS)
-        hint = did_you_mean(ref.kind, _EXTENSIONS) if ref.group == EDGE_GROUP else ""
+        field, said = "kind", supported_text(named, known)
+        hint = did_you_mean(ref.kind, known) if ref.group == EDGE_GROUP else ""
     where = f"{path}.{field}"
     report.refuse(where, "NotSupported", said, hint, condition="UnsupportedValue")
     report.unresolve(where, "NotSupported", said, hint, condition="InvalidKind")

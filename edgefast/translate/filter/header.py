@@ -12,24 +12,10 @@ import re
 
 from edgefast import ir
 from edgefast.resources.gatewayapi.httproutefilter import HTTPHeader, HTTPHeaderFilter
+from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.report.report import Report
 
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,256}")
 _VALUE = re.compile(r"[\t\x20-\x7e]{0,4096}")
-_OWN = frozenset(
-    {
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "keep-alive",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
 
 
 def translate_headers(ops: HTTPHeaderFilter, report: Report, path: str) -> ir.HeaderOps | None:
@@ -69,12 +55,10 @@ def _translate_list(
 def _check_name(name: str, action: str, seen: dict[str, str], report: Report, path: str) -> str:
     """Return the folded name, or "" when it is refused or a repetition to be ignored."""
     folded = name.lower()
-    if not _TOKEN.fullmatch(name):
-        report.refuse(path, "UnsupportedValue", f'"{name}" is not a header name')
-        return ""
-    if folded in _OWN:
+    wrong = check_header_name(name)
+    if wrong:
         hint = "use a URLRewrite filter with hostname" if folded == "host" else ""
-        report.refuse(path, "UnsupportedValue", f'"{name}" belongs to the proxy', hint)
+        report.refuse(path, "UnsupportedValue", wrong, hint)
         return ""
     first = seen.get(folded)
     if first == action:

@@ -16,6 +16,7 @@ from edgefast.resources.kubernetes.endpointslice import SERVICE_NAME_LABEL
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy
 from edgefast.translate.facts.facts import World
+from edgefast.translate.filter.routefilter import check_route_filter
 from edgefast.translate.gateway.adopt import tell_adopted
 from edgefast.translate.gateway.closed import warn_closed
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
@@ -39,7 +40,9 @@ def find_orphans(world: World, classes: Mapping[str, GatewayClassOutcome]) -> It
     yield from _unused_proxies(world)
     yield from _homeless_slices(world)
     for limits in world.snapshot.rate_limit_filters.values():
-        yield from check_rate_limit(limits).problems
+        yield from check_rate_limit(limits).problems if limits.closed is None else ()
+    for one in world.snapshot.http_route_filters.values():
+        yield from check_route_filter(one).problems if one.closed is None else ()
 
 
 def _nothing(world: World) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from edgefast import ir
 from edgefast.problem import Problem
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.model.routename import ref_of_key
@@ -188,7 +189,7 @@ def _warn(
 ) -> Warnings:
     """Return what there is to tell of one route."""
     lost: dict[str, _Lost] = {}
-    for listener, name, _ in outcome.hosts:
+    for listener, name, part in outcome.hosts:
         place = (listener, name)
         losses = hosts.outcomes[place].shadows.get(key, ())
         if listener in across:
@@ -200,7 +201,7 @@ def _warn(
         if not losses and owner is None:
             continue
         here = lost.setdefault(listener, _Lost({}, {}))
-        for entry, winner in losses:
+        for entry, winner in _whole(losses, part):
             here.matches.setdefault((entry[2], entry[3]), {}).setdefault(name, winner)
         if owner is not None:
             here.hostnames[name] = owner
@@ -209,6 +210,15 @@ def _warn(
         parts = {name: part for at, name, part in outcome.hosts if at == listener}
         found += [(listener, one) for one in _tell(key, listener, lost[listener], parts)]
     return tuple(found)
+
+
+def _whole(losses: Iterable[Loss], part: RoutePart) -> Iterator[Loss]:
+    """Leave out what one way of a match loses while another does not: HTTPRouteFilters make several of one."""
+    gone = {(entry[2], entry[3], entry[4]) for entry, _ in losses}
+    alive = {
+        (index, at) for _, index, at, match in part.candidates if (index, at, match) not in gone
+    }
+    return ((entry, winner) for entry, winner in losses if (entry[2], entry[3]) not in alive)
 
 
 def _tell(
@@ -224,7 +234,9 @@ def _tell(
     if not alive or not lost.matches:
         return
     part = next(iter(alive.values()))  # of one listener all are the same
-    matches = {(index, at): match for _, index, at, match in part.candidates}
+    matches: dict[tuple[int, int], set[ir.Match]] = {}
+    for _, at_rule, at, match in part.candidates:
+        matches.setdefault((at_rule, at), set()).add(match)
     for index in sorted({index for index, _ in lost.matches}):
         places = sorted(place for place in matches if place[0] == index)
         whole = all(lost.matches.get(place, {}).keys() >= alive.keys() for place in places)
@@ -232,7 +244,7 @@ def _tell(
             place: {
                 name: winner
                 for name, winner in lost.matches.get(place, {}).items()
-                if name in alive and (winner[6] == key or winner[4] != matches[place])
+                if name in alive and (winner[6] == key or winner[4] not in matches[place])
             }
             for place in places
         }

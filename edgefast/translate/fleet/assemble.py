@@ -20,6 +20,7 @@ from edgefast.translate.fleet.infra import translate_infra
 from edgefast.translate.fleet.shelf import Shelf, Shelves, refill
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
+from edgefast.translate.policy.own import OwnPolicies
 from edgefast.translate.settings import Settings
 from edgefast.translate.virtualhost.stream import Streams
 from edgefast.translate.virtualhost.virtualhost import Hosts, Place
@@ -32,6 +33,7 @@ def assemble_fleets(
     hosts: Hosts,
     streams: Streams,
     clusters: Clusters,
+    policies: OwnPolicies,
     limit_store: ir.RateLimitStore | None,
     settings: Settings,
     previous: ir.IR | None,
@@ -55,7 +57,7 @@ def assemble_fleets(
         for draft in group
         for one in draft.listeners
     }
-    shelves = _refill(shelves, fleet_of, hosts, streams, clusters)
+    shelves = _refill(shelves, fleet_of, hosts, streams, clusters, policies)
     old = {fleet.name: fleet for fleet in previous.fleets} if previous else {}
     fleets = []
     for name in sorted(members):
@@ -80,6 +82,7 @@ def _refill(
     hosts: Hosts,
     streams: Streams,
     clusters: Clusters,
+    policies: OwnPolicies,
 ) -> Shelves:
     touched: Iterable[Place] = chain(hosts.touched, streams.touched)
     if shelves.fleet_of != fleet_of:
@@ -95,6 +98,8 @@ def _refill(
             streams.outcomes,
             clusters.touched,
             clusters.outcomes,
+            policies.touched,
+            policies.units,
         )
         for name, places in placed.items()
     }
@@ -137,6 +142,7 @@ def _assemble(
         stream_routes=values_of(shelf.streams),
         clusters=values_of(shelf.clusters),
         secrets=join_secrets(secrets),
+        policies=values_of(shelf.policies),
         limit_store=limit_store if shelf.limited else None,
     )
 
@@ -149,6 +155,7 @@ def _is_same(one: ir.Fleet, other: ir.Fleet) -> bool:
         and _are_same(one.clusters, other.clusters)
         and one.listeners == other.listeners
         and one.secrets == other.secrets
+        and _are_same(one.policies, other.policies)
         and one.limit_store == other.limit_store
     )
 

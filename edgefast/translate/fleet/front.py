@@ -32,6 +32,9 @@ ASIDE = frozenset(
         "endpoint_slices",
         "slices_by_service",
         "backend_tls_policies",
+        "security_policies",
+        "backend_traffic_policies",
+        "http_route_filters",
         "rate_limit_filters",
         "backends",
     }

@@ -1,4 +1,4 @@
-"""Shelf: the virtual hosts, stream places and clusters of one fleet, kept from one translation to the next.
+"""Shelf: the virtual hosts, stream places, units of policies and clusters of one fleet, kept from one translation to the next.
 
 In: the shelf before, which of them were touched since. Out: the next shelf, made for the price of what was touched.
 Must never: differ from a shelf that is filled from nothing with the same hosts and clusters.
@@ -7,6 +7,7 @@ Must never: differ from a shelf that is filled from nothing with the same hosts 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 import msgspec
 
@@ -14,10 +15,12 @@ from edgefast import ir
 from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.backend.cluster import ClusterOutcome
 from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.policy.outcome import UnitOutcome
 from edgefast.translate.virtualhost.stream import StreamOutcome
 from edgefast.translate.virtualhost.virtualhost import HostOutcome, Place
 
 Outcome = HostOutcome | StreamOutcome
+_T = TypeVar("_T")
 
 
 class Shelf(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -27,9 +30,12 @@ class Shelf(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     hosts: SortedMap[Place, ir.VirtualHost] = EMPTY  # of `outcomes`
     streams: SortedMap[Place, ir.StreamRoute] = EMPTY  # the others of them
     clusters: SortedMap[str, ir.Cluster] = EMPTY  # by id
-    uses: SortedMap[ClusterRef, int] = EMPTY  # hosts and places that use a cluster
+    uses: SortedMap[ClusterRef, int] = EMPTY  # hosts, places and units that use a cluster
     secrets: SortedMap[ClusterRef, tuple[ir.Secret, ...]] = EMPTY  # of clusters that have any
     limited: int = 0  # hosts with rate limits
+    policies: SortedMap[str, ir.PolicyUnit] = EMPTY  # units that hosts name, by name
+    asked: SortedMap[str, tuple[ClusterRef, ...]] = EMPTY  # clusters of units that ask any
+    policy_uses: SortedMap[str, int] = EMPTY  # hosts that name a unit
 
 
 class Shelves(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -46,14 +52,17 @@ def refill(
     streams: SortedMap[Place, StreamOutcome],
     changed: Collection[ClusterRef],
     clusters: SortedMap[ClusterRef, ClusterOutcome],
+    edited: Collection[str],
+    units: SortedMap[str, UnitOutcome],
 ) -> Shelf:
-    """Return the shelf with these places, and these clusters if they are used, as they are now."""
-    if not touched and not changed:
+    """Return the shelf with these places, and these clusters and units if they are used, as they are now."""
+    if not touched and not changed and not edited:
         return shelf
     outcomes, served, uses = shelf.outcomes.edit(), shelf.hosts.edit(), shelf.uses.edit()
     passed = shelf.streams.edit()
-    limited = shelf.limited
+    limited, policy_uses = shelf.limited, shelf.policy_uses.edit()
     stale: set[ClusterRef] = set(changed)
+    doubtful: set[str] = set(edited)
     for place in touched:
         old = outcomes.get(place)
         new: Outcome | None = hosts.get(place)
@@ -85,6 +94,16 @@ def refill(
             stale.add(ref)
             if not uses[ref]:
                 del uses[ref]
+        come = new.units if type(new) is HostOutcome else ()
+        gone = old.units if type(old) is HostOutcome else ()
+        if come or gone:
+            doubtful |= _count(policy_uses, gone, come)
+    policies, asked = shelf.policies.edit(), shelf.asked.edit()
+    for name in doubtful:
+        unit = units[name] if name in policy_uses else None
+        stale |= _count(uses, asked.get(name, ()), unit.clusters if unit else ())
+        _put(policies, name, unit.unit if unit else None)
+        _put(asked, name, unit.clusters or None if unit else None)
     used, secrets = shelf.clusters.edit(), shelf.secrets.edit()
     _put_clusters(stale, uses, clusters, used, secrets)
     return Shelf(
@@ -95,7 +114,28 @@ def refill(
         uses=uses.done(),
         secrets=secrets.done(),
         limited=limited,
+        policies=policies.done(),
+        asked=asked.done(),
+        policy_uses=policy_uses.done(),
     )
+
+
+def _put(table: Draft[str, _T], name: str, value: _T | None) -> None:
+    if value is None:
+        table.pop(name, None)
+    else:
+        table[name] = value
+
+
+def _count(counts: Draft[_T, int], gone: Iterable[_T], come: Iterable[_T]) -> set[_T]:
+    """Count users of things; return the things."""
+    for one in come:
+        counts[one] = counts.get(one, 0) + 1
+    for one in gone:
+        counts[one] -= 1
+        if not counts[one]:
+            del counts[one]
+    return {*come, *gone}
 
 
 def _put_clusters(

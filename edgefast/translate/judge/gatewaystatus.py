@@ -13,10 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from edgefast.inetaddr import read_address
 from edgefast.reasons.word import Word
+from edgefast.translate.facts.policyshape import Target
 from edgefast.translate.fleet.fleet import fleet_namespace
 from edgefast.translate.gateway.address import is_bound
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
+from edgefast.translate.judge.affected import Attached, tell_affected
 from edgefast.translate.settings import FleetState, Settings
 from edgefast.translate.status.condition import Condition, fails, holds, judge, render_problems
 from edgefast.translate.status.status import (
@@ -44,9 +46,13 @@ def index_fleets(settings: Settings) -> Fleets:
 
 
 def judge_gateway(
-    draft: GatewayDraft, attached: Mapping[str, int], fleets: Fleets, settings: Settings
+    draft: GatewayDraft,
+    attached: Mapping[str, int],
+    fleets: Fleets,
+    settings: Settings,
+    policies: Attached,
 ) -> GatewayStatus:
-    """Return the status of a Gateway; `attached` counts routes by listener name."""
+    """Return the status of a Gateway; `attached` counts routes by listener name, `policies` are those on each target."""
     generation = draft.gateway.metadata.generation
     state = _state_of(draft, fleets, settings)
     conditions = [_accepted(draft, generation), _programmed(draft, state, settings, generation)]
@@ -58,11 +64,12 @@ def judge_gateway(
         conditions.append(
             holds("InsecureFrontendValidationMode", "ConfigurationChanged", said, generation)
         )
+    conditions += tell_affected(policies, (), (("Gateway", *draft.key, ""),), generation)
     return GatewayStatus(
         addresses=_addresses(draft, state, settings) if draft.accepted else (),
         conditions=tuple(conditions),
         listeners=tuple(
-            judge_listener(one, draft, attached.get(one.name, 0), generation)
+            judge_listener(one, draft, attached.get(one.name, 0), generation, policies)
             for one in draft.own_listeners
             if one.named
         ),
@@ -221,7 +228,7 @@ def _addresses(
 
 
 def judge_listener(
-    one: ListenerDraft, draft: GatewayDraft, attached: int, generation: int
+    one: ListenerDraft, draft: GatewayDraft, attached: int, generation: int, policies: Attached
 ) -> ListenerStatus:
     """Return the status of a listener of the Gateway or of one of its ListenerSets, whose generation it is."""
     report = one.report
@@ -254,12 +261,25 @@ def judge_listener(
         rival = names if one.set is None else "another listener of the Gateway"
         said = f"hostname {one.hostname} overlaps with {rival}"
         conditions.append(holds("OverlappingTLSConfig", "OverlappingHostnames", said, generation))
+    conditions += _affected(one, draft, generation, policies)
     return ListenerStatus(
         name=one.spec.name,
         supported_kinds=tuple(RouteKind.of(kind) for kind in one.kinds),
         attached_routes=attached,
         conditions=tuple(conditions),
     )
+
+
+def _affected(
+    one: ListenerDraft, draft: GatewayDraft, generation: int, policies: Attached
+) -> tuple[Condition, ...]:
+    """Say which policies are attached to a listener; a ListenerSet as a whole is its listeners."""
+    gateway: Target = ("Gateway", *draft.key, "")
+    if one.set is None:
+        place: Target = ("Gateway", *draft.key, one.spec.name)
+        return tell_affected(policies, (gateway,), (place,), generation)
+    places = (("ListenerSet", *one.set, ""), ("ListenerSet", *one.set, one.spec.name))
+    return tell_affected(policies, (gateway,), places, generation)
 
 
 def _listener_programmed(one: ListenerDraft, draft: GatewayDraft, generation: int) -> Condition:

@@ -13,20 +13,25 @@ from collections.abc import Mapping
 
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listenerset import ListenerSetDraft
+from edgefast.translate.judge.affected import Attached
 from edgefast.translate.judge.gatewaystatus import judge_listener
 from edgefast.translate.status.condition import Condition, fails, holds, render_problems
 from edgefast.translate.status.status import GatewayStatus, ListenerSetStatus
 
 
 def judge_listener_set(
-    one: ListenerSetDraft, draft: GatewayDraft, attached: Mapping[str, int], gateway: GatewayStatus
+    one: ListenerSetDraft,
+    draft: GatewayDraft,
+    attached: Mapping[str, int],
+    gateway: GatewayStatus,
+    policies: Attached,
 ) -> ListenerSetStatus:
     """Return the status of a ListenerSet; `attached` counts routes by listener name, `gateway` is its parent's status."""
     generation = one.listener_set.metadata.generation
     return ListenerSetStatus(
         conditions=_judge(one, draft, gateway, generation),
         listeners=tuple(
-            judge_listener(listener, draft, attached.get(listener.name, 0), generation)
+            judge_listener(listener, draft, attached.get(listener.name, 0), generation, policies)
             for listener in one.listeners
             if listener.named
         ),

@@ -18,8 +18,10 @@ from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.finding.reach import Reach
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
+from edgefast.translate.judge.affected import Attached
 from edgefast.translate.judge.gatewaystatus import index_fleets, judge_gateway
 from edgefast.translate.judge.listenersetstatus import judge_listener_set
+from edgefast.translate.judge.ownstatus import OwnStatuses
 from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.translate.route.routesums import RouteSums
 from edgefast.translate.settings import Settings
@@ -49,13 +51,15 @@ def judge_all(
     gateways: Sequence[GatewayDraft],
     routes: RouteStatuses,
     policies: dict[Key, PolicyStatus],
+    own: OwnStatuses,
     sums: RouteSums,
     settings: Settings,
+    attached: Attached,
 ) -> Statuses:
-    """Return the status of every object of ours; those of routes and policies are judged already."""
+    """Return the status of every object of ours; those of routes and policies are judged already; `attached`: policies of ours, by target."""
     fleets = index_fleets(settings)
     of_gateways = {
-        draft.key: judge_gateway(draft, sums.attached, fleets, settings)
+        draft.key: judge_gateway(draft, sums.attached, fleets, settings, attached)
         for draft in sorted(gateways, key=lambda draft: draft.key)
     }
     sets = sorted(
@@ -65,7 +69,7 @@ def judge_all(
         gateway_classes=_judge_classes(classes),
         gateways=of_gateways,
         listener_sets={
-            one.key: judge_listener_set(one, draft, sums.attached, of_gateways[draft.key])
+            one.key: judge_listener_set(one, draft, sums.attached, of_gateways[draft.key], attached)
             for one, draft in sets
         },
         parents={one.key: draft.key for one, draft in sets},
@@ -75,6 +79,8 @@ def judge_all(
         tcp_routes=routes.of("TCPRoute"),
         udp_routes=routes.of("UDPRoute"),
         backend_tls_policies=policies,
+        security_policies=own.of("SecurityPolicy"),
+        backend_traffic_policies=own.of("BackendTrafficPolicy"),
     )
 
 

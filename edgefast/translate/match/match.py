@@ -92,7 +92,8 @@ def tell_match(match: ir.Match) -> str:
         case _:
             told = f'paths of "{match.path}"'
     method = f"{match.method} " if match.method else ""
-    named = [f"header {one.name}" for one in match.headers]
+    named = [one.name if ":" in one.name else f"header {one.name}" for one in match.headers]
+    named = [one.replace("cookie:", "cookie ", 1) for one in named]
     named += [f"query parameter {one.name}" for one in match.query]
     return f"{method}{told}" + (f" with {', '.join(named)}" if named else "")
 

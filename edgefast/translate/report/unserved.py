@@ -2,7 +2,7 @@
 
 In: an object with what its decoder noted in `unserved`, and the report of that object. Out: problems that name the field, why, and
 what becomes of requests. Each stage asks for what closes its own part: rules their rule, listeners their listener.
-Source: resources/model/unserved.py, which decides what a field closes.
+Source: resources/model/unserved.py, which decides what a field closes; resources/foreign, what is here of fields that Envoy Gateway has.
 Must never: leave a note of the decoder untold.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from edgefast.problem import Problem
 from edgefast.reasons.word import Word
+from edgefast.resources.foreign.counterparts import say_field
 from edgefast.resources.kinds import EDGE_GROUP, Object, ref_of
 from edgefast.resources.model.fields import Resource
 from edgefast.resources.model.reference import GATEWAY_GROUP
@@ -76,6 +77,9 @@ def _is_below(one: Unserved, path: str) -> bool:
 
 
 def _words(one: Unserved, report: Report, fate: str) -> str:
+    ours = report.object.group == EDGE_GROUP
+    if one.known and ours and (said := say_field(report.object.kind, one.path)):
+        return f"{said}; {fate} until the field is removed (docs/migrating.md)"
     if one.known:
         return f"is not available yet; {fate} until the field is removed"
     known = f" (it knows Gateway API {' and '.join(RELEASES)})"

@@ -20,6 +20,7 @@ from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Fact, Reader
 from edgefast.translate.match.precedence import Age, MatchOrder
+from edgefast.translate.policy.merge import Effective
 from edgefast.translate.report.report import Report
 from edgefast.translate.route.attachment import Attachment
 from edgefast.translate.route.rule import RuleOutcome
@@ -52,6 +53,7 @@ class StreamPart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     key: RouteKey
     age: Age
     route: ir.StreamRoute  # without listener and hostname
+    above: Effective = Effective()  # units of policies that are for it, of which none can hold
     clusters: tuple[ClusterRef, ...] = ()
 
 

@@ -14,10 +14,12 @@ from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.routename import RouteKey, name_of
 from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.facts import Reader
+from edgefast.translate.facts.policyshape import Level
 from edgefast.translate.match.precedence import Age, age_order, match_order
 from edgefast.translate.report.report import Report
 from edgefast.translate.route.attachment import attach_route
 from edgefast.translate.route.closed import close_rules
+from edgefast.translate.route.guard import guard_part
 from edgefast.translate.route.outcome import (
     ADDRESSES,
     RouteOutcome,
@@ -72,17 +74,24 @@ def translate_route(
     }
     first = next(iter(rules.values()))
     working = not first or not all(one.broken for one in first)
-    parts = {
-        certificate: _keep_part(_part_of(key, age, outcomes), previous)
-        for certificate, outcomes in rules.items()
-    }
+    plain = {certificate: _part_of(key, age, outcomes) for certificate, outcomes in rules.items()}
+    own_policies = reader.attached(
+        type(route).__name__, route.metadata.namespace, route.metadata.name
+    )
+    parts: dict[tuple[str, tuple[Level, ...]], RoutePart] = {}
     counted: dict[str, None] = {}
     hosts: dict[tuple[str, str], RoutePart] = {}
     parents = []
     for attached, report in attachments:
         parents.append(judge_parent(route, attached, report, own, first, working, reader))
-        part = parts[attached.gateway.certificate]
         for listener, hostnames in attached.listeners:
+            shared = (attached.gateway.certificate, listener.policies)
+            if shared not in parts:
+                made = plain[shared[0]]
+                if shared[1] or own_policies:
+                    made = guard_part(made, route, shared[1], own_policies)
+                parts[shared] = _keep_part(made, previous)
+            part = parts[shared]
             if working:
                 counted[listener.name] = None
             for hostname in hostnames if listener.served else ():
@@ -97,7 +106,7 @@ def translate_route(
         counted,
         (*problems, *own.problems),
         hosts=hosts,
-        used=(one.clusters for one in parts.values()),
+        used=(one.clusters for one in plain.values()),
     )
 
 

@@ -15,7 +15,7 @@ import msgspec
 from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.streamroute import AnyRoute, TCPRoute, TLSRoute, UDPRoute
-from edgefast.resources.model.routename import RouteKey, kind_of, plain_key, route_key
+from edgefast.resources.model.routename import ROUTE_KINDS, RouteKey, kind_of, plain_key, route_key
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.sortedmap import SortedMap, find_unlike
 from edgefast.translate.backend.cluster import Clusters
@@ -76,6 +76,7 @@ def translate_routes(
             and old.route is route
             and old.source == source
             and not is_read(changed, old.reads)
+            and ("Attached", *key) not in changed
         ):
             continue
         made += 1
@@ -105,11 +106,7 @@ def _find_suspects(
     """Return all routes that may have to be translated again, or are gone."""
     snapshot = world.snapshot
     old = before.snapshot if before is not None else None
-    if (
-        old is None
-        or old.loaded is not snapshot.loaded  # the file that a route is from may be another one
-        or (old.namespaces is not snapshot.namespaces and _is_limited(world))
-    ):
+    if old is None or (old.namespaces is not snapshot.namespaces and _is_limited(world)):
         others = (
             route_key(kind, *key) for kind, table in _TABLES.items() for key in table(snapshot)
         )
@@ -118,6 +115,10 @@ def _find_suspects(
     for kind, table in _TABLES.items():
         for unlike in find_unlike(table(old), table(snapshot)):
             found.update(route_key(kind, *key) for key in unlike)
+    for moved in find_unlike(old.loaded, snapshot.loaded):  # the file may be another one
+        found.update(route_key(*key) for key in moved if key[0] in ROUTE_KINDS)
+    # That a route has read what is attached to it goes without saying.
+    found.update((fact[1], fact[2]) for fact in changed if fact[0] == "Attached")
     return found | find_readers(readers, changed)
 
 

@@ -35,6 +35,7 @@ from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.filter.filter import Filters, Place, translate_filters
+from edgefast.translate.filter.narrow import narrow_matches
 from edgefast.translate.match.call import characters_of, translate_call
 from edgefast.translate.match.match import Matched, translate_match
 from edgefast.translate.ratelimit.counter import name_route, name_rule
@@ -119,6 +120,13 @@ def translate_rule(
     if http:
         refuse_violations(check_redirect(http), report, path, "IncompatibleFilters")
     filters = translate_filters(rule.filters, place, reader, report, f"{path}.filters")
+    if filters.extensions or filters.unknown:
+        narrowed = narrow_matches(matches, filters.extensions, report, f"{path}.filters")
+        if narrowed is None or filters.unknown:
+            # A condition that is not known: the rule takes more than was written.
+            for at, match in matches:
+                widened.setdefault(at, len(match.path))
+        matches = matches if narrowed is None else [(at, alike(one)) for at, one in narrowed]
     name = _name_of(route, index, report, f"{path}.name")
     rate_limits: tuple[ir.RateLimit, ...] = ()
     if filters.limits:
@@ -137,6 +145,8 @@ def translate_rule(
     refuse_unserved(route, report, "the rule answers 500", path=path)
     broken = report.refused[before:]
     shares, clusters = _translate_shares(rule, place, reader, report, path)
+    if filters.direct is not None:
+        shares, clusters = (), []  # nobody is asked
     plain = ir.Rule(route=named, index=index, name=name, source=source)
     reason = broken[0].text() if broken else _check_shares(rule, shares, filters)
     if reason and not broken and not shares:
@@ -163,6 +173,8 @@ def translate_rule(
             timeouts=timeouts,
             retry=retry,
             rate_limits=rate_limits,
+            ext_auth=filters.ext_auth,
+            direct=filters.direct,
         ),
         matches=tuple(matches),
         broken=False,
@@ -241,8 +253,10 @@ def _translate_share(
 
 
 def _check_shares(rule: Rule, shares: tuple[ir.BackendRef, ...], filters: Filters) -> str:
-    """Return why the rule has nowhere to send to, "" when it has or redirects."""
-    if filters.redirect is not None or any(one.cluster for one in shares):
+    """Return why the rule has nowhere to send to, "" when it has or answers itself."""
+    if filters.redirect is not None or filters.direct is not None:
+        return ""
+    if any(one.cluster for one in shares):
         return ""
     if not rule.backend_refs:
         return "the rule has no backendRefs"

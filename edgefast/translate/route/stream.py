@@ -1,7 +1,8 @@
 """Stream routes: one TLSRoute, TCPRoute or UDPRoute -> its statuses and where its connections or datagrams go.
 
 In: a route and a Reader. Out: a `RouteOutcome` with streams in place of hosts, valid until the route or a fact it read changes.
-A share whose reference is invalid is refused by its weight; a route with a mistake has its place, where all is refused.
+A share whose reference is invalid is refused by its weight; a route with a mistake has its place, where all is refused. So has one
+below a policy that says who may enter: nobody could be asked.
 Source: Gateway API TLSRouteRule, TCPRouteRule, UDPRouteRule. Backends of several rules (v1alpha2) are shares of one whole.
 Must never: know of other routes (virtualhost/stream.py does), or send anywhere what a mistake was to decide about.
 """
@@ -22,9 +23,11 @@ from edgefast.resources.model.routename import RouteKey, name_of
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.edgeproxy.stream import proxy_protocol_of
 from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import GatewayView, Reader
+from edgefast.translate.facts.facts import GatewayView, ListenerView, Reader
+from edgefast.translate.facts.policyshape import Level, owner_of_unit
 from edgefast.translate.match.hostname import ANY
 from edgefast.translate.match.precedence import age_order
+from edgefast.translate.policy.merge import Effective, merge_levels
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import refuse_unserved
 from edgefast.translate.route.attachment import attach_route
@@ -39,11 +42,12 @@ from edgefast.translate.route.outcome import (
 
 
 class _Way(NamedTuple):
-    """What shares depend on besides the route: the Gateway's certificate for backends, its PROXY protocol, and whether TLS is passed on."""
+    """What shares depend on besides the route: the Gateway's certificate for backends, its PROXY protocol, whether TLS is passed on, and the policies above."""
 
     certificate: str
     proxy_protocol: ir.ProxyProtocol
     passes: bool
+    levels: tuple[Level, ...] = ()
 
 
 def translate_stream_route(
@@ -85,7 +89,7 @@ def translate_stream_route(
     streams: dict[tuple[str, str], StreamPart] = {}
     for attached, _ in attachments:
         for listener, hostnames in attached.listeners:
-            part = part_of(_way_of(route, attached.gateway, passes=listener.passes))
+            part = part_of(_way_of(route, attached.gateway, listener))
             if not broken:
                 counted[listener.name] = None
             names = hostnames if not isinstance(route, TCPRoute | UDPRoute) else (ANY,)
@@ -111,11 +115,11 @@ def translate_stream_route(
     )
 
 
-def _way_of(route: StreamRoute, gateway: GatewayView, *, passes: bool) -> _Way:
+def _way_of(route: StreamRoute, gateway: GatewayView, listener: ListenerView) -> _Way:
     if isinstance(route, UDPRoute):
-        return _Way("", "", passes=False)
-    certificate = "" if passes else gateway.certificate
-    return _Way(certificate, gateway.proxy_protocol, passes)
+        return _Way("", "", passes=False, levels=listener.policies)
+    certificate = "" if listener.passes else gateway.certificate
+    return _Way(certificate, gateway.proxy_protocol, listener.passes, listener.policies)
 
 
 def _translate_part(
@@ -150,8 +154,14 @@ def _translate_part(
     reason = _check_shares(shares)
     if not shares:
         report.lose("spec.rules", "Invalid", f"{reason}, so all is refused")
+    above = merge_levels(way.levels) if way.levels else Effective()
+    if above.policies:
+        said = f"{owner_of_unit(above.policies[0])} is for all that is below its target, and"
+        shut = f"{said} cannot hold for {type(route).__name__}s yet"
+        made = msgspec.structs.replace(plain, reason=shut, policies=above.policies)
+        return StreamPart(key=key, age=age, route=made, above=above)
     made = msgspec.structs.replace(plain, backends=tuple(shares), reason=reason)
-    return StreamPart(key=key, age=age, route=made, clusters=tuple(clusters))
+    return StreamPart(key=key, age=age, route=made, above=above, clusters=tuple(clusters))
 
 
 def _translate_share(

@@ -9,22 +9,25 @@ Must never: be read to decide a status.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
-import msgspec
-
-
-class Reason(msgspec.Struct, frozen=True):
-    """One line of the page."""
-
-    type: str  # of the condition
-    status: Literal["True", "False"]
-    reason: str
-    meaning: str
-    ours: bool = False  # the Gateway API has no such word
-
+from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.translate.status.policyreasons import POLICY_REASONS
+from edgefast.translate.status.reason import Reason
 
 _CONFLICT = "Gateways share a port only where protocol, hostname and client verification allow it"
+
+
+def _affected(what: str) -> tuple[Reason, ...]:
+    return tuple(
+        Reason(
+            f"{EDGE_GROUP}/{kind}Affected",
+            "True",
+            "PolicyAffected",
+            f"The message names each {kind} attached to {what} of which something holds; there only while there is one.",
+        )
+        for kind in ("SecurityPolicy", "BackendTrafficPolicy")
+    )
+
 
 REASONS: dict[str, tuple[Reason, ...]] = {
     "GatewayClass": (
@@ -108,6 +111,7 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "ConfigurationChanged",
             "`AllowInsecureFallback` lets clients in whose certificate is missing or invalid.",
         ),
+        *_affected("the Gateway"),
     ),
     "Listener": (
         Reason("Accepted", "True", "Accepted", "The listener is valid."),
@@ -188,6 +192,7 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "OverlappingHostnames",
             "Hosts of the listener are covered by another HTTPS listener of the port.",
         ),
+        *_affected("the listener, or its ListenerSet"),
     ),
     "HTTPRoute": (
         Reason("Accepted", "True", "Accepted", "A listener takes it and a rule of it works."),
@@ -303,38 +308,7 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "As for an HTTPRoute: a rule with `sessionPersistence` answers 500, too.",
         ),
     ),
-    "BackendTLSPolicy": (
-        Reason("Accepted", "True", "Accepted", "Connections to the Service use it."),
-        Reason(
-            "Accepted", "False", "Conflicted", "An older policy has the Service and port already."
-        ),
-        Reason(
-            "Accepted",
-            "False",
-            "TargetNotFound",
-            "There is no such Service or port. Of a Service without the port nothing is sent to ports without a policy: it may be any of them.",
-        ),
-        Reason("Accepted", "False", "Invalid", "A field has a value that is not supported."),
-        Reason(
-            "Accepted",
-            "False",
-            "NoValidCACertificate",
-            "Nothing is there to verify the backend with; requests to it get 500.",
-        ),
-        Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
-        Reason(
-            "ResolvedRefs",
-            "False",
-            "InvalidCACertificateRef",
-            "A CA certificate is missing or broken.",
-        ),
-        Reason(
-            "ResolvedRefs",
-            "False",
-            "InvalidKind",
-            "A CA certificate is in no ConfigMap, Secret or ClusterTrustBundle, or the API server has no ClusterTrustBundles.",
-        ),
-    ),
+    **POLICY_REASONS,
     "ListenerSet": (
         Reason("Accepted", "True", "Accepted", "All listeners are served."),
         Reason("Accepted", "True", "ListenersNotValid", "Some listeners are served, others not."),
@@ -352,7 +326,14 @@ REASONS: dict[str, tuple[Reason, ...]] = {
 
 #: Good news needs no page of its own.
 GOOD = frozenset(
-    {"Accepted", "AddressesAssigned", "Programmed", "ResolvedRefs", "SupportedVersion"}
+    {
+        "Accepted",
+        "AddressesAssigned",
+        "PolicyAffected",
+        "Programmed",
+        "ResolvedRefs",
+        "SupportedVersion",
+    }
 )
 
 _HEAD = """\
@@ -365,7 +346,7 @@ the Gateway API; each has a [page](problems/README.md). Conditions that say that
 `Conflicted`, ...) are there only when it is. In a cluster the messages of bad news end with the command that prints the pages of
 their reasons (`edgefast problem BackendNotFound`).
 
-In a cluster no status runs ahead of the proxies. Until they have the tables, good news is not written, and a Gateway or
+In a cluster no status runs ahead of the proxies. Until they have the tables, good news is not written, and a Gateway, policy or
 listener that was not programmed before has `Programmed` False with the reason `Pending`; so has a listener of a fleet without a
 ready proxy, whatever it was before. What proxies refuse, which is a
 fault of ours or a want of memory of theirs, is told as `Programmed` False: on listeners with `Invalid`, on routes with

@@ -13,10 +13,14 @@ import msgspec
 
 from edgefast.problem import ObjectRef
 from edgefast.resources.gatewayapi.listener import RouteGroupKind
+from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.resources.model.reference import GATEWAY_GROUP, ParentReference
 from edgefast.translate.status.condition import Condition
 
 Key = tuple[str, str]
+
+#: Kinds of our own group that have a status.
+_OWN = ("SecurityPolicy", "BackendTrafficPolicy")
 
 
 class Status(
@@ -98,7 +102,7 @@ class PolicyAncestorStatus(Status, frozen=True, kw_only=True):
 
 
 class PolicyStatus(Status, frozen=True, kw_only=True):
-    """`status` of a BackendTLSPolicy: our entries of `ancestors`, at most 16 by the API."""
+    """`status` of a policy: our entries of `ancestors`, at most 16 by the API."""
 
     ancestors: tuple[PolicyAncestorStatus, ...]
 
@@ -125,6 +129,8 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
     tcp_routes: Mapping[Key, RouteStatus] = {}
     udp_routes: Mapping[Key, RouteStatus] = {}
     backend_tls_policies: dict[Key, PolicyStatus] = {}
+    security_policies: Mapping[Key, PolicyStatus] = {}
+    backend_traffic_policies: Mapping[Key, PolicyStatus] = {}
     #: The Gateway of each ListenerSet of ours; no part of any status.
     parents: dict[Key, Key] = {}
 
@@ -152,7 +158,10 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
             ("TCPRoute", dict(self.tcp_routes)),
             ("UDPRoute", dict(self.udp_routes)),
             ("BackendTLSPolicy", dict(self.backend_tls_policies)),
+            ("SecurityPolicy", dict(self.security_policies)),
+            ("BackendTrafficPolicy", dict(self.backend_traffic_policies)),
         )
         for kind, table in tables:
+            group = EDGE_GROUP if kind in _OWN else GATEWAY_GROUP
             for namespace, name in sorted(table):
-                yield ObjectRef(kind, namespace, name, GATEWAY_GROUP), table[namespace, name]
+                yield ObjectRef(kind, namespace, name, group), table[namespace, name]

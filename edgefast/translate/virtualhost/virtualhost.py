@@ -41,6 +41,7 @@ class HostOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False)
     parts: tuple[RoutePart, ...]  # the oldest first
     clusters: tuple[ClusterRef, ...]
     limited: bool  # a rule of it has rate limits
+    units: tuple[str, ...]  # of policies that its rules name, each once
     overlaps: Mapping[Key, tuple[Problem, ...]]  # of routes that share a match with others
     shadows: Mapping[Key, tuple[Loss, ...]]  # by route: what never takes a request
 
@@ -121,6 +122,10 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
     entries = _list_entries(ordered)
     rules = alone.rules if alone else tuple(rule for part in ordered for rule in part.rules)
     placed = tuple([ir.Entry(match=entry[4], rule=entry[5]) for entry in entries])
+    units: dict[str, None] = {}
+    for rule in rules:
+        if rule.policies or rule.traffic:
+            units.update(dict.fromkeys((*rule.policies, *rule.traffic)))
     host = ir.VirtualHost(
         listener=place[0],
         hostname=place[1],
@@ -134,6 +139,7 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
         if alone
         else tuple(dict.fromkeys(ref for part in ordered for ref in part.clusters)),
         limited=any(rule.rate_limits for rule in rules),
+        units=(*units,),
         overlaps=_NONE if alone else _find_overlaps(place, entries),
         shadows=(_group(find_shadows(entries)) if len(entries) > 1 else None) or _NONE,
     )
@@ -152,7 +158,7 @@ def _list_entries(ordered: Iterable[RoutePart]) -> list[HostEntry]:
     if widened:
         entries = settle_turns(entries)
     entries = order_calls(entries)
-    entries.sort()  # never gets to the match: route, rule and place before it differ
+    entries.sort()  # gets to the match only where HTTPRouteFilters made several of one
     return entries
 
 

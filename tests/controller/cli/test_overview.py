@@ -136,7 +136,7 @@ def test_listener_sets_and_policies() -> None:
         },
     }
     own = {"metadata": {"name": "own", "namespace": "team"}, "spec": {"parentRef": {"name": "gw"}}}
-    made = make_overview([], [], [], [more, own], [policy])
+    made = make_overview([], [], [], [more, own], [policy], {}, {"SecurityPolicy": [policy]})
     assert made.listener_sets == (
         ListenerSetRow(name="team/more", gateway="shop/gw", accepted="False"),
         ListenerSetRow(name="team/own", gateway="team/gw"),
@@ -146,6 +146,7 @@ def test_listener_sets_and_policies() -> None:
     assert [(one.object, one.reason) for one in made.problems] == [
         ("ListenerSet team/more", "NotAllowed"),
         ("BackendTLSPolicy team/tls at shop/gw", "NoValidCACertificate"),
+        ("SecurityPolicy team/tls at shop/gw", "NoValidCACertificate"),
     ]
 
 

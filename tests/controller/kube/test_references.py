@@ -193,6 +193,21 @@ spec:
     assert referenced(found, without) == policy
 
 
+def test_bodies_of_answers() -> None:
+    found = snapshot("""
+apiVersion: gateway.edge.io/v1alpha1
+kind: HTTPRouteFilter
+metadata: {name: page, namespace: apps}
+spec: {directResponse: {body: {type: ValueRef, valueRef: {group: "", kind: ConfigMap, name: pages}}}}
+---
+apiVersion: gateway.edge.io/v1alpha1
+kind: HTTPRouteFilter
+metadata: {name: text, namespace: apps}
+spec: {directResponse: {body: {inline: hello}}}
+""")
+    assert referenced(found, SETTINGS) == {("ConfigMap", "apps", "pages")}
+
+
 def test_the_store_of_rate_limits() -> None:
     redis = RedisBackend(
         url_ref=SecretKeyReference(name="url"),

@@ -41,7 +41,11 @@ def test_every_kind_of_ours_has_a_crd_with_its_schema() -> None:
     assert set(crds) == set(LOOKS) == set(OWN_KINDS) - {"EdgeGateway"}
     for kind, spec in crds.items():
         (version,) = spec["versions"]
-        assert version["schema"]["openAPIV3Schema"] == json_schema(kind)
+        schema = version["schema"]["openAPIV3Schema"]
+        status = schema["properties"].pop("status", None)
+        assert schema == json_schema(kind)
+        assert (version.get("subresources") == {"status": {}}) == (status is not None)
+        assert (status is not None) == kind.endswith("Policy")
         assert spec["names"]["categories"] == ["edge"]
 
 

@@ -18,6 +18,8 @@ from edgefast.translate.status.status import (
     GatewayStatusAddress,
     ListenerSetStatus,
     ListenerStatus,
+    PolicyAncestorStatus,
+    PolicyStatus,
     RouteKind,
     RouteParentStatus,
     RouteStatus,
@@ -265,3 +267,59 @@ def test_listener_sets_and_their_routes_wait_for_the_fleet_of_the_gateway() -> N
     assert world.write(one)["conditions"][0]["status"] == "True"
     refused = Blame(gateways={("default", "gw"): ("listener default/more/http: x: no",)})
     assert one in world.proxies(blame=refused, x="a")
+
+
+POLICY = ("SecurityPolicy", "default", "p")
+
+
+def test_a_policy_is_programmed_when_its_proxies_have_it_and_while_there_are_any() -> None:
+    world = World()
+    world.proxies(x="")
+    entry = PolicyAncestorStatus(
+        ancestor_ref=ParentReference(name="gw"),
+        controller_name=OURS,
+        conditions=(good(), holds("Programmed", "Programmed", "Policy is programmed", 1)),
+    )
+    world.revision += 1
+    statuses = Statuses(
+        gateways={("default", "gw"): world.gateway},
+        security_policies={("default", "p"): PolicyStatus(ancestors=(entry,))},
+    )
+    dirty = world.board.want(statuses, world.revision, {"fleet": "a"}, FLEET_OF, 0.0)
+    assert POLICY in dirty
+
+    def said() -> dict[str, str]:
+        world.write(POLICY, now=GRACE)
+        (one,) = world.server[POLICY]["ancestors"]
+        return {c["type"]: c["reason"] for c in one["conditions"]}
+
+    assert said() == {"Programmed": "Pending"}
+    assert POLICY in world.proxies(x="a")
+    assert said() == {"Accepted": "Accepted", "Programmed": "Programmed"}
+    # The last proxy goes, and another one comes.
+    assert POLICY in world.proxies(now=1.0)
+    assert said()["Programmed"] == "Pending"
+    assert POLICY in world.proxies(now=2.0, y="a")
+    assert said() == {"Accepted": "Accepted", "Programmed": "Programmed"}
+
+
+def test_blame_finds_who_asks_a_service() -> None:
+    service = ir.ExtAuth(backends=(ir.AuthBackend("service/default/auth/80"),))
+    fleet = ir.Fleet(
+        name="fleet",
+        virtual_hosts=(
+            ir.VirtualHost(
+                listener="default/gw/http",
+                hostname="*",
+                rules=(
+                    ir.Rule(route="default/a", index=0, policies=("security/default/p#extAuth",)),
+                    ir.Rule(route="default/b", index=0),
+                    ir.Rule(route="default/c", index=0, ext_auth=service),
+                ),
+                entries=(),
+            ),
+        ),
+        policies=(ir.PolicyUnit(name="security/default/p#extAuth", ext_auth=service),),
+    )
+    found = blame(fleet, [Refusal("x", "cluster", "service/default/auth/80", "no")])
+    assert found.routes.keys() == {("default", "a"), ("default", "c")}

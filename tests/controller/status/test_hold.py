@@ -286,3 +286,48 @@ def test_a_listener_set_that_no_proxy_serves_is_pending() -> None:
     held = hold_status("ListenerSet", "d", "s", wanted, wanted, lambda *_: DESERTED, OURS)
     assert listener_said(held) == ("False", "Pending")
     assert held["conditions"][0]["reason"] == "Pending"
+
+
+def hold_policy(gate: Gate, present: list[Any], *conditions: dict[str, Any]) -> Any:
+    ours = {"ancestorRef": {"name": "gw"}, "controllerName": OURS}
+    before = {"ancestors": [{**ours, "conditions": present}]} if present else {}
+    wanted = {"ancestors": [{**ours, "conditions": list(conditions)}]}
+    held = hold_status("SecurityPolicy", "d", "p", before, wanted, lambda *_: gate, OURS)
+    return [
+        (one["type"], one["status"], one["reason"]) for one in held["ancestors"][0]["conditions"]
+    ]
+
+
+def test_a_policy_is_programmed_when_the_ready_proxies_have_it() -> None:
+    accepted, programmed = good(), good("Programmed")
+    pending = ("Programmed", "False", "Pending")
+    holding = ("Programmed", "True", "Programmed")
+    assert hold_policy(SHUT, [], accepted, programmed) == [pending]
+    assert hold_policy(Gate(reach=Reach(1)), [], accepted, programmed)[-1] == holding
+    # What holds of before stays while the next is on its way.
+    before = [good(generation=1), good("Programmed", generation=1)]
+    assert hold_policy(SHUT, before, accepted, programmed)[-1] == holding
+    # Where there is no proxy nobody does what it says, whatever was said.
+    assert hold_policy(DESERTED, before, accepted, programmed)[-1] == pending
+    awaited = Gate(reach=Reach(deserted=True), awaited=True)
+    assert hold_policy(awaited, before, accepted, programmed)[-1] == holding
+    # That it is overridden is told at once.
+    beaten = condition("Programmed", "False", reason="Overridden")
+    assert hold_policy(SHUT, before, accepted, beaten)[-1] == ("Programmed", "False", "Overridden")
+
+
+def test_that_policies_hold_is_said_when_proxies_have_them() -> None:
+    affected = condition("gateway.edge.io/SecurityPolicyAffected", "True")
+    accepted, programmed = condition("Accepted"), condition("Programmed")
+    listener = {"name": "http", "conditions": [programmed, affected]}
+    wanted = {"conditions": [accepted, programmed, affected], "listeners": [listener]}
+
+    def types(present: dict[str, Any], gate: Gate) -> list[list[str]]:
+        held = hold_status("Gateway", "ns", "gw", present, wanted, lambda *_: gate, OURS)
+        return [[one["type"] for one in at["conditions"]] for at in (held, *held["listeners"])]
+
+    assert types({}, SHUT) == [["Accepted", "Programmed"], ["Programmed"]]
+    assert types(wanted, SHUT) == types({}, OPEN) == [
+        ["Accepted", "Programmed", affected["type"]],
+        ["Programmed", affected["type"]],
+    ]  # fmt: skip

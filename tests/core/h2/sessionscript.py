@@ -20,6 +20,7 @@ from origin.message import Message, RequestReader
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 STEPS = 400  # of one script, at most
+_LAST_TURNS = 100  # of the loop, behind the end: a flood of streams is begun sixteen at a time
 _HEAD = [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a")]
 #: What a head has besides, or instead.
 FIELDS: list[list[tuple[str, str]]] = [
@@ -175,7 +176,7 @@ class Player:
         await self._send(client, 0)
         for _ in range(20):
             await self.behind.answer(0)
-        await self.pipes.turns(4)
+        await self.pipes.turns(_LAST_TURNS)
         self._hear(client.take())
         client.close()
         self.pipes.pipes.remove(client)

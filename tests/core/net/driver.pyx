@@ -43,6 +43,7 @@ READ = READ_SMALL
 EVENTS = TURN_EVENTS
 LOOK = TURN_LOOK
 NANOSECONDS = TURN_NS
+LATER = LATER_NS
 AHEAD = SEND_AHEAD
 
 
@@ -164,6 +165,9 @@ cdef class Driven(Session):
 
     def go_on(self):
         self.connection.go_on()
+
+    def go_on_later(self):
+        self.connection.go_on_later()
 
     def look(self):
         """What the wheel does at the socket's deadline."""

@@ -195,6 +195,75 @@ def test_who_marks_itself_for_ever_keeps_nobody_waiting(stage: Stage) -> None:
     first.close()
 
 
+def test_who_goes_on_later_lets_everybody_pass(stage: Stage) -> None:
+    """Whose events come meanwhile is served before the next piece, however many have pieces left."""
+    (quiet, *peers), (other, *probes) = pairs(stage, 9)
+    pieces = 0
+    heard_at: list[int] = []
+
+    def take(probe: Any) -> None:
+        nonlocal pieces
+        pieces += 1
+        if pieces == 50:
+            quiet.send(b"x")
+        if pieces > len(probes):  # all that a turn has for them
+            time.sleep(driver.LATER / 1e9)
+        probe.go_on_later()
+
+    for peer, probe in zip(peers, probes, strict=True):
+        probe.take = 1
+        probe.react["bytes"] = take
+        peer.send(bytes(20))
+    other.react["bytes"] = lambda _: heard_at.append(pieces)
+    stage.until(lambda: heard_at and not any(probe.kept for probe in probes))
+    assert heard_at == [50]
+    assert pieces == 20 * len(probes)
+
+
+def test_pieces_for_later_take_turns(stage: Stage) -> None:
+    """One after the other, in order; what comes meanwhile is kept behind them."""
+    peers, probes = pairs(stage, 3)
+    order: list[int] = []
+
+    def take(at: int) -> None:
+        order.append(at)
+        if order.count(at) == 2:
+            peers[at].send(b"!")
+        probes[at].go_on_later()
+
+    for at, (peer, probe) in enumerate(zip(peers, probes, strict=True)):
+        probe.take = 1
+        probe.react["bytes"] = lambda _, at=at: take(at)
+        peer.send(b"abcde")
+    stage.until(lambda: len(order) == 18)
+    assert order == [0, 1, 2] * 6
+    assert not any(probe.kept for probe in probes)
+
+
+def test_who_ends_has_nothing_for_later(stage: Stage) -> None:
+    (first, second), (one, two) = pairs(stage, 2)
+    one.take = two.take = 1
+    stage.faults = 1
+
+    def cut(probe: Any) -> None:
+        probe.go_on_later()
+        probe.shut(True)
+
+    def fault(probe: Any) -> None:
+        probe.go_on_later()
+        if probe.heard.count(("bytes", b"cd")):
+            raise RuntimeError("a mistake")
+
+    one.react["bytes"] = cut
+    two.react["bytes"] = fault
+    first.send(b"ab")
+    second.send(b"bcd")
+    stage.until(lambda: one.why and two.why)
+    stage.turns()
+    assert (one.why, two.why) == ("aborted", "fault")
+    assert one.received == b"ab"
+
+
 def test_closing_lets_go_of_everybody(stage: Stage) -> None:
     _, probe = stage.pair()
     caller = driver.Call(stage.net, b"127.0.0.1", stage.listener().getsockname()[1], driver.Probe())

@@ -167,6 +167,43 @@ async def test_names_that_are_none_reach_nobody(world: World, site: Site, name: 
     kept.close()
 
 
+def encrypting(outer: str, inner: bytes) -> bytes:
+    """A hello whose last extension is an Encrypted Client Hello (RFC 9849 5) with that name, here for all to read."""
+    hello = bytearray(hello_of(outer))
+    payload = struct.pack("!HHHBH", 0, len(inner) + 5, len(inner) + 3, 0, len(inner)) + inner
+    said = struct.pack("!BHHBHH", 0, 1, 1, 7, 0, len(payload)) + payload
+    added = struct.pack("!HH", 0xFE0D, len(said)) + said
+    body = 9 + 2 + 32
+    body += 1 + hello[body]
+    body += 2 + int.from_bytes(hello[body : body + 2], "big")
+    body += 1 + hello[body]
+    for place, width in ((body, 2), (3, 2), (6, 3)):
+        value = int.from_bytes(hello[place : place + width], "big") + len(added)
+        hello[place : place + width] = value.to_bytes(width, "big")
+    return bytes(hello) + added
+
+
+async def test_of_an_encrypted_hello_the_outer_name_counts(world: World) -> None:
+    place, other = await Place().start(), await Place().start()
+    world.keep(place)
+    world.keep(other)
+    world.apply(
+        stream_fleet(
+            stream_listener(protocol="TLS"),
+            stream_route("c0", hostname="public.test"),
+            stream_route("c1", hostname="secret.test"),
+            make_cluster(place.port, name="c0"),
+            make_cluster(other.port, name="c1"),
+        )
+    )
+    client = await connect(world, await world.listen(PORT, nobody))
+    hello = encrypting("public.test", b"secret.test")
+    await client.send(hello)
+    assert await (await place.next()).take(len(hello)) == hello
+    assert other.count == 0
+    client.close()
+
+
 async def test_who_cannot_be_served_is_reset(world: World) -> None:
     world.apply(stream_fleet(stream_listener(protocol="TLS"), one_cluster(world.refusing_port())))
     client = await connect(world, await world.listen(PORT, nobody))

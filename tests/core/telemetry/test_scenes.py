@@ -246,5 +246,6 @@ def test_every_name_has_its_scene() -> None:
     streams = {name for name in GLOBALS if name.startswith("stream_")}  # tests/core/stream
     calls = {"grpc_retries", "grpc_web_requests"}  # exchange/test_grpc_retry.py, test_grpc_web.py
     elsewhere = by_the_log_writer | refusals | limits | handshakes | spans | slow | faults
-    elsewhere |= http2 | streams | calls
+    services = {name for name in GLOBALS if name.startswith("auth_")}  # tests/core/guard
+    elsewhere |= http2 | streams | calls | services
     assert written | elsewhere == set(GLOBALS)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from edgefast.core.cells import GLOBALS, LIMIT, ROW
+from edgefast.core.cells import GLOBALS, LIMIT, POLICY, ROW
 from edgefast.monitoring.proxyfamilies import BY_LABELS, PROXY
 from edgefast.proxy.metrics.exposition import render_metrics
 from edgefast.proxy.metrics.stats import Segment, add_global, map_segment
@@ -28,7 +28,7 @@ def segment() -> Iterator[Segment]:
 
 def write_row(segment: Segment, number: int, label: bytes, **cells: int) -> None:
     view = map_segment(segment.fd)
-    at = 64 + 8 * 192 + number * (192 + 8 * 56)
+    at = 64 + 8 * 192 + number * (192 + 8 * 64)
     view[at + 8 : at + 8 + len(label)] = label
     for name, value in cells.items():
         struct.pack_into("<Q", view, at + 192 + 8 * (*ROW, *LIMIT).index(name), value)
@@ -154,6 +154,15 @@ def test_two_rows_of_one_label_are_one_series(segment: Segment) -> None:
     assert requests[(("code_class", "2xx"), ("route", "a/b"), ("rule", "0"))] == 3
 
 
+def write_policy(segment: Segment, number: int, label: bytes, **cells: int) -> None:
+    """Of a unit: some of its verdicts are called as what comes of limits."""
+    write_row(segment, number, label)
+    view = map_segment(segment.fd)
+    at = 64 + 8 * 192 + number * (192 + 8 * 64) + 192 + 8 * len((*ROW, *LIMIT))
+    for name, value in cells.items():
+        struct.pack_into("<Q", view, at + 8 * POLICY.index(name), value)
+
+
 def write_limit(segment: Segment, number: int, label: bytes, **cells: int) -> None:
     write_row(segment, number, label, **cells)
 
@@ -176,6 +185,27 @@ def test_rate_limits_are_no_routes(segment: Segment) -> None:
     overflow = (("limit", "overflow"), ("route", "overflow"))
     assert values(families["edgefast_ratelimit_local"]) == {limit: 3, overflow: 0}
     assert values(families["edgefast_ratelimit_wait_seconds"]) == {limit: 0.0025, overflow: 0}
+
+
+def test_units_of_policies_are_no_routes(segment: Segment) -> None:
+    write_row(segment, 1, b"ns/web\t0", requests_2xx=2)
+    write_policy(segment, 2, b"policy\tsecurity/ns/p\tauthorization", allowed=5, denied=4)
+    write_policy(segment, 3, b"policy\ttraffic/ns/p\ttraffic", error=3)
+    families = parse([segment])
+    routes = {dict(key)["route"] for key in values(families["edgefast_requests"])}
+    assert routes == {"overflow", "ns/web"}
+    counts = {
+        (dict(key)["policy"], dict(key)["unit"], dict(key)["verdict"]): count
+        for key, count in values(families["edgefast_policy_requests"]).items()
+        if count
+    }
+    assert counts == {
+        ("ns/p", "authorization", "allowed"): 5,
+        ("ns/p", "authorization", "denied"): 4,
+        ("ns/p", "traffic", "error"): 3,
+    }
+    limits = values(families["edgefast_ratelimit_requests"])
+    assert {dict(key)["limit"] for key in limits} == {"overflow"}
 
 
 def test_rate_limits_of_all_workers_are_added(segment: Segment) -> None:

@@ -47,8 +47,16 @@
   verbs: ["patch"]
 # Our own kinds.
 - apiGroups: ["gateway.edge.io"]
-  resources: ["edgeproxies", "ratelimitfilters", "backends"]
+  resources: ["edgeproxies", "ratelimitfilters", "backends", "httproutefilters"]
   verbs: ["list", "watch"]
+# Our own policies; get reads one again when its status was changed meanwhile.
+- apiGroups: ["gateway.edge.io"]
+  resources: ["securitypolicies", "backendtrafficpolicies"]
+  verbs: ["get", "list", "watch"]
+# Their conditions.
+- apiGroups: ["gateway.edge.io"]
+  resources: ["securitypolicies/status", "backendtrafficpolicies/status"]
+  verbs: ["patch"]
 # Backends, and the addresses of fleets.
 - apiGroups: [""]
   resources: ["services"]

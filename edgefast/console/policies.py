@@ -1,0 +1,82 @@
+"""Policies: the units that hold for a rule, in words, with how often they let in and refused in the last seconds.
+
+In: a state, a rule. Out: lines of its detail, tags of its line. A unit is counted for all the rules that it holds for.
+Must never: show what a rule of an authorization compares with where that is a credential.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgefast import ir
+from edgefast.console.state import State
+from edgefast.table.rowlabel import label_policy
+from edgefast.why.described import describe_unit, write_setting
+from edgefast.why.traffic import LISTENER, Setting, bound_body, own_timeouts, settle_traffic
+
+_WORDS = ("let in", "refused", "failed", "known")
+#: Settings of a listener that those of policies stand in place of, or may not pass.
+_OF_LISTENER = {
+    "body_size": "body_size",
+    "request_timeout": "route_timeout",
+    "idle_timeout": "stream_idle_timeout",
+}
+_MISSING = "is not in the table: answers 500"
+
+
+def list_policies(state: State, rule: ir.Rule) -> Iterator[tuple[str, str]]:
+    """Give each unit that is asked about a rule's requests: its name, what it says, what was counted."""
+    for name in rule.policies:
+        unit = state.index.policies.get(name)
+        said = describe_unit(unit) if unit is not None else _MISSING
+        yield name, f"{said}{_count(state, name)}"
+    if rule.ext_auth is not None:
+        yield "ExternalAuth", describe_unit(ir.PolicyUnit(name="", ext_auth=rule.ext_auth))
+
+
+def list_settings(
+    state: State, rule: ir.Rule, http: ir.HttpSettings | None
+) -> Iterator[tuple[str, str]]:
+    """Give the settings of policies that are in force, whose they are, and what the EdgeProxy says (`http`, of the rule's listener)."""
+    found = [state.index.policies.get(name) for name in rule.traffic]
+    units = [one for one in found if one is not None]
+    for name, unit in zip(rule.traffic, found, strict=True):
+        if unit is None or unit.status:
+            yield name, describe_unit(unit) if unit is not None else _MISSING
+            return
+    settled = settle_traffic(units, rule.ceilings, own_timeouts(rule))
+    for one in (bound_body(http, settled) if http is not None else settled).values():
+        if one.unit or one.cut_by:
+            label, value = write_setting(one.field, one.value)
+            whose = f"{one.unit or 'the route'}, cut by {one.cut_by}" if one.cut_by else one.unit
+            yield label, f"{value}, {whose}{_beside(one, http)}"
+
+
+def _beside(one: Setting, http: ir.HttpSettings | None) -> str:
+    """Return what the EdgeProxy says of the same, "" where it says nothing or has cut the setting."""
+    own = getattr(http, _OF_LISTENER[one.field]) if http and one.field in _OF_LISTENER else None
+    if own is None or one.cut_by == LISTENER:
+        return ""
+    most = " at most" if one.field == "body_size" else ""
+    return f" (EdgeProxy: {write_setting(one.field, own)[1]}{most if own else ''})"
+
+
+def list_lost(rule: ir.Rule) -> Iterator[tuple[str, str]]:
+    """Give units that do not hold, and by whom."""
+    return ((name, f"lost to {whom}") for name, whom in rule.lost)
+
+
+def tag_policies(state: State, rule: ir.Rule) -> str:
+    """Return the tag of a rule's line, "" where no policy holds."""
+    names = (*rule.policies, *rule.traffic)
+    units = [state.index.policies.get(name) for name in names]
+    if any(one is None or one.status for one in units):
+        return "policy broken"
+    count = len(names) + (rule.ext_auth is not None)
+    return f"{count} polic{'y' if count == 1 else 'ies'}" if count else ""
+
+
+def _count(state: State, name: str) -> str:
+    rates = state.numbers.policy_rates(label_policy(name))
+    told = [f"{rate:.3g}/s {word}" for rate, word in zip(rates or (), _WORDS, strict=False) if rate]
+    return f" ({', '.join(told)})" if told else ""

@@ -1,0 +1,38 @@
+# A request that is shown to authorisation services before it goes on.
+
+cdef class Admittance:
+    cdef:
+        Exchange ex             # None: it is decided
+        list services           # AuthService, in the order in which they are asked
+        list policies           # Policy of each; None: the rule's own filter
+        Py_ssize_t n            # of them have spoken
+        AuthCall call           # that it waits for; None: none
+        bytes key               # AuthService.known
+        bint alone              # what others are told is not for it: its next question is its own
+        AuthVerdict outcome     # of a call that was over while it was begun
+        Routed at
+        ef_request request
+        void *memory            # its head, copied: its bytes are gone when an answer comes; NULL: it has not waited
+        size_t held             # bytes of that
+        ShownOwner owner        # of its body, which lies here until all have spoken (shownbodies.pyx); None: nothing is lent to it
+        bytes lines             # what services say of it, for the backend
+        size_t most             # bytes of its body that all who are shown it take; 0: nobody is
+        bint gathers            # its body is waited for
+        bint deferred           # the end of a read is
+        bint asking             # whom it asks may answer at once
+
+    cdef int go_on(self) except -1
+    cdef int wait(self) except -1
+    cdef int keep(self, bytes more) except -1
+    cdef int on_verdict(self, AuthVerdict verdict) except -1
+    cdef int ask_alone(self) except -1
+    cdef bint takes(self, AuthVerdict verdict, bint cached) except -1
+    cdef int deny(self, AuthVerdict verdict) except -1
+    cdef bint was_set(self, const uint8_t *name, size_t n) noexcept
+    cdef int enter(self) except -1
+    cdef int leave(self) except -1
+    cdef int look(self) except -1
+    cdef int flush(self) except -1
+    cdef int take_body(self, iovec *iov, int n, size_t total) except -1
+    cdef int request_end(self) except -1
+    cdef int too_large(self) except -1

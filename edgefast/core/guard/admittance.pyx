@@ -1,0 +1,379 @@
+# A request between its match and its limits, while authorisation services are shown it, one after the other.
+#
+# In: a routed request, the services of its rule, their verdicts; its body as it comes. Out: the request goes on (Exchange.enter), with the
+# lines that services gave it in place of its client's, or it is answered: with a service's denial, or because one failed. It copies the
+# head when it has to wait, once, and holds of the body what a request that waits for its limits holds, or all that services are shown.
+# Must never let a request pass of which not all of them have spoken.
+
+cdef Admission admit(Exchange ex, list services, list policies, Routed *at, ef_request *request) except *:
+    """Show the request to these services. Afterwards it is ADMITTED, or somebody else's affair."""
+    cdef Admittance asker = Admittance.__new__(Admittance)
+    cdef AuthService service
+    asker.ex = ex
+    asker.services = services
+    asker.policies = policies
+    asker.at = at[0]
+    asker.request = request[0]
+    asker.lines = b""
+    if ex.expects_body:
+        for service in services:
+            if service.body and (asker.most == 0 or service.body < asker.most):
+                asker.most = service.body
+        asker.gathers = asker.most > 0
+    ex.admittance = asker
+    ex.keeps_body = True
+    if asker.gathers and ex.announced > asker.most:
+        asker.too_large()
+    else:
+        asker.go_on()
+    return WAITING
+
+
+cdef int hide_headers(list services, Routed *at, ef_request *request) except -1:
+    """What services may set is theirs to say: of the client nobody hears it from here on but they. It lies behind the other spans."""
+    cdef ef_head *head = at.head
+    cdef ef_span hidden[128]  # EF_MAX_HEADERS
+    cdef ef_span *span
+    cdef AuthService service
+    cdef uint16_t i, kept = 0, n = 0
+    for i in range(head.n_spans):
+        span = &head.spans[i]
+        for service in services:
+            if service.sets.covers(at.base + span.name_off, span.name_len):
+                hidden[n] = span[0]
+                n += 1
+                break
+        else:
+            if kept != i:
+                head.spans[kept] = span[0]
+            kept += 1
+    if n:
+        memcpy(&head.spans[kept], hidden, n * sizeof(ef_span))
+    head.n_spans = kept
+    request.n_spans = kept
+    at.hidden = n
+    return 0
+
+
+cdef int drop_trailers(Out *lines, list services) except -1:
+    """The same of fields behind the body, which a backend may put among those before it."""
+    cdef size_t at = 0, after, kept = 0
+    cdef AuthService service
+    cdef ef_span span
+    if services is None:
+        return 0
+    while at < lines.size:
+        after = ef_trailer_next(lines.data, lines.size, at, &span)
+        if after == 0:
+            break
+        for service in services:
+            if service.sets.covers(lines.data + span.name_off, span.name_len):
+                break
+        else:
+            memmove(lines.data + kept, lines.data + at, after - at)
+            kept += after - at
+        at = after
+    lines.size = kept
+    return 0
+
+
+cdef bytes lines_but(bytes lines, names):
+    """Those of other names; `names` in lower case."""
+    return b"".join([line for line in lines.splitlines(True) if line.partition(b":")[0].lower() not in names])
+
+
+cdef bytes lines_beside(bytes lines, bytes before):
+    """Those whose names no line `before` has, as a backend may read names: a later service, which a route may have named itself, takes
+    no earlier one's word away."""
+    said = {fold_line(line) for line in before.splitlines()}
+    return b"".join([line for line in lines.splitlines(True) if fold_line(line) not in said])
+
+
+cdef bytes fold_line(bytes line):
+    """Its name, in one spelling of all that headernames.pyx takes for one."""
+    cdef bytes name = line.partition(b":")[0]
+    return bytes([fold_name(c) for c in name])
+
+
+cdef frozenset _CORS_OWN = frozenset((
+    b"access-control-allow-origin", b"access-control-allow-credentials", b"access-control-expose-headers",
+))
+
+
+cdef int count_verdict(Engine engine, Policy policy, AuthVerdict verdict, bint cached) except -1:
+    """All that is counted of what services say is counted here; `policy` None: the rule's own filter's."""
+    if verdict.outcome == AUTH_DENIES:
+        engine.count(G_AUTH_DENIED)
+    elif verdict.outcome == AUTH_FAILS:
+        engine.count(G_AUTH_ERRORS)
+    if cached:
+        engine.count(G_AUTH_CACHED)
+    if policy is not None:
+        if cached:
+            ef_stat_add(&policy.row.cells[P_CACHED], 1)
+        ef_stat_add(&policy.row.cells[
+            P_ALLOWED if verdict.outcome == AUTH_PASSES else P_DENIED if verdict.outcome == AUTH_DENIES else P_ERROR
+        ], 1)
+    return 0
+
+
+cdef int give_up(Exchange ex) except -1:
+    """It cannot go on, and that is nobody's fault but ours."""
+    if not ex.finished:
+        ex.down.abort(CUT_INTERNAL)
+        ex.finish()
+    return 0
+
+
+cdef class Admittance:
+    def __dealloc__(self):
+        free(self.memory)
+
+    # --- services --------------------------------------------------------------------------------------------------
+
+    cdef int go_on(self) except -1:
+        """Ask whoever has not spoken; after the last one it may enter."""
+        cdef Exchange ex = self.ex
+        cdef AuthService service
+        cdef AuthVerdict verdict
+        cdef bint cached
+        if self.gathers:
+            return self.wait()
+        while self.n < PyList_GET_SIZE(self.services):
+            service = self.services[self.n]
+            verdict, self.outcome = self.outcome, None
+            cached = False
+            if verdict is None and not self.alone:
+                verdict = service.known(self)
+                cached = verdict is not None
+            if verdict is None:
+                self.wait()
+                if ex.down.handing and ex.down.defers:  # a request that is taken back in the same read is shown to nobody
+                    self.deferred = True
+                    return 0
+                self.asking = True
+                try:
+                    service.ask(self)
+                finally:
+                    self.asking = False
+                verdict, self.outcome = self.outcome, None
+                if verdict is None or self.ex is None:
+                    return 0
+            if not self.takes(verdict, cached):
+                return 0
+            self.n += 1
+            self.alone = False
+        return self.enter()
+
+    cdef int on_verdict(self, AuthVerdict verdict) except -1:
+        """Of the call that it waits for."""
+        self.call = None
+        self.outcome = verdict
+        return 0 if self.asking or self.ex is None else self.go_on()
+
+    cdef int ask_alone(self) except -1:
+        """What was said of an equal request is for that one's client only."""
+        self.call = self.key = None
+        self.alone = True
+        return self.go_on()
+
+    cdef bint takes(self, AuthVerdict verdict, bint cached) except -1:
+        """False: the request is answered with it."""
+        cdef Exchange ex = self.ex
+        cdef AuthService service = self.services[self.n]
+        count_verdict(ex.engine, self.policies[self.n], verdict, cached)
+        if verdict.outcome == AUTH_PASSES:
+            if verdict.edits is not None:
+                verdict.edits.apply(self)
+            elif verdict.lines:
+                self.lines += lines_beside(verdict.lines, self.lines) if self.lines else verdict.lines
+            return True
+        if verdict.outcome == AUTH_DENIES:
+            self.deny(verdict)
+            return False
+        ex.flags |= F_AUTH_ERROR
+        ex.refuser = self.policies[self.n]
+        if service.fail_open:
+            return True
+        ex.answer(service.status_on_error, b"", F_AUTH_ERROR)
+        return False
+
+    cdef int deny(self, AuthVerdict verdict) except -1:
+        """The service's answer is the client's, but for what is the proxy's to say."""
+        cdef Exchange ex = self.ex
+        cdef bytes lines = verdict.lines, body = verdict.body
+        if verdict.status == 204 or verdict.status == 205 or verdict.status == 304:
+            body = b""
+        if ex.cors_lines is not None:
+            lines = lines_but(lines, _CORS_OWN) + ex.cors_lines
+        ex.flags |= F_DENIED
+        ex.refuser = self.policies[self.n]
+        ex.status = verdict.status
+        ex.drop_upstream(CUT_CANCEL)
+        if ex.grpc:
+            return deny_grpc(ex, verdict, lines, body)
+        ex.bytes_out = PyBytes_GET_SIZE(body) if ex.method != EF_M_HEAD else 0
+        return ex.say(verdict.status, lines, body)
+
+    cdef bint was_set(self, const uint8_t *name, size_t n) noexcept:
+        """A service that has spoken may have set it: the client's word does not count any more."""
+        cdef Py_ssize_t i
+        for i in range(self.n):
+            if (<AuthService>PyList_GET_ITEM(self.services, i)).sets.covers(name, n):
+                return True
+        return False
+
+    # --- the request that waits ------------------------------------------------------------------------------------
+
+    cdef int wait(self) except -1:
+        """From now on it may take time, which counts as the request's."""
+        cdef Exchange ex = self.ex
+        cdef int64_t now = ex.engine.wheel.now
+        if self.memory != NULL:
+            return 0
+        self.keep(b"")
+        if ex.grpc:
+            bound_by_client(ex, self.at.base, self.at.head)
+        if ex.request_timeout > 0:
+            ex.route_deadline = now + ex.request_timeout
+        ex.idle_deadline = now + ex.idle_timeout
+        ex.gathering = self.gathers
+        if self.gathers and ex.settings.body_rate:
+            ex.ask_at = ex.progress_until = now + BODY_GRACE_MS
+        return ex.rearm()
+
+    cdef int keep(self, bytes more) except -1:
+        """Copy its head, with these lines behind its own."""
+        cdef ef_head *head = self.at.head
+        cdef ef_head *copy
+        cdef const uint8_t *old = self.at.base
+        cdef uint8_t *text
+        cdef size_t before = <size_t>(<char *>&head.spans[0] - <char *>head)
+        cdef size_t n = head.n_spans, extra = PyBytes_GET_SIZE(more), after = 0, at
+        cdef size_t added = more.count(b"\n")
+        cdef size_t room = before + (n + self.at.hidden + added) * sizeof(ef_span)
+        cdef size_t size = room + head.head_len + extra + self.at.path_len
+        cdef void *memory = malloc(size)
+        cdef ef_span *span
+        if memory == NULL:
+            raise MemoryError
+        copy = <ef_head *>memory
+        text = <uint8_t *>memory + room
+        memcpy(copy, head, before)
+        memcpy(&copy.spans[0], &head.spans[0], n * sizeof(ef_span))
+        memcpy(text, old, head.head_len)
+        if extra:
+            memcpy(text + head.head_len, PyBytes_AS_STRING(more), extra)
+        memcpy(text + head.head_len + extra, self.at.path, self.at.path_len)
+        while after < extra:
+            at = after
+            span = &copy.spans[n]
+            after = ef_trailer_next(<const uint8_t *>PyBytes_AS_STRING(more), extra, at, span)
+            if after == 0:
+                break
+            span.name_off += head.head_len
+            span.val_off += head.head_len
+            span.line_end += head.head_len
+            span.flags = 0  # a service may say it, whatever a field behind a body may
+            n += 1
+        memcpy(&copy.spans[n], &head.spans[head.n_spans], self.at.hidden * sizeof(ef_span))
+        copy.n_spans = <uint16_t>n
+        if self.request.path == self.at.path:
+            self.request.path = text + head.head_len + extra
+        self.at.path = text + head.head_len + extra
+        copy.head_len = <uint32_t>(head.head_len + extra)
+        if self.at.query != NULL:
+            self.at.query = text + (self.at.query - old)
+        self.at.base = text
+        self.at.head = copy
+        self.request.query = self.at.query
+        self.request.base = text
+        self.request.spans = copy.spans
+        self.request.n_spans = <uint32_t>n
+        free(self.memory)
+        self.memory = memory
+        self.held = size
+        return 0
+
+    cdef int enter(self) except -1:
+        """Nobody speaks against it."""
+        cdef Exchange ex = self.ex
+        if self.lines:
+            self.keep(self.lines)
+        if ex.told is not None and ex.trailers.size:
+            ex.told.drop_trailers(&ex.trailers)
+        if self.owner is not None:  # from here on its body is one of those that have been let in
+            ex.engine.shown.give_back(self)
+            if ex.backend.cluster is None:
+                ex.forget_body()
+            elif not ex.engine.gathered.lend(ex, ex.body.size - REPLAY_LIMIT):
+                return ex.fail(503, F_OVERFLOW)
+        ex.admittance = self.ex = None
+        ex.gathering = False
+        if ex.body_done:
+            ex.bound_answer()
+        ex.enter(&self.at, &self.request)
+        if ex.finished or ex.down.handing:
+            return 0
+        return ex.allow_body()  # it was waited for
+
+    cdef int leave(self) except -1:
+        """The exchange is over."""
+        cdef AuthCall call = self.call
+        if self.owner is not None:
+            self.ex.engine.shown.give_back(self)
+        if call is not None:
+            note_asked(self, call, AUTH_FAILS, b"cancelled")
+        self.ex.admittance = None
+        self.ex.gathering = False
+        self.ex = None
+        return call.leave(self) if call is not None else 0
+
+    # --- its client ------------------------------------------------------------------------------------------------
+
+    cdef int flush(self) except -1:
+        """All of a read is here."""
+        if not self.deferred:
+            return 0
+        self.deferred = False
+        return self.go_on()
+
+    cdef int take_body(self, iovec *iov, int n, size_t total) except -1:
+        cdef Exchange ex = self.ex
+        cdef size_t here = ex.body.size + total
+        cdef int i
+        if self.gathers:
+            if here > self.most:
+                return self.too_large()
+            if here > REPLAY_LIMIT + ex.borrowed and not ex.engine.shown.lend(self, here - REPLAY_LIMIT - ex.borrowed):
+                ex.down.refuse_more()
+                return ex.fail(503, F_OVERFLOW)
+        out_reserve(&ex.body, total)
+        for i in range(n):
+            out_raw(&ex.body, iov[i].iov_base, iov[i].iov_len)
+        return ex.down.pause() if here >= REPLAY_LIMIT and not self.gathers else 0
+
+    cdef int request_end(self) except -1:
+        if not self.gathers:
+            return 0
+        self.gathers = self.ex.gathering = False
+        self.ex.ask_at = 0
+        return self.go_on()
+
+    cdef int look(self) except -1:
+        """A body that is waited for keeps to `bodyRate`, whether anybody else waits or not: nobody has judged whose it is."""
+        cdef Exchange ex = self.ex
+        cdef int64_t now = ex.engine.wheel.now, until = ex.progress_until
+        if until <= now:
+            if not ex.down.paused():
+                return ex.on_timeout(F_TIMEOUT)
+            until = now + BODY_GRACE_MS
+        ex.ask_at = until
+        return ex.rearm()
+
+    cdef int too_large(self) except -1:
+        """Nobody is shown a part of it."""
+        cdef Exchange ex = self.ex
+        ex.engine.count(G_BODY_TOO_LARGE)
+        ex.down.refuse_more()
+        return ex.answer(413, b"", F_TOO_LARGE)

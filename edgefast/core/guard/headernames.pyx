@@ -1,0 +1,68 @@
+# Sets of header names, and what a backend may read as one of them.
+#
+# In: names of the configuration, names as they came. Out: whether they are the same, as written or as servers read them: CGI and what came
+# after it takes "_" for "-", and some take every other sign for it. Must never take a name for another one that a backend could not.
+
+cdef inline uint8_t fold_name(uint8_t c) noexcept:
+    if c"A" <= c <= c"Z":
+        return c | 32
+    return c if c"a" <= c <= c"z" or c"0" <= c <= c"9" else c"-"
+
+
+cdef class HeaderNames:
+    def __init__(self, names):
+        cdef bytes name
+        self.names = tuple([one.lower().encode() for one in names])
+        for name in self.names:
+            self.lengths |= <uint64_t>1 << (PyBytes_GET_SIZE(name) & 63)
+
+    cdef bint has(self, const uint8_t *name, size_t n) noexcept:
+        """It is one of them, in any case."""
+        cdef object one
+        if not self.lengths >> (n & 63) & 1:
+            return False
+        for one in self.names:
+            if PyBytes_GET_SIZE(one) == <Py_ssize_t>n and strncasecmp(PyBytes_AS_STRING(one), <const char *>name, n) == 0:
+                return True
+        return False
+
+    cdef bint covers(self, const uint8_t *name, size_t n) noexcept:
+        """A backend may take it for one of them."""
+        cdef object one
+        cdef const uint8_t *text
+        cdef size_t i
+        if not self.lengths >> (n & 63) & 1:
+            return False
+        for one in self.names:
+            if PyBytes_GET_SIZE(one) != <Py_ssize_t>n:
+                continue
+            text = <const uint8_t *>PyBytes_AS_STRING(one)
+            i = 0
+            while i < n and fold_name(text[i]) == fold_name(name[i]):
+                i += 1
+            if i == n:
+                return True
+        return False
+
+    cdef int drop_fields(self, Out *lines) except -1:
+        """Leave those fields behind a body out that a backend may put among these."""
+        cdef size_t at = 0, after, kept = 0
+        cdef ef_span span
+        while at < lines.size:
+            after = ef_trailer_next(lines.data, lines.size, at, &span)
+            if after == 0:
+                break
+            if not self.covers(lines.data + span.name_off, span.name_len):
+                memmove(lines.data + kept, lines.data + at, after - at)
+                kept += after - at
+            at = after
+        lines.size = kept
+        return 0
+
+
+cdef class OtherNames(HeaderNames):
+    cdef bint has(self, const uint8_t *name, size_t n) noexcept:
+        """It is none of them, in any spelling, and none of x-edge-*."""
+        if n >= 7 and strncasecmp(<const char *>name, b"x-edge-", 7) == 0:
+            return False
+        return not HeaderNames.covers(self, name, n)

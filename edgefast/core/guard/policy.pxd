@@ -1,0 +1,31 @@
+# Units of policies as rules hold them, and what those of one rule say of a request.
+
+cdef enum Admission:
+    ADMITTED = 0
+    ANSWERED = 1    # it was refused
+    WAITING = 2     # services are asked: Admittance sends it on or answers it
+
+
+cdef class Policy:
+    cdef:
+        object __weakref__
+        readonly str name
+        int status              # not 0: it is broken or not here, and requests are answered with this
+        object traffic          # ir.Traffic or None
+        Access access           # None: it has none
+        AuthService service     # None: it asks nobody
+        ef_stat_row *row        # cells P_*; never NULL
+        bytes log               # b'"security/ns/name#authorization"'
+
+    cdef int refuse(self, Exchange ex, int status, bytes rule, uint32_t flag) except -1
+
+
+cdef class Guard:
+    cdef:
+        list policies           # of Policy, in the order in which they are asked
+        AuthService own         # the rule's own filter ExternalAuth, asked last; None: there is none
+
+    cdef Admission judge(self, Exchange ex, Routed *at, ef_request *request) except *
+    cdef int drop_judged(self, Out *trailers) except -1
+    cdef list services(self)
+    cdef list owners(self)

@@ -1,0 +1,103 @@
+# Units of policies, live: a rule holds the object, the table replaces what it says. A unit that a rule names and that is not here is
+# closed: requests are answered with 500 until it comes.
+#
+# In: ir.PolicyUnit from the table, requests that matched a rule. Out: an Admission. Must never let a request pass whose unit is broken.
+
+cdef bytes label_policy(str name):
+    """Of a unit's row: "policy", then the policy and its unit, in a part of its own, which is kept where a label is cut (csrc/stat.h)."""
+    policy, _, unit = name.partition("#")
+    return f"policy\t{policy}\t{unit or policy.partition('/')[0]}".encode()
+
+
+cdef class Policy:
+    def __init__(self, Engine engine, str name):
+        self.name = name
+        self.status = 500
+        self.log = json_encode(name)
+        label = label_policy(name)
+        self.row = ef_stat_hold(engine.stat, <const uint8_t *>PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label))
+
+    def __dealloc__(self):
+        if self.row != NULL:
+            ef_stat_release(self.row)
+
+    def update(self, Engine engine, spec):
+        """Take what the table says now; None: it says nothing any more. Raises ValueError and leaves what was before."""
+        access, service = None, None
+        if spec is not None and spec.status == 0:
+            if spec.authorization is not None:
+                access = Access(engine, spec.authorization)
+            elif spec.ext_auth is not None:
+                service = AuthService(engine, spec.ext_auth)
+            elif spec.traffic is None:
+                raise ValueError(f"policy {self.name} says nothing")
+        self.status = 500 if spec is None else spec.status
+        self.access = access
+        self.service = service
+        self.traffic = spec.traffic if spec is not None and spec.status == 0 else None
+
+    cdef int refuse(self, Exchange ex, int status, bytes rule, uint32_t flag) except -1:
+        """The request ends here, and its log line says by whom. `rule`: of an authorization, its name as JSON; None: none of them."""
+        ef_stat_add(&self.row.cells[P_DENIED if flag & F_DENIED else P_ERROR], 1)
+        ex.refuser = self
+        ex.refuser_rule = rule
+        return ex.answer(status, b"", flag)
+
+
+cdef class Guard:
+    def __init__(self, Engine engine, spec):
+        self.policies = [engine.tables.policy(name) for name in spec.policies]
+        self.own = AuthService(engine, spec.ext_auth) if spec.ext_auth is not None else None
+
+    cdef Admission judge(self, Exchange ex, Routed *at, ef_request *request) except *:
+        """What all units together say; local ones come first, since whoever they refuse costs nobody a question."""
+        cdef Policy policy
+        cdef list services = self.services()
+        at.hidden = 0
+        if services is not None:
+            ex.services = services
+            hide_headers(services, at, request)
+        for policy in self.policies:
+            if policy.status:
+                policy.refuse(ex, policy.status, None, F_INVALID)
+                return ANSWERED
+            if policy.access is not None:
+                if not policy.access.admits(ex.client, request):
+                    policy.refuse(ex, 403, policy.access.decided.log if policy.access.decided is not None else None, F_DENIED)
+                    return ANSWERED
+                ef_stat_add(&policy.row.cells[P_ALLOWED], 1)
+        return admit(ex, services, self.owners(), at, request) if services is not None else ADMITTED
+
+    cdef int drop_judged(self, Out *trailers) except -1:
+        """What rules ask for in a head is not brought in behind the body."""
+        cdef Policy policy
+        for policy in self.policies:
+            if policy.access is not None and policy.access.names is not None:
+                policy.access.names.drop_fields(trailers)
+        return 0
+
+    cdef list services(self):
+        """AuthService of those who are asked, in their order; None: nobody is."""
+        cdef Policy policy
+        cdef list found = None
+        for policy in self.policies:
+            if policy.service is not None:
+                if found is None:
+                    found = []
+                found.append(policy.service)
+        if self.own is not None:
+            if found is None:
+                return [self.own]
+            found.append(self.own)
+        return found
+
+    cdef list owners(self):
+        """Policy of each of them; None: the rule's own filter."""
+        cdef Policy policy
+        cdef list found = []
+        for policy in self.policies:
+            if policy.service is not None:
+                found.append(policy)
+        if self.own is not None:
+            found.append(None)
+        return found

@@ -1,0 +1,22 @@
+# How the requests of one rule are treated, as its policies of traffic say.
+
+cdef class Traffic:
+    cdef:
+        Engine engine
+        list policies           # of Policy: overrides, then defaults
+        int ceilings            # how many of them are overrides
+        bint calls              # of gRPC: they may last where nobody says otherwise
+        int64_t own_timeout     # ms; the route's timeouts.request; -1 unset
+        int64_t default_timeout # ms; of the listener, for the line
+        uint64_t epoch          # of Tables, what follows was made of
+        Policy closed           # the unit that is broken or not here; None: all are well
+        int64_t body_size       # bytes; -1 not said, 0 without end
+        int64_t request_timeout # ms; as Rule.request_timeout
+        int64_t idle_timeout    # ms; -1 not said
+        int64_t send_timeout    # ms; 0 none
+        bytes timeout_line
+
+    cdef int64_t settle(self, str leaf, int64_t own) except? -2
+    cdef int learn(self) except -1
+    cdef bint apply(self, Exchange ex) except -1
+    cdef int let_wait(self, Exchange ex) noexcept

@@ -1,0 +1,78 @@
+# What policies of traffic say for one rule: the largest body, timeouts (ir.Traffic).
+#
+# In: the units that the rule names, overrides first. Out: one number for each setting, made when a request comes and any unit has
+# changed since: what policies say changes without a rule being made anew. Of each setting the first default that says it holds,
+# and no override is exceeded, which hold by themselves where no default speaks; a route's own timeout comes before all defaults. The
+# listener's bound of a body is one more that is not exceeded, and until a request may go on its timeout holds: who waits to be let in is
+# nobody yet. A unit that is broken, or not here, closes the rule.
+
+cdef inline int64_t stricter(int64_t one, int64_t other) noexcept:
+    """The shorter of two; 0 is without end."""
+    if one == 0 or other == 0:
+        return one or other
+    return one if one < other else other
+
+
+cdef class Traffic:
+    def __init__(self, Engine engine, spec, int64_t own_timeout, int64_t default_timeout):
+        """spec: ir.Rule. Of a GRPCRoute the route itself says nothing: that its calls may last is only a default."""
+        self.engine = engine
+        self.policies = [engine.tables.policy(name) for name in spec.traffic]
+        self.ceilings = spec.ceilings
+        self.calls = own_timeout == 0 and spec.route.startswith("grpcroute/")
+        self.own_timeout = -1 if self.calls else own_timeout
+        self.default_timeout = 0 if self.calls else default_timeout
+
+    cdef int64_t settle(self, str leaf, int64_t own) except? -2:
+        """One setting; `own`: what the route itself says, before all defaults; -1: nothing, as in the result."""
+        cdef Policy policy
+        cdef int64_t value = own
+        for policy in self.policies[self.ceilings:]:
+            said = getattr(policy.traffic, leaf)
+            if said is not None and value < 0:
+                value = said
+        for policy in self.policies[:self.ceilings]:
+            said = getattr(policy.traffic, leaf)
+            if said is not None:
+                value = said if value < 0 else stricter(value, said)
+        return value
+
+    cdef int learn(self) except -1:
+        cdef Policy policy
+        self.closed = None
+        for policy in self.policies:
+            if policy.status or policy.traffic is None:
+                self.closed = policy
+                break
+        else:
+            self.body_size = self.settle("body_size", -1)
+            self.request_timeout = self.settle("request_timeout", self.own_timeout)
+            if self.request_timeout < 0 and self.calls:
+                self.request_timeout = 0
+            self.idle_timeout = self.settle("idle_timeout", -1)
+            self.send_timeout = max(self.settle("send_timeout", -1), 0)
+            self.timeout_line = self.engine.tables.timeout_line(
+                self.request_timeout if self.request_timeout >= 0 else self.default_timeout
+            )
+        self.epoch = self.engine.tables.policy_epoch
+        return 0
+
+    cdef bint apply(self, Exchange ex) except -1:
+        """To a request; True: it was answered, because a unit is closed."""
+        if self.epoch != self.engine.tables.policy_epoch:
+            self.learn()
+        if self.closed is not None:
+            self.closed.refuse(ex, self.closed.status or 500, None, F_INVALID)
+            return True
+        if self.body_size >= 0:
+            ex.body_size = <uint64_t>stricter(<int64_t>ex.body_size, self.body_size)
+        ex.request_timeout = self.request_timeout
+        ex.send_timeout = self.send_timeout
+        return False
+
+    cdef int let_wait(self, Exchange ex) noexcept:
+        """Nothing speaks against the request any more: it may be silent for as long as is said."""
+        if self.idle_timeout >= 0:
+            ex.idle_timeout = self.idle_timeout or NEVER_MS
+            ex.idle_deadline = ex.engine.wheel.now + ex.idle_timeout
+        return 0

@@ -1,0 +1,118 @@
+"""What policies are in the IR: who may enter, and how requests and backends are treated.
+
+In: written by `translate` only. Out: a `PolicyUnit` is a resource of its own beside clusters, and rules name the units that hold for
+them: what a policy says changes without a rule of ten thousand being made anew. Durations are milliseconds, sizes are bytes.
+Must never: hold who targets it, or a credential in clear.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from edgefast.iranswer import Compression, Fault, ResponseOverride
+from edgefast.ircredential import AccessToken, ApiKeyAuth, BasicAuth, Jwt
+from edgefast.irtelemetry import Struct
+
+PathKind = Literal["exact", "prefix", "regex"]
+
+# --- who may enter ------------------------------------------------------------------------------------------------
+
+
+class AccessRule(Struct, frozen=True, gc=False):
+    """One rule of an Authorization; all its conditions must hold, an empty one holds for all."""
+
+    allow: bool
+    name: str = ""
+    sources: tuple[str, ...] = ()  # address ranges; the client must be in one of them
+    headers: tuple[
+        tuple[str, tuple[str, ...]], ...
+    ] = ()  # lower case; each must have one of its values
+    methods: tuple[str, ...] = ()  # upper case; one of them
+    # One of them. exact: whole path; prefix: without trailing slash, whole segments; regex: RE2, whole path
+    paths: tuple[tuple[PathKind, str], ...] = ()
+    token: AccessToken | None = None  # None: no token is asked for
+
+
+class Authorization(Struct, frozen=True, gc=False):
+    """Rules in order, the first that holds decides (SecurityPolicy authorization)."""
+
+    rules: tuple[AccessRule, ...] = ()
+    allow: bool = False  # what is decided where none holds
+
+
+class AuthBackend(Struct, frozen=True, gc=False):
+    """One share of an authorisation service's requests."""
+
+    cluster: str
+    weight: int = 1
+
+
+class AuthCache(Struct, frozen=True, gc=False):
+    """Answers of an authorisation service that are believed for a while."""
+
+    ttl: int
+    key_headers: tuple[str, ...] | None = None  # lower case, sorted; None: all that are sent to it
+
+
+class ExtAuth(Struct, frozen=True, gc=False):
+    """A question to an authorisation service (SecurityPolicy extAuth, HTTPRoute filter ExternalAuth)."""
+
+    backends: tuple[AuthBackend, ...]
+    path: str = ""  # put before the request's path
+    path_override: str = ""  # in place of the request's path, with a query if it has one
+    headers: tuple[
+        str, ...
+    ] = ()  # lower case, sorted; of the request, besides host, method, path and authorization; of gRPC these alone, () is all of them
+    to_backend: tuple[
+        str, ...
+    ] = ()  # lower case, sorted; of the answer, they replace those of the request
+    statuses: tuple[int, ...] = (200,)  # that let a request pass
+    grpc: bool = False  # envoy.service.auth.v3.Authorization/Check, over HTTP/2; path, path_override, to_backend, statuses are not used
+    body: int = 0  # bytes of the request's body that it gets at most; more is 413; 0: it gets none
+    timeout: int = 10_000
+    fail_open: bool = False  # no answer, or an answer 5xx: the request passes
+    status_on_error: int = 403  # else it is answered with this
+    cache: AuthCache | None = None
+
+
+# --- how requests and backends are treated --------------------------------------------------------------------------
+
+
+class Traffic(Struct, frozen=True, gc=False):
+    """BackendTrafficPolicy; None is not said, 0 is without end."""
+
+    body_size: int | None = None  # bytes of a request's body; more is 413
+    request_timeout: int | None = None  # the whole answer
+    idle_timeout: int | None = None  # neither side sends anything
+    send_timeout: int | None = None  # the backend takes nothing of what waits for it
+    fault: Fault | None = None
+    override: tuple[ResponseOverride, ...] | None = None  # the first that matches
+    compression: Compression | None = None
+
+
+# --- a unit -----------------------------------------------------------------------------------------------------
+
+
+class PolicyUnit(Struct, frozen=True, gc=False):
+    """One top-level feature of one policy; exactly one of its parts is set, none where `status` is not 0."""
+
+    # "security/namespace/policy#authorization", "...#apiKeyAuth", "...#basicAuth", "...#jwt", "...#extAuth", "...#closed",
+    # "traffic/namespace/policy"
+    name: str
+    status: int = 0  # not 0: the unit is broken, requests that meet it are answered with this (500)
+    # Why, in words, for dump and explain; of one that is not broken: that it is of the version before, and what the new one has.
+    reason: str = ""
+    authorization: Authorization | None = None
+    api_key: ApiKeyAuth | None = None
+    basic: BasicAuth | None = None
+    jwt: Jwt | None = None
+    ext_auth: ExtAuth | None = None
+    traffic: Traffic | None = None
+
+
+class DirectResponse(Struct, frozen=True, gc=False):
+    """An answer of the proxy's own (HTTPRouteFilter directResponse)."""
+
+    status: int = 200
+    content_type: str = ""
+    body: bytes = b""

@@ -1,0 +1,31 @@
+"""What a proxy tells of policies: who was let in by whom. proxyfamilies.py has them on the page.
+
+In: nothing. Out: `AUTHORISATION`, families of one cell each; `DECIDED`, a row for each unit. Must never: tell anything that a client
+or a service sends.
+"""
+
+from __future__ import annotations
+
+from edgefast.monitoring.family import PREFIX, Family, count
+
+__all__ = ["AUTHORISATION", "DECIDED"]
+
+AUTHORISATION = (
+    count("auth_calls", "Requests shown to authorisation services.", "auth_calls"),
+    count("auth_denied", "Requests that such a service has refused.", "auth_denied"),
+    count(
+        "auth_errors",
+        "Requests that such a service did not judge: they are refused, or pass where the policy says so.",
+        "auth_errors",
+    ),
+    count("auth_cached", "Requests judged by what a service said before.", "auth_cached"),
+)
+
+DECIDED = Family(
+    f"{PREFIX}policy_requests_total",
+    "counter",
+    "Requests that a unit of a policy decided about; error: it is broken, or its service failed; cached: of those allowed "
+    "and denied, without asking its service.",
+    ("policy", "unit", "verdict"),
+    "",
+)

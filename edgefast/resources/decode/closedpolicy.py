@@ -1,0 +1,107 @@
+"""Closed policies: of a SecurityPolicy or BackendTrafficPolicy with a mistake, what it was to be attached to, so that that stays closed.
+
+In: the plain value of an object, and what is wrong with it. Out: a policy that says nothing (`closed`) and its targets (`aimed`), or
+the policy itself with those that fields beside `targetRefs` name. A target that cannot be read may be any of the namespace.
+Must never: raise for what a user wrote, or close anything of another namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from edgefast.problem import ObjectRef
+from edgefast.resources.decode.nearly import items_of, read_meta
+from edgefast.resources.edge.backendtrafficpolicy import (
+    BackendTrafficPolicy,
+    BackendTrafficPolicySpec,
+)
+from edgefast.resources.edge.policytarget import TARGET_KINDS, Aim
+from edgefast.resources.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
+from edgefast.resources.foreign.foreignpolicy import read_target
+from edgefast.resources.limits import MAX_CLOSED_PARTS
+from edgefast.resources.loaded import Path, render_path
+from edgefast.resources.model.closed import Closed
+from edgefast.resources.model.meta import LabelSelector
+from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.rules.rule import Violation
+
+__all__ = ["OwnPolicy", "aim_policy", "close_policy_object", "is_own_policy", "read_aims"]
+
+OwnPolicy = SecurityPolicy | BackendTrafficPolicy
+
+_BESIDE = ("targetRef", "targetSelectors")
+_KINDS = frozenset((SecurityPolicy.__name__, BackendTrafficPolicy.__name__))
+
+
+def is_own_policy(kind: str) -> bool:
+    """Tell whether an object of this kind closes its targets when it cannot be had."""
+    return kind in _KINDS
+
+
+def close_policy_object(raw: object, ref: ObjectRef, first: Violation) -> OwnPolicy:
+    """Return what keeps the targets of a policy closed whose first mistake this is."""
+    value = raw if isinstance(raw, dict) else {}
+    spec = value.get("spec")
+    aimed = read_aims(spec) if isinstance(spec, dict) else ()
+    meta = msgspec.structs.replace(read_meta(value.get("metadata"), ref), name=ref.name)
+    closed = Closed(render_path(first.path), f"{first.reason} {first.message}")
+    aimed = aimed or _everything(("spec",))
+    if ref.kind == SecurityPolicy.__name__:
+        return SecurityPolicy(
+            metadata=meta, spec=SecurityPolicySpec(target_refs=()), closed=closed, aimed=aimed
+        )
+    plain = BackendTrafficPolicySpec(target_refs=())
+    return BackendTrafficPolicy(metadata=meta, spec=plain, closed=closed, aimed=aimed)
+
+
+def aim_policy(obj: Any, raw: object) -> Any:
+    """Return an object; a policy with what its fields beside `targetRefs`, which are not served, mean it for."""
+    if not isinstance(obj, SecurityPolicy | BackendTrafficPolicy) or not obj.unserved:
+        return obj
+    spec = raw.get("spec") if isinstance(raw, dict) else None
+    aimed = read_aims(spec, _BESIDE) if isinstance(spec, dict) else ()
+    return msgspec.structs.replace(obj, aimed=aimed) if aimed else obj
+
+
+def read_aims(
+    spec: dict[str, Any],
+    fields: tuple[str, ...] = ("targetRefs", *_BESIDE),
+    *,
+    unread: Callable[[Path], tuple[Aim, ...]] | None = None,
+) -> tuple[Aim, ...]:
+    """Return what fields of a policy name; `unread`: what a target is that cannot be read, by default all of the namespace."""
+    unread = unread or _everything
+    found: list[Aim] = []
+    for field in fields:
+        given = spec.get(field)
+        for at, one in enumerate(items_of(given)):
+            path: Path = ("spec", field, at) if isinstance(given, list) else ("spec", field)
+            if at == MAX_CLOSED_PARTS or not isinstance(one, dict):
+                found += unread(path)
+            else:
+                found += _read_aim(one, path, unread)
+    return tuple(found)
+
+
+def _read_aim(
+    one: dict[str, Any], path: Path, unread: Callable[[Path], tuple[Aim, ...]]
+) -> Iterator[Aim]:
+    target = read_target(one, path, "")
+    section = one.get("sectionName")
+    if target is None or (section is not None and not isinstance(section, str)):
+        yield from unread(path)
+    elif target.group == GATEWAY_GROUP and target.kind in TARGET_KINDS:
+        yield Aim(
+            path=path,
+            kind=target.kind,
+            name=target.name,
+            section=target.section,
+            selector=target.selector,
+        )
+
+
+def _everything(path: Path) -> tuple[Aim, ...]:
+    return tuple(Aim(path=path, kind=kind, selector=LabelSelector()) for kind in TARGET_KINDS)

@@ -1,0 +1,84 @@
+"""Targets of our own policies, and how a policy merges with those above and below it.
+
+In: `targetRefs` and `mergeType` of SecurityPolicy and BackendTrafficPolicy. Out: Structs; nothing is looked up here.
+Source: Gateway API GEP-713 (policy attachment); the fields are those of Envoy Gateway.
+Must never: hold a target of another namespace; who owns the target owns its policies.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from edgefast.resources.model.closed import Closed
+from edgefast.resources.model.fields import Element, Group, Kind, ObjectName, SectionName
+from edgefast.resources.model.meta import LabelSelector
+
+#: Kinds of the Gateway API that a policy may be attached to.
+TARGET_KINDS = ("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute")
+
+#: Of these the routes.
+ROUTE_TARGETS = ("HTTPRoute", "GRPCRoute")
+
+#: Kinds of routes that it cannot be attached to yet.
+LATER_KINDS = ("TLSRoute", "TCPRoute", "UDPRoute")
+
+
+class PolicyTargetReference(Element, frozen=True, kw_only=True):
+    """What a policy is attached to; it holds for all that is below it."""
+
+    group: Annotated[Group, Meta(description="gateway.networking.k8s.io.")]
+    kind: Annotated[Kind, Meta(description="Gateway, ListenerSet, HTTPRoute or GRPCRoute.")]
+    name: Annotated[ObjectName, Meta(description="Its name, in the policy's own namespace.")]
+    section_name: Annotated[
+        SectionName | None,
+        Meta(
+            description="One part of it: a listener of a Gateway or ListenerSet, a named rule of a route."
+        ),
+    ] = None
+
+
+class Aim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a policy is meant for that `targetRefs` do not say: it is closed for that, and for nothing else.
+
+    Of the policy's own namespace, whatever is written: nobody closes what is others'.
+    """
+
+    path: tuple[str | int, ...]  # of the field
+    kind: str  # of TARGET_KINDS
+    name: str = ""
+    section: str = ""
+    selector: LabelSelector | None = (
+        None  # chooses among the objects of the kind, in place of `name`
+    )
+
+
+class Newer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A version of a policy that came after the one in force, and has a mistake."""
+
+    closed: Closed  # what is wrong with it
+    aimed: tuple[Aim, ...] = ()  # what it is for, as far as that can be read
+    generation: int = 0  # 0: of a file
+
+    @property
+    def said(self) -> str:
+        """Which version is in force, and why."""
+        return f"the version before is in force; the new one has: {self.closed.said}"
+
+
+TargetReferences = Annotated[
+    tuple[PolicyTargetReference, ...],
+    Meta(min_length=1, max_length=16, description="What the policy is attached to."),
+]
+
+MergeType = Annotated[
+    Literal["Inherit", "Replace", "Override"],
+    Meta(
+        description="How the policy goes together with those on other levels (Gateway, its listener, ListenerSet, its "
+        "listener, route, rule). Inherit: whatever it says holds in place of what higher levels say, feature by feature. "
+        "Replace (routes and rules only): nothing of higher levels holds, but for what they override. Override (not on "
+        "routes): lower levels can make it stricter, and never looser."
+    ),
+]

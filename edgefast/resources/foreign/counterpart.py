@@ -1,0 +1,57 @@
+"""Counterpart: a field of another project's policy, and what does the same here.
+
+In: nothing. Out: the Struct that the tables beside this file are made of (envoygateway.py, nginxgateway.py, kgateway.py, traefik.py).
+Must never: name a field of ours that there is not; a test looks each of them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+#: here: `said` is our kind and field; later: not yet; never: `said` is why not.
+Place = Literal["here", "later", "never"]
+
+
+class Counterpart(msgspec.Struct, frozen=True):
+    """One top-level field of `spec`."""
+
+    place: Place
+    said: str = ""
+
+
+class ForeignKind(msgspec.Struct, frozen=True):
+    """One kind: its fields, and what people need to know of it as a whole."""
+
+    kind: str
+    fields: Mapping[str, Counterpart]
+    about: str = ""  # in the page, before its fields
+    # Fields below those of `spec`, of which the whole is here: "authorization.rules[].cel".
+    inner: Mapping[str, Counterpart] = {}
+
+
+class Project(msgspec.Struct, frozen=True):
+    """One project."""
+
+    title: str  # "Envoy Gateway"
+    groups: tuple[str, ...]
+    version: str  # of the types that were read
+    kinds: tuple[ForeignKind, ...]
+    about: str = ""
+
+
+def here(said: str) -> Counterpart:
+    """Return that `said` does it."""
+    return Counterpart("here", said)
+
+
+def later(said: str = "") -> Counterpart:
+    """Return that nothing does it yet; `said` is what can be done meanwhile."""
+    return Counterpart("later", said)
+
+
+def never(said: str) -> Counterpart:
+    """Return why nothing does it."""
+    return Counterpart("never", said)

@@ -1,0 +1,63 @@
+"""Counterparts: what this proxy has of the policies of other projects, looked up by kind and field.
+
+In: group, kind and the fields that an object sets. Out: a hint for people; the projects, from which docs/migrating.md is made.
+Must never: say of a field that is not in the tables that it is here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from edgefast.resources.foreign.counterpart import Counterpart, ForeignKind, Project
+from edgefast.resources.foreign.envoygateway import ENVOY_GATEWAY
+from edgefast.resources.foreign.kgateway import KGATEWAY
+from edgefast.resources.foreign.nginxgateway import NGINX_GATEWAY
+from edgefast.resources.foreign.traefik import TRAEFIK
+
+PROJECTS: tuple[Project, ...] = (ENVOY_GATEWAY, NGINX_GATEWAY, KGATEWAY, TRAEFIK)
+PAGE = "docs/migrating.md"
+
+_KINDS: dict[tuple[str, str], ForeignKind] = {
+    (group, kind.kind): kind for one in PROJECTS for group in one.groups for kind in one.kinds
+}
+_INDEX = re.compile(r"\[\d+\]")
+#: Fields that say what a policy is attached to, and nothing of what it does.
+_AIMS = frozenset({"targetRef", "targetRefs", "targetSelectors", "mergeType", "type", "priority"})
+
+
+def find_kind(group: str, kind: str) -> ForeignKind | None:
+    """Return what is known of a kind, None when it is not in the tables."""
+    return _KINDS.get((group, kind))
+
+
+def hint_at(group: str, kind: str, fields: Iterable[str]) -> str:
+    """Return what of an object's fields is here, "" of a kind that is not in the tables."""
+    known = find_kind(group, kind)
+    if known is None:
+        return ""
+    said = [_say(name, known.fields.get(name)) for name in fields if name not in _AIMS]
+    return "; ".join([*said, f"see {PAGE}"])
+
+
+def say_field(kind: str, path: str) -> str:
+    """Return what is here of a field that a kind of ours has in Envoy Gateway alone, "" where nothing is known of it.
+
+    `path` is a field path such as `spec.authorization.rules[1].cel`.
+    """
+    known = find_kind(ENVOY_GATEWAY.groups[0], kind)
+    name = _INDEX.sub("[]", path).removeprefix("spec.")
+    found = (known.inner.get(name) or known.fields.get(name)) if known is not None else None
+    return _say("", found).lstrip() if found is not None else ""
+
+
+def _say(name: str, found: Counterpart | None) -> str:
+    if found is None:
+        return f"{name} is not here"
+    match found.place:
+        case "here":
+            return f"{name} is here {found.said}"
+        case "later":
+            return f"{name} is not here yet" + (f" (meanwhile: {found.said})" if found.said else "")
+        case "never":
+            return f"{name} is not here: {found.said}"

@@ -1,0 +1,216 @@
+"""Envoy Gateway's policies and what does the same here. Pure data; source: its api/v1alpha1 (types), read for names alone."""
+
+from __future__ import annotations
+
+from edgefast.resources.foreign.counterpart import ForeignKind, Project, here, later, never
+
+_TARGETS = {
+    "targetRef": here("targetRefs: [...], a list"),
+    "targetRefs": here("targetRefs, the same but for routes of layer 4, which come later"),
+    "targetSelectors": later("name the targets"),
+}
+_EDGE_TARGETS = {
+    name: here("Gateway spec.infrastructure.parametersRef names the EdgeProxy") for name in _TARGETS
+}
+_CODE = "code of others does not run in the proxy; SecurityPolicy spec.extAuth asks a service who may enter"
+
+ENVOY_GATEWAY = Project(
+    title="Envoy Gateway",
+    groups=("gateway.envoyproxy.io",),
+    version="1.9 (d32f282942)",
+    about="Kinds and fields have the same names where the same is done, so that most policies need another group and version. One "
+    "thing differs: without `mergeType` a route's policy *inherits* here what policies of its Gateway say, where Envoy Gateway "
+    "replaces it. `mergeType: Replace` is what they do.",
+    kinds=(
+        ForeignKind(
+            "SecurityPolicy",
+            {
+                **_TARGETS,
+                "mergeType": here(
+                    "SecurityPolicy spec.mergeType; absent it inherits and does not replace"
+                ),
+                "authorization": here(
+                    "SecurityPolicy spec.authorization, without jwt, cel and clientIPGeoLocations"
+                ),
+                "extAuth": here(
+                    "SecurityPolicy spec.extAuth, of http and grpc; without recomputeRoute, includeRouteMetadata and contextExtensions"
+                ),
+                "cors": here("the filter CORS of an HTTPRoute's rules, each of them"),
+                "apiKeyAuth": later("an authorisation service (SecurityPolicy spec.extAuth)"),
+                "basicAuth": later("an authorisation service (SecurityPolicy spec.extAuth)"),
+                "csrf": later(),
+                "jwt": later("an authorisation service (SecurityPolicy spec.extAuth)"),
+                "oidc": later(
+                    "an authorisation service such as oauth2-proxy (SecurityPolicy spec.extAuth)"
+                ),
+            },
+            inner={
+                "authorization.rules[].cel": never(
+                    "rules are of addresses, headers, methods and paths; what only code can say decides an authorisation service "
+                    "(SecurityPolicy spec.extAuth)"
+                ),
+                "authorization.rules[].principal.clientIPGeoLocations": never(
+                    "the proxy does not know where addresses are; clientCIDRs are ranges of them"
+                ),
+                "authorization.rules[].principal.jwt": later(
+                    "an authorisation service (SecurityPolicy spec.extAuth)"
+                ),
+                "extAuth.contextExtensions": never(
+                    "pathOverride can have a query that tells the service what it is asked for"
+                ),
+                "extAuth.includeRouteMetadata": never("the service is shown the request alone"),
+                "extAuth.recomputeRoute": never(
+                    "the match is made before, of what the client sent: a service says who may go, not which way"
+                ),
+                "extAuth.http.backendSettings": never(
+                    "how a service is spoken to its Service and BackendTLSPolicy say, how long it may take extAuth.timeout"
+                ),
+                "extAuth.grpc.backendSettings": never(
+                    "how a service is spoken to its Service and BackendTLSPolicy say, how long it may take extAuth.timeout"
+                ),
+            },
+        ),
+        ForeignKind(
+            "BackendTrafficPolicy",
+            {
+                **_TARGETS,
+                "mergeType": here(
+                    "BackendTrafficPolicy spec.mergeType; absent it inherits and does not replace"
+                ),
+                "requestBuffer": here(
+                    "BackendTrafficPolicy spec.requestBuffer; bodies are counted, not gathered"
+                ),
+                "timeout": here(
+                    "BackendTrafficPolicy spec.timeout.http (requestTimeout, streamIdleTimeout); tcp.connectTimeout is EdgeProxy "
+                    "spec.http.connectTimeout"
+                ),
+                "rateLimit": here(
+                    "RateLimitFilter spec.global, named by filters of an HTTPRoute's rules"
+                ),
+                "retry": here("retry of an HTTPRoute's rule, and EdgeProxy spec.grpc.retry"),
+                "telemetry": here(
+                    "EdgeProxy spec.tracing and EdgeProxy spec.accessLog, for all routes of a Gateway"
+                ),
+                "http2": here("EdgeProxy spec.http2.upstream"),
+                "proxyProtocol": here(
+                    "Backend spec.proxyProtocol and EdgeProxy spec.proxyProtocol, of layer 4"
+                ),
+                "httpUpgrade": never("upgrades such as WebSocket pass without a setting"),
+                "compression": later(),
+                "compressor": later(),
+                "responseOverride": later(),
+                "faultInjection": later(),
+                "loadBalancer": later(
+                    "endpoints share requests by weight and by what they have in flight"
+                ),
+                "healthCheck": later(
+                    "endpoints that fail are ejected for a while without a setting"
+                ),
+                "circuitBreaker": later(
+                    "1024 connections and as many waiting requests for each backend and worker"
+                ),
+                "bandwidthLimit": never(
+                    "nothing is slowed down; RateLimitFilter spec.global counts requests"
+                ),
+                "admissionControl": never("requests are not shed by how many of others failed"),
+                "useClientProtocol": never(
+                    "what a backend speaks says the appProtocol of its Service's port"
+                ),
+                "connection": never("buffers are bounded by EdgeProxy spec.http.bufferBytes"),
+                "dns": never("names of a Backend are asked for again by themselves"),
+                "tcpKeepalive": never(
+                    "unused connections are closed after EdgeProxy spec.http.upstreamIdle"
+                ),
+                "routingType": never("requests go to endpoints, never to a Service's address"),
+            },
+            inner={
+                "timeout.tcp": here("EdgeProxy spec.http.connectTimeout, for all of a Gateway"),
+                "timeout.http.connectionIdleTimeout": here(
+                    "EdgeProxy spec.http.upstreamIdle, for all of a Gateway"
+                ),
+                "timeout.http.maxConnectionDuration": never(
+                    "connections to backends are kept as long as they are used"
+                ),
+                "timeout.http.maxStreamDuration": never(
+                    "streams last as long as something is sent; requestTimeout and streamIdleTimeout end them"
+                ),
+            },
+        ),
+        ForeignKind(
+            "ClientTrafficPolicy",
+            {
+                **_EDGE_TARGETS,
+                "clientIPDetection": here("EdgeProxy spec.clientAddress"),
+                "enableProxyProtocol": here("EdgeProxy spec.clientAddress.proxyProtocol"),
+                "proxyProtocol": here("EdgeProxy spec.clientAddress.proxyProtocol"),
+                "path": here("EdgeProxy spec.http.escapedSlashes; slashes are always merged"),
+                "headers": here(
+                    "EdgeProxy spec.http.underscores and EdgeProxy spec.http.requestHead; filters of routes change headers"
+                ),
+                "timeout": here(
+                    "EdgeProxy spec.http.headTimeout, EdgeProxy spec.http.idleTimeout and EdgeProxy spec.http.streamIdleTimeout"
+                ),
+                "connection": here(
+                    "EdgeProxy spec.http.maxConnections and EdgeProxy spec.http.bufferBytes"
+                ),
+                "http2": here("EdgeProxy spec.http2"),
+                "grpc": here("EdgeProxy spec.grpc"),
+                "tls": here(
+                    "tls of a Gateway's listener (its options) and of the Gateway (frontend), for client certificates"
+                ),
+                "healthCheck": here("a rule with an HTTPRouteFilter spec.directResponse"),
+                "http1": never(
+                    "which HTTP/1.1 is let in has no settings (docs/http1.md); HTTP/1.0 is answered 426"
+                ),
+                "http3": never("HTTP/3 is not spoken"),
+                "scheme": never("x-forwarded-proto is what the client came by"),
+                "tcpKeepalive": never(
+                    "clients that are silent are closed by EdgeProxy spec.http.idleTimeout"
+                ),
+            },
+            about="Settings of clients are not a policy here: an EdgeProxy has them, and each Gateway names its EdgeProxy.",
+        ),
+        ForeignKind(
+            "HTTPRouteFilter",
+            {
+                "urlRewrite": here(
+                    "HTTPRouteFilter spec.urlRewrite.path; the host by the filter URLRewrite, which takes a name alone"
+                ),
+                "directResponse": here(
+                    "HTTPRouteFilter spec.directResponse; without header but for contentType"
+                ),
+                "matches": here("HTTPRouteFilter spec.matches"),
+                "credentialInjection": later(
+                    "the filter RequestHeaderModifier, which has its value in clear"
+                ),
+            },
+            inner={
+                "directResponse.header": never(
+                    "of the headers of such an answer contentType alone can be said"
+                ),
+                "urlRewrite.hostname": here("the filter URLRewrite of the rule (hostname)"),
+                "urlRewrite.appendXForwardedHost": never(
+                    "backends are not told the host that was asked for when it is rewritten"
+                ),
+            },
+        ),
+        ForeignKind(
+            "EnvoyExtensionPolicy",
+            {
+                **{name: never(_CODE) for name in _TARGETS},
+                "mergeType": never(_CODE),
+                "wasm": never(_CODE),
+                "extProc": never(_CODE),
+                "lua": never(_CODE),
+                "dynamicModule": never(_CODE),
+            },
+        ),
+        ForeignKind(
+            "EnvoyPatchPolicy",
+            {
+                name: never("there is no Envoy, and nothing of what it would be told")
+                for name in ("type", "jsonPatches", "targetRef", "priority")
+            },
+        ),
+    ),
+)

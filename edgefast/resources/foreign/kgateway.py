@@ -1,0 +1,147 @@
+"""kgateway's policies and what does the same here. Pure data; source: its api/v1alpha1 (types), read for names alone."""
+
+from __future__ import annotations
+
+from edgefast.resources.foreign.counterpart import ForeignKind, Project, here, later, never
+
+_TARGETS = {
+    "targetRefs": here("targetRefs of the policy that has the field"),
+    "targetSelectors": later("name the targets"),
+}
+_EDGE_TARGETS = {
+    name: here("Gateway spec.infrastructure.parametersRef names the EdgeProxy") for name in _TARGETS
+}
+_AUTH = "an authorisation service (SecurityPolicy spec.extAuth)"
+_NO_HTTP10 = "HTTP/1.0 is answered 426"
+_BACKEND = "settings of connections are the EdgeProxy's, for all backends of a Gateway"
+
+KGATEWAY = Project(
+    title="kgateway",
+    groups=("gateway.kgateway.dev",),
+    version="2.x (028d2df5f0)",
+    about="A policy of a route replaces that of its Gateway there, feature by feature, and so it does here.",
+    kinds=(
+        ForeignKind(
+            "TrafficPolicy",
+            {
+                **_TARGETS,
+                "rbac": here(
+                    "SecurityPolicy spec.authorization: addresses, headers, methods and paths in place of expressions of CEL"
+                ),
+                "extAuth": here(
+                    "SecurityPolicy spec.extAuth, of HTTP or gRPC; its GatewayExtension is the backendRef"
+                ),
+                "buffer": here(
+                    "BackendTrafficPolicy spec.requestBuffer; bodies are counted, not gathered"
+                ),
+                "timeouts": here(
+                    "timeouts of an HTTPRoute's rule, or BackendTrafficPolicy spec.timeout.http (requestTimeout, streamIdleTimeout)"
+                ),
+                "urlRewrite": here("HTTPRouteFilter spec.urlRewrite, without named groups"),
+                "rateLimit": here(
+                    "RateLimitFilter spec.global, named by filters of an HTTPRoute's rules"
+                ),
+                "retry": here("retry of an HTTPRoute's rule, and EdgeProxy spec.grpc.retry"),
+                "cors": here("the filter CORS of an HTTPRoute's rules"),
+                "headerModifiers": here(
+                    "the filters RequestHeaderModifier and ResponseHeaderModifier of rules and backendRefs"
+                ),
+                "autoHostRewrite": never(
+                    "the filter URLRewrite has a hostname for each rule or backendRef"
+                ),
+                "jwtAuth": later(_AUTH),
+                "basicAuth": later(_AUTH),
+                "apiKeyAuth": later(_AUTH),
+                "oauth2": later(f"{_AUTH}, such as oauth2-proxy"),
+                "csrf": later(),
+                "compression": later(),
+                "transformation": never(
+                    "headers are changed by values, not by templates, and bodies are passed on unread"
+                ),
+                "extProc": never("code of others is not asked for each piece of a body"),
+            },
+        ),
+        ForeignKind(
+            "HTTPListenerPolicy",
+            {
+                **_EDGE_TARGETS,
+                "accessLog": here(
+                    "EdgeProxy spec.accessLog; lines go to the proxy's output or its file"
+                ),
+                "tracing": here("EdgeProxy spec.tracing"),
+                "useRemoteAddress": here("EdgeProxy spec.clientAddress"),
+                "xffNumTrustedHops": here("EdgeProxy spec.clientAddress.trustedHops"),
+                "streamIdleTimeout": here("EdgeProxy spec.http.streamIdleTimeout"),
+                "idleTimeout": here("EdgeProxy spec.http.idleTimeout"),
+                "maxRequestHeadersKb": here("EdgeProxy spec.http.requestHead"),
+                "healthCheck": here("a rule with an HTTPRouteFilter spec.directResponse"),
+                "upgradeConfig": never("upgrades such as WebSocket pass without a setting"),
+                "serverHeaderTransformation": never(
+                    "the backend's server header is passed on; ResponseHeaderModifier removes it"
+                ),
+                "preserveHttp1HeaderCase": never("names of headers are passed on as they came"),
+                "acceptHttp10": never(_NO_HTTP10),
+                "defaultHostForHttp10": never(_NO_HTTP10),
+                "earlyRequestHeaderModifier": never(
+                    "headers that an authorisation service sets are removed from requests by themselves"
+                ),
+            },
+        ),
+        ForeignKind(
+            "ListenerPolicy",
+            {
+                **_EDGE_TARGETS,
+                "default": here(
+                    "EdgeProxy spec.http and EdgeProxy spec.clientAddress.proxyProtocol; httpSettings as HTTPListenerPolicy"
+                ),
+                "perPort": never("an EdgeProxy is for all listeners of its Gateways"),
+            },
+        ),
+        ForeignKind(
+            "BackendConfigPolicy",
+            {
+                "targetRefs": never(_BACKEND),
+                "targetSelectors": never(_BACKEND),
+                "connectTimeout": here("EdgeProxy spec.http.connectTimeout"),
+                "commonHttpProtocolOptions": here("EdgeProxy spec.http.upstreamIdle"),
+                "http2ProtocolOptions": here("EdgeProxy spec.http2.upstream"),
+                "tls": here("BackendTLSPolicy, or Backend spec.tls"),
+                "upstreamProxyProtocol": here(
+                    "Backend spec.proxyProtocol and EdgeProxy spec.proxyProtocol, of layer 4"
+                ),
+                "loadBalancer": later(
+                    "endpoints share requests by weight and by what they have in flight"
+                ),
+                "healthCheck": later(
+                    "endpoints that fail are ejected for a while without a setting"
+                ),
+                "outlierDetection": later(
+                    "endpoints that fail are ejected for a while without a setting"
+                ),
+                "circuitBreakers": later(
+                    "1024 connections and as many waiting requests for each backend and worker"
+                ),
+                "perConnectionBufferLimitBytes": never(
+                    "buffers are bounded by EdgeProxy spec.http.bufferBytes"
+                ),
+                "http1ProtocolOptions": never(
+                    "names of headers and trailers are passed on as they came"
+                ),
+                "dns": never("names of a Backend are asked for again by themselves"),
+                "tcpKeepalive": never(
+                    "unused connections are closed after EdgeProxy spec.http.upstreamIdle"
+                ),
+            },
+        ),
+        ForeignKind(
+            "DirectResponse",
+            {
+                "status": here("HTTPRouteFilter spec.directResponse.statusCode"),
+                "body": here("HTTPRouteFilter spec.directResponse.body"),
+                "bodyFormat": never(
+                    "an answer is the same for all; HTTPRouteFilter spec.directResponse.contentType says what it is"
+                ),
+            },
+        ),
+    ),
+)

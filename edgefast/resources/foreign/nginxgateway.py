@@ -1,0 +1,98 @@
+"""NGINX Gateway Fabric's policies and what does the same here. Pure data; source: its apis (types), read for names alone."""
+
+from __future__ import annotations
+
+from edgefast.resources.foreign.counterpart import ForeignKind, Project, here, later, never
+
+_TARGETS = {"targetRefs": here("targetRefs of the policy that has the field")}
+_SNIPPETS = "there is no nginx to put a line into"
+_AUTH = "an authorisation service (SecurityPolicy spec.extAuth)"
+
+NGINX_GATEWAY = Project(
+    title="NGINX Gateway Fabric",
+    groups=("gateway.nginx.org",),
+    version="2.x (e55bfe339)",
+    kinds=(
+        ForeignKind(
+            "ClientSettingsPolicy",
+            {
+                "targetRef": here("targetRefs, a list"),
+                "body": here(
+                    "BackendTrafficPolicy spec.requestBuffer (maxSize) and EdgeProxy spec.http.bodyStartTimeout; bodies are not "
+                    "gathered"
+                ),
+                "keepAlive": here(
+                    "EdgeProxy spec.http.idleTimeout and EdgeProxy spec.http.maxRequestsPerConnection"
+                ),
+            },
+        ),
+        ForeignKind(
+            "ProxySettingsPolicy",
+            {
+                **_TARGETS,
+                "timeout": here(
+                    "EdgeProxy spec.http.connectTimeout (connect), BackendTrafficPolicy spec.timeout.http (streamIdleTimeout for read, "
+                    "sendTimeout for send)"
+                ),
+                "buffering": never(
+                    "answers are passed on as they come, within EdgeProxy spec.http.bufferBytes"
+                ),
+            },
+        ),
+        ForeignKind(
+            "UpstreamSettingsPolicy",
+            {
+                "targetRefs": never(
+                    "connections are the EdgeProxy's, for all backends of a Gateway"
+                ),
+                "keepAlive": here("EdgeProxy spec.http.upstreamIdle"),
+                "zoneSize": never("endpoints need no memory of their own"),
+                "loadBalancingMethod": later(
+                    "endpoints share requests by weight and by what they have in flight"
+                ),
+                "hashMethodKey": later(),
+                "useClusterIP": never("requests go to endpoints, never to a Service's address"),
+            },
+        ),
+        ForeignKind(
+            "RateLimitPolicy",
+            {
+                "targetRefs": here("filters of an HTTPRoute's rules, which name a RateLimitFilter"),
+                "rateLimit": here(
+                    "RateLimitFilter spec.global (windows, no bursts); dryRun is shadow of its rules"
+                ),
+            },
+        ),
+        ForeignKind(
+            "ObservabilityPolicy",
+            {
+                "targetRefs": here("Gateway spec.infrastructure.parametersRef names the EdgeProxy"),
+                "tracing": here("EdgeProxy spec.tracing, for all routes of a Gateway"),
+            },
+        ),
+        ForeignKind(
+            "AuthenticationFilter",
+            {
+                "type": later(_AUTH),
+                "basic": later(_AUTH),
+                "jwt": later(_AUTH),
+                "oidc": later(f"{_AUTH}, such as oauth2-proxy"),
+            },
+        ),
+        ForeignKind("SnippetsFilter", {"snippets": never(_SNIPPETS)}),
+        ForeignKind(
+            "SnippetsPolicy", {"targetRefs": never(_SNIPPETS), "snippets": never(_SNIPPETS)}
+        ),
+        ForeignKind(
+            "WAFPolicy",
+            {
+                name: never("requests are not searched for attacks; an authorisation service may")
+                for name in ("targetRefs", "type", "policySource", "policyRef", "securityLogs")
+            },
+        ),
+        ForeignKind(
+            "PayloadProcessor",
+            {name: never("bodies are passed on unread") for name in ("targetRef", "processors")},
+        ),
+    ),
+)

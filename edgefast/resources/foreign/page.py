@@ -1,0 +1,65 @@
+"""Page: docs/migrating.md, made from the tables of what other projects' policies have here.
+
+In: the projects. Out: Markdown. Must never: be edited by hand; a test holds the page to the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgefast.resources.foreign.counterpart import Counterpart, ForeignKind, Project
+from edgefast.resources.foreign.counterparts import PROJECTS
+
+_HEAD = """<!-- Made from edgefast/resources/foreign by `pytest tests/resources/test_counterparts.py --update-goldens`; do not edit. -->
+
+# From another gateway
+
+What policies of other projects have here, field by field: each field of their `spec` beside ours, or why there is none. Policies
+of this project are on [their own page](policies.md); what a Gateway, HTTPRoute or GRPCRoute says is the same everywhere.
+
+A policy of another project is never applied. In files it is an error where its target is served
+([PolicyIgnored](problems/PolicyIgnored.md)), and the message says of each field that the policy sets what is on this page. A filter
+that names an object of another project closes its rule: 500.
+"""
+_PLACES = {"later": "not here yet", "never": "not here"}
+
+
+def write_page() -> str:
+    """Return the page."""
+    return "\n".join([_HEAD, *(line for one in PROJECTS for line in _project(one))])
+
+
+def _project(one: Project) -> Iterator[str]:
+    yield f"## From {one.title}"
+    yield ""
+    groups = " and ".join(f"`{group}`" for group in one.groups)
+    yield f"Group {groups}; read in {one.title} {one.version}."
+    yield ""
+    if one.about:
+        yield one.about
+        yield ""
+    for kind in one.kinds:
+        yield from _kind(kind)
+
+
+def _kind(one: ForeignKind) -> Iterator[str]:
+    yield f"### {one.kind}"
+    yield ""
+    if one.about:
+        yield one.about
+        yield ""
+    yield "| field | here |"
+    yield "|---|---|"
+    for name, found in one.fields.items():
+        yield f"| `{name}` | {_say(found)} |"
+        for below, part in one.inner.items():
+            if below.startswith(f"{name}."):
+                yield f"| `{below}` | {_say(part)} |"
+    yield ""
+
+
+def _say(one: Counterpart) -> str:
+    if one.place == "here":
+        return one.said
+    meanwhile = "; meanwhile " if one.place == "later" else ", because "
+    return f"{_PLACES[one.place]}{meanwhile}{one.said}" if one.said else _PLACES[one.place]

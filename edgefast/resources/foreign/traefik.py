@@ -1,0 +1,71 @@
+"""Traefik's middlewares and what does the same here. Pure data; source: its v1alpha1 (types), read for names alone."""
+
+from __future__ import annotations
+
+from edgefast.resources.foreign.counterpart import ForeignKind, Project, here, later, never
+
+_AUTH = "an authorisation service (SecurityPolicy spec.extAuth)"
+_ADDRESSES = "SecurityPolicy spec.authorization with principal.clientCIDRs; who the client is says EdgeProxy spec.clientAddress"
+_PREFIX = "the filter URLRewrite (ReplacePrefixMatch)"
+
+TRAEFIK = Project(
+    title="Traefik",
+    groups=("traefik.io", "traefik.containo.us"),
+    version="3.7 (fd5a576df2)",
+    about="A Middleware is named by an ExtensionRef filter of a rule, in the order of the filters. Policies here are attached by "
+    "`targetRefs`, and their order is that of the [exchange](policies.md#the-order).",
+    kinds=(
+        ForeignKind(
+            "Middleware",
+            {
+                "ipAllowList": here(_ADDRESSES),
+                "ipWhiteList": here(_ADDRESSES),
+                "forwardAuth": here(
+                    "SecurityPolicy spec.extAuth (pathOverride, headersToExtAuth, http.headersToBackend), or the standard's filter "
+                    "ExternalAuth"
+                ),
+                "replacePathRegex": here(r"HTTPRouteFilter spec.urlRewrite; \1 in place of $1"),
+                "stripPrefixRegex": here("HTTPRouteFilter spec.urlRewrite"),
+                "addPrefix": here(_PREFIX),
+                "stripPrefix": here(_PREFIX),
+                "replacePath": here("the filter URLRewrite (ReplaceFullPath)"),
+                "redirectScheme": here("the filter RequestRedirect"),
+                "redirectRegex": later(
+                    "the filter RequestRedirect, which replaces a prefix or all of the path"
+                ),
+                "headers": here(
+                    "the filters RequestHeaderModifier, ResponseHeaderModifier and CORS; headers of security are values there"
+                ),
+                "buffering": here(
+                    "BackendTrafficPolicy spec.requestBuffer (maxRequestBodyBytes); bodies are counted, not gathered"
+                ),
+                "rateLimit": here("RateLimitFilter spec.global (windows, no bursts)"),
+                "retry": here("retry of an HTTPRoute's rule"),
+                "grpcWeb": here("EdgeProxy spec.grpc.web"),
+                "encodedCharacters": here("EdgeProxy spec.http.escapedSlashes"),
+                "chain": never("name the filters one after another"),
+                "basicAuth": later(_AUTH),
+                "digestAuth": never("digest authentication is not spoken by whoever is new"),
+                "errors": later(),
+                "compress": later(),
+                "circuitBreaker": later(),
+                "inFlightReq": later(
+                    "1024 connections and as many waiting requests for each backend and worker"
+                ),
+                "passTLSClientCert": later(),
+                "contentType": never("nobody guesses a content-type"),
+                "plugin": never("code of others does not run in the proxy"),
+            },
+        ),
+        ForeignKind(
+            "MiddlewareTCP",
+            {
+                "ipAllowList": later("policies of routes of layer 4 come later"),
+                "ipWhiteList": later("policies of routes of layer 4 come later"),
+                "inFlightConn": here(
+                    "EdgeProxy spec.stream.addressConnections, of a client address"
+                ),
+            },
+        ),
+    ),
+)

@@ -1,0 +1,335 @@
+"""Rules about SecurityPolicy and BackendTrafficPolicy, each with its CEL twin for the CRD.
+
+In: parts of these kinds. Out: violations; `cel` says the same to an API server.
+A condition that is empty would hold for everybody, so none may be; a path that no normalised path can be would never hold.
+Must never: differ from its CEL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import quote
+
+from edgefast.problem import did_you_mean, supported_text
+from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.resources.edge.policytarget import (
+    LATER_KINDS,
+    ROUTE_TARGETS,
+    TARGET_KINDS,
+    PolicyTargetReference,
+)
+from edgefast.resources.edge.securitypolicy import (
+    AuthorizationOperation,
+    AuthorizationPrincipal,
+    AuthorizationRule,
+    ExtAuth,
+    ExtAuthCache,
+    ExtAuthGRPC,
+    ExtAuthHTTP,
+    OperationPath,
+    SecurityPolicySpec,
+)
+from edgefast.resources.model.duration import parse_duration
+from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.model.regex import tell_regex
+from edgefast.resources.rules.edge import bad_cidr, is_cidr
+from edgefast.resources.rules.httproute import check_literal
+from edgefast.resources.rules.rule import RuleBook, Violation
+
+BOOK = RuleBook()
+
+#: Milliseconds that a request waits for an authorisation service at most, and that its answer is believed at most.
+MAX_AUTH_TIME = 60_000
+
+_ROUTES = ", ".join(f"'{kind}'" for kind in ROUTE_TARGETS)
+_TARGETS = ", ".join(f"'{kind}'" for kind in TARGET_KINDS)
+#: `self.value` as `check_literal` takes it.
+_LITERAL = (
+    r"self.value.matches('^/(?:[-A-Za-z0-9/._~!$&\'()*+,;=:@]|%[0-9a-fA-F]{2})*$') && "
+    r"!self.value.matches('//|/\\.\\.?/|%2[fF]|/\\.\\.?$')"
+)
+
+
+@BOOK.on(
+    PolicyTargetReference,
+    "group",
+    "kind",
+    cel=f"self.group == '{GATEWAY_GROUP}' && self.kind in [{_TARGETS}]",
+    message="a target must be a Gateway, ListenerSet, HTTPRoute or GRPCRoute of the Gateway API",
+)
+def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
+    """Policies are attached to what requests of HTTP go through."""
+    if one.group != GATEWAY_GROUP:
+        said = supported_text(one.group, (GATEWAY_GROUP,))
+        yield Violation(("group",), "NotSupported", said, did_you_mean(one.group, (GATEWAY_GROUP,)))
+    if one.kind not in TARGET_KINDS:
+        said = supported_text(one.kind, TARGET_KINDS)
+        if one.kind in LATER_KINDS:
+            yield Violation(("kind",), "NotSupported", f"{said}; it is not available yet")
+        else:
+            yield Violation(("kind",), "NotSupported", said, did_you_mean(one.kind, TARGET_KINDS))
+
+
+@BOOK.on(
+    SecurityPolicySpec,
+    "target_refs",
+    "merge_type",
+    cel="self.mergeType == 'Inherit' || self.targetRefs.all(ref, "
+    f"(ref.kind in [{_ROUTES}]) == (self.mergeType == 'Replace'))",
+    message="mergeType Replace is for routes, Override for Gateways and ListenerSets",
+)
+@BOOK.on(
+    BackendTrafficPolicySpec,
+    "target_refs",
+    "merge_type",
+    cel="self.mergeType == 'Inherit' || self.targetRefs.all(ref, "
+    f"(ref.kind in [{_ROUTES}]) == (self.mergeType == 'Replace'))",
+    message="mergeType Replace is for routes, Override for Gateways and ListenerSets",
+)
+def check_merge_type(spec: SecurityPolicySpec | BackendTrafficPolicySpec) -> Iterable[Violation]:
+    """Only what is below something can replace it, and only what is above can override."""
+    if spec.merge_type == "Inherit":
+        return ()
+    replaces = spec.merge_type == "Replace"
+    wrong = [ref.kind for ref in spec.target_refs if (ref.kind in ROUTE_TARGETS) != replaces]
+    if not wrong:
+        return ()
+    where = "HTTPRoute and GRPCRoute" if replaces else "Gateway and ListenerSet"
+    said = f"{spec.merge_type} with a target of kind {wrong[0]} (it is for {where})"
+    return (Violation(("mergeType",), "Forbidden", said),)
+
+
+# --- authorization ------------------------------------------------------------------------------------------------
+
+
+@BOOK.on(
+    AuthorizationRule,
+    "operation",
+    "principal",
+    cel="has(self.operation) || has(self.principal)",
+    message="a rule must have operation or principal",
+)
+def check_rule(one: AuthorizationRule) -> Iterable[Violation]:
+    """What holds for everybody is said by defaultAction."""
+    if one.operation is None and one.principal is None:
+        said = "operation or principal (defaultAction says what is done with all others)"
+        return (Violation((), "Required", said),)
+    return ()
+
+
+@BOOK.on(
+    AuthorizationOperation,
+    "methods",
+    "path",
+    cel="has(self.path) || (has(self.methods) && size(self.methods) > 0)",
+    message="operation must have methods or path",
+)
+def check_operation(one: AuthorizationOperation) -> Iterable[Violation]:
+    """An operation that is nothing in particular would be any."""
+    if not one.methods and one.path is None:
+        return (Violation((), "Required", "methods or path"),)
+    return ()
+
+
+@BOOK.on(
+    AuthorizationPrincipal,
+    "client_cidrs",
+    "headers",
+    cel="(has(self.clientCIDRs) && size(self.clientCIDRs) > 0) || "
+    "(has(self.headers) && size(self.headers) > 0)",
+    message="principal must have clientCIDRs or headers",
+)
+def check_principal(one: AuthorizationPrincipal) -> Iterable[Violation]:
+    """Somebody who is nobody in particular would be anybody."""
+    if not one.client_cidrs and not one.headers:
+        return (Violation((), "Required", "clientCIDRs or headers"),)
+    return ()
+
+
+@BOOK.on(
+    AuthorizationPrincipal,
+    "client_cidrs",
+    cel="!has(self.clientCIDRs) || self.clientCIDRs.all(range, isCIDR(range))",
+    message="clientCIDRs must be ranges of addresses",
+)
+def check_client_cidrs(one: AuthorizationPrincipal) -> Iterable[Violation]:
+    """Ranges are ranges."""
+    for index, value in enumerate(one.client_cidrs):
+        if not is_cidr(value):
+            yield bad_cidr(("clientCIDRs", index), value)
+
+
+@BOOK.on(
+    AuthorizationPrincipal,
+    "headers",
+    # Lowered once outside of the inner loop: an API server bounds the estimated cost of a rule.
+    cel="!has(self.headers) || self.headers.map(one, one.name.lowerAscii()).all(name, "
+    "self.headers.exists_one(other, other.name.lowerAscii() == name))",
+    message="headers must have different names, whatever their case",
+)
+def check_header_names(one: AuthorizationPrincipal) -> Iterable[Violation]:
+    """All headers must match: of two with one name the values belong into one list."""
+    seen: set[str] = set()
+    for index, header in enumerate(one.headers):
+        name = header.name.lower()
+        if name in seen:
+            hint = "put the values into one list"
+            yield Violation(("headers", index, "name"), "Duplicate", f'"{header.name}"', hint)
+        seen.add(name)
+
+
+@BOOK.on(
+    AuthorizationPrincipal,
+    "headers",
+    cel="!has(self.headers) || self.headers.all(one, one.name.lowerAscii() != 'host')",
+    message="headers must not have Host: hostnames of routes and listeners tell hosts apart",
+)
+def check_host(one: AuthorizationPrincipal) -> Iterable[Violation]:
+    """Hosts are compared where routes are found."""
+    for index, header in enumerate(one.headers):
+        if said := tell_host(header.name):
+            yield Violation(("headers", index, "name"), "Forbidden", said)
+
+
+def tell_host(name: str) -> str:
+    """Return why a header is no condition, "" when it is one.
+
+    One host has many spellings: `a.example`, `A.Example`, `a.example.` and `a.example:80`.
+    """
+    if name.lower() != "host":
+        return ""
+    return (
+        f'"{name}" (hostnames of routes and listeners tell hosts apart, however they are spelled)'
+    )
+
+
+@BOOK.on(
+    OperationPath,
+    "type",
+    "value",
+    cel=f"self.type == 'RegularExpression' || ({_LITERAL})",
+    message="value must be an absolute path without //, /./, /../ and %2F",
+)
+def check_path(one: OperationPath) -> Iterable[Violation]:
+    """Paths are compared when they are normalised; one that is not would hold for no request."""
+    said = "" if one.type == "RegularExpression" else check_literal(one.value)
+    return (Violation(("value",), "Invalid", f'"{one.value}" ({said})'),) if said else ()
+
+
+@BOOK.on(
+    OperationPath,
+    "type",
+    "value",
+    # `in`, because `||` would swallow the error of a pattern that does not compile.
+    cel="self.type != 'RegularExpression' || ''.matches(self.value) in [true, false]",
+    message="value must be an RE2 expression",
+)
+def check_path_regex(one: OperationPath) -> Iterable[Violation]:
+    """Expressions are RE2, as the proxy compiles them."""
+    said = tell_regex(one.value) if one.type == "RegularExpression" else ""
+    return (Violation(("value",), "Invalid", said),) if said else ()
+
+
+@BOOK.on(
+    OperationPath,
+    "type",
+    "value",
+    cel=r"self.type != 'RegularExpression' || self.value.matches('^[\\x00-\\x7F]*$')",
+    message="value must be ASCII: paths have all other characters percent-encoded",
+)
+def check_path_ascii(one: OperationPath) -> Iterable[Violation]:
+    """What is compared is the path as requests have it."""
+    said = tell_ascii(one.value) if one.type == "RegularExpression" else ""
+    return (Violation(("value",), "Invalid", said),) if said else ()
+
+
+def tell_ascii(pattern: str) -> str:
+    """Return why an expression holds for no path that there is, "" when that cannot be said."""
+    if pattern.isascii():
+        return ""
+    other = next(one for one in pattern if not one.isascii())
+    return f'"{pattern}" has "{other}", which a path has as {quote(other)}'
+
+
+# --- extAuth ------------------------------------------------------------------------------------------------------
+
+
+@BOOK.on(
+    ExtAuth,
+    "http",
+    "grpc",
+    cel="has(self.http) != has(self.grpc)",
+    message="exactly one of http and grpc must be set",
+)
+def check_protocol(one: ExtAuth) -> Iterable[Violation]:
+    """One service is asked, in one way."""
+    if one.http is None and one.grpc is None:
+        return (Violation(("http",), "Required", "field is missing"),)
+    if one.http is not None and one.grpc is not None:
+        return (Violation(("grpc",), "Forbidden", "together with http"),)
+    return ()
+
+
+@BOOK.on(
+    ExtAuth,
+    "timeout",
+    cel="duration(self.timeout) > duration('0s') && duration(self.timeout) <= duration('60s')",
+    message="timeout must be more than 0s and at most 60s",
+)
+def check_timeout(one: ExtAuth) -> Iterable[Violation]:
+    """Whoever waits for a verdict waits for a while only."""
+    return _check_time(one.timeout, "timeout")
+
+
+@BOOK.on(
+    ExtAuthCache,
+    "ttl",
+    cel="duration(self.ttl) > duration('0s') && duration(self.ttl) <= duration('60s')",
+    message="ttl must be more than 0s and at most 60s",
+)
+def check_ttl(one: ExtAuthCache) -> Iterable[Violation]:
+    """Whoever loses the right to enter keeps it for a minute at most."""
+    return _check_time(one.ttl, "ttl")
+
+
+def _check_time(text: str, name: str) -> Iterable[Violation]:
+    if 0 < parse_duration(text) <= MAX_AUTH_TIME:
+        return ()
+    return (Violation((name,), "Invalid", f'"{text}" (expected more than 0s, at most 60s)'),)
+
+
+@BOOK.on(
+    ExtAuthGRPC,
+    "backend_ref",
+    "backend_refs",
+    cel="has(self.backendRef) != (has(self.backendRefs) && size(self.backendRefs) > 0)",
+    message="exactly one of backendRef and backendRefs must be set",
+)
+@BOOK.on(
+    ExtAuthHTTP,
+    "backend_ref",
+    "backend_refs",
+    cel="has(self.backendRef) != (has(self.backendRefs) && size(self.backendRefs) > 0)",
+    message="exactly one of backendRef and backendRefs must be set",
+)
+def check_service(one: ExtAuthHTTP | ExtAuthGRPC) -> Iterable[Violation]:
+    """The service is named in one place."""
+    if one.backend_ref is None and not one.backend_refs:
+        return (Violation(("backendRefs",), "Required", "this or backendRef"),)
+    if one.backend_ref is not None and one.backend_refs:
+        return (Violation(("backendRef",), "Forbidden", "together with backendRefs"),)
+    return ()
+
+
+@BOOK.on(
+    ExtAuthHTTP,
+    "path",
+    "path_override",
+    cel="!has(self.path) || !has(self.pathOverride)",
+    message="only one of path and pathOverride may be set",
+)
+def check_paths(one: ExtAuthHTTP) -> Iterable[Violation]:
+    """A path stands before the request's own or in its place."""
+    if one.path is not None and one.path_override is not None:
+        return (Violation(("pathOverride",), "Forbidden", "together with path"),)
+    return ()

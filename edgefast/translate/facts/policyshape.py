@@ -1,0 +1,76 @@
+"""PolicyShape: what routes see of a SecurityPolicy or BackendTrafficPolicy: who it is, which units it has, how it merges.
+
+In: policies. Out: plain values, by target. What a unit says is no part of it: it is a resource of its own beside clusters, so that
+editing a policy of ten thousand routes translates none of them (ir.PolicyUnit).
+Must never: hold what a unit says, or a target that a policy only wishes for in another namespace.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from edgefast.resources.kinds import EDGE_GROUP
+
+__all__ = [
+    "CLOSED",
+    "KIND_OF",
+    "OWN_KINDS",
+    "Family",
+    "Level",
+    "Merge",
+    "PolicyShape",
+    "Target",
+    "Unit",
+    "owner_of_unit",
+]
+
+#: Nanoseconds since 1970, namespace/name (match/precedence.py).
+Age = tuple[int, str]
+#: What policies of one kind are called where their units are named.
+Family = Literal["security", "traffic"]
+Merge = Literal["Inherit", "Replace", "Override"]
+Unit = Literal["closed", "authorization", "extAuth", "traffic"]
+
+#: The unit of a policy with a mistake as a whole: all requests that it is for are answered 500.
+CLOSED: Unit = "closed"
+KIND_OF: dict[Family, str] = {"security": "SecurityPolicy", "traffic": "BackendTrafficPolicy"}
+#: (group, kind) of the policies that have shapes.
+OWN_KINDS = frozenset((EDGE_GROUP, kind) for kind in KIND_OF.values())
+
+#: Kind, namespace, name, sectionName or "".
+Target = tuple[str, str, str, str]
+
+
+class PolicyShape(msgspec.Struct, frozen=True, gc=False):
+    """One policy on one of its targets."""
+
+    age: Age  # the older comes first; the owner is the second part of it
+    family: Family
+    units: tuple[Unit, ...]
+    merge: Merge = "Inherit"
+
+    @property
+    def owner(self) -> str:
+        """Its name: "namespace/name"."""
+        return self.age[1]
+
+    @property
+    def name(self) -> str:
+        """What it is called among policies of all kinds: what a unit's name begins with."""
+        return f"{self.family}/{self.age[1]}"
+
+    def unit(self, unit: Unit) -> str:
+        """Return the name of one of its units (ir.PolicyUnit.name)."""
+        return self.name if unit == "traffic" else f"{self.name}#{unit}"
+
+
+#: Policies on one target, the oldest first.
+Level = tuple[PolicyShape, ...]
+
+
+def owner_of_unit(name: str) -> str:
+    """Return the policy that a unit or policy of this name is of, in words: "SecurityPolicy namespace/name"."""
+    family, _, owner = name.partition("#")[0].partition("/")
+    return f"{KIND_OF[family]} {owner}"  # type: ignore[index]

@@ -1,0 +1,119 @@
+"""ExternalAuth: HTTPExternalAuthFilter -> ir.ExtAuth, the question that a rule asks of its own.
+
+In: the filter's payload and where it stands. Out: its IR and the cluster that is asked, or None when refused: a question that cannot
+be asked lets nobody pass. Source: Gateway API HTTPExternalAuthFilter, GEP-1494.
+A body past `forwardBody.maxSize` is answered 413: half a body proves nothing.
+Must never: pass on a header that frames a message, or one that the filter does not name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from edgefast import ir
+from edgefast.problem import supported_text
+from edgefast.resources.edge.securitypolicy import MAX_AUTH_BODY
+from edgefast.resources.gatewayapi.httproutefilter import HTTPExternalAuthFilter
+from edgefast.resources.rules.filter import check_external_auth
+from edgefast.resources.rules.httproute import check_literal
+from edgefast.translate.backend.backend import resolve_backend
+from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.facts.facts import Reader
+from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.violation import refuse_violations
+
+__all__ = ["translate_external_auth"]
+
+_PROTOCOLS: tuple[str, ...] = ("HTTP", "GRPC")
+
+
+def translate_external_auth(
+    auth: HTTPExternalAuthFilter,
+    namespace: str,
+    certificate: str,
+    reader: Reader,
+    report: Report,
+    path: str,
+) -> tuple[ir.ExtAuth, ClusterRef] | None:
+    """Translate the filter of a route in `namespace` on a Gateway that shows `certificate`; `path` is its field path."""
+    before = len(report.refused)
+    if auth.protocol not in _PROTOCOLS:
+        said = supported_text(auth.protocol, _PROTOCOLS)
+        report.refuse(f"{path}.protocol", "UnsupportedValue", said)
+    else:
+        refuse_violations(check_external_auth(auth), report, path)
+    cluster = _resolve(auth, namespace, certificate, reader, report, f"{path}.backendRef")
+    http, grpc = auth.http, auth.grpc
+    prefix = ""
+    headers: tuple[str, ...] = ()
+    to_backend: tuple[str, ...] = ()
+    if http is not None:
+        prefix = _translate_path(http.path or "", report, f"{path}.http.path")
+        headers = _translate_names(http.allowed_headers, report, f"{path}.http.allowedHeaders")
+        where = f"{path}.http.allowedResponseHeaders"
+        to_backend = _translate_names(http.allowed_response_headers, report, where)
+    if grpc is not None:
+        headers = _translate_names(grpc.allowed_headers, report, f"{path}.grpc.allowedHeaders")
+    body = (auth.forward_body.max_size or 0) if auth.forward_body else 0
+    if not 0 <= body <= MAX_AUTH_BODY:
+        said = f"{body} (expected 0 to {MAX_AUTH_BODY})"
+        report.refuse(f"{path}.forwardBody.maxSize", "UnsupportedValue", said)
+    if cluster is None or len(report.refused) > before:
+        return None
+    if auth.protocol == "HTTP" and not to_backend:
+        said = "none is named, so the backend gets no header of the service's answer"
+        report.warn(f"{path}.http.allowedResponseHeaders", "NotSupported", said)
+    made = ir.ExtAuth(
+        backends=(ir.AuthBackend(cluster=reader.name_of(cluster)),),
+        path=prefix,
+        headers=headers,
+        to_backend=to_backend,
+        grpc=auth.protocol == "GRPC",
+        body=body,
+    )
+    return made, cluster
+
+
+def _resolve(
+    auth: HTTPExternalAuthFilter,
+    namespace: str,
+    certificate: str,
+    reader: Reader,
+    report: Report,
+    path: str,
+) -> ClusterRef | None:
+    unresolved = len(report.unresolved)
+    http2 = auth.protocol == "GRPC"
+    cluster = resolve_backend(
+        auth.backend_ref, namespace, certificate, reader, report, path, http2=http2
+    )
+    if cluster is None:
+        # Nobody can be asked, so the rule is broken: one mistake, in both conditions.
+        for problem in report.unresolved[unresolved:]:
+            report.adopt(problem, condition="UnsupportedValue")
+        return None
+    state = reader.cluster(cluster)
+    if not state.available:
+        named = f"{cluster.kind.capitalize()} {cluster.namespace}/{cluster.name}"
+        said = f"{named} has no endpoints"
+        report.miss(path, "EndpointsNotFound", said, mistake=state.mismatch)
+    return cluster
+
+
+def _translate_path(prefix: str, report: Report, path: str) -> str:
+    """Return what stands before the request's path; nothing for the root."""
+    plain = prefix.strip("/")
+    if not plain:
+        return ""
+    said = check_literal(f"/{plain}")
+    if said:
+        report.refuse(path, "UnsupportedValue", f'"{prefix}" ({said})')
+    return f"/{plain}"
+
+
+def _translate_names(names: Iterable[str], report: Report, path: str) -> tuple[str, ...]:
+    for at, name in enumerate(names):
+        if wrong := check_header_name(name):
+            report.refuse(f"{path}[{at}]", "UnsupportedValue", wrong)
+    return tuple(sorted({name.lower() for name in names}))

@@ -1,0 +1,55 @@
+"""Narrowing: the matches of a rule with the further conditions of its HTTPRouteFilters.
+
+In: matches of a rule, and of each filter its alternatives. Out: each match once for each way in which all filters may hold; to
+precedence the cookies count as headers. Source: HTTPRouteFilter `matches`: one match of the rule must hold, and one of each filter.
+Must never: make more matches than a rule may have, or leave a condition out where it does not.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import msgspec
+
+from edgefast import ir
+from edgefast.resources.rules.httproute import MAX_MATCHES
+from edgefast.translate.filter.routefilter import COOKIE, RouteFilter
+from edgefast.translate.report.report import Report
+
+__all__ = ["narrow_matches"]
+
+Placed = tuple[int, ir.Match]  # the place in spec.rules[].matches
+
+
+def narrow_matches(
+    matches: Sequence[Placed], filters: Sequence[RouteFilter], report: Report, path: str
+) -> list[Placed] | None:
+    """Return the matches with the conditions of all filters, None when that is refused; `path`: of the rule's filters."""
+    conditional = [one for one in filters if one.matches]
+    if not conditional:
+        return list(matches)
+    count = len(matches)
+    for one in conditional:
+        count *= len(one.matches)
+    if count > MAX_MATCHES:
+        said = f"{count} matches with those of HTTPRouteFilters, at most {MAX_MATCHES} for one rule"
+        report.refuse(path, "TooMany", said, condition="UnsupportedValue")
+        return None
+    ways: dict[tuple[ir.ValueMatch, ...], None] = {}
+    for chosen in itertools.product(*(one.matches for one in conditional)):
+        way = {one: None for part in chosen for one in part}
+        names = [one.name for one in way]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            named = " and ".join(one.name for one in conditional)
+            said = f'HTTPRouteFilters {named} differ in what cookie "{twice.removeprefix(COOKIE)}" is to be'
+            report.refuse(path, "IncompatibleFilters", said)
+            return None
+        ways[tuple(sorted(way, key=lambda one: one.name))] = None
+    return [(at, _add(match, way)) for at, match in matches for way in ways]
+
+
+def _add(match: ir.Match, way: tuple[ir.ValueMatch, ...]) -> ir.Match:
+    headers = tuple(sorted((*match.headers, *way), key=lambda one: one.name))
+    return msgspec.structs.replace(match, headers=headers)

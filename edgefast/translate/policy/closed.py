@@ -1,0 +1,170 @@
+"""Closed policies: those of files that a mistake keeps out, without a last good version: who may enter their targets nobody can tell.
+
+In: what the decoder has read of the targets of such objects. Out: an `OwnOutcome` for each, whose one unit answers 500 and which
+nobody may drop, since nobody knows how it was to merge; several of one name are one. Of policies that are there: what they are aimed
+at by fields that are not served; what only a newer version of them names, which has a mistake.
+Source: shared design of policies (fail closed), as for BackendTLSPolicies (backendtlspolicy.py).
+Must never: close anything that a policy whose last good version is kept holds for, or for one of another project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from edgefast.problem import ObjectRef, Problem, Source
+from edgefast.resources.edge.policytarget import TARGET_KINDS, Aim
+from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
+from edgefast.resources.foreign.target import Target as Named
+from edgefast.resources.kinds import Object, ref_of
+from edgefast.resources.loaded import render_path
+from edgefast.resources.model.meta import LabelSelector
+from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.translate.facts.policyshape import (
+    CLOSED,
+    KIND_OF,
+    OWN_KINDS,
+    Family,
+    PolicyShape,
+    Target,
+)
+from edgefast.translate.policy.outcome import OwnOutcome, OwnPolicy, close_policy
+
+__all__ = ["OwnKey", "close_newer", "find_closed", "resolve_aims", "tables_of"]
+
+#: Kind, namespace, name.
+OwnKey = tuple[str, str, str]
+
+#: What stands behind the name of what closes the targets of a newer version.
+_NEWER = "?new"
+_YOUNGEST = 2**63 - 1  # as other objects of files (match/precedence.py)
+_FAMILY: dict[str, Family] = {kind: family for family, kind in KIND_OF.items()}
+_TARGETS: dict[str, Callable[[Snapshot], Mapping[Key, Object]]] = {
+    "Gateway": lambda snapshot: snapshot.gateways,
+    "ListenerSet": lambda snapshot: snapshot.listener_sets,
+    "HTTPRoute": lambda snapshot: snapshot.http_routes,
+    "GRPCRoute": lambda snapshot: snapshot.grpc_routes,
+}
+assert tuple(_TARGETS) == TARGET_KINDS
+
+
+def tables_of(snapshot: Snapshot) -> dict[str, Mapping[Key, Object]]:
+    """Return the tables of our own policies, by kind."""
+    return {
+        "SecurityPolicy": snapshot.security_policies,
+        "BackendTrafficPolicy": snapshot.backend_traffic_policies,
+    }
+
+
+def find_closed(snapshot: Snapshot) -> dict[OwnKey, OwnOutcome]:
+    """Return what such policies come to, by key."""
+    found: dict[OwnKey, list[ForeignPolicy]] = {}
+    for policy in snapshot.foreign_policies:
+        ref = policy.ref
+        if (ref.group, ref.kind) not in OWN_KINDS:
+            continue
+        key = (ref.kind, ref.namespace, ref.name)
+        if key[1:] not in tables_of(snapshot)[ref.kind]:
+            found.setdefault(key, []).append(policy)
+    return {key: _close(policies, snapshot) for key, policies in found.items()}
+
+
+def close_newer(policy: OwnPolicy, snapshot: Snapshot) -> tuple[OwnKey, OwnOutcome] | None:
+    """Return what closes the targets that only a newer version, which has a mistake, of a policy in force names."""
+    if policy.newer is None:
+        return None
+    ref, namespace = ref_of(policy), policy.metadata.namespace
+    held = {
+        (one.kind, namespace, one.name, one.section_name or "") for one in policy.spec.target_refs
+    }
+    held.update(target for target, _ in resolve_aims(policy, snapshot))
+    aimed = _resolve(policy.newer.aimed, namespace, snapshot)
+    targets = tuple((target, path) for target, path in aimed.items() if target not in held)
+    name = f"{policy.metadata.name}{_NEWER}"
+    shape = PolicyShape(
+        (_YOUNGEST, f"{namespace}/{name}"), _FAMILY[ref.kind], (CLOSED,), "Override"
+    )
+    outcome = OwnOutcome(
+        policy=None,
+        shape=shape,
+        targets=targets,
+        units=(close_policy(shape, f"{ref}: {policy.newer.said}"),),
+        problems=tuple(_tell_closed(ref, path, target, None) for target, path in targets),
+    )
+    return ((ref.kind, namespace, name), outcome) if targets else None
+
+
+def resolve_aims(policy: OwnPolicy, snapshot: Snapshot) -> tuple[tuple[Target, str], ...]:
+    """Return what a policy is aimed at, with the field path of each."""
+    return tuple(_resolve(policy.aimed, policy.metadata.namespace, snapshot).items())
+
+
+def _resolve(aims: Sequence[Aim], namespace: str, snapshot: Snapshot) -> dict[Target, str]:
+    found: dict[Target, str] = {}
+    for one in aims:
+        named = Named(
+            path=one.path,
+            group=GATEWAY_GROUP,
+            kind=one.kind,
+            namespace=namespace,
+            name=one.name,
+            selector=one.selector,
+            section=one.section,
+        )
+        for target in _targets_of(named, snapshot):
+            found.setdefault(target, render_path(one.path))
+    return found
+
+
+def _close(policies: Sequence[ForeignPolicy], snapshot: Snapshot) -> OwnOutcome:
+    """Return what comes of all of one name."""
+    ref = policies[0].ref
+    age = (_YOUNGEST, f"{ref.namespace}/{ref.name}")
+    shape = PolicyShape(age, _FAMILY[ref.kind], (CLOSED,), "Override")
+    targets: dict[Target, str] = {}
+    told = []
+    for policy in policies:
+        for named in _everything(ref.namespace) if policy.lost else ():
+            targets.update((one, "spec") for one in _targets_of(named, snapshot))
+    if lost := next((one for one in policies if one.lost), None):
+        said = f"a target cannot be read: while the policy has a mistake, 500 is answered for all of namespace {ref.namespace}"
+        told.append(Problem(ref, "spec", "Invalid", said, "", lost.source, severity="warning"))
+    for named, source in chain.from_iterable(one.targets for one in policies):
+        path = render_path(named.path)
+        for target in _targets_of(named, snapshot):
+            if target not in targets:
+                targets[target] = path
+                told.append(_tell_closed(ref, path, target, source))
+    return OwnOutcome(
+        policy=None,
+        shape=shape,
+        targets=tuple(targets.items()),
+        units=(close_policy(shape, f"{ref} has a mistake"),),
+        problems=tuple(told),
+    )
+
+
+def _everything(namespace: str) -> Iterator[Named]:
+    for kind in TARGET_KINDS:
+        yield Named(("spec",), GATEWAY_GROUP, kind, namespace, "", LabelSelector())
+
+
+def _tell_closed(ref: ObjectRef, path: str, target: Target, source: Source | None) -> Problem:
+    section = f" ({target[3]})" if target[3] else ""
+    said = (
+        "while the policy has a mistake, 500 is answered for "
+        f"{target[0]} {target[1]}/{target[2]}{section}"
+    )
+    return Problem(ref, path, "Invalid", said, "", source, severity="warning")
+
+
+def _targets_of(named: Named, snapshot: Snapshot) -> Iterator[Target]:
+    if named.group != GATEWAY_GROUP or named.kind not in _TARGETS:
+        return
+    if named.selector is None:
+        yield named.kind, named.namespace, named.name, named.section
+        return
+    for (namespace, name), one in _TARGETS[named.kind](snapshot).items():
+        if namespace == named.namespace and named.selector.matches(one.metadata.labels):
+            yield named.kind, namespace, name, named.section

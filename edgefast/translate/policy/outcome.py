@@ -1,0 +1,145 @@
+"""OwnOutcome: what one SecurityPolicy or BackendTrafficPolicy comes to, whatever else is attached to its targets.
+
+In: a policy. Out: its targets and shape, which are of the object alone, its units with the clusters that they ask, every mistake.
+What is the same for both kinds is here: targets, mergeType, fields that are not served.
+Source: GEP-713. A policy with a mistake as a whole has one unit, which answers 500.
+Must never: look whether a target exists (judge/attached.py does): a policy on nothing is harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import Problem, did_you_mean, supported_text
+from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
+from edgefast.resources.edge.policytarget import LATER_KINDS, TARGET_KINDS
+from edgefast.resources.edge.securitypolicy import SecurityPolicy
+from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.facts.facts import Fact
+from edgefast.translate.facts.policyshape import CLOSED, Family, Merge, PolicyShape, Target, Unit
+from edgefast.translate.match.precedence import age_order
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.unserved import refuse_unserved, warn_unserved
+
+__all__ = [
+    "Aims",
+    "OwnOutcome",
+    "OwnPolicy",
+    "UnitOutcome",
+    "check_whole",
+    "close_policy",
+    "note_version",
+    "shape_policy",
+]
+
+OwnPolicy = SecurityPolicy | BackendTrafficPolicy
+#: Targets with the field path of each.
+Aims = tuple[tuple[Target, str], ...]
+
+_MERGES: dict[str, Merge] = {"Inherit": "Inherit", "Replace": "Replace", "Override": "Override"}
+_FRONTS = ("Gateway", "ListenerSet")
+_MAX_TARGETS = 16
+
+
+class UnitOutcome(msgspec.Struct, frozen=True, gc=False):
+    """One unit, and the clusters that it asks."""
+
+    unit: ir.PolicyUnit
+    clusters: tuple[ClusterRef, ...] = ()
+
+
+class OwnOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
+    """One policy."""
+
+    policy: OwnPolicy | None  # None: of a file, with a mistake, and without a last good version
+    shape: PolicyShape
+    targets: Aims
+    aimed: Aims = ()  # of these, what no targetRef says
+    units: tuple[UnitOutcome, ...]
+    reads: tuple[Fact, ...] = ()  # of Reader.noted
+    clusters: tuple[ClusterRef, ...] = ()  # all that were looked at
+    refused: tuple[Problem, ...] = ()
+    unresolved: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def check_whole(policy: OwnPolicy, aimed: Aims, report: Report) -> tuple[Aims, str]:
+    """Return the targets of a policy, and why all of it is closed, "" when it is not."""
+    fate = "requests to its targets are answered 500"
+    if policy.closed is not None:
+        said = f"{policy.closed.reason}; {policy.closed.since.format('policy')}, {fate}"
+        problem = report.refuse(policy.closed.path, "Invalid", said)
+        return aimed, problem.text()
+    if policy.newer is not None:
+        path = policy.newer.closed.path
+        said = f"{policy.newer.closed.reason}; the version before is in force, what only this one names is closed"
+        report.refuse(path, "Invalid", said, condition="Invalid")
+    targets: dict[Target, str] = {}
+    spec, namespace = policy.spec, policy.metadata.namespace
+    for at, ref in enumerate(spec.target_refs):
+        path = f"spec.targetRefs[{at}]"
+        if (ref.group, ref.kind) in ((GATEWAY_GROUP, kind) for kind in LATER_KINDS):
+            said = f"policies of {ref.kind}s are not available yet ({', '.join(TARGET_KINDS)} are)"
+            report.refuse(f"{path}.kind", "NotSupported", said, condition="TargetNotFound")
+        elif ref.group != GATEWAY_GROUP or ref.kind not in TARGET_KINDS:
+            named = f"{ref.group}/{ref.kind}" if ref.group != GATEWAY_GROUP else ref.kind
+            hint = did_you_mean(ref.kind, TARGET_KINDS) if ref.group == GATEWAY_GROUP else ""
+            said = supported_text(named, TARGET_KINDS)
+            report.refuse(f"{path}.kind", "NotSupported", said, hint, condition="TargetNotFound")
+        else:
+            targets.setdefault((ref.kind, namespace, ref.name, ref.section_name or ""), path)
+    before = len(report.refused)
+    if len(spec.target_refs) > _MAX_TARGETS:
+        said = f"{len(spec.target_refs)} targets, at most {_MAX_TARGETS}"
+        report.refuse("spec.targetRefs", "TooMany", said, condition="Invalid")
+    _check_merge(policy, targets, report)
+    refuse_unserved(policy, report, fate, reason="NotSupported", condition="Invalid")
+    warn_unserved(policy, report)
+    closing = report.refused[before:]
+    for target, path in aimed:
+        targets.setdefault(target, path)
+    return tuple(targets.items()), closing[0].text() if closing else ""
+
+
+def _check_merge(policy: OwnPolicy, targets: dict[Target, str], report: Report) -> None:
+    word = policy.spec.merge_type
+    if word not in _MERGES:
+        hint = did_you_mean(word, _MERGES)
+        said = supported_text(word, _MERGES)
+        report.refuse("spec.mergeType", "NotSupported", said, hint, condition="Invalid")
+    kinds = dict.fromkeys(kind for kind, *_ in targets)
+    wrong = [one for one in kinds if (one in _FRONTS) != (word == "Override")]
+    if word in ("Replace", "Override") and wrong:
+        said = f"{word} is not for {wrong[0]}s: " + (
+            "they are the lowest level" if word == "Override" else "it drops what routes inherit"
+        )
+        report.refuse("spec.mergeType", "Forbidden", said, condition="Invalid")
+
+
+def note_version(policy: OwnPolicy, units: Iterable[UnitOutcome]) -> tuple[UnitOutcome, ...]:
+    """Return units that say of themselves when they are of the version before."""
+    if policy.newer is None:
+        return tuple(units)
+    said = policy.newer.said
+    return tuple(
+        msgspec.structs.replace(one, unit=msgspec.structs.replace(one.unit, reason=said))
+        if not one.unit.status
+        else one
+        for one in units
+    )
+
+
+def shape_policy(policy: OwnPolicy, family: Family, units: tuple[Unit, ...]) -> PolicyShape:
+    """Return the shape of a policy; one of which nobody knows what it is for, or how it merges, can be dropped by nobody."""
+    unknown = policy.closed is not None or policy.aimed
+    merge = "Override" if unknown else _MERGES.get(policy.spec.merge_type, "Override")
+    return PolicyShape(age=age_order(policy.metadata), family=family, units=units, merge=merge)
+
+
+def close_policy(shape: PolicyShape, why: str) -> UnitOutcome:
+    """Return the one unit of a closed policy."""
+    return UnitOutcome(ir.PolicyUnit(name=shape.unit(CLOSED), status=500, reason=why))

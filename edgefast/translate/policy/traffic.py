@@ -1,0 +1,91 @@
+"""BackendTrafficPolicy: how requests and backends are treated: one policy -> its unit.
+
+In: a policy. Out: an `OwnOutcome` with the unit "traffic", whose leaves are merged where requests are, or with "closed" when there is
+a mistake in it: a limit that cannot be read is not left out.
+Source: BackendTrafficPolicy, with the fields of Envoy Gateway; durations are those of the Gateway API (GEP-2257).
+Must never: fill in a leaf that is not said.
+"""
+
+from __future__ import annotations
+
+from edgefast import ir
+from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
+from edgefast.resources.kinds import ref_of
+from edgefast.resources.model.duration import parse_duration
+from edgefast.resources.model.size import parse_size
+from edgefast.translate.facts.policyshape import CLOSED
+from edgefast.translate.policy.outcome import (
+    Aims,
+    OwnOutcome,
+    UnitOutcome,
+    check_whole,
+    close_policy,
+    note_version,
+    shape_policy,
+)
+from edgefast.translate.report.report import Report
+
+__all__ = ["translate_traffic"]
+
+
+def translate_traffic(policy: BackendTrafficPolicy, aimed: Aims) -> OwnOutcome:
+    """Translate one policy; `aimed`: what it is for that no targetRef says."""
+    report = Report(ref_of(policy))
+    targets, closed = check_whole(policy, aimed, report)
+    before = len(report.refused)
+    made = _translate(policy, report)
+    if len(report.refused) > before and not closed:
+        closed = report.refused[before].text()
+    said = made != ir.Traffic()
+    shape = shape_policy(policy, "traffic", (CLOSED,) if closed else ("traffic",) if said else ())
+    unit = UnitOutcome(ir.PolicyUnit(name=shape.unit("traffic"), traffic=made))
+    return OwnOutcome(
+        policy=policy,
+        shape=shape,
+        targets=targets,
+        aimed=aimed,
+        units=note_version(
+            policy, (close_policy(shape, closed),) if closed else (unit,) if said else ()
+        ),
+        refused=tuple(report.refused),
+        problems=report.problems,
+    )
+
+
+def _translate(policy: BackendTrafficPolicy, report: Report) -> ir.Traffic:
+    spec = policy.spec
+    size = None
+    if spec.request_buffer is not None:
+        size = _read_size(spec.request_buffer.limit, report, "spec.requestBuffer.limit")
+    http = spec.timeout.http if spec.timeout is not None else None
+    path = "spec.timeout.http"
+    if http is None:
+        return ir.Traffic(body_size=size)
+    return ir.Traffic(
+        body_size=size,
+        request_timeout=_read_time(http.request_timeout, report, f"{path}.requestTimeout"),
+        idle_timeout=_read_time(http.stream_idle_timeout, report, f"{path}.streamIdleTimeout"),
+        send_timeout=_read_time(http.send_timeout, report, f"{path}.sendTimeout"),
+    )
+
+
+def _read_size(given: int | str, report: Report, path: str) -> int:
+    try:
+        size = parse_size(given)
+    except ValueError:
+        size = 0
+    if size < 1:  # 0 is without end where it is read, which nobody means who writes it
+        said = f'"{given}" (expected a size such as 32768, 32KiB or 10Mi)'
+        report.refuse(path, "Invalid", said, condition="Invalid")
+    return size
+
+
+def _read_time(given: str | None, report: Report, path: str) -> int | None:
+    if given is None:
+        return None
+    try:
+        return parse_duration(given)
+    except ValueError:
+        said = f'"{given}" (expected a duration such as 10s, 500ms or 1h30m)'
+        report.refuse(path, "Invalid", said, condition="Invalid")
+    return None

@@ -1,0 +1,53 @@
+"""Guards: what policies come to at the rules of one route.
+
+In: a part of a route, the levels above it that its listeners pass on, the route's own. Out: the part whose rules name the units that
+hold for them (policy/merge.py). A rule that answers 500 anyway has no need of them.
+Must never: look at what a unit says, or give a rule other units than merging gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from edgefast import ir
+from edgefast.resources.gatewayapi.grpcroute import Route
+from edgefast.translate.facts.policyshape import Level
+from edgefast.translate.policy.merge import merge_levels
+from edgefast.translate.route.outcome import RoutePart
+
+__all__ = ["guard_part"]
+
+
+def guard_part(
+    part: RoutePart, route: Route, inherited: tuple[Level, ...], own: Mapping[str, Level]
+) -> RoutePart:
+    """Return a part with the policies that hold at listeners which pass `inherited` on; `own`: by the names of rules."""
+    names = [one.name or "" for one in route.spec.rules]
+    rules = tuple(_guard(one, _levels(names, one.index, inherited, own)) for one in part.rules)
+    return msgspec.structs.replace(part, rules=rules)
+
+
+def _levels(
+    names: Sequence[str], index: int, inherited: tuple[Level, ...], own: Mapping[str, Level]
+) -> tuple[Level, ...]:
+    """Return all levels of a rule; of several rules of one name the policies of that name are for each."""
+    if not own:
+        return inherited
+    route, name = own.get(""), names[index]
+    rule = own.get(name) if name else None
+    return (*inherited, *(one for one in (route, rule) if one))
+
+
+def _guard(rule: ir.Rule, levels: tuple[Level, ...]) -> ir.Rule:
+    if rule.status or not levels:
+        return rule
+    made = merge_levels(levels)
+    return msgspec.structs.replace(
+        rule,
+        policies=made.policies,
+        traffic=made.traffic,
+        ceilings=made.ceilings,
+        lost=made.lost,
+    )

@@ -1,0 +1,105 @@
+"""Asked: the question that an authorisation service would be put, in words.
+
+In: ir.ExtAuth, the head of the request. Out: lines: the request that it gets, what becomes of its answer; names of headers as servers
+may read them. The twin of core/guard/authservice.pyx and authcall.pyx. Must never: send it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from edgefast import ir
+from edgefast.why.head import Head
+
+#: Headers of framing, of one connection and of the proxy, which no service is shown.
+_NEVER_SHOWN = frozenset((
+    "host", "connection", "content-length", "transfer-encoding", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "expect",
+    "http2-settings", "via", "x-request-id", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-uri",
+    "x-forwarded-method",
+))  # fmt: skip
+#: What a service of gRPC is shown all the same: to it they are no framing.
+_CHECKED = frozenset(("content-length", "expect"))
+#: ... and which none sets.
+NEVER_SET = frozenset((
+    "host", "connection", "content-length", "content-type", "transfer-encoding", "keep-alive", "proxy-connection", "te", "trailer",
+    "upgrade", "expect", "http2-settings", "via", "date", "server", "x-request-id", "x-forwarded-for", "x-forwarded-proto",
+))  # fmt: skip
+#: What tells all questions apart.
+_OF_ALL = ("method", "host", "path")
+#: What a service of gRPC is asked with.
+_CALL = "envoy.service.auth.v3.Authorization/Check"
+_OTHER = re.compile("[^a-z0-9]")
+
+
+def fold_name(name: str) -> str:
+    """Return a header's name as it may be read by CGI and what came after it: every sign is a dash."""
+    return _OTHER.sub("-", name.lower())
+
+
+def describe_question(asked: ir.ExtAuth, head: Head) -> tuple[str, ...]:
+    """Return the lines."""
+    target = head.path if head.query is None else head.path + b"?" + head.query
+    if asked.grpc:
+        return (
+            f"is called: {_CALL} of {_text(head.method)} {_text(target)}, host: {_text(head.authority)}",
+            *_name_shown(asked, head),
+            *_say_outcomes(asked),
+        )
+    path = asked.path_override or f"{asked.path.rstrip('/')}{_text(target)}"
+    return (
+        f"gets {_text(head.method)} {path}, host: {_text(head.authority)}",
+        *_name_shown(asked, head),
+        *_say_outcomes(asked),
+    )
+
+
+def _name_shown(asked: ir.ExtAuth, head: Head) -> Iterator[str]:
+    names = (one.name.decode("latin-1").lower() for one in head.lines)
+    there = dict.fromkeys(one for one in names if _is_shown(asked, one))
+    if there:
+        yield f"with {', '.join(there)}"
+    if asked.body:
+        yield f"and the body, {asked.body} bytes at most"
+
+
+def _is_shown(asked: ir.ExtAuth, name: str) -> bool:
+    if name.startswith("x-edge-"):
+        return False
+    if asked.grpc:
+        return fold_name(name) not in _NEVER_SHOWN - _CHECKED and (
+            not asked.headers or name in asked.headers
+        )
+    of_body = ("content-type", "content-encoding") if asked.body else ()
+    return name.replace("_", "-") not in _NEVER_SHOWN and (
+        name == "authorization" or name in asked.headers or name in of_body
+    )
+
+
+def _say_outcomes(asked: ir.ExtAuth) -> Iterator[str]:
+    failed = "the request passes" if asked.fail_open else f"{asked.status_on_error}"
+    if asked.grpc:
+        yield "lets pass with status OK, else its answer is the client's"
+        yield "may set and remove headers of the request; what it does not set is the client's word"
+        yield f"no answer in {asked.timeout} ms, or none of gRPC's with grpc-status 0: {failed}"
+        yield from _say_cache(asked)
+        return
+    yield f"lets pass with {', '.join(map(str, asked.statuses))}, else its answer is the client's"
+    if asked.to_backend:
+        yield f"of its answer the backend gets {', '.join(asked.to_backend)}, and none that clients send"
+    yield f"no answer in {asked.timeout} ms, or one of 5xx: {failed}"
+    yield from _say_cache(asked)
+
+
+def _say_cache(asked: ir.ExtAuth) -> Iterator[str]:
+    if asked.cache is not None:
+        keys = asked.cache.key_headers
+        named = dict.fromkeys((*_OF_ALL, "authorization", *(keys or ())))
+        equal = "all that it gets is" if keys is None else ", ".join(named) + " are"
+        yield f"its answers are believed for {asked.cache.ttl} ms while {equal} the same"
+        if asked.body:
+            yield "but those to requests with a body, each of which asks"
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,204 @@
+"""Guarded: what policies say of a request between its match and its limits.
+
+In: the rule, the request as the matcher sees it, whose it is. Out: `Guarded`: each unit with what it says, in the order in which they are
+asked; the answer of the one that refuses; the services that are asked. The twin of core/guard/policy.pyx (`judge`).
+Must never: ask a service, or say that one will let a request pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from edgefast import ir
+from edgefast.problem import ObjectRef
+from edgefast.reasons.named import name_reasons
+from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.table import Request
+from edgefast.translate.facts.policyshape import KIND_OF, Family
+from edgefast.why.access import describe_access, judge_access
+from edgefast.why.asked import NEVER_SET, describe_question, fold_name
+from edgefast.why.explanation import Answer, Place, UnitPart, Verdict
+from edgefast.why.head import Head
+from edgefast.why.origin import Origin
+from edgefast.why.served import Served
+
+#: What the rule's own filter is called among units.
+OWN_FILTER = "ExternalAuth"
+
+_RULES = 8  # of an authorization that are told
+
+
+class Guarded(msgspec.Struct, frozen=True):
+    """See the module's text."""
+
+    parts: tuple[UnitPart, ...] = ()
+    answer: Answer | None = None  # None: nobody refuses, as far as can be known without asking
+    asks: tuple[str, ...] = ()  # clusters of services, in order
+
+
+class _Said(msgspec.Struct, frozen=True):
+    """What one unit says."""
+
+    verdict: Verdict
+    why: str = ""
+    about: tuple[str, ...] = ()
+    answer: Answer | None = None
+    asks: tuple[str, ...] = ()
+
+
+def judge_units(served: Served, rule: ir.Rule, head: Head, client: str) -> Guarded:
+    """Ask the units of a rule as a worker does: local ones first, then services, then the rule's own filter."""
+    parts: list[UnitPart] = []
+    answer: Answer | None = None
+    asks: tuple[str, ...] = ()
+    services = list_services(served, rule)
+    request = drop_set(served, rule, head).request()
+    for name, unit, asked in _in_order(rule, served.units(rule.policies)):
+        place = place_of(served.origin, name) if unit is not None else served.origin.rule(rule)
+        if unit is None or asked is not None:
+            assert asked is not None  # a filter of the rule's own asks
+            said = _ask(served, asked, head, services)
+        else:
+            said = _judge(unit, request, client)
+        if unit is not None and unit.reason and not unit.status:  # of the version before
+            said = msgspec.structs.replace(said, about=(unit.reason, *said.about))
+        if answer is not None:
+            said = _Said("not_asked", "an answer is there before it", said.about)
+        parts.append(
+            UnitPart(name=name, verdict=said.verdict, why=said.why, about=said.about, place=place)
+        )
+        asks += said.asks
+        if answer is None and said.answer is not None:
+            answer = msgspec.structs.replace(said.answer, asks=asks)
+    for name, whom in rule.lost:
+        place = place_of(served.origin, name)
+        parts.append(UnitPart(name=name, verdict="lost", why=f"lost to {whom}", place=place))
+    return Guarded(tuple(parts), answer, asks)
+
+
+_Turn = tuple[str, ir.PolicyUnit | None, ir.ExtAuth | None]
+
+
+def _in_order(rule: ir.Rule, units: tuple[ir.PolicyUnit, ...]) -> Iterator[_Turn]:
+    for unit in units:
+        if unit.status or unit.ext_auth is None:
+            yield unit.name, unit, None
+    for unit in units:
+        if not unit.status and unit.ext_auth is not None:
+            yield unit.name, unit, unit.ext_auth
+    if rule.ext_auth is not None:
+        yield OWN_FILTER, None, rule.ext_auth
+
+
+def _judge(unit: ir.PolicyUnit, request: Request, client: str) -> _Said:
+    if unit.status or unit.authorization is None:
+        return _Said("broken", unit.reason, answer=answer_broken(unit))
+    decision = judge_access(unit.authorization, request, client)
+    about = tuple(
+        f"{name}{describe_access(one)}"
+        for number, one in enumerate(unit.authorization.rules[:_RULES])
+        for name in [f"rules[{number}] "]
+    )
+    more = len(unit.authorization.rules) - _RULES
+    about += (f"and {more} more",) if more > 0 else ()
+    if decision.allow:
+        return _Said("passes", decision.why, about)
+    refused = Answer(
+        kind="status",
+        check="authorization",
+        status=403,
+        why=f"{unit.name}: {decision.why}",
+        fix=decision.failed[-1] if decision.rule is None and decision.failed else "",
+    )
+    return _Said("refuses", decision.why, about, refused)
+
+
+def _ask(served: Served, asked: ir.ExtAuth, head: Head, services: Sequence[ir.ExtAuth]) -> _Said:
+    about = describe_question(asked, head)
+    names = tuple(dict.fromkeys(one.cluster for one in asked.backends if one.weight))
+    about += tuple(_say_health(served, names))
+    most = min((one.body for one in services if one.body), default=0)
+    if most and not head.web_text and head.content_length > most:  # none of them is asked
+        said = f"{head.content_length} bytes of body, an authorisation service gets at most {most}"
+        fix = "send less, or raise what it gets (bodyToExtAuth, forwardBody)"
+        refused = Answer(kind="status", check="body_size", status=413, why=said, fix=fix)
+        return _Said("refuses", said, about, refused)
+    gone = [one for one in names if not served.endpoints(one)[0]]
+    if names and len(gone) < len(names):
+        return _Said("asks", f"asks {' or '.join(names)}", about, asks=names)
+    why = f"{' and '.join(gone) or 'the service'} has no endpoints"
+    if asked.fail_open:
+        return _Said("passes", f"{why}, and failOpen is set", about)
+    refused = Answer(
+        kind="status",
+        check="auth_service",
+        status=asked.status_on_error,
+        why=why,
+        fix="let the service have ready endpoints",
+        reasons=("EndpointsNotFound",),
+    )
+    return _Said("refuses", why, about, refused)
+
+
+def _say_health(served: Served, names: Sequence[str]) -> Iterator[str]:
+    """Say what is known to be wrong with whom is asked; what is well is not told."""
+    for name in names:
+        endpoints, fallback = served.endpoints(name)
+        if not endpoints:
+            if len(names) > 1:
+                yield f"{name} has no endpoints: its share of the questions has no answer"
+            continue
+        if fallback:
+            yield f"of {name} terminating endpoints alone are left"
+        for one in endpoints:
+            if one.healthy is False:
+                yield f"{name} endpoint {one.address} ejected: {one.workers}"
+            elif one.failing:
+                yield f"{name} endpoint {one.address}: its last request failed"
+
+
+def list_services(served: Served, rule: ir.Rule) -> list[ir.ExtAuth]:
+    """Return whom a rule asks, in order."""
+    asked = [one.ext_auth for one in served.units(rule.policies) if not one.status]
+    return [one for one in (*asked, rule.ext_auth) if one is not None]
+
+
+def drop_set(served: Served, rule: ir.Rule, head: Head) -> Head:
+    """Return the head without what services may set (core/guard/headernames.pyx): from a client nobody hears it but they."""
+    gone = {
+        fold_name(name)
+        for one in list_services(served, rule)
+        for name in one.to_backend
+        if fold_name(name) not in NEVER_SET and not name.startswith("x-edge-")
+    }
+    if not gone:
+        return head
+    lines = tuple(one for one in head.lines if fold_name(one.name.decode("latin-1")) not in gone)
+    return msgspec.structs.replace(head, lines=lines)
+
+
+def answer_broken(unit: ir.PolicyUnit) -> Answer:
+    """Return the answer to requests that meet a unit with a mistake, or one that is not there."""
+    why = unit.reason or "it says nothing"
+    return Answer(
+        kind="status",
+        check="policy_invalid",
+        status=unit.status or 500,
+        why=f"{unit.name} is broken: {why}",
+        fix="correct the policy; what it is attached to stays closed until then",
+        reasons=name_reasons(why),
+    )
+
+
+def place_of(origin: Origin, unit: str) -> Place:
+    """Return where a unit is written, by its name."""
+    kind, _, rest = unit.partition("/")
+    owner, _, feature = rest.partition("#")
+    namespace, _, name = owner.partition("/")
+    family: Family | None = next((one for one in KIND_OF if one == kind), None)
+    if family is None or not name:
+        return Place()
+    ref = ObjectRef(KIND_OF[family], namespace, name, EDGE_GROUP)
+    return origin.place(ref, f"spec.{feature}" if feature not in ("", "closed") else "spec")

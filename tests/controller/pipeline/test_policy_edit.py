@@ -1,0 +1,128 @@
+"""An edited policy of very many routes: one resource is sent, no route is translated, and nobody waits for it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from edgefast.providers.files import FileSource
+from edgefast.resources.kinds import Object
+from edgefast.table import compile_fleet
+from edgefast.table.shards import diff
+from edgefast.translate import Settings, translate
+from tests.controller.pipeline.running import Room, many, run
+from tests.translate import world
+from tests.translate.gatewaytext import gateway
+
+EDITS = 9
+#: Seconds from an edit to its tables on their way.
+BOUND = 0.050
+NAME = "security/default/p#authorization"
+
+
+def policy(number: int) -> dict[str, Any]:
+    rule = {"action": "Allow", "principal": {"clientCIDRs": [f"10.{number}.0.0/16"]}}
+    target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}
+    return {
+        "apiVersion": "gateway.edge.io/v1alpha1",
+        "kind": "SecurityPolicy",
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"targetRefs": [target], "authorization": {"rules": [rule]}},
+    }
+
+
+BASE = (
+    gateway("name: http, port: 80, protocol: HTTP")
+    + """\
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-1, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{port: 80}]
+endpoints: [{addresses: [10.0.0.1]}]
+"""
+)
+
+
+def route(at: int) -> dict[str, Any]:
+    spec = {
+        "parentRefs": [{"name": "gw"}],
+        "hostnames": [f"h{at}.example.com"],
+        "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
+    }
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": f"r{at}"},
+        "spec": spec,
+    }
+
+
+def edit_objects(routes: int) -> list[float]:
+    """Seconds of the controller's pipeline for each edit."""
+    taken: list[float] = []
+
+    async def scenario(made: Room) -> None:
+        await made.wait_for(1)
+        for number in range(EDITS):
+            edited: Object = world.make(policy(number))
+            before = made.kept.outcomes[-1]
+            began = time.perf_counter()
+            after = await made.change(edited)
+            taken.append(time.perf_counter() - began)
+            (fleet,) = after.shards
+            delta = diff(before.shards[fleet], after.shards[fleet])
+            if number:  # the first one brings it, and all routes name it from then on
+                assert [one.name for one in delta.put] == [NAME] and not delta.remove
+                assert after.translation.work.routes == 0
+                assert after.translation.work.policies == 1
+
+    run(many(routes), scenario)
+    return taken[1:]
+
+
+def edit_files(routes: int, folder: Path) -> list[float]:
+    """Seconds of the files' pipeline for each edit: read, translate, compile, compare."""
+    items = json.dumps([route(at) for at in range(routes)])
+    (folder / "all.yaml").write_text(f"{BASE}---\napiVersion: v1\nkind: List\nitems: {items}\n")
+    file = folder / "policy.json"
+    file.write_text(json.dumps(policy(0)))
+    source, settings = FileSource([folder]), Settings()
+    made = translate(source.read().snapshot, settings)
+    shards = compile_fleet(made.ir.fleets[0])
+    taken = []
+    for number in range(1, EDITS):
+        file.write_text(json.dumps(policy(number)))
+        began = time.perf_counter()
+        made = translate(source.read().snapshot, settings, made)
+        after = compile_fleet(made.ir.fleets[0], shards)
+        delta = diff(shards, after)
+        taken.append(time.perf_counter() - began)
+        assert [one.name for one in delta.put] == [NAME] and not delta.remove
+        assert (made.work.routes, made.work.policies) == (0, 1)
+        shards = after
+    return taken
+
+
+@pytest.mark.pure
+def test_one_resource_is_sent_and_no_route_translated(tmp_path: Path) -> None:
+    edit_objects(200)
+    edit_files(200, tmp_path)
+
+
+@pytest.mark.heavy
+def test_ten_thousand_routes_wait_for_nothing(tmp_path: Path) -> None:
+    objects, files = edit_objects(10_000), edit_files(10_000, tmp_path)
+    for name, taken in (("controller", objects), ("files", files)):
+        shown = f"{median(taken) * 1e3:.1f} ms ({min(taken) * 1e3:.1f}-{max(taken) * 1e3:.1f})"
+        assert median(taken) < BOUND, f"{name}: {shown}"

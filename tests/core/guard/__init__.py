@@ -1,0 +1,1 @@
+"""Who may enter, and how requests are treated: units of policies, services that are asked, and what keeps anybody else out."""

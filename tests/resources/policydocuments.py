@@ -1,0 +1,201 @@
+"""Documents of each part of SecurityPolicy, BackendTrafficPolicy and HTTPRouteFilter that has rules (test_cel.py).
+
+In: nothing. Out: `POLICY_DOCUMENTS`, some of which each rule refuses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.resources.edge.httproutefilter import (
+    DirectResponse,
+    DirectResponseBody,
+    HTTPCookieMatch,
+    HTTPRouteFilterSpec,
+    RegexPathModifier,
+    ReplaceRegexMatch,
+)
+from edgefast.resources.edge.policytarget import PolicyTargetReference
+from edgefast.resources.edge.securitypolicy import (
+    AuthorizationOperation,
+    AuthorizationPrincipal,
+    AuthorizationRule,
+    ExtAuth,
+    ExtAuthCache,
+    ExtAuthGRPC,
+    ExtAuthHTTP,
+    OperationPath,
+    SecurityPolicySpec,
+)
+from edgefast.resources.model.reference import GATEWAY_GROUP
+
+Document = dict[str, Any]
+
+_TARGETS: list[Document] = [
+    {"group": GATEWAY_GROUP, "kind": kind, "name": "a"}
+    for kind in ("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute")
+]
+_SPECS: list[Document] = [
+    {"targetRefs": targets, **merge}
+    for targets in (*([one] for one in _TARGETS), _TARGETS[:2], _TARGETS[1:3], _TARGETS[2:])
+    for merge in ({}, *({"mergeType": one} for one in ("Inherit", "Replace", "Override")))
+]
+_SERVICE = {"name": "auth", "port": 80}
+_SERVICES: list[dict[str, Any]] = [
+    *({}, {"backendRefs": []}, {"backendRef": _SERVICE}, {"backendRefs": [_SERVICE]}),
+    {"backendRef": _SERVICE, "backendRefs": [_SERVICE]},
+    {"backendRef": _SERVICE, "backendRefs": []},
+]
+_PATHS = (
+    *(
+        "/",
+        "/a",
+        "/a/",
+        "/a/b",
+        "/a.b/..c",
+        "/%41",
+        "/a%2e",
+        "a",
+        "*",
+        "//",
+        "/a//b",
+        "/./a",
+        "/.",
+        "/a/..",
+    ),
+    *(
+        "/a/../b",
+        "/a%2Fb",
+        "/a%2fb",
+        "/a b",
+        "/%4",
+        "/a?b",
+        "/\u00e4",
+        "(",
+        "/[a-z]+",
+        "(?=a)",
+        "/[^\u00e4]",
+    ),
+)
+
+POLICY_DOCUMENTS: dict[type, list[Document]] = {
+    PolicyTargetReference: [
+        {"group": group, "kind": kind, "name": "a"}
+        for group in (GATEWAY_GROUP, "", "gateway.edge.io")
+        for kind in ("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute", "TCPRoute", "Gatewy")
+    ],
+    SecurityPolicySpec: _SPECS,
+    BackendTrafficPolicySpec: _SPECS,
+    AuthorizationRule: [
+        {"action": "Allow", **operation, **principal}
+        for operation in ({}, {"operation": {"methods": ["GET"]}})
+        for principal in ({}, {"principal": {"clientCIDRs": ["10.0.0.0/8"]}})
+    ],
+    AuthorizationOperation: [
+        {**methods, **path}
+        for methods in ({}, {"methods": []}, {"methods": ["GET", "PUT"]})
+        for path in ({}, {"path": {"value": "/a"}})
+    ],
+    AuthorizationPrincipal: [
+        {**ranges, **headers}
+        for ranges in (
+            *({}, {"clientCIDRs": []}, {"clientCIDRs": ["10.0.0.0/8", "fd00::/8"]}),
+            {"clientCIDRs": ["10.0.0.0/8", "10.0.0.0/40"]},
+        )
+        for headers in (
+            *({}, {"headers": []}, {"headers": [{"name": "a", "values": ["x"]}]}),
+            {"headers": [{"name": name, "values": ["x"]} for name in ("x-a", "X-A")]},
+            {"headers": [{"name": name, "values": ["x"]} for name in ("x-a", "x-b")]},
+            {"headers": [{"name": name, "values": ["x"]} for name in ("x-a", "Host")]},
+            {"headers": [{"name": "x-host", "values": ["x"]}]},
+        )
+    ],
+    OperationPath: [
+        {"value": value, **kind}
+        for value in _PATHS
+        for kind in (
+            {},
+            *({"type": one} for one in ("Exact", "PathPrefix", "RegularExpression")),
+        )
+    ],
+    ExtAuth: [
+        {**service, **timeout}
+        for service in (
+            *({}, {"grpc": {}}, {"http": {"backendRef": _SERVICE}}),
+            {"http": {"backendRef": _SERVICE}, "grpc": {}},
+        )
+        for timeout in ({}, *({"timeout": one} for one in ("0s", "1ms", "60s", "1m", "60s1ms")))
+    ],
+    ExtAuthCache: [{"ttl": one} for one in ("0s", "0h0m", "1ms", "60s", "1m", "1m1ms", "1h")],
+    ExtAuthGRPC: _SERVICES,
+    ExtAuthHTTP: [
+        {**services, **paths}
+        for services in _SERVICES
+        for paths in (
+            *({}, {"path": "/a"}, {"pathOverride": "/a"}),
+            {"path": "/a", "pathOverride": "/b"},
+        )
+    ],
+    HTTPRouteFilterSpec: [
+        {**rewrite, **answer}
+        for rewrite in (
+            {},
+            {
+                "urlRewrite": {
+                    "path": {
+                        "type": "ReplaceRegexMatch",
+                        "replaceRegexMatch": {"pattern": "a", "substitution": "b"},
+                    }
+                }
+            },
+        )
+        for answer in ({}, {"directResponse": {}})
+    ],
+    RegexPathModifier: [
+        {"type": "ReplaceRegexMatch"},
+        {
+            "type": "ReplaceRegexMatch",
+            "replaceRegexMatch": {"pattern": "a", "substitution": "b"},
+        },
+    ],
+    ReplaceRegexMatch: [
+        {"pattern": one, "substitution": "b"} for one in ("a", "^/(.*)$", "(?i)/a", "(", "(?=a)")
+    ],
+    DirectResponse: [
+        {**status, **body}
+        for status in ({}, *({"statusCode": one} for one in (200, 204, 205, 304, 404, 503)))
+        for body in ({}, {"body": {"inline": ""}})
+    ],
+    DirectResponseBody: [
+        {**kind, **inline, **reference}
+        for kind in ({}, {"type": "Inline"}, {"type": "ValueRef"})
+        for inline in (
+            *({}, {"inline": ""}, {"inline": "x" * 65536}),
+            *({"inline": "\u00e4" * 32768}, {"inline": "\u00e4" * 32769}),
+        )
+        for reference in (
+            *({}, {"valueRef": {"group": "", "kind": "ConfigMap", "name": "a"}}),
+            {"valueRef": {"group": "", "kind": "Secret", "name": "a"}},
+            {"valueRef": {"group": "x.io", "kind": "ConfigMap", "name": "a"}},
+        )
+    ],
+    HTTPCookieMatch: [
+        {"name": "a", "value": value, **kind}
+        for value in (
+            "x",
+            "a b",
+            " a",
+            "a ",
+            " ",
+            "a;b",
+            "a\tb",
+            "\u00e4",
+            "a=b",
+            "(",
+            "(?=a)",
+            "^a+$",
+        )
+        for kind in ({}, {"type": "Exact"}, {"type": "RegularExpression"})
+    ],
+}

@@ -1,0 +1,121 @@
+"""What other projects' policies have here: the tables have every field that their types have, name fields of ours that there are,
+and docs/migrating.md is made of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+import yaml
+
+from edgefast.resources.decode.decode import decode_documents
+from edgefast.resources.foreign.counterparts import PROJECTS, find_kind, hint_at, say_field
+from edgefast.resources.foreign.page import write_page
+from edgefast.resources.kinds import KINDS
+from edgefast.resources.model.unserved import UNSERVED
+
+pytestmark = pytest.mark.pure
+
+ROOT = Path(__file__).parents[2]
+FIELDS: dict[str, dict[str, list[str]]] = yaml.safe_load(
+    (Path(__file__).parent / "data/foreign-fields.yaml").read_text()
+)
+OURS = {info.kind: info.struct for info in KINDS.values()}
+NAMED = re.compile(r"\b([A-Z]\w+) spec((?:\.\w+)+)")
+
+
+def test_every_field_of_theirs_is_in_the_tables_and_no_other() -> None:
+    tables = {one.title: {kind.kind: {*kind.fields} for kind in one.kinds} for one in PROJECTS}
+    assert tables == {
+        title: {kind: {*fields} for kind, fields in kinds.items()}
+        for title, kinds in FIELDS.items()
+    }
+
+
+def all_said() -> Iterator[str]:
+    for project in PROJECTS:
+        for kind in project.kinds:
+            yield from (one.said for one in (*kind.fields.values(), *kind.inner.values()))
+
+
+def structs_of(type_: Any) -> Iterator[type[msgspec.Struct]]:
+    if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
+        yield type_
+    for one in get_args(type_):
+        yield from structs_of(one)
+
+
+def test_fields_of_ours_are_there() -> None:
+    found = [match for said in all_said() for match in NAMED.findall(said)]
+    assert len(found) > 40
+    for kind, path in found:
+        structs = [OURS[kind]]
+        for name in ("spec", *path.split(".")[1:]):
+            fields = {
+                field.encode_name: field.type
+                for struct in structs
+                for field in msgspec.structs.fields(struct)
+            }
+            assert name in fields, f"{kind} spec{path}"
+            structs = list(structs_of(fields[name]))
+
+
+def test_what_is_not_here_says_why() -> None:
+    for project in PROJECTS:
+        for kind in project.kinds:
+            for name, one in kind.fields.items():
+                assert one.said or one.place == "later", (kind.kind, name)
+
+
+def test_fields_of_our_kinds_that_are_not_served_are_in_the_tables() -> None:
+    """So that `check` and statuses say of each what is here in its place."""
+    for kind in ("SecurityPolicy", "BackendTrafficPolicy", "HTTPRouteFilter"):
+        for path in UNSERVED[kind]:
+            said = say_field(kind, path.replace("[]", "[3]"))
+            assert said.startswith(("is here ", "is not here")), (kind, path)
+    for project in PROJECTS:
+        for foreign in project.kinds:
+            assert all(name.partition(".")[0] in foreign.fields for name in foreign.inner)
+    assert say_field("SecurityPolicy", "spec.targetRef") == "is here targetRefs: [...], a list"
+    assert say_field("SecurityPolicy", "spec.nobody") == "" == say_field("Gateway", "spec.tls")
+
+
+def test_the_page_is_made_of_the_tables(request: pytest.FixtureRequest) -> None:
+    page = ROOT / "docs/migrating.md"
+    if request.config.getoption("--update-goldens"):
+        page.write_text(write_page())
+    assert page.read_text() == write_page()
+
+
+def test_a_hint_speaks_of_the_fields_that_are_set() -> None:
+    said = hint_at(
+        "gateway.envoyproxy.io", "SecurityPolicy", ("authorization", "jwt", "targetRefs")
+    )
+    assert "authorization is here SecurityPolicy spec.authorization" in said
+    assert "jwt is not here yet" in said
+    assert "targetRefs" not in said and said.endswith("see docs/migrating.md")
+    assert "nobody is not here" in hint_at("traefik.io", "Middleware", ("nobody",))
+    assert hint_at("example.com", "SecurityPolicy", ("jwt",)) == ""
+
+
+def test_a_document_keeps_the_names_of_its_fields_and_no_more() -> None:
+    spec = {f"field{at:02}": {"secret": "x"} for at in range(100)}
+    raw = {
+        "apiVersion": "traefik.io/v1alpha1",
+        "kind": "Middleware",
+        "metadata": {"name": "many"},
+        "spec": {**spec, "nothing": None},
+    }
+    (policy,) = decode_documents(yaml.safe_dump(raw).encode(), "a.yaml").policies
+    assert len(policy.fields) == 32 and policy.targets == ()
+    assert "secret" not in repr(policy)
+    raw["kind"] = "Whatever"
+    assert decode_documents(yaml.safe_dump(raw).encode(), "a.yaml").policies == ()
+
+
+def test_both_groups_of_traefik_are_known() -> None:
+    assert find_kind("traefik.io", "Middleware") is find_kind("traefik.containo.us", "Middleware")

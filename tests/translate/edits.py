@@ -1,0 +1,134 @@
+"""Edits of the world of incremental tests, for histories of any order.
+
+Out: a strategy of objects that are put and of references to what is taken away.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from edgefast.problem import ObjectRef
+from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.translate import Settings
+from tests.translate import world
+from tests.translate.policy.hierarchy import base as hierarchy
+from tests.translate.policy.hierarchy import policy_object, random_policy
+
+PLAIN = Settings()
+
+#: Edits that hit everything that outcomes read; names are few so that they collide.
+EDITS = st.one_of(
+    st.builds(
+        world.route,
+        st.integers(0, 3),
+        path=st.sampled_from(["/", "/a"]),
+        host=st.sampled_from(["a.example.com", "*.example.com", "b.org"]),
+        backend=st.sampled_from(["web", "api"]),
+    ),
+    st.builds(
+        world.route,
+        st.integers(0, 3),
+        host=st.just("a.example.com"),
+        matches=st.sampled_from(
+            [
+                [],
+                [{"path": {"type": "RegularExpression", "value": "/a/(?=x)"}}],
+                [{"path": {"type": "RegularExpression", "value": "(?=x)"}}],
+            ]
+        ),
+    ),
+    st.builds(
+        world.route,
+        st.integers(0, 3),
+        parents=st.sampled_from(
+            [[{"kind": "Gatway", "name": "gw"}], [{"group": "", "name": "gw"}]]
+        ),
+    ),
+    st.builds(world.service, st.sampled_from(["web", "api"])),
+    st.builds(world.service, st.just("api"), appProtocol=st.sampled_from(["http", "grpc"])),
+    st.builds(world.endpoints, st.just("web")),
+    st.builds(
+        world.endpoints, st.sampled_from(["web", "api"]), st.sampled_from(["10.0.0.1", "bad"])
+    ),
+    st.builds(world.gateway, port=st.sampled_from([80, 81])),
+    st.builds(world.gateway, hostname=st.sampled_from(["*.example.com", "b.org"])),
+    st.builds(
+        world.nested_gateway, st.just(""), st.just("*.example.com"), st.just("a.example.com")
+    ),
+    st.builds(world.nested_gateway, st.just("*.com"), st.sampled_from(["*.org", "*.example.com"])),
+    st.builds(world.gateway, st.just("second"), protocol=st.sampled_from(["HTTP", "TCP"])),
+    st.builds(world.gateway_class, st.sampled_from(["example.com/other", PLAIN.controller_name])),
+    st.builds(
+        world.gateway,
+        allowedRoutes=st.sampled_from(
+            [
+                {"namespaces": {"from": "All"}},
+                {"namespaces": {"from": "Selector", "selector": {"matchLabels": {"team": "blue"}}}},
+            ]
+        ),
+    ),
+    st.builds(world.namespace, st.just("team"), team=st.sampled_from(["blue", "red"])),
+    st.builds(world.grant, st.sampled_from(["team", "other"])),
+    st.builds(world.policy, st.sampled_from(["p", "q"]), st.sampled_from(["web", "api"])),
+    st.builds(
+        world.policy,
+        st.just("p"),
+        created=st.sampled_from(["2026-01-01T00:00:00+14:00", "2026-01-01T00:00:00Z", ""]),
+    ),
+    st.builds(world.authority, st.booleans()),
+    st.builds(world.backend, st.just("own"), st.booleans()),
+    st.builds(world.rate_limit_filter, st.just("limits"), requests=st.integers(0, 1)),
+    st.builds(world.route, st.integers(0, 3), filters=st.just(world.limited("limits"))),
+    st.builds(
+        world.far_route,
+        st.lists(
+            st.sampled_from(
+                [
+                    {"name": "web", "namespace": "default", "port": 80},
+                    {"name": "missing", "port": 80},
+                ]
+            ),
+            max_size=2,
+        ),
+    ),
+    st.builds(
+        world.route,
+        st.integers(0, 3),
+        backendRefs=st.just([{"group": "gateway.edge.io", "kind": "Backend", "name": "own"}]),
+    ),
+    st.builds(
+        policy_object,
+        st.builds(
+            random_policy, st.randoms(use_true_random=False), st.sampled_from(["p0", "p1", "p2"])
+        ),
+        st.sampled_from(["1s", "2s", "wrong"]),
+    ),
+    st.builds(world.service, st.just("auth")),
+    st.builds(world.listener_set, st.just("set")),
+    st.sampled_from(hierarchy()),
+    st.sampled_from(
+        [
+            *(
+                ObjectRef(kind, "default", name, EDGE_GROUP)
+                for kind in ("SecurityPolicy", "BackendTrafficPolicy")
+                for name in ("p0", "p1", "p2")
+            ),
+            ObjectRef("Service", "default", "auth"),
+            ObjectRef("ListenerSet", "default", "set"),
+            ObjectRef("HTTPRoute", "default", "web"),
+            ObjectRef("GRPCRoute", "default", "calls"),
+            ObjectRef("HTTPRoute", "default", "r0"),
+            ObjectRef("ReferenceGrant", "default", "grant"),
+            ObjectRef("BackendTLSPolicy", "default", "p"),
+            ObjectRef("ConfigMap", "default", "ca"),
+            ObjectRef("Backend", "default", "own"),
+            ObjectRef("RateLimitFilter", "default", "limits"),
+            ObjectRef("HTTPRoute", "default", "r1"),
+            ObjectRef("Service", "default", "web"),
+            ObjectRef("Service", "default", "api"),
+            ObjectRef("EndpointSlice", "default", "web-1"),
+            ObjectRef("Gateway", "default", "gw"),
+            ObjectRef("GatewayClass", "", "edge"),
+        ]
+    ),
+)

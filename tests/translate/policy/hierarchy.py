@@ -1,0 +1,133 @@
+"""Hierarchies: one Gateway with listeners and a ListenerSet, routes with named rules, and policies anywhere on them.
+
+Out: objects, the places that requests can come to, random policies as plain values and as objects.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from edgefast.resources.decode.decode import decode_api_object
+from edgefast.resources.kinds import Object
+from tests.translate import world
+from tests.translate.policy.naive import At, Plain
+
+GROUP = "gateway.networking.k8s.io"
+EDGE = "gateway.edge.io/v1alpha1"
+RULES = ("first", "second", "")
+FRONTS: tuple[At, ...] = (
+    ("Gateway", "gw", ""),
+    ("Gateway", "gw", "http"),
+    ("Gateway", "gw", "more"),
+    ("Gateway", "gw", "none"),
+    ("ListenerSet", "set", ""),
+    ("ListenerSet", "set", "http"),
+)
+BELOW: tuple[At, ...] = tuple(
+    (kind, name, section)
+    for kind, name in (("HTTPRoute", "web"), ("GRPCRoute", "calls"), ("HTTPRoute", "gone"))
+    for section in ("", "first", "second", "none")
+)
+#: Levels above routes, by listener.
+LISTENERS: dict[str, tuple[At, ...]] = {
+    "default/gw/http": (FRONTS[0], FRONTS[1]),
+    "default/gw/more": (FRONTS[0], FRONTS[2]),
+    "default/gw/default/set/http": (FRONTS[0], FRONTS[4], FRONTS[5]),
+}
+_TIMES = ("", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
+
+
+def base() -> list[Object]:
+    """Return everything but policies."""
+    gateway = world.make(
+        {
+            "apiVersion": world.GATEWAY,
+            "kind": "Gateway",
+            "metadata": {"name": "gw", "namespace": "default"},
+            "spec": {
+                "gatewayClassName": "edge",
+                "allowedListeners": {"namespaces": {"from": "Same"}},
+                "listeners": [
+                    {"name": "http", "port": 80, "protocol": "HTTP"},
+                    {"name": "more", "port": 81, "protocol": "HTTP"},
+                ],
+            },
+        }
+    )
+    return [
+        world.gateway_class(),
+        gateway,
+        world.listener_set("set"),
+        route("HTTPRoute", "web"),
+        route("GRPCRoute", "calls"),
+        *(world.service(name) for name in ("web", "auth")),
+        *(world.endpoints(name, "10.0.0.1") for name in ("web", "auth")),
+    ]
+
+
+def route(kind: str, name: str) -> Object:
+    """Return a route with a rule for each of RULES, on all listeners."""
+    rules: list[dict[str, Any]] = [{"name": one} if one else {"matches": []} for one in RULES]
+    for at, one in enumerate(rules):
+        path = (
+            {"path": {"value": f"/{at}"}}
+            if kind == "HTTPRoute"
+            else {"method": {"service": f"s{at}"}}
+        )
+        one |= {"matches": [path], "backendRefs": [{"name": "web", "port": 80}]}
+    return world.make(
+        {
+            "apiVersion": world.GATEWAY,
+            "kind": kind,
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "parentRefs": [{"name": "gw"}, {"kind": "ListenerSet", "name": "set"}],
+                "hostnames": [f"{name}.example.com"],
+                "rules": rules,
+            },
+        }
+    )
+
+
+def policy_object(plain: Plain, timeout: str = "1s") -> Object:
+    """Return a policy as an API server may have let it in; `timeout` is a content that no shape shows."""
+    spec: dict[str, Any] = {
+        "targetRefs": [
+            {"group": GROUP, "kind": kind, "name": name}
+            | ({"sectionName": section} if section else {})
+            for kind, name, section in plain.targets
+        ],
+        "mergeType": plain.merge,
+    }
+    if "authorization" in plain.features:
+        spec["authorization"] = {"defaultAction": "Allow"}
+    if "extAuth" in plain.features:
+        http = {"backendRef": {"name": "auth", "port": 80}}
+        spec["extAuth"] = {"http": http, "timeout": timeout}
+    if "traffic" in plain.features:
+        spec["timeout"] = {"http": {"requestTimeout": timeout}}
+    metadata = {"name": plain.name, "namespace": "default", "creationTimestamp": plain.created}
+    raw = {"apiVersion": EDGE, "kind": plain.kind, "metadata": metadata, "spec": spec}
+    return decode_api_object(raw, plain.kind)
+
+
+def random_policies(random: Random) -> list[Plain]:
+    """Return policies with targets of all levels; targets collide, some are not there, some policies are closed."""
+    return [random_policy(random, f"p{at}") for at in range(random.randint(0, 8))]
+
+
+def random_policy(random: Random, name: str) -> Plain:
+    """Return one policy."""
+    kind = random.choice(("SecurityPolicy", "SecurityPolicy", "BackendTrafficPolicy"))
+    merge = random.choice(("Inherit", "Inherit", "Replace", "Override"))
+    pool = {"Inherit": FRONTS + BELOW, "Replace": BELOW, "Override": FRONTS}[merge]
+    if random.random() < 0.1:
+        pool = FRONTS + BELOW
+    features: tuple[str, ...] = ("traffic",)
+    if kind == "SecurityPolicy":
+        features = tuple(one for one in ("authorization", "extAuth") if random.random() < 0.7)
+    elif random.random() < 0.1:
+        features = ()
+    targets = tuple(random.sample(pool, random.randint(1, 3)))
+    return Plain(kind, name, random.choice(_TIMES), merge, targets, features)

@@ -1,0 +1,132 @@
+"""A naive evaluator of policies: walks the levels of one place and asks of each unit whether it holds, written apart from the product.
+
+In: plain policies and the targets between a Gateway and a rule, outermost first. Out: what an ir.Rule says of them.
+It knows names and merge types alone, and no shapes, levels or units of the product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+ROUTES = ("HTTPRoute", "GRPCRoute")
+
+#: Kind, name, section; all are in one namespace.
+At = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A policy."""
+
+    kind: str
+    name: str
+    created: str
+    merge: str
+    targets: tuple[At, ...]
+    features: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{'security' if self.kind == 'SecurityPolicy' else 'traffic'}/default/{self.name}"
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        of_routes = [kind in ROUTES for kind, _, _ in self.targets]
+        if (self.merge == "Replace" and not all(of_routes)) or (
+            self.merge == "Override" and any(of_routes)
+        ):
+            return (f"{self.title}#closed",)
+        if self.kind == "BackendTrafficPolicy":
+            return (self.title,) if self.features else ()
+        return tuple(f"{self.title}#{one}" for one in self.features)
+
+    @property
+    def age(self) -> tuple[str, str]:
+        return (self.created or "9999", f"default/{self.name}")
+
+
+@dataclass
+class Verdict:
+    """What holds, in order, and by whom the rest is beaten."""
+
+    policies: list[str] = field(default_factory=list)
+    traffic: list[str] = field(default_factory=list)
+    ceilings: int = 0
+    lost: dict[str, str] = field(default_factory=dict)
+
+
+def _feature(unit: str) -> str:
+    return unit.partition("#")[2]
+
+
+def evaluate(policies: list[Plain], path: list[At]) -> Verdict:
+    """Say what holds at the end of a path."""
+    verdict = Verdict()
+    closed: list[str] = []
+    for kind in ("SecurityPolicy", "BackendTrafficPolicy"):
+        here = [
+            (depth, one)
+            for depth, at in enumerate(path)
+            for one in sorted(policies, key=lambda p: p.age)
+            if one.kind == kind and at in one.targets
+        ]
+        replaced, replacer = -1, ""
+        for depth in range(len(path)):
+            oldest = next((one for at, one in here if at == depth), None)
+            if oldest is not None and oldest.merge == "Replace":
+                replaced, replacer = depth, oldest.title
+        standing: list[tuple[str, bool]] = []
+        beaten: dict[str, str] = {}
+        for depth, one in here:
+            for unit in one.units:
+                older = [
+                    other
+                    for at, other in here
+                    if at == depth
+                    and other.age < one.age
+                    and (other.merge == "Override") == (one.merge == "Override")
+                    and any(_feature(theirs) == _feature(unit) for theirs in other.units)
+                ]
+                if older and _feature(unit) != "closed":
+                    beaten[unit] = next(
+                        theirs for theirs in older[0].units if _feature(theirs) == _feature(unit)
+                    )
+                elif depth < replaced and one.merge != "Override" and _feature(unit) != "closed":
+                    beaten[unit] = replacer
+                else:
+                    standing.append((unit, one.merge == "Override"))
+        closed += [unit for unit, _ in standing if unit.endswith("#closed")]
+        if kind == "BackendTrafficPolicy":
+            leaves = [one for one in standing if not one[0].endswith("#closed")]
+            ceilings = [unit for unit, override in leaves if override]
+            defaults = [unit for unit, override in reversed(leaves) if not override]
+            verdict.traffic = _once(ceilings + defaults)
+            verdict.ceilings = len(_once(ceilings))
+        else:
+            verdict.policies = _security(standing, beaten)
+        verdict.lost.update(beaten)
+    verdict.policies = _once(closed + verdict.policies)
+    for unit in (*verdict.policies, *verdict.traffic):
+        verdict.lost.pop(unit, None)
+    return verdict
+
+
+def _security(standing: list[tuple[str, bool]], beaten: dict[str, str]) -> list[str]:
+    found: list[str] = []
+    rules = [one for one in standing if one[0].endswith("#authorization")]
+    found += [unit for unit, override in rules if override]
+    plain = [unit for unit, override in rules if not override]
+    if plain:
+        found.append(plain[-1])
+        beaten.update(dict.fromkeys(plain[:-1], plain[-1]))
+    services = [one for one in standing if one[0].endswith("#extAuth")]
+    above = [unit for unit, override in services if override]
+    winner = above[0] if above else services[-1][0] if services else None
+    if winner is not None:
+        found.append(winner)
+        beaten.update({unit: winner for unit, _ in services if unit != winner})
+    return found
+
+
+def _once(names: list[str]) -> list[str]:
+    return list(dict.fromkeys(names))
