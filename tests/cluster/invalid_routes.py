@@ -163,7 +163,10 @@ def _targets(ground: Ground) -> Iterator[Case]:
     cors = {"allowOrigins": ["https://a.example:99999"]}
     yield _route(ground, "cors-port", filters=[{"type": "CORS", "cors": cors}])
     backend = {"name": "echo", "port": 80}
-    for protocol, more in (("HTTP", {"http": {"path": "/x/../y"}}), ("GRPC", {"grpc": {}})):
+    for protocol, more in (
+        ("HTTP", {"http": {"path": "/x/../y"}}),
+        ("GRPC", {"grpc": {"allowedHeaders": ["a b"]}}),
+    ):
         auth = {"protocol": protocol, "backendRef": backend, **more}
         filters = [{"type": "ExternalAuth", "externalAuth": auth}]
         yield _route(ground, f"auth-{protocol.lower()}", filters=filters)

@@ -53,6 +53,7 @@ from edgefast.resources.edge.securitypolicy import (
     AuthorizationRule,
     ExtAuth,
     ExtAuthCache,
+    ExtAuthGRPC,
     ExtAuthHTTP,
     OperationPath,
     SecurityPolicySpec,
@@ -93,12 +94,12 @@ def _rule(part: Document) -> tuple[str, Document]:
     return _security(authorization={"rules": [part]})
 
 
-def _service(part: Document) -> tuple[str, Document]:
-    return _security(extAuth={"http": part})
+def _service(protocol: str) -> Wrap:
+    return lambda part: _security(extAuth={protocol: part})
 
 
-def _cached(part: Document) -> tuple[str, Document]:
-    return _security(extAuth={"http": {"backendRef": {"name": "a", "port": 80}}, "cache": part})
+def _cached(part: Document, protocol: str = "http") -> tuple[str, Document]:
+    return _security(extAuth={protocol: {"backendRef": {"name": "a", "port": 80}}, "cache": part})
 
 
 def _rewrite(part: Document) -> tuple[str, Document]:
@@ -140,7 +141,8 @@ WRAPS: dict[type, Wrap] = {
     OperationPath: lambda part: _rule({"action": "Deny", "operation": {"path": part}}),
     ExtAuth: lambda part: _security(extAuth=part),
     ExtAuthCache: _cached,
-    ExtAuthHTTP: _service,
+    ExtAuthGRPC: _service("grpc"),
+    ExtAuthHTTP: _service("http"),
     HTTPRouteFilterSpec: lambda part: ("HTTPRouteFilter", part),
     RegexPathModifier: _rewrite,
     ReplaceRegexMatch: _replace,
@@ -215,31 +217,48 @@ def test_limits_of_single_fields_are_the_schema_s(
     assert decode_documents(json.dumps(manifest).encode(), "one.json").problems
 
 
+def _parent(spec: Document, path: list[str]) -> Document | None:
+    """What holds the field at `path`, when this object has it."""
+    part: Any = spec
+    for name in path[:-1]:
+        part = part.get(name)
+        if part is None:
+            return None
+    return part
+
+
 def test_fields_that_are_not_served_yet_are_kept(apiserver: ApiServer) -> None:
     """Dropped silently, a policy would hold without what was written into it."""
     namespace = apiserver.namespace("unserved")
-    for kind, (_, spec) in {
-        "SecurityPolicy": _cached({"ttl": "1s"}),
-        "BackendTrafficPolicy": ("", {"targetRefs": [_TARGET], "timeout": {"http": {}}}),
-    }.items():
-        known = [path.split(".")[1:] for path in UNSERVED[kind] if "[]" not in path]
-        for path in known:
-            part = spec
-            for name in path[:-1]:
-                part = part[name]
-            part[path[-1]] = {"any": [1, {"thing": "x"}]}
+    value = {"any": [1, {"thing": "x"}]}
+    kept = set()
+    for number, (kind, spec) in enumerate(
+        [
+            _cached({"ttl": "1s"}, "http"),
+            _cached({"ttl": "1s"}, "grpc"),
+            ("BackendTrafficPolicy", {"targetRefs": [_TARGET], "timeout": {"http": {}}}),
+        ]
+    ):
+        here = []
+        for field in UNSERVED[kind]:
+            path = field.split(".")[1:]
+            parent = _parent(spec, path) if "[]" not in field else None
+            if parent is not None:
+                parent[path[-1]] = value
+                here.append((field, path))
         manifest = {
             "apiVersion": f"{EDGE_GROUP}/v1alpha1",
             "kind": kind,
-            "metadata": {"name": "one", "namespace": namespace},
+            "metadata": {"name": f"one-{number}", "namespace": namespace},
             "spec": spec,
         }
         (made,) = apiserver.admin.apply(manifest)
-        for path in known:
-            part = made["spec"]
-            for name in path:
-                part = part[name]
-            assert part == {"any": [1, {"thing": "x"}]}, path
+        for field, path in here:
+            parent = _parent(made["spec"], path)
+            assert parent is not None and parent[path[-1]] == value, field
+            kept.add((kind, field))
+    kinds = ("SecurityPolicy", "BackendTrafficPolicy")
+    assert kept == {(k, f) for k in kinds for f in UNSERVED[k] if "[]" not in f}
 
 
 def test_defaults_are_filled_in(apiserver: ApiServer) -> None:
