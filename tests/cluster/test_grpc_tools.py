@@ -19,6 +19,7 @@ SERVICE = "grpc.testing.TestService"
 CALLS = 4000
 WAYS = ("plain", "tls")
 UNSENT = ("the connection is draining", "transport is closing")
+MOST_UNSENT = 3  # of CALLS, on some 13 connections; one in ten runs has one
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +106,7 @@ def test_ghz(site: GrpcSite, identity: Identity, way: str) -> None:
     # twice has failed without a frame of it on the wire.
     errors = report["errorDistribution"] or {}
     assert errors.keys() <= {f"rpc error: code = Unavailable desc = {why}" for why in UNSENT}
+    assert sum(errors.values()) <= MOST_UNSENT
     served = report["statusCodeDistribution"]["OK"]
     assert served + sum(errors.values()) == report["count"]
     site.wait_until(
