@@ -2,7 +2,7 @@
 
 In: a snapshot and the settings. Out: their names. Referring are Gateways of our classes in watched namespaces
 (listener certificates, client certificate, authorities), their ListenerSets, BackendTLSPolicies, Backends, HTTPRouteFilters
-(bodies of answers), and rateLimit of the configuration. A reference into another namespace counts only with a ReferenceGrant: what may not be used is not
+(bodies of answers), SecurityPolicies (keys of clients, passwords), and rateLimit of the configuration. A reference into another namespace counts only with a ReferenceGrant: what may not be used is not
 read either. Pure. Must never: follow a reference of somebody else's Gateway.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from controller.kube.fetch import Reference
+from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.listener import Listener
 from edgefast.resources.model.reference import (
@@ -35,6 +36,7 @@ READ = (
     "backend_tls_policies",
     "backends",
     "http_route_filters",
+    "security_policies",
     "namespaces",
 )
 
@@ -62,6 +64,9 @@ def referenced(snapshot: Snapshot, settings: Settings) -> frozenset[Reference]:
         body = direct.body if direct else None
         if body is not None and body.value_ref is not None:
             found.update(_map(body.value_ref, namespace))
+    for (namespace, _), guard in snapshot.security_policies.items():
+        if _is_watched(namespace, snapshot, settings):
+            found.update(_granted(_refs_of_guard(guard), "SecurityPolicy", namespace, grants))
     if settings.enable_backend:
         for (namespace, _), backend in snapshot.backends.items():
             tls = backend.spec.tls
@@ -126,6 +131,14 @@ def _refs_of_listeners(listeners: Iterable[Listener]) -> Iterator[SecretObjectRe
     for listener in listeners:
         if listener.tls is not None:
             yield from listener.tls.certificate_refs
+
+
+def _refs_of_guard(policy: SecurityPolicy) -> Iterator[SecretObjectReference]:
+    keys, passwords = policy.spec.api_key_auth, policy.spec.basic_auth
+    if keys is not None:
+        yield from (ref for ref in keys.credential_refs if ref.kind == "Secret")
+    if passwords is not None and passwords.users.kind == "Secret":
+        yield passwords.users
 
 
 def _of_configuration(settings: Settings) -> Iterator[Reference]:

@@ -51,6 +51,7 @@ cdef enum:
     CHECK_LINES = 128  # header lines that it has at most: as many as a head (EF_MAX_HEADERS)
     AUTH_TRIES = 3  # connections that a call may need: an old one may have ended, another endpoint may be there
     AUTH_TIMEOUT_MOST = 60000  # ms; ceiling of a call's timeout
+    PASSWORD_PAIR = 1024  # bytes of a name and a password
     AUTH_CACHE_TTL = 60000  # ms; ceiling of how long an answer is believed
     AUTH_CACHE_LIMIT = 4194304  # bytes of answers that a worker keeps
     AUTH_CACHE_DENIALS = 1048576  # bytes of these that deny: a quarter, for strangers bring about as many as they like (docs/policies.md)

@@ -146,6 +146,8 @@ include "limit/dispatcher.pxd"
 include "limit/limiter.pxd"
 include "exchange/routed.pxd"
 include "guard/headernames.pxd"
+include "guard/places.pxd"
+include "guard/proof.pxd"
 include "guard/access.pxd"
 include "guard/traffic.pxd"
 include "guard/protobuf.pxd"
@@ -214,6 +216,7 @@ cdef class Engine:
         AddressBounds address_bounds
         AuthCache auth_cache
         ShownBodies shown
+        object passwords        # passwords.py: slow hashes, on a thread
         Gathered gathered
         Spares spares
         bint draining

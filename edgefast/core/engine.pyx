@@ -4,42 +4,7 @@
 # access log. It never reads a file, never blocks, and touches no Python object per header. The rest of the request path is included
 # below, room by room, in the order the data flows (ARCHITECTURE.md, "The way of a request").
 
-cimport cython
-from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
-from cpython.memoryview cimport PyMemoryView_FromMemory, PyMemoryView_GET_BUFFER
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
-from cpython.tuple cimport PyTuple_GET_ITEM
-from libc.errno cimport EAGAIN, EINTR, errno
-from libc.stdio cimport snprintf
-from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memchr, memcmp, memcpy, memmove, memset, strcmp, strlen
-from posix.strings cimport strncasecmp
-
-import logging
-import os
-import re
-import time
-from base64 import b64encode
-from collections import OrderedDict, deque
-from http import HTTPStatus
-from hashlib import blake2b, sha1
-from heapq import heapify, heappop, heappush, heapreplace
-from ipaddress import ip_network
-from weakref import WeakValueDictionary
-
-import msgspec
-import re2
-from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, HttpResponseParser
-from msgspec.structs import astuple
-from orjson import dumps as json_encode
-
-from edgefast import ir
-from edgefast.core.cells import GLOBALS, GRPC_STATUSES, HANDSHAKE_FAILURES, HEAD_ERRORS, HTTP2_BREACHES, LIMIT, POLICY, ROW, STREAM_REFUSED
-from edgefast.core.upstream.resolver import Resolver
-from edgefast.credential import is_credential
-
+include "imports.pxi"
 include "cold.pxi"
 include "consts.pxi"
 include "net/consts.pxi"
@@ -101,6 +66,9 @@ include "route/rule.pyx"
 include "route/tables.pyx"
 # who may enter
 include "guard/headernames.pyx"
+include "guard/hiddenlines.pyx"
+include "guard/places.pyx"
+include "guard/proof.pyx"
 include "guard/readpath.pyx"
 include "guard/access.pyx"
 include "guard/authcache.pyx"
@@ -211,6 +179,7 @@ cdef class Engine:
         self.address_bounds = AddressBounds()
         self.auth_cache = AuthCache()
         self.shown = ShownBodies()
+        self.passwords = PasswordThread(loop)
         self.gathered = Gathered(self)
         self.spares = Spares.__new__(Spares)
         self.spares.reactor = self.reactor
@@ -328,6 +297,11 @@ cdef class Engine:
                 (<Passage>passage).retire(port.number)
         return 0
 
+    def hold_passwords(self, passwords):
+        """Have slow hashes made by this one (passwords.py)."""
+        self.passwords.close()
+        self.passwords = passwords
+
     def close(self, double after=0.0):
         """The end of a drain: close idle connections now, abort the rest after `after` seconds."""
         cdef Session session
@@ -345,6 +319,7 @@ cdef class Engine:
         cdef Mirror mirror
         cdef Passage passage
         cdef DatagramSession datagrams
+        self.passwords.close()
         for session in list(self.connections):
             session.stop(True)
         for passage in list(self.streams):

@@ -190,6 +190,18 @@ ROUTES = (
         + backend_tls("validation: {hostname: b.example, wellKnownCACertificates: System}", "b"),
     ),
     Page(
+        word="InvalidCredentialRef",
+        means="What a SecurityPolicy judges credentials by is missing or has a mistake: a Secret with keys of clients, or with names and "
+        "passwords. Requests that the policy is for get 500: nobody can prove anything by it.",
+        fix=(
+            "Write the Secret. Of `apiKeyAuth` each name in it is a client id and its value that client's key; of `basicAuth` "
+            "`.htpasswd` has a line `name:hash` for each user, as `htpasswd -B`, `-m` or `-s` writes it.",
+        ),
+        example=security("{kind: HTTPRoute, name: shop}", "basicAuth: {users: {name: users}}\n")
+        + "---\n"
+        + route("rules: [{backendRefs: [{name: shop, port: 80}]}]"),
+    ),
+    Page(
         word="Overridden",
         means="Something that a SecurityPolicy or BackendTrafficPolicy says holds nowhere: a policy above it with `mergeType: Override`, or "
         "policies on all that is below its target (the listeners of a Gateway, the rules of a route) have their way. The message names them.",

@@ -35,6 +35,7 @@ Word = Literal[
     "InvalidCACertificateRef",
     "InvalidCertificateRef",
     "InvalidClientCertificateRef",
+    "InvalidCredentialRef",
     "InvalidKind",
     "InvalidParameters",
     "InvalidRouteKinds",

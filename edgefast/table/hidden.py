@@ -30,11 +30,30 @@ def hide_rule(rule: ir.Rule) -> ir.Rule:
 
 
 def hide_policy(unit: ir.PolicyUnit) -> ir.PolicyUnit:
-    """Return a unit of a policy: values of headers that its rules compare, the query of what a service is asked."""
+    """Return a unit of a policy: values of headers that its rules compare, keys, passwords, the query of what a service is asked."""
     access = unit.authorization
     if access is not None:
         access = _replace(access, rules=tuple(map(_hide_access, access.rules)))
-    return _replace(unit, authorization=access, ext_auth=_hide_question(unit.ext_auth))
+    return _replace(
+        unit,
+        authorization=access,
+        api_key=_hide_keys(unit.api_key),
+        basic=_hide_users(unit.basic),
+        ext_auth=_hide_question(unit.ext_auth),
+    )
+
+
+def _hide_keys(keys: ir.ApiKeyAuth | None) -> ir.ApiKeyAuth | None:
+    """A digest of a short key can be guessed."""
+    if keys is None:
+        return None
+    return _replace(keys, clients=tuple((b"", client) for _, client in keys.clients))
+
+
+def _hide_users(users: ir.BasicAuth | None) -> ir.BasicAuth | None:
+    if users is None:
+        return None
+    return _replace(users, users=tuple((name, "") for name, _ in users.users))
 
 
 def _hide_access(rule: ir.AccessRule) -> ir.AccessRule:

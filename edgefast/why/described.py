@@ -15,6 +15,7 @@ from edgefast.table import Hit
 from edgefast.translate.match.hostname import narrower
 from edgefast.why.explanation import RulePart, SettingPart
 from edgefast.why.origin import Origin
+from edgefast.why.proofs import describe_keys, describe_users
 from edgefast.why.served import Served
 from edgefast.why.traffic import Setting, settle_traffic
 from edgefast.why.trial import describe_match
@@ -101,6 +102,10 @@ def describe_unit(unit: ir.PolicyUnit) -> str:
             "Allow" if unit.authorization.allow else "Deny",
         )
         return f"{count} rule{'' if count == 1 else 's'}, else {default}"
+    if unit.api_key is not None:
+        return describe_keys(unit.api_key)
+    if unit.basic is not None:
+        return describe_users(unit.basic)
     if unit.ext_auth is not None:
         return f"asks {_describe_asked(unit.ext_auth)}" + (
             ", passes when it fails" if unit.ext_auth.fail_open else ""

@@ -42,7 +42,7 @@ from edgefast.why.explanation import (
 )
 from edgefast.why.forwarded import hide_head, to_http2, write_head
 from edgefast.why.grpcstatus import name_statuses, note_call
-from edgefast.why.guarded import Guarded, drop_set, judge_units
+from edgefast.why.guarded import Guarded, judge_units, see_behind
 from edgefast.why.head import Head, Refusal, scan_head
 from edgefast.why.mistake import advise
 from edgefast.why.served import Served
@@ -123,7 +123,7 @@ def _explain_rule(
 ) -> Explanation:
     hit = hits[0]
     rule, http = hit.rule, listener.http
-    seen = head if rule.status else drop_set(served, rule, head)  # by all that comes after
+    seen = head if rule.status else see_behind(served, rule, head)  # by all that comes after
     limits = judge_limits(rule, Call(seen.request()), client, served.live)
     guarded = Guarded() if rule.status else judge_units(served, rule, head, client.address)
     found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits, guarded)

@@ -22,6 +22,7 @@ from edgefast.why.asked import NEVER_SET, describe_question, fold_name
 from edgefast.why.explanation import Answer, Place, UnitPart, Verdict
 from edgefast.why.head import Head
 from edgefast.why.origin import Origin
+from edgefast.why.proofs import describe_keys, describe_users, is_proof, pass_on, prove, sets_of
 from edgefast.why.served import Served
 
 #: What the rule's own filter is called among units.
@@ -48,18 +49,26 @@ class _Said(msgspec.Struct, frozen=True):
     asks: tuple[str, ...] = ()
 
 
-def judge_units(served: Served, rule: ir.Rule, head: Head, client: str) -> Guarded:
-    """Ask the units of a rule as a worker does: local ones first, then services, then the rule's own filter."""
+def judge_units(
+    served: Served, rule: ir.Rule, head: Head, client: str, *, blind: bool = False
+) -> Guarded:
+    """Ask the units of a rule as a worker does: local ones first, then proofs, then services, then the rule's own filter.
+
+    `blind`: proofs are asked as services are: what somebody who has one would get.
+    """
     parts: list[UnitPart] = []
     answer: Answer | None = None
     asks: tuple[str, ...] = ()
     services = list_services(served, rule)
     request = drop_set(served, rule, head).request()
+    shown = _pass_proofs(served, rule, head, _drop(head, _set_by_proofs(served, rule)))
     for name, unit, asked in _in_order(rule, served.units(rule.policies)):
         place = place_of(served.origin, name) if unit is not None else served.origin.rule(rule)
         if unit is None or asked is not None:
             assert asked is not None  # a filter of the rule's own asks
-            said = _ask(served, asked, head, services)
+            said = _ask(served, asked, shown, services)
+        elif is_proof(unit):
+            said = _prove(unit, None if blind else head)
         else:
             said = _judge(unit, request, client)
         if unit is not None and unit.reason and not unit.status:  # of the version before
@@ -83,7 +92,10 @@ _Turn = tuple[str, ir.PolicyUnit | None, ir.ExtAuth | None]
 
 def _in_order(rule: ir.Rule, units: tuple[ir.PolicyUnit, ...]) -> Iterator[_Turn]:
     for unit in units:
-        if unit.status or unit.ext_auth is None:
+        if unit.status or not (unit.ext_auth is not None or is_proof(unit)):
+            yield unit.name, unit, None
+    for unit in units:
+        if is_proof(unit):
             yield unit.name, unit, None
     for unit in units:
         if not unit.status and unit.ext_auth is not None:
@@ -113,6 +125,26 @@ def _judge(unit: ir.PolicyUnit, request: Request, client: str) -> _Said:
         fix=decision.failed[-1] if decision.rule is None and decision.failed else "",
     )
     return _Said("refuses", decision.why, about, refused)
+
+
+def _prove(unit: ir.PolicyUnit, head: Head | None) -> _Said:
+    about = (describe_keys(unit.api_key),) if unit.api_key is not None else ()
+    if unit.basic is not None:
+        about = (describe_users(unit.basic),)
+    found = prove(unit, head) if head is not None else None
+    if found is None:
+        said = "asks who it is; what it compares with is not shown"
+        return _Said("asks", said, about, asks=(unit.name,))
+    if found.user:
+        return _Said("passes", found.why, about)
+    refused = Answer(
+        kind="status",
+        check="credentials",
+        status=401,
+        why=f"{unit.name}: {found.why}",
+        fix="send one that is known",
+    )
+    return _Said("refuses", found.why, about, refused)
 
 
 def _ask(served: Served, asked: ir.ExtAuth, head: Head, services: Sequence[ir.ExtAuth]) -> _Said:
@@ -165,14 +197,41 @@ def list_services(served: Served, rule: ir.Rule) -> list[ir.ExtAuth]:
     return [one for one in (*asked, rule.ext_auth) if one is not None]
 
 
+def count_asked(served: Served, rule: ir.Rule) -> int:
+    """Return how many proofs and services have to let a request pass."""
+    return len(list_services(served, rule)) + sum(map(is_proof, served.units(rule.policies)))
+
+
 def drop_set(served: Served, rule: ir.Rule, head: Head) -> Head:
-    """Return the head without what services may set (core/guard/headernames.pyx): from a client nobody hears it but they."""
+    """Return the head without what proofs and services may set (core/guard/headernames.pyx): from a client nobody hears it but they."""
     gone = {
         fold_name(name)
         for one in list_services(served, rule)
         for name in one.to_backend
         if fold_name(name) not in NEVER_SET and not name.startswith("x-edge-")
     }
+    return _drop(head, gone | _set_by_proofs(served, rule))
+
+
+def see_behind(served: Served, rule: ir.Rule, head: Head) -> Head:
+    """Return the head as limits and backends see it, but for what services say."""
+    return _pass_proofs(served, rule, head, drop_set(served, rule, head))
+
+
+def _set_by_proofs(served: Served, rule: ir.Rule) -> set[str]:
+    units = served.units(rule.policies)
+    return {fold_name(name) for one in units if is_proof(one) for name in sets_of(one)}
+
+
+def _pass_proofs(served: Served, rule: ir.Rule, came: Head, head: Head) -> Head:
+    for unit in served.units(rule.policies):
+        if is_proof(unit):
+            head = pass_on(unit, came, head)
+    return head
+
+
+def _drop(head: Head, gone: set[str]) -> Head:
+    """Return the head without lines of names that fold to these."""
     if not gone:
         return head
     lines = tuple(one for one in head.lines if fold_name(one.name.decode("latin-1")) not in gone)

@@ -16,7 +16,7 @@ from edgefast.why.changes import Side
 from edgefast.why.client import drop_untrusted, find_client
 from edgefast.why.counted import judge_limits
 from edgefast.why.explanation import Answer
-from edgefast.why.guarded import Guarded, drop_set, judge_units, list_services
+from edgefast.why.guarded import Guarded, count_asked, judge_units, see_behind
 from edgefast.why.head import Refusal, scan_head
 from edgefast.why.served import Served
 from edgefast.why.traffic import bound_body, own_timeouts, settle_traffic
@@ -42,7 +42,7 @@ class Outcome(msgspec.Struct, frozen=True):
     refused: bool = (
         False  # by a policy: not by what is wrong with a request, or not there behind it
     )
-    services: int = 0  # that have to let it pass, those without endpoints too
+    services: int = 0  # that have to let it pass, and proofs; services without endpoints too
 
     @property
     def backends(self) -> bool:
@@ -101,11 +101,11 @@ def find_outcome(served: Served, ask: Ask) -> Outcome:
     if hit is None:
         return Outcome((answers.answer_no_rule(""),), listener=listener.name)
     rule = hit.rule
-    seen = drop_set(served, rule, head)  # by limits
+    seen = see_behind(served, rule, head)  # by limits
     limits = judge_limits(rule, Call(seen.request()), client, None) if rule.rate_limits else ()
     guarded = Guarded()
     if (rule.policies or rule.ext_auth is not None) and not rule.status:
-        guarded = judge_units(served, rule, head, client.address)
+        guarded = judge_units(served, rule, head, client.address, blind=True)
     found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits, guarded)
     return Outcome(
         found,
@@ -116,7 +116,7 @@ def find_outcome(served: Served, ask: Ask) -> Outcome:
         policies=tuple(map(_nameless, served.units(rule.policies))),
         settings=_settle(served, rule, listener.http),
         refused=_is_refused(guarded, found),
-        services=len(list_services(served, rule)),
+        services=count_asked(served, rule),
     )
 
 

@@ -24,6 +24,7 @@ from edgefast.resources.edge.backend import (
     IPEndpoint,
 )
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.resources.edge.credentials import ExtractFrom
 from edgefast.resources.edge.edgeproxy import ProxyAccessLog, ProxyClientAddress
 from edgefast.resources.edge.edgeproxy_fleet import (
     FleetDeployment,
@@ -139,6 +140,9 @@ WRAPS: dict[type, Wrap] = {
     AuthorizationOperation: lambda part: _rule({"action": "Deny", "operation": part}),
     AuthorizationPrincipal: lambda part: _rule({"action": "Deny", "principal": part}),
     OperationPath: lambda part: _rule({"action": "Deny", "operation": {"path": part}}),
+    ExtractFrom: lambda part: _security(
+        apiKeyAuth={"credentialRefs": [{"name": "keys"}], "extractFrom": [part]}
+    ),
     ExtAuth: lambda part: _security(extAuth=part),
     ExtAuthCache: _cached,
     ExtAuthGRPC: _service("grpc"),

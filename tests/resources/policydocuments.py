@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.resources.edge.credentials import ExtractFrom
 from edgefast.resources.edge.httproutefilter import (
     DirectResponse,
     DirectResponseBody,
@@ -158,6 +159,12 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
             "type": "ReplaceRegexMatch",
             "replaceRegexMatch": {"pattern": "a", "substitution": "b"},
         },
+    ],
+    ExtractFrom: [
+        {**headers, **cookies, **params}
+        for headers in ({}, {"headers": []}, {"headers": ["x-key"]})
+        for cookies in ({}, {"cookies": []}, {"cookies": ["key"]})
+        for params in ({}, {"params": []}, {"params": ["key"]})
     ],
     ReplaceRegexMatch: [
         {"pattern": one, "substitution": "b"} for one in ("a", "^/(.*)$", "(?i)/a", "(", "(?=a)")

@@ -8,6 +8,8 @@ Must never: make what the engine answers by chance, such as shares of equal weig
 from __future__ import annotations
 
 import random
+from base64 import b64encode
+from hashlib import sha1, sha256
 from typing import Any
 
 from edgefast import ir
@@ -33,6 +35,9 @@ UNITS = (
     "traffic/ns/a",
     "traffic/ns/b",
 )
+KEYS, USERS = "security/ns/a#apiKeyAuth", "security/ns/b#basicAuth"
+#: "1:1" and "ab:2", of whom the first is known, and what is none.
+BASIC = ("Basic MTox", "basic MTox", "Basic YWI6Mg==", "Basic 1", "Bearer 1")
 SUBSTITUTIONS = ("/", "/new", r"/x\0", r"/\1/y", "", "-", r"\2")
 
 
@@ -54,7 +59,7 @@ class Tables:
             listeners=tuple(listeners),
             virtual_hosts=tuple(hosts),
             clusters=(*clusters, ir.Cluster(name=EMPTY)),
-            policies=tuple(self._unit(name) for name in UNITS),
+            policies=(*map(self._unit, UNITS), self._keys(), self._users()),
         )
 
     def asks(self, count: int) -> list[Ask]:
@@ -227,6 +232,29 @@ class Tables:
         access = ir.Authorization(rules=rules, allow=self._chance(60))
         return ir.PolicyUnit(name=name, authorization=access)
 
+    def _keys(self) -> ir.PolicyUnit:
+        places = ir.CredentialPlaces(
+            headers=(("x-user", ""), ("authorization", "Bearer ")) if self._chance(60) else (),
+            cookies=("c",) if self._chance(40) else (),
+            params=("q", "r")[: self._random.randint(0, 2)],
+        )
+        keys = ir.ApiKeyAuth(
+            clients=tuple(
+                sorted((sha256(one).digest(), f"c{at}") for at, one in enumerate((b"1", b"2")))
+            ),
+            places=places,
+            forward_header=self._random.choice(["", "x-a", "x-client"]),
+            sanitize=self._chance(50),
+        )
+        return ir.PolicyUnit(name=KEYS, api_key=keys)
+
+    def _users(self) -> ir.PolicyUnit:
+        kept = "{SHA}" + b64encode(sha1(b"1").digest()).decode()
+        forward = self._random.choice(["", "x-b"])
+        return ir.PolicyUnit(
+            name=USERS, basic=ir.BasicAuth(users=(("1", kept),), forward_header=forward)
+        )
+
     def _access(self) -> ir.AccessRule:
         pick = self._random.choice
         headers = tuple(
@@ -248,9 +276,20 @@ class Tables:
     def _guard(self) -> dict[str, Any]:
         """Return what policies there are for a rule; one of them may not be in the table."""
         names = [*UNITS[:3], "security/ns/none#authorization"]
+        names += [one for one in (KEYS, USERS) if self._chance(25)]
         traffic = tuple(self._random.sample(UNITS[3:], self._random.randint(0, 2)))
         return {
-            "policies": tuple(one for one in names if self._chance(2 if one == names[-1] else 20)),
+            "policies": tuple(
+                one
+                for one in names
+                if self._chance(
+                    2
+                    if one == "security/ns/none#authorization"
+                    else 60
+                    if one in (KEYS, USERS)
+                    else 20
+                )
+            ),
             "traffic": traffic if self._chance(30) else (),
             "ceilings": self._random.randint(0, len(traffic)),
             "direct": ir.DirectResponse(status=self._random.choice([200, 418]), body=b"own")
@@ -317,5 +356,7 @@ class Tables:
                 ("Access-Control-Request-Method", "PUT"),
                 ("Via", "1.0 someone"),
                 ("Content-Length", "0"),
+                *(("Authorization", one) for one in BASIC),
+                ("Cookie", pick(["c=1; d=2", "d=2;c=3", "d=1", 'c="2"', "c=1; c=2"])),
             ]
         )

@@ -28,6 +28,8 @@ SET = f"Bearer {MARK}-of-the-filter"
 LOOKS = f"{MARK}0f86d081884c7d659a2feaa0c55ad015a3"
 KEY = f"{MARK}-key-of-a-client"
 SENT = "of-the-client"
+#: Of a password; no way out shows it either, nor the digest of a key.
+HASH = "{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ="
 
 
 def objects(port: int, backend: int) -> list[dict[str, Any]]:
@@ -64,6 +66,7 @@ spec:
       filters:
       - type: RequestHeaderModifier
         requestHeaderModifier: {{set: [{{name: x-api-key, value: {MARK}-of-the-backend}}]}}
+  - {{name: who, matches: [{{path: {{value: /who}}}}], backendRefs: [{{name: web, port: 80}}]}}
 ---
 apiVersion: gateway.edge.io/v1alpha1
 kind: RateLimitFilter
@@ -86,6 +89,26 @@ spec:
     defaultAction: Allow
     rules:
     - {{name: theirs, action: Deny, principal: {{headers: [{{name: x-api-key, values: [{MARK}-stolen, {MARK}-old]}}]}}}}
+---
+apiVersion: gateway.edge.io/v1alpha1
+kind: SecurityPolicy
+metadata: {{name: who, namespace: default}}
+spec:
+  targetRefs: [{{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web, sectionName: who}}]
+  apiKeyAuth:
+    credentialRefs: [{{name: clients}}]
+    extractFrom: [{{headers: [x-key], params: [given], cookies: [given]}}]
+  basicAuth: {{users: {{name: users}}}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {{name: clients, namespace: default}}
+stringData: {{ann: {MARK}-key-of-ann}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {{name: users, namespace: default}}
+stringData: {{.htpasswd: "ann:{HASH}"}}
 ---
 apiVersion: v1
 kind: Service
@@ -132,6 +155,10 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         *("explain", "-H", "x-api-key: other", "-H", "x-auth-token: other"),
         *("GET", "http://a.test:8080/match", "-f"),
     ),
+    "nobody": (
+        *("explain", "-H", "x-key: wrong", "-H", "authorization: Basic d3Jvbmc6d3Jvbmc="),
+        *("GET", "http://a.test:8080/who?given=wrong", "-f"),
+    ),
     "limited": ("explain", "-H", "x-auth-token: other", "GET", "http://a.test:8080/set", "-f"),
 }
 
@@ -142,7 +169,7 @@ def test_no_command_shows_one(name: str, tmp_path: Path) -> None:
     save(file, *objects(8080, 80))
     outcome = call(*COMMANDS[name], str(file))
     assert MARK in file.read_text()
-    assert MARK not in outcome.out + outcome.err
+    assert MARK not in outcome.out + outcome.err and HASH[5:] not in outcome.out + outcome.err
     if name in ("ir", "set", "set as JSON"):
         assert "seen" in outcome.out and f"<{len(SET)} characters, not shown>" in outcome.out
     if name == "not matched":

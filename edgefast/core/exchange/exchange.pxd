@@ -105,7 +105,7 @@ cdef class Attempts(UpstreamUser):
 cdef class RequestBody(Attempts):
     cdef:
         list mirrors
-        list services           # AuthService that judge it, or did; None: none does
+        list sets               # HeaderNames that whoever judges it may set, and no client; None: none
         AuthTold told           # what those said of it that let it pass, beside its lines; None: nothing
         Admittance admittance   # services are asked whether it may enter; None: they are not
         Verdict verdict         # of the rule's limits; None when none counts the request
@@ -138,11 +138,13 @@ cdef class Exchange(RequestBody):
         LogKept kept            # what the log needs besides `raw`; None: nothing
         Policy refuser          # the unit that refused it; None: none did
         bytes refuser_rule      # of an authorization, as JSON; None: none
+        bytes user              # who its client has proven to be, as JSON; None: nobody
         Trace trace             # None: not traced here
         bytes cors_lines
         bytes client            # the address to believe (EdgeProxy clientAddress)
         bytes received          # x-forwarded-for as it came, joined; None when it is of no concern
         int64_t started         # us
+        bint secret_query       # a credential is in it
         uint32_t method_len, target_off, target_len, authority_off, authority_len, agent_off, agent_len
         uint8_t request_id[64]
         uint32_t request_id_len

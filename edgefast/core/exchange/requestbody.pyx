@@ -171,8 +171,8 @@ cdef class RequestBody(Attempts):
         if self.finished:
             return 0
         keep_trailers(&self.trailers, lines, n, self.backend.request_ops, self.settings.request_limits.underscore == EF_UNDERSCORE_ALLOW)
-        if self.services is not None and self.trailers.size:  # who judged it: its rule may name others by now
-            drop_trailers(&self.trailers, self.services)
+        if self.sets is not None and self.trailers.size:  # of whoever judged it: its rule may name others by now
+            drop_trailers(&self.trailers, self.sets)
             if self.told is not None:
                 self.told.drop_trailers(&self.trailers)
         if self.rule.guard is not None and self.trailers.size:

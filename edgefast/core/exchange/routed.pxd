@@ -7,5 +7,5 @@ cdef struct Routed:
     size_t path_len
     const uint8_t *query        # NULL: none
     size_t query_len
-    uint16_t hidden             # spans of `head` behind its n_spans: lines that authorisation services set and are shown, and nobody else
+    uint16_t hidden             # spans of `head` behind its n_spans: lines that proofs and authorisation services set and are shown, and nobody else
     size_t prefix_len           # bytes of `path` that a prefix match took

@@ -76,7 +76,7 @@ cdef class Spares(Watched):
         ex.web = None
         ex.slow = None
         ex.mirrors = None
-        ex.services = None
+        ex.sets = None
         ex.told = None
         ex.admittance = None
         ex.verdict = None
@@ -86,6 +86,7 @@ cdef class Spares(Watched):
         ex.kept = None
         ex.refuser = None
         ex.refuser_rule = None
+        ex.user = None
         ex.trace = None
         ex.cors_lines = None
         ex.client = None

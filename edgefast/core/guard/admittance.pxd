@@ -1,8 +1,14 @@
-# A request that is shown to authorisation services before it goes on.
+# A request that proves whose it is, and is shown to authorisation services, before it goes on.
 
 cdef class Admittance:
     cdef:
         Exchange ex             # None: it is decided
+        list proofs             # Proof, in the order in which they are asked for; None: none is
+        list provers            # Policy of each
+        Py_ssize_t proved       # of them are there
+        object job              # what a proof waits for (passwords.py); None: nothing
+        bytes proven            # what came of it: whose the request is, b"": nobody's; None: nobody has said
+        bytes query             # in place of the request's; None: that one is
         list services           # AuthService, in the order in which they are asked
         list policies           # Policy of each; None: the rule's own filter
         Py_ssize_t n            # of them have spoken
@@ -18,9 +24,12 @@ cdef class Admittance:
         bytes lines             # what services say of it, for the backend
         size_t most             # bytes of its body that all who are shown it take; 0: nobody is
         bint gathers            # its body is waited for
+        bint gathered           # ... or was
         bint deferred           # the end of a read is
         bint asking             # whom it asks may answer at once
 
+    cdef bint proves(self) except -1
+    cdef int gather(self) except -1
     cdef int go_on(self) except -1
     cdef int wait(self) except -1
     cdef int keep(self, bytes more) except -1

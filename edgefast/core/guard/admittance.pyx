@@ -1,15 +1,19 @@
-# A request between its match and its limits, while authorisation services are shown it, one after the other.
+# A request between its match and its limits, while it proves whose it is and authorisation services are shown it, one after the other.
 #
-# In: a routed request, the services of its rule, their verdicts; its body as it comes. Out: the request goes on (Exchange.enter), with the
+# In: a routed request, the proofs and services of its rule, their verdicts; its body as it comes. Out: the request goes on (Exchange.enter), with the
 # lines that services gave it in place of its client's, or it is answered: with a service's denial, or because one failed. It copies the
 # head when it has to wait, once, and holds of the body what a request that waits for its limits holds, or all that services are shown.
 # Must never let a request pass of which not all of them have spoken.
 
-cdef Admission admit(Exchange ex, list services, list policies, Routed *at, ef_request *request) except *:
-    """Show the request to these services. Afterwards it is ADMITTED, or somebody else's affair."""
+cdef Admission admit(
+    Exchange ex, list proofs, list provers, list services, list policies, Routed *at, ef_request *request
+) except *:
+    """Let the request prove whose it is, and show it to these services. Afterwards it is somebody else's affair."""
     cdef Admittance asker = Admittance.__new__(Admittance)
     cdef AuthService service
     asker.ex = ex
+    asker.proofs = proofs
+    asker.provers = provers
     asker.services = services
     asker.policies = policies
     asker.at = at[0]
@@ -19,80 +23,10 @@ cdef Admission admit(Exchange ex, list services, list policies, Routed *at, ef_r
         for service in services:
             if service.body and (asker.most == 0 or service.body < asker.most):
                 asker.most = service.body
-        asker.gathers = asker.most > 0
     ex.admittance = asker
     ex.keeps_body = True
-    if asker.gathers and ex.announced > asker.most:
-        asker.too_large()
-    else:
-        asker.go_on()
+    asker.go_on()
     return WAITING
-
-
-cdef int hide_headers(list services, Routed *at, ef_request *request) except -1:
-    """What services may set is theirs to say: of the client nobody hears it from here on but they. It lies behind the other spans."""
-    cdef ef_head *head = at.head
-    cdef ef_span hidden[128]  # EF_MAX_HEADERS
-    cdef ef_span *span
-    cdef AuthService service
-    cdef uint16_t i, kept = 0, n = 0
-    for i in range(head.n_spans):
-        span = &head.spans[i]
-        for service in services:
-            if service.sets.covers(at.base + span.name_off, span.name_len):
-                hidden[n] = span[0]
-                n += 1
-                break
-        else:
-            if kept != i:
-                head.spans[kept] = span[0]
-            kept += 1
-    if n:
-        memcpy(&head.spans[kept], hidden, n * sizeof(ef_span))
-    head.n_spans = kept
-    request.n_spans = kept
-    at.hidden = n
-    return 0
-
-
-cdef int drop_trailers(Out *lines, list services) except -1:
-    """The same of fields behind the body, which a backend may put among those before it."""
-    cdef size_t at = 0, after, kept = 0
-    cdef AuthService service
-    cdef ef_span span
-    if services is None:
-        return 0
-    while at < lines.size:
-        after = ef_trailer_next(lines.data, lines.size, at, &span)
-        if after == 0:
-            break
-        for service in services:
-            if service.sets.covers(lines.data + span.name_off, span.name_len):
-                break
-        else:
-            memmove(lines.data + kept, lines.data + at, after - at)
-            kept += after - at
-        at = after
-    lines.size = kept
-    return 0
-
-
-cdef bytes lines_but(bytes lines, names):
-    """Those of other names; `names` in lower case."""
-    return b"".join([line for line in lines.splitlines(True) if line.partition(b":")[0].lower() not in names])
-
-
-cdef bytes lines_beside(bytes lines, bytes before):
-    """Those whose names no line `before` has, as a backend may read names: a later service, which a route may have named itself, takes
-    no earlier one's word away."""
-    said = {fold_line(line) for line in before.splitlines()}
-    return b"".join([line for line in lines.splitlines(True) if fold_line(line) not in said])
-
-
-cdef bytes fold_line(bytes line):
-    """Its name, in one spelling of all that headernames.pyx takes for one."""
-    cdef bytes name = line.partition(b":")[0]
-    return bytes([fold_name(c) for c in name])
 
 
 cdef frozenset _CORS_OWN = frozenset((
@@ -129,6 +63,58 @@ cdef class Admittance:
     def __dealloc__(self):
         free(self.memory)
 
+    # --- proofs ----------------------------------------------------------------------------------------------------
+
+    cdef bint proves(self) except -1:
+        """All proofs are there; False: the request is answered, or waits for what one of them takes."""
+        cdef Policy policy
+        cdef Proven proven
+        while self.proved < PyList_GET_SIZE(self.proofs):
+            policy = self.provers[self.proved]
+            proven = (<Proof>self.proofs[self.proved]).judge(self, policy)
+            if proven == UNDECIDED:
+                self.wait()
+            if proven != PROVEN:
+                return False
+            ef_stat_add(&policy.row.cells[P_ALLOWED], 1)
+            self.proved += 1
+        return True
+
+    def settle_proof(self, job, bytes user):
+        """Of the password that it waits for; b"": it is wrong."""
+        cdef Exchange ex = self.ex
+        if ex is None or self.job is not job:
+            return
+        self.job = None
+        self.proven = user
+        ex.engine.wheel.refresh()
+        try:
+            self.go_on()
+        except Exception:
+            _log.exception("proof")
+            give_up(ex)
+
+    cdef int gather(self) except -1:
+        """Wait for its body, all of which services are shown."""
+        cdef Exchange ex = self.ex
+        self.gathered = True
+        if ex.announced > self.most or ex.body.size > self.most:
+            return self.too_large()
+        if ex.body_done:
+            return self.go_on()
+        self.gathers = True
+        self.wait()
+        ex.gathering = True
+        if ex.settings.body_rate:
+            ex.ask_at = ex.progress_until = ex.engine.wheel.now + BODY_GRACE_MS
+        if ex.body.size > REPLAY_LIMIT + ex.borrowed and not ex.engine.shown.lend(self, ex.body.size - REPLAY_LIMIT - ex.borrowed):
+            ex.down.refuse_more()
+            return ex.fail(503, F_OVERFLOW)
+        if not ex.down.handing:  # it has waited for a proof
+            ex.down.resume()
+            ex.allow_body()
+        return ex.rearm() if not ex.finished else 0
+
     # --- services --------------------------------------------------------------------------------------------------
 
     cdef int go_on(self) except -1:
@@ -139,6 +125,10 @@ cdef class Admittance:
         cdef bint cached
         if self.gathers:
             return self.wait()
+        if self.proofs is not None and not self.proves():
+            return 0
+        if self.most and not self.gathered:
+            return self.gather()
         while self.n < PyList_GET_SIZE(self.services):
             service = self.services[self.n]
             verdict, self.outcome = self.outcome, None
@@ -218,6 +208,12 @@ cdef class Admittance:
     cdef bint was_set(self, const uint8_t *name, size_t n) noexcept:
         """A service that has spoken may have set it: the client's word does not count any more."""
         cdef Py_ssize_t i
+        cdef HeaderNames names
+        if self.proofs is not None:
+            for i in range(PyList_GET_SIZE(self.proofs)):
+                names = (<Proof>PyList_GET_ITEM(self.proofs, i)).sets
+                if names is not None and names.covers(name, n):
+                    return True
         for i in range(self.n):
             if (<AuthService>PyList_GET_ITEM(self.services, i)).sets.covers(name, n):
                 return True
@@ -237,9 +233,6 @@ cdef class Admittance:
         if ex.request_timeout > 0:
             ex.route_deadline = now + ex.request_timeout
         ex.idle_deadline = now + ex.idle_timeout
-        ex.gathering = self.gathers
-        if self.gathers and ex.settings.body_rate:
-            ex.ask_at = ex.progress_until = now + BODY_GRACE_MS
         return ex.rearm()
 
     cdef int keep(self, bytes more) except -1:
@@ -282,7 +275,7 @@ cdef class Admittance:
             self.request.path = text + head.head_len + extra
         self.at.path = text + head.head_len + extra
         copy.head_len = <uint32_t>(head.head_len + extra)
-        if self.at.query != NULL:
+        if self.at.query != NULL and self.query is None:
             self.at.query = text + (self.at.query - old)
         self.at.base = text
         self.at.head = copy
@@ -324,6 +317,9 @@ cdef class Admittance:
             self.ex.engine.shown.give_back(self)
         if call is not None:
             note_asked(self, call, AUTH_FAILS, b"cancelled")
+        if self.job is not None:
+            self.ex.engine.passwords.forget(self.job)
+            self.job = None
         self.ex.admittance = None
         self.ex.gathering = False
         self.ex = None

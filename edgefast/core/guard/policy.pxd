@@ -3,7 +3,7 @@
 cdef enum Admission:
     ADMITTED = 0
     ANSWERED = 1    # it was refused
-    WAITING = 2     # services are asked: Admittance sends it on or answers it
+    WAITING = 2     # proofs and services decide: Admittance sends it on or answers it
 
 
 cdef class Policy:
@@ -13,11 +13,12 @@ cdef class Policy:
         int status              # not 0: it is broken or not here, and requests are answered with this
         object traffic          # ir.Traffic or None
         Access access           # None: it has none
+        Proof proof             # None: it wants none
         AuthService service     # None: it asks nobody
         ef_stat_row *row        # cells P_*; never NULL
         bytes log               # b'"security/ns/name#authorization"'
 
-    cdef int refuse(self, Exchange ex, int status, bytes rule, uint32_t flag) except -1
+    cdef int refuse(self, Exchange ex, int status, bytes rule, uint32_t flag, bytes lines=*) except -1
 
 
 cdef class Guard:
@@ -27,5 +28,3 @@ cdef class Guard:
 
     cdef Admission judge(self, Exchange ex, Routed *at, ef_request *request) except *
     cdef int drop_judged(self, Out *trailers) except -1
-    cdef list services(self)
-    cdef list owners(self)

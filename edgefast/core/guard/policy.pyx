@@ -23,25 +23,31 @@ cdef class Policy:
 
     def update(self, Engine engine, spec):
         """Take what the table says now; None: it says nothing any more. Raises ValueError and leaves what was before."""
-        access, service = None, None
+        access, service, proof = None, None, None
         if spec is not None and spec.status == 0:
             if spec.authorization is not None:
                 access = Access(engine, spec.authorization)
             elif spec.ext_auth is not None:
                 service = AuthService(engine, spec.ext_auth)
+            elif spec.api_key is not None:
+                proof = ApiKeys(spec.api_key)
+            elif spec.basic is not None:
+                proof = Passwords(engine, spec.basic)
             elif spec.traffic is None:
                 raise ValueError(f"policy {self.name} says nothing")
         self.status = 500 if spec is None else spec.status
         self.access = access
+        self.proof = proof
         self.service = service
         self.traffic = spec.traffic if spec is not None and spec.status == 0 else None
 
-    cdef int refuse(self, Exchange ex, int status, bytes rule, uint32_t flag) except -1:
-        """The request ends here, and its log line says by whom. `rule`: of an authorization, its name as JSON; None: none of them."""
+    cdef int refuse(self, Exchange ex, int status, bytes rule, uint32_t flag, bytes lines=b"") except -1:
+        """The request ends here, and its log line says by whom. `rule`: of an authorization, its name as JSON; None: none of them.
+        `lines`: header lines of the answer."""
         ef_stat_add(&self.row.cells[P_DENIED if flag & F_DENIED else P_ERROR], 1)
         ex.refuser = self
         ex.refuser_rule = rule
-        return ex.answer(status, b"", flag)
+        return ex.answer(status, lines, flag)
 
 
 cdef class Guard:
@@ -52,11 +58,31 @@ cdef class Guard:
     cdef Admission judge(self, Exchange ex, Routed *at, ef_request *request) except *:
         """What all units together say; local ones come first, since whoever they refuse costs nobody a question."""
         cdef Policy policy
-        cdef list services = self.services()
+        cdef list proofs = None, provers = None, services = None, owners = None, sets = None
+        for policy in self.policies:
+            if policy.proof is not None:
+                if proofs is None:
+                    proofs, provers = [], []
+                proofs.append(policy.proof)
+                provers.append(policy)
+                if policy.proof.sets is not None:
+                    sets = joined(sets, policy.proof.sets)
+            elif policy.service is not None:
+                if services is None:
+                    services, owners = [], []
+                services.append(policy.service)
+                owners.append(policy)
+                sets = joined(sets, policy.service.sets)
+        if self.own is not None:
+            if services is None:
+                services, owners = [], []
+            services.append(self.own)
+            owners.append(None)  # the rule's own filter
+            sets = joined(sets, self.own.sets)
         at.hidden = 0
-        if services is not None:
-            ex.services = services
-            hide_headers(services, at, request)
+        if sets is not None:
+            ex.sets = sets
+            hide_headers(sets, at, request)
         for policy in self.policies:
             if policy.status:
                 policy.refuse(ex, policy.status, None, F_INVALID)
@@ -66,7 +92,9 @@ cdef class Guard:
                     policy.refuse(ex, 403, policy.access.decided.log if policy.access.decided is not None else None, F_DENIED)
                     return ANSWERED
                 ef_stat_add(&policy.row.cells[P_ALLOWED], 1)
-        return admit(ex, services, self.owners(), at, request) if services is not None else ADMITTED
+        if proofs is None and services is None:
+            return ADMITTED
+        return admit(ex, proofs, provers, services if services is not None else [], owners, at, request)
 
     cdef int drop_judged(self, Out *trailers) except -1:
         """What rules ask for in a head is not brought in behind the body."""
@@ -76,28 +104,10 @@ cdef class Guard:
                 policy.access.names.drop_fields(trailers)
         return 0
 
-    cdef list services(self):
-        """AuthService of those who are asked, in their order; None: nobody is."""
-        cdef Policy policy
-        cdef list found = None
-        for policy in self.policies:
-            if policy.service is not None:
-                if found is None:
-                    found = []
-                found.append(policy.service)
-        if self.own is not None:
-            if found is None:
-                return [self.own]
-            found.append(self.own)
-        return found
 
-    cdef list owners(self):
-        """Policy of each of them; None: the rule's own filter."""
-        cdef Policy policy
-        cdef list found = []
-        for policy in self.policies:
-            if policy.service is not None:
-                found.append(policy)
-        if self.own is not None:
-            found.append(None)
-        return found
+cdef list joined(list sets, HeaderNames names):
+    """`sets` with one more; None: there was none."""
+    if sets is None:
+        return [names]
+    sets.append(names)
+    return sets

@@ -162,6 +162,11 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
             out_reserve(out, 4096 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)
             out_raw(out, <const char *>b',"policy_rule":', 15)
             out_bytes(out, text)
+    if ex.user is not None:
+        text = ex.user
+        out_reserve(out, 4096 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)
+        out_raw(out, <const char *>b',"user":', 8)
+        out_bytes(out, text)
     if ex.forwarded:
         text = ex.backend.cluster.log
         out_reserve(out, 4096 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)

@@ -49,7 +49,7 @@ cdef enum:
 cdef tuple LOG_FIELDS = (
     "time", "client", "peer", "method", "host", "path", "status", "flags", "route", "rule", "limit", "limit_window",
     "limit_remaining", "backend", "endpoint", "request_id", "bytes_received", "bytes_sent", "duration_ms", "upstream_ms", "tries",
-    "user_agent", "trace_id", "reason", "grpc_status", "policy", "policy_rule",
+    "user_agent", "trace_id", "reason", "grpc_status", "policy", "policy_rule", "user",
 )
 
 _LOG_KINDS = {

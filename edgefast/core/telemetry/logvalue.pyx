@@ -327,6 +327,8 @@ cdef int log_field(
         text = ex.refuser.log if ex.refuser is not None else None
     elif name == "policy_rule":
         text = ex.refuser_rule
+    elif name == "user":
+        text = ex.user
     elif name == "backend":
         text = ex.backend.cluster.log if ex.forwarded else None
     elif name == "endpoint":

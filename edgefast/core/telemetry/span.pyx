@@ -270,6 +270,8 @@ cdef void pack_sent(Out *out, Exchange ex) noexcept:
         pack_bytes(out, NULL, 0, 0)
         return
     host = space + 17  # " HTTP/1.1", CR, LF, "host: "
+    if ex.secret_query and memchr(target, c"?", space - target) != NULL:
+        space = <const uint8_t *>memchr(target, c"?", space - target)
     pack_bytes(out, target, space - target, SPAN_TARGET)
     pack_bytes(out, host, <const uint8_t *>memchr(host, c"\r", end - host) - host, LOG_FIELD)
 

@@ -199,7 +199,7 @@ LogField = Literal[
     "time", "client", "peer", "method", "host", "path", "status", "flags", "route", "rule",
     "limit", "limit_window", "limit_remaining", "backend", "endpoint", "request_id",
     "bytes_received", "bytes_sent", "duration_ms", "upstream_ms", "tries", "user_agent", "trace_id",
-    "reason", "grpc_status", "policy", "policy_rule",
+    "reason", "grpc_status", "policy", "policy_rule", "user",
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""SecurityPolicy: who may enter: rules of our own, and the word of an authorisation service.
+"""SecurityPolicy: who may enter: rules of our own, proofs of who a client is, and the word of an authorisation service.
 
 In: `gateway.edge.io/v1alpha1` documents. Out: `SecurityPolicy`. Its fields have the names that Envoy Gateway gives them.
 Source: GEP-713 (attachment), GEP-1494 (external authorisation). What Envoy Gateway has and this release lacks stands in
@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
+from edgefast.resources.edge.credentials import APIKeyAuth, BasicAuth
 from edgefast.resources.edge.policytarget import Aim, MergeType, Newer, TargetReferences
 from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.fields import (
@@ -253,6 +254,10 @@ class SecurityPolicySpec(Element, frozen=True, kw_only=True):
     authorization: Annotated[
         Authorization | None, Meta(description="Rules about addresses, headers, methods, paths.")
     ] = None
+    api_key_auth: Annotated[APIKeyAuth | None, Meta(description="Keys of clients.")] = field(
+        default=None, name="apiKeyAuth"
+    )
+    basic_auth: Annotated[BasicAuth | None, Meta(description="Names and passwords.")] = None
     ext_auth: Annotated[ExtAuth | None, Meta(description="An authorisation service.")] = None
 
 

@@ -36,8 +36,12 @@ ENVOY_GATEWAY = Project(
                     "SecurityPolicy spec.extAuth, of http and grpc; without recomputeRoute, includeRouteMetadata and contextExtensions"
                 ),
                 "cors": here("the filter CORS of an HTTPRoute's rules, each of them"),
-                "apiKeyAuth": later("an authorisation service (SecurityPolicy spec.extAuth)"),
-                "basicAuth": later("an authorisation service (SecurityPolicy spec.extAuth)"),
+                "apiKeyAuth": here(
+                    "SecurityPolicy spec.apiKeyAuth; keys that differ count as none"
+                ),
+                "basicAuth": here(
+                    "SecurityPolicy spec.basicAuth; hashes may be bcrypt and $apr1$, too"
+                ),
                 "csrf": later(),
                 "jwt": later("an authorisation service (SecurityPolicy spec.extAuth)"),
                 "oidc": later(

@@ -50,8 +50,10 @@ KGATEWAY = Project(
                     "the filter URLRewrite has a hostname for each rule or backendRef"
                 ),
                 "jwtAuth": later(_AUTH),
-                "basicAuth": later(_AUTH),
-                "apiKeyAuth": later(_AUTH),
+                "basicAuth": here("SecurityPolicy spec.basicAuth, whose users are in a Secret"),
+                "apiKeyAuth": here(
+                    "SecurityPolicy spec.apiKeyAuth, whose keys are in Secrets that are named, not selected"
+                ),
                 "oauth2": later(f"{_AUTH}, such as oauth2-proxy"),
                 "csrf": later(),
                 "compression": later(),

@@ -73,8 +73,10 @@ NGINX_GATEWAY = Project(
         ForeignKind(
             "AuthenticationFilter",
             {
-                "type": later(_AUTH),
-                "basic": later(_AUTH),
+                "type": here("the field of a SecurityPolicy says what it asks for"),
+                "basic": here(
+                    "SecurityPolicy spec.basicAuth, whose Secret has the hashes under .htpasswd; the realm is always gateway"
+                ),
                 "jwt": later(_AUTH),
                 "oidc": later(f"{_AUTH}, such as oauth2-proxy"),
             },

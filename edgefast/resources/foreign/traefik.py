@@ -44,7 +44,9 @@ TRAEFIK = Project(
                 "grpcWeb": here("EdgeProxy spec.grpc.web"),
                 "encodedCharacters": here("EdgeProxy spec.http.escapedSlashes"),
                 "chain": never("name the filters one after another"),
-                "basicAuth": later(_AUTH),
+                "basicAuth": here(
+                    "SecurityPolicy spec.basicAuth, whose Secret has the hashes under .htpasswd; the realm is always gateway"
+                ),
                 "digestAuth": never("digest authentication is not spoken by whoever is new"),
                 "errors": later(),
                 "compress": later(),

@@ -46,7 +46,7 @@ UNSERVED: dict[str, dict[str, Closes]] = {
     "GRPCRoute": {"spec.rules[].sessionPersistence": "rule"},
     "SecurityPolicy": {
         **_under("spec", "object", "targetRef", "targetSelectors"),
-        **_under("spec", "object", "apiKeyAuth", "basicAuth", "cors", "csrf", "jwt", "oidc"),
+        **_under("spec", "object", "cors", "csrf", "jwt", "oidc"),
         "spec.authorization.rules[].cel": "object",
         **_under("spec.authorization.rules[].principal", "object", "clientIPGeoLocations", "jwt"),
         # What the service is told, and where a request goes after its answer.

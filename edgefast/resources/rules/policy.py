@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.resources.edge.credentials import ExtractFrom
 from edgefast.resources.edge.policytarget import (
     LATER_KINDS,
     ROUTE_TARGETS,
@@ -249,6 +250,25 @@ def tell_ascii(pattern: str) -> str:
         return ""
     other = next(one for one in pattern if not one.isascii())
     return f'"{pattern}" has "{other}", which a path has as {quote(other)}'
+
+
+# --- credentials ---------------------------------------------------------------------------------------------------
+
+
+@BOOK.on(
+    ExtractFrom,
+    "headers",
+    "cookies",
+    "params",
+    cel="(has(self.headers) && size(self.headers) > 0) || "
+    "(has(self.cookies) && size(self.cookies) > 0) || (has(self.params) && size(self.params) > 0)",
+    message="one of headers, cookies and params must be set",
+)
+def check_places(one: ExtractFrom) -> Iterable[Violation]:
+    """A place that is none holds no key."""
+    if not (one.headers or one.cookies or one.params):
+        return (Violation((), "Required", "headers, cookies or params"),)
+    return ()
 
 
 # --- extAuth ------------------------------------------------------------------------------------------------------

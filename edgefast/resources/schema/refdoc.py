@@ -46,7 +46,7 @@ kind `Backend`, without a port. Standalone always allows it; in a cluster the co
     "SecurityPolicy": """\
 Who may enter. A policy is attached to a Gateway, one of its listeners, a ListenerSet, one of its listeners, an HTTPRoute or
 GRPCRoute, or one named rule of a route (`targetRefs`, `sectionName`), and holds for all that is below. Its features are
-`authorization` and `extAuth`; of several policies on the way to a rule, each feature comes whole from the most specific one that
+`authorization`, `apiKeyAuth`, `basicAuth` and `extAuth`; of several policies on the way to a rule, each feature comes whole from the most specific one that
 has it, unless `mergeType` says otherwise. Of two on one target the older one counts. What is broken closes: requests are answered
 500. Rules see the path as the router matched it, without dot segments and doubled slashes.
 """,
@@ -66,6 +66,8 @@ it has no metadata, and its fields stand at the top. Kubernetes keeps it as key
 """,
 }
 
+#: How places end that are references.
+_REFERENCES = ("Ref", "Refs", ".basicAuth.users")
 #: What a field that is not served closes.
 _CLOSED = {
     "SecurityPolicy": "requests to its targets are answered 500",
@@ -173,7 +175,7 @@ def _rows(shape: Shape, schema: dict[str, Any], path: str) -> Iterator[tuple[str
             default = ""
         elif written is not None:
             default = f"`{_json(written)}`" if written != "" else '`""`'
-        if not text and path.rstrip("[]").endswith(("Ref", "Refs")):
+        if not text and path.rstrip("[]").endswith(_REFERENCES):
             text = _OF_REFERENCE[field.name]
         yield f"`{below}`", _type(field.shape), default, text
         at, inside = field.shape, inner

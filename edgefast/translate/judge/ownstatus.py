@@ -45,7 +45,12 @@ __all__ = ["OwnStatuses", "find_asked", "judge_own_policies"]
 
 _NAMED = 3  # policies, or routes, that a message names
 _FRONTS = ("Gateway", "ListenerSet")
-_FIELDS: dict[Unit, str] = {"authorization": "spec.authorization", "extAuth": "spec.extAuth"}
+_FIELDS: dict[Unit, str] = {
+    "authorization": "spec.authorization",
+    "apiKeyAuth": "spec.apiKeyAuth",
+    "basicAuth": "spec.basicAuth",
+    "extAuth": "spec.extAuth",
+}
 
 
 class OwnStatuses(msgspec.Struct, frozen=True, kw_only=True, eq=False):

@@ -5,7 +5,8 @@ policies, oldest first. Out: `Effective`: names of units in the order in which a
 Policies of a kind merge among themselves, by unit:
 - On one target the older one has a unit, of Overrides and of others each, and says whether anything is replaced.
 - Replace drops what levels above say, unless it is an Override.
-- authorization: all Overrides and, of the others, the most specific. extAuth: the highest Override, else the most specific. traffic: all, leaf by leaf.
+- authorization: all Overrides and, of the others, the most specific. apiKeyAuth, basicAuth, extAuth, each: the highest Override, else
+  the most specific. traffic: all, leaf by leaf.
 - closed: always; how it was to merge is a part of what nobody can tell.
 Source: GEP-713 (hierarchical policies), shared design of policies.
 Must never: let a unit of an Override go, look at what a unit says, or depend on the order in which policies came.
@@ -24,10 +25,14 @@ from edgefast.translate.facts.policyshape import CLOSED, Family, Level, PolicySh
 __all__ = ["Effective", "merge_levels"]
 
 
+#: Units by which a client proves who it is, in the order in which they are asked for.
+_PROOFS: tuple[Unit, ...] = ("apiKeyAuth", "basicAuth")
+
+
 class Effective(msgspec.Struct, frozen=True, gc=False):
     """What holds for one rule; the fields are those of ir.Rule."""
 
-    policies: tuple[str, ...] = ()  # closed ones, authorizations, authorisation services
+    policies: tuple[str, ...] = ()  # closed ones, authorizations, proofs, authorisation services
     traffic: tuple[str, ...] = ()  # Overrides, highest first; then the most specific first
     ceilings: int = 0  # how many of `traffic` are Overrides
     lost: tuple[tuple[str, str], ...] = ()  # units that do not hold, and by whom
@@ -47,14 +52,16 @@ def merge_levels(levels: tuple[Level, ...]) -> Effective:
     security, traffic = _held(levels, "security", lost), _held(levels, "traffic", lost)
     closed = [one.name for one in (*security[CLOSED], *traffic[CLOSED])]
     rules = _all_overrides(security["authorization"], lost)
+    proofs = [name for unit in _PROOFS for name in _highest(security[unit], lost)]
     service = _highest(security["extAuth"], lost)
     leaves = traffic["traffic"]
     ceilings = dict.fromkeys(one.name for one in leaves if one.override)
     defaults = dict.fromkeys(one.name for one in reversed(leaves) if not one.override)
     # A policy may be attached at several levels: what holds by one of them holds.
-    holding = {**dict.fromkeys((*closed, *rules, *service)), **ceilings, **defaults}
+    asked = (*closed, *rules, *proofs, *service)
+    holding = {**dict.fromkeys(asked), **ceilings, **defaults}
     return Effective(
-        policies=tuple(dict.fromkeys((*closed, *rules, *service))),
+        policies=tuple(dict.fromkeys(asked)),
         traffic=(*ceilings, *defaults),
         ceilings=len(ceilings),
         lost=tuple(one for one in lost.items() if one[0] not in holding),
@@ -66,6 +73,8 @@ def _held(levels: Sequence[Level], family: Family, lost: dict[str, str]) -> dict
     held: dict[Unit, list[_Held]] = {
         "closed": [],
         "authorization": [],
+        "apiKeyAuth": [],
+        "basicAuth": [],
         "extAuth": [],
         "traffic": [],
     }

@@ -1,6 +1,6 @@
 """SecurityPolicy: who may enter: one policy -> its units.
 
-In: a policy and a Reader. Out: an `OwnOutcome` with the units "authorization" and "extAuth", or "closed" when all of it is a mistake
+In: a policy and a Reader. Out: an `OwnOutcome` with a unit for each feature of it that is set, or "closed" when all of it is a mistake
 or asks for what is not served. A mistake in one unit, or a reference of it that leads nowhere, makes that unit answer 500.
 Source: shared design of policies (fail closed).
 Must never: give a unit that lets pass what a mistake was to decide about.
@@ -8,12 +8,15 @@ Must never: give a unit that lets pass what a mistake was to decide about.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from edgefast import ir
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.kinds import ref_of
 from edgefast.translate.facts.facts import Reader
-from edgefast.translate.facts.policyshape import CLOSED, Unit
+from edgefast.translate.facts.policyshape import CLOSED, PolicyShape, Unit
 from edgefast.translate.policy.authorization import translate_authorization
+from edgefast.translate.policy.credentials import translate_api_keys, translate_basic_auth
 from edgefast.translate.policy.extauth import translate_ext_auth
 from edgefast.translate.policy.outcome import (
     Aims,
@@ -33,16 +36,20 @@ def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> O
     """Translate one policy; `aimed`: what it is for that no targetRef says."""
     report, spec = Report(ref_of(policy)), policy.spec
     targets, closed = check_whole(policy, aimed, report)
-    names: list[Unit] = [CLOSED] if closed else []
-    if spec.authorization is not None and not closed:
-        names.append("authorization")
-    if spec.ext_auth is not None and not closed:
-        names.append("extAuth")
-    shape = shape_policy(policy, "security", tuple(names))
+    set_ones: dict[Unit, object] = {
+        "authorization": spec.authorization,
+        "apiKeyAuth": spec.api_key_auth,
+        "basicAuth": spec.basic_auth,
+        "extAuth": spec.ext_auth,
+    }
+    names = tuple(name for name, part in set_ones.items() if part is not None)
+    shape = shape_policy(policy, "security", (CLOSED,) if closed else names)
     units = [close_policy(shape, closed)] if closed else []
     # Of a closed policy everything else that is wrong is told as well.
     if spec.authorization is not None:
         units.append(_translate_authorization(policy, shape.unit("authorization"), report))
+    if spec.api_key_auth is not None or spec.basic_auth is not None:
+        units += _translate_proofs(policy, shape, reader, report)
     if spec.ext_auth is not None:
         units.append(_translate_ext_auth(policy, shape.unit("extAuth"), reader, report))
     kept = units[:1] if closed else units
@@ -66,8 +73,24 @@ def _translate_authorization(policy: SecurityPolicy, name: str, report: Report) 
     assert given is not None
     made = translate_authorization(given, report, "spec.authorization")
     if why := _first_after(report, before):
-        return UnitOutcome(ir.PolicyUnit(name=name, status=500, reason=why))
+        return _close(name, why)
     return UnitOutcome(ir.PolicyUnit(name=name, authorization=made))
+
+
+def _translate_proofs(
+    policy: SecurityPolicy, shape: PolicyShape, reader: Reader, report: Report
+) -> Iterator[UnitOutcome]:
+    spec, namespace = policy.spec, policy.metadata.namespace
+    if spec.api_key_auth is not None:
+        name, before = shape.unit("apiKeyAuth"), _count(report)
+        keys = translate_api_keys(spec.api_key_auth, namespace, reader, report, "spec.apiKeyAuth")
+        why = _first_after(report, before)
+        yield _close(name, why) if why else UnitOutcome(ir.PolicyUnit(name=name, api_key=keys))
+    if spec.basic_auth is not None:
+        name, before = shape.unit("basicAuth"), _count(report)
+        users = translate_basic_auth(spec.basic_auth, namespace, reader, report, "spec.basicAuth")
+        why = _first_after(report, before)
+        yield _close(name, why) if why else UnitOutcome(ir.PolicyUnit(name=name, basic=users))
 
 
 def _translate_ext_auth(
@@ -78,8 +101,12 @@ def _translate_ext_auth(
     namespace = policy.metadata.namespace
     made, clusters = translate_ext_auth(given, namespace, reader, report, "spec.extAuth")
     if why := _first_after(report, before):
-        return UnitOutcome(ir.PolicyUnit(name=name, status=500, reason=why))
+        return _close(name, why)
     return UnitOutcome(ir.PolicyUnit(name=name, ext_auth=made), clusters)
+
+
+def _close(name: str, why: str) -> UnitOutcome:
+    return UnitOutcome(ir.PolicyUnit(name=name, status=500, reason=why))
 
 
 def _count(report: Report) -> tuple[int, int]:

@@ -85,6 +85,12 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "No ReferenceGrant allows it (`from`: group `gateway.edge.io`, kind `SecurityPolicy`).",
         ),
         Reason(
+            "ResolvedRefs",
+            "False",
+            "InvalidCredentialRef",
+            "A Secret with keys or passwords is missing or has a mistake; what they are for answers 500.",
+        ),
+        Reason(
             "Programmed", "True", "Programmed", "All ready proxies of the Gateway do what it says."
         ),
         Reason(

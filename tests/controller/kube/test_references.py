@@ -208,6 +208,32 @@ spec: {directResponse: {body: {inline: hello}}}
     assert referenced(found, SETTINGS) == {("ConfigMap", "apps", "pages")}
 
 
+def test_keys_and_passwords_of_policies() -> None:
+    found = snapshot("""
+apiVersion: gateway.edge.io/v1alpha1
+kind: SecurityPolicy
+metadata: {name: who, namespace: apps}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]
+  apiKeyAuth:
+    credentialRefs: [{name: keys}, {name: keys, namespace: vault}, {name: other, namespace: vault}]
+    extractFrom: [{headers: [x-key]}]
+  basicAuth: {users: {name: users}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: keys, namespace: vault}
+spec:
+  from: [{group: gateway.edge.io, kind: SecurityPolicy, namespace: apps}]
+  to: [{group: "", kind: Secret, name: keys}]
+""")
+    assert referenced(found, SETTINGS) == {
+        ("Secret", "apps", "keys"),
+        ("Secret", "vault", "keys"),
+        ("Secret", "apps", "users"),
+    }
+
+
 def test_the_store_of_rate_limits() -> None:
     redis = RedisBackend(
         url_ref=SecretKeyReference(name="url"),

@@ -63,6 +63,8 @@ def base() -> list[Object]:
         route("GRPCRoute", "calls"),
         *(world.service(name) for name in ("web", "auth")),
         *(world.endpoints(name, "10.0.0.1") for name in ("web", "auth")),
+        world.secret("keys", alice="k-alice"),
+        world.secret("users", **{".htpasswd": "bob:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ="}),
     ]
 
 
@@ -102,6 +104,11 @@ def policy_object(plain: Plain, timeout: str = "1s") -> Object:
     }
     if "authorization" in plain.features:
         spec["authorization"] = {"defaultAction": "Allow"}
+    if "apiKeyAuth" in plain.features:
+        keys = {"credentialRefs": [{"name": "keys"}], "extractFrom": [{"headers": ["x-key"]}]}
+        spec["apiKeyAuth"] = keys | {"forwardClientIDHeader": f"x-client-{timeout}"}
+    if "basicAuth" in plain.features:
+        spec["basicAuth"] = {"users": {"name": "users"}}
     if "extAuth" in plain.features:
         http = {"backendRef": {"name": "auth", "port": 80}}
         spec["extAuth"] = {"http": http, "timeout": timeout}
@@ -126,7 +133,8 @@ def random_policy(random: Random, name: str) -> Plain:
         pool = FRONTS + BELOW
     features: tuple[str, ...] = ("traffic",)
     if kind == "SecurityPolicy":
-        features = tuple(one for one in ("authorization", "extAuth") if random.random() < 0.7)
+        named = ("authorization", "apiKeyAuth", "basicAuth", "extAuth")
+        features = tuple(one for one in named if random.random() < 0.6)
     elif random.random() < 0.1:
         features = ()
     targets = tuple(random.sample(pool, random.randint(1, 3)))

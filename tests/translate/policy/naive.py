@@ -119,12 +119,13 @@ def _security(standing: list[tuple[str, bool]], beaten: dict[str, str]) -> list[
     if plain:
         found.append(plain[-1])
         beaten.update(dict.fromkeys(plain[:-1], plain[-1]))
-    services = [one for one in standing if one[0].endswith("#extAuth")]
-    above = [unit for unit, override in services if override]
-    winner = above[0] if above else services[-1][0] if services else None
-    if winner is not None:
-        found.append(winner)
-        beaten.update({unit: winner for unit, _ in services if unit != winner})
+    for feature in ("#apiKeyAuth", "#basicAuth", "#extAuth"):
+        those = [one for one in standing if one[0].endswith(feature)]
+        above = [unit for unit, override in those if override]
+        winner = above[0] if above else those[-1][0] if those else None
+        if winner is not None:
+            found.append(winner)
+            beaten.update({unit: winner for unit, _ in those if unit != winner})
     return found
 
 

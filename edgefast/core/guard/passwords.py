@@ -1,0 +1,125 @@
+"""Passwords: the thread of a worker on which slow hashes are made.
+
+In: hashes, passwords. Out: whether they fit, by a call on the loop. Bounds: QUEUE jobs wait, of one client SHARE of them, so that nobody's wrong guesses keep others out; KNOWN pairs that were
+right are known by a keyed digest and wait for nothing. Must never: keep a password after its job, or tell one that is wrong sooner.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any, Protocol
+
+from edgefast.htpasswd import verify
+
+__all__ = ["KNOWN", "QUEUE", "SHARE", "Passwords"]
+
+#: Jobs that wait at most, of all clients and of one.
+QUEUE = 64
+SHARE = 8
+#: Pairs that are known to be right.
+KNOWN = 4096
+_NICE = 19  # whoever proves who it is has waited least
+
+
+class Asker(Protocol):
+    """Whoever waits for a password; on the loop."""
+
+    def settle_proof(self, job: Job, user: bytes) -> None:
+        """The password is this user's, b"": nobody's."""
+
+
+class Job:
+    """One password that is being tried."""
+
+    __slots__ = ("asker", "client", "kept", "password", "proof", "right", "user")
+
+    def __init__(
+        self, kept: bytes, password: bytes, client: bytes, asker: Any, user: bytes, proof: bytes
+    ) -> None:
+        self.kept = kept
+        self.password = password
+        self.client = client
+        self.asker: Asker | None = asker
+        self.user = user
+        self.proof = proof
+        self.right = False
+
+
+class Passwords:
+    """The slow hashes of one worker. `loop` runs in the thread that calls all but `_run`."""
+
+    def __init__(self, loop: Any, check: Callable[[bytes, bytes], bool] = verify) -> None:
+        self._loop = loop
+        self._check = check
+        self._secret = os.urandom(32)
+        self._known: dict[bytes, None] = {}
+        self._jobs: deque[Job] = deque()
+        self._waiting: Counter[bytes] = Counter()
+        self.count = 0  # jobs that are not over
+        self._wake = threading.Semaphore(0)
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def digest(self, kept: bytes, pair: bytes) -> bytes:
+        """Return what stands for a name and a password beside the hash that they are of: a new hash is a new question."""
+        return blake2b(kept + b"\0" + pair, key=self._secret, digest_size=16).digest()
+
+    def knows(self, proof: bytes) -> bool:
+        """Tell whether a pair was right before."""
+        return proof in self._known
+
+    def submit(
+        self, kept: bytes, password: bytes, client: bytes, asker: Any, user: bytes, proof: bytes
+    ) -> Job | None:
+        """Try a password; `asker.settle_proof` is called later. None: too many wait."""
+        if self.count >= QUEUE or self._waiting[client] >= SHARE:
+            return None
+        job = Job(kept, password, client, asker, user, proof)
+        self.count += 1
+        self._waiting[client] += 1
+        self._jobs.append(job)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="passwords", daemon=True)
+            self._thread.start()
+        self._wake.release()
+        return job
+
+    def forget(self, job: Job) -> None:
+        """Nobody waits for a job any more; its place is free when the thread has come to it."""
+        job.asker = None
+
+    def close(self) -> None:
+        """Let the thread end; nobody waits any more."""
+        self._closed = True
+        self._wake.release()
+
+    def _run(self) -> None:
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        while True:
+            self._wake.acquire()
+            if self._closed:
+                return
+            job = self._jobs.popleft()
+            if job.asker is not None:
+                job.right = self._check(job.kept, job.password) and bool(job.user)
+            job.password = b""
+            try:
+                self._loop.call_soon_threadsafe(self._land, job)
+            except RuntimeError:  # the loop is closed
+                return
+
+    def _land(self, job: Job) -> None:
+        self.count -= 1
+        self._waiting[job.client] -= 1
+        if not self._waiting[job.client]:
+            del self._waiting[job.client]
+        if job.right:
+            self._known[job.proof] = None
+            if len(self._known) > KNOWN:
+                del self._known[next(iter(self._known))]
+        if job.asker is not None:
+            job.asker.settle_proof(job, job.user if job.right else b"")

@@ -1,0 +1,135 @@
+# Where a request carries a credential (ir.CredentialPlaces): header lines, cookies, parameters of the query.
+#
+# In: a request that is to enter. Out: the credential, in clear, for whoever judges it; the same request without it, for its backend. What
+# logs and spans keep of the request is covered over here, whatever comes of it. Two places that say different things say nothing:
+# whom a backend would believe is not known.
+# Source: RFC 6265 4.2.1 (cookies), RFC 6750 2 (bearer tokens; parameters are percent-decoded, "+" is itself).
+
+cdef int cover(Exchange ex, const uint8_t *base, const uint8_t *value, size_t n) except -1:
+    """No log line and no span shows these bytes of the head."""
+    cdef size_t at = value - base
+    if at + n <= ex.raw.size:
+        memset(ex.raw.data + at, c"*", n)
+    return 0
+
+
+cdef class Places:
+    def __init__(self, spec):
+        self.headers = [
+            (name.lower().encode(), HeaderNames((name,)), prefix.lower().encode()) for name, prefix in spec.headers
+        ]
+        self.cookies = [name.encode() for name in spec.cookies]
+        self.params = [name.encode() for name in spec.params]
+
+    cdef bytes find(self, Admittance asker):
+        """None: there is none. All places are looked at, so that all are covered; `several` says that they differ."""
+        self.several = False
+        cdef bytes found = self.in_headers(asker, None)
+        if self.cookies:
+            found = self.in_cookies(asker, found)
+        if self.params and asker.at.query != NULL:
+            found = self.in_params(asker, found)
+        return found
+
+    cdef bytes take(self, bytes found, bytes value):
+        if found is not None and found != value:
+            self.several = True
+        return value if found is None else found
+
+    cdef bytes in_headers(self, Admittance asker, bytes found):
+        """Also of lines that services set: those are hidden from all but whoever judges them."""
+        cdef Routed *at = &asker.at
+        cdef const ef_span *span
+        cdef const uint8_t *value
+        cdef HeaderNames names
+        cdef bytes prefix
+        cdef size_t n, skip
+        cdef int i, total = at.head.n_spans + at.hidden
+        for _, names, prefix in self.headers:
+            skip = PyBytes_GET_SIZE(prefix)
+            for i in range(total):
+                span = &at.head.spans[i]
+                if span.flags & asker.ex.settings.drop_flags or not names.has(at.base + span.name_off, span.name_len):
+                    continue
+                value = at.base + span.val_off
+                n = span.val_len
+                cover(asker.ex, at.base, value, n)
+                if skip:
+                    if n < skip or strncasecmp(<const char *>value, PyBytes_AS_STRING(prefix), skip) != 0:
+                        continue
+                    value += skip
+                    n -= skip
+                found = self.take(found, value[:n].strip(b" "))
+        return found
+
+    cdef bytes in_cookies(self, Admittance asker, bytes found):
+        cdef ef_request whole = asker.request
+        cdef const uint8_t *value = NULL
+        cdef size_t n = 0
+        cdef uint64_t place
+        cdef bytes name
+        whole.n_spans = asker.at.head.n_spans + asker.at.hidden
+        for name in self.cookies:
+            place = 0
+            while ef_request_cookie(&whole, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name), &place, &value, &n):
+                cover(asker.ex, asker.at.base, value, n)
+                found = self.take(found, value[:n].strip(b'"'))
+        return found
+
+    cdef bytes in_params(self, Admittance asker, bytes found):
+        cdef Routed *at = &asker.at
+        cdef bytes query = at.query[:at.query_len], one, name, value
+        cdef size_t begin = 0
+        for one in query.split(b"&"):
+            name, _, value = one.partition(b"=")
+            if unquote_to_bytes(name) in self.params:
+                asker.ex.secret_query = True
+                cover(asker.ex, at.base, at.query + begin + PyBytes_GET_SIZE(one) - PyBytes_GET_SIZE(value), PyBytes_GET_SIZE(value))
+                found = self.take(found, unquote_to_bytes(value))
+            begin += PyBytes_GET_SIZE(one) + 1
+        return found
+
+    cdef int strip(self, Admittance asker) except -1:
+        """Take it out of cookies and of the query; header lines of these names are among those that are hidden (Proof.sets)."""
+        cdef Routed *at = &asker.at
+        cdef bytes query, one
+        cdef list kept
+        if self.cookies:
+            strip_cookies(asker, self.cookies)
+        if self.params and at.query != NULL:
+            query = at.query[:at.query_len]
+            kept = [one for one in query.split(b"&") if unquote_to_bytes(one.partition(b"=")[0]) not in self.params]
+            asker.query = b"&".join(kept)
+            at.query = <const uint8_t *>PyBytes_AS_STRING(asker.query) if asker.query else NULL
+            at.query_len = PyBytes_GET_SIZE(asker.query)
+            asker.request.query = at.query
+            asker.request.query_len = at.query_len
+        return 0
+
+
+cdef HeaderNames _COOKIE = HeaderNames(("cookie",))
+
+
+cdef int strip_cookies(Admittance asker, list names) except -1:
+    """One line with the cookies of other names is in the place of all that hold one of these."""
+    cdef Routed *at = &asker.at
+    cdef const ef_span *span
+    cdef list kept = []
+    cdef bytes piece
+    cdef bint found = False
+    cdef uint16_t i
+    for i in range(at.head.n_spans):
+        span = &at.head.spans[i]
+        if not _COOKIE.has(at.base + span.name_off, span.name_len):
+            continue
+        for piece in at.base[span.val_off:span.val_off + span.val_len].split(b";"):
+            piece = piece.strip(b" \t")
+            if piece.partition(b"=")[0].strip(b" \t") in names:
+                found = True
+            elif piece:
+                kept.append(piece)
+    if found:
+        drop_lines(asker, _COOKIE)
+        if kept:
+            asker.lines += b"cookie: %b\r\n" % b"; ".join(kept)
+    return 0

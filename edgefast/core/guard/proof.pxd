@@ -1,0 +1,31 @@
+# How a client proves who it is.
+
+cdef enum Proven:
+    PROVEN = 0
+    REFUSED = 1     # it is answered
+    UNDECIDED = 2   # Admittance.on_proof follows
+
+
+cdef class Proof:
+    cdef:
+        Places places
+        HeaderNames sets        # what the backend hears of the client, and nobody hears from it; None: nothing
+        bytes challenge         # header lines of a 401
+        bytes forward           # name of the header that says who it is; b"": none
+
+    cdef Proven judge(self, Admittance asker, Policy policy) except *
+    cdef Proven accept(self, Admittance asker, bytes user) except *
+    cdef Proven deny(self, Admittance asker, Policy policy) except *
+
+
+cdef class ApiKeys(Proof):
+    cdef:
+        dict clients            # SHA-256 of a key -> client id
+        bint sanitize
+
+
+cdef class Passwords(Proof):
+    cdef:
+        Engine engine
+        dict users              # name -> hash
+        bytes decoy             # hash that names of nobody are tried against; b"": all hashes are quick

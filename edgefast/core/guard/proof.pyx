@@ -1,0 +1,113 @@
+# Proofs of who a client is, in order before authorisation services: keys of clients, names and passwords (ir.ApiKeyAuth, ir.BasicAuth).
+#
+# In: a request that is to enter. Out: who it is, for log and backend, or 401: no proof, one that is wrong, two that differ. A password
+# takes as long for a name that nobody has. Must never keep or show a credential: what is proven is kept as a digest under a key that
+# dies with the worker.
+
+cdef bytes user_line(bytes name, bytes user):
+    return b"%b: %b\r\n" % (name, user)
+
+
+cdef bytes forward_name(str name):
+    """Of the header that says who the client is. Raises ValueError where it would be somebody else's to say."""
+    low = name.lower()
+    if low.replace("_", "-") in _NEVER_SET or low.startswith("x-edge-"):
+        raise ValueError(f"{name} says nothing of a client")
+    return low.encode()
+
+
+cdef class Proof:
+    cdef Proven judge(self, Admittance asker, Policy policy) except *:
+        raise NotImplementedError
+
+    cdef Proven accept(self, Admittance asker, bytes user) except *:
+        asker.ex.user = json_encode(user.decode("utf-8", "replace"))
+        if self.forward:
+            asker.lines += user_line(self.forward, user)
+        return PROVEN
+
+    cdef Proven deny(self, Admittance asker, Policy policy) except *:
+        policy.refuse(asker.ex, 401, None, F_DENIED, self.challenge)
+        return REFUSED
+
+
+cdef class ApiKeys(Proof):
+    def __init__(self, spec):
+        """spec: ir.ApiKeyAuth."""
+        self.places = Places(spec.places)
+        self.clients = {digest: client.encode() for digest, client in spec.clients}
+        self.forward = forward_name(spec.forward_header)
+        self.sanitize = spec.sanitize
+        names = [name.lower() for name, _ in spec.places.headers] if spec.sanitize else []
+        if spec.forward_header:
+            names.append(spec.forward_header.lower())
+        self.sets = HeaderNames(dict.fromkeys(names)) if names else None
+        self.challenge = b'www-authenticate: ApiKey realm="gateway"\r\n'
+
+    cdef Proven judge(self, Admittance asker, Policy policy) except *:
+        cdef bytes key = self.places.find(asker), client = None
+        if key is not None and not self.places.several:
+            client = self.clients.get(sha256(key).digest())
+        if client is None:
+            return self.deny(asker, policy)
+        if self.sanitize:
+            self.places.strip(asker)
+        return self.accept(asker, client)
+
+
+cdef object _BASIC = ir.CredentialPlaces(headers=(("authorization", "Basic "),))
+
+
+cdef class Passwords(Proof):
+    def __init__(self, Engine engine, spec):
+        """spec: ir.BasicAuth."""
+        self.engine = engine
+        self.places = Places(_BASIC)
+        self.users = {name.encode(): kept.encode() for name, kept in spec.users}
+        self.decoy = next((kept for kept in self.users.values() if not is_quick(kept)), b"")
+        self.forward = forward_name(spec.forward_header)
+        self.sets = HeaderNames((spec.forward_header,)) if spec.forward_header else None
+        self.challenge = b'www-authenticate: Basic realm="gateway", charset="UTF-8"\r\n'
+
+    cdef Proven judge(self, Admittance asker, Policy policy) except *:
+        cdef bytes pair, user, password, kept, proof
+        cdef object proven = asker.proven
+        if proven is not None:  # by the thread, of this pair
+            asker.proven = None
+            return self.accept(asker, proven) if proven else self.deny(asker, policy)
+        pair = read_pair(self.places.find(asker))
+        if pair is None or self.places.several:
+            return self.deny(asker, policy)
+        user, _, password = pair.partition(b":")
+        kept = self.users.get(user)
+        if self.decoy and (kept is None or not is_quick(kept)):
+            proof = self.engine.passwords.digest(kept or self.decoy, pair)
+            if kept is not None and self.engine.passwords.knows(proof):
+                return self.accept(asker, user)
+            if asker.ex.down.handing and asker.ex.down.defers:  # a request that is taken back in the same read costs no time
+                asker.deferred = True
+                return UNDECIDED
+            asker.job = self.engine.passwords.submit(
+                kept or self.decoy, password, asker.ex.origin() or b"", asker, user if kept is not None else b"", proof
+            )
+            if asker.job is None:  # others wait already, or too many of this client's
+                policy.refuse(asker.ex, 503, None, F_OVERFLOW, b"retry-after: 1\r\n")
+                return REFUSED
+            return UNDECIDED
+        if verify(kept or _NOBODY, password) and kept is not None:
+            return self.accept(asker, user)
+        return self.deny(asker, policy)
+
+
+cdef bytes _NOBODY = b"{SHA}" + b64encode(bytes(20))
+
+
+cdef bytes read_pair(bytes value):
+    """Of what stands behind "Basic " (RFC 7617 2); None: there is none."""
+    if value is None or PyBytes_GET_SIZE(value) > 4 * PASSWORD_PAIR // 3 + 4:
+        return None
+    try:
+        pair = a2b_base64(value, strict_mode=True)
+    except ValueError:
+        return None
+    return pair if b":" in pair else None

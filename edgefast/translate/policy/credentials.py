@@ -1,0 +1,246 @@
+"""Credentials: SecurityPolicy spec.apiKeyAuth and spec.basicAuth -> ir.ApiKeyAuth, ir.BasicAuth.
+
+In: the fields, a Reader for the Secrets. Out: digests of keys, hashes of passwords as they were written; every mistake told. A Secret
+that is missing, is not permitted or has a mistake breaks the whole unit: who could prove nothing by it is not let in.
+Source: SecurityPolicy, with the fields of Envoy Gateway; RFC 7617 2 (a name has no colon).
+Must never: tell a key, a password or a hash in a message.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable
+from hashlib import sha256
+
+from edgefast import ir
+from edgefast.reasons.word import Word
+from edgefast.resources.edge.credentials import APIKeyAuth, BasicAuth, ExtractFrom
+from edgefast.resources.kubernetes.secret import Secret
+from edgefast.resources.model.reference import SecretObjectReference
+from edgefast.translate.facts.facts import Reader
+from edgefast.translate.facts.reference import refusal_text, wrong_kind_text
+from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.report.report import Report
+
+__all__ = ["check_forward_header", "translate_api_keys", "translate_basic_auth"]
+
+HTPASSWD = ".htpasswd"
+#: Of one policy.
+MAX_CLIENTS = 4096
+MAX_KEY = 4096
+MAX_USERS = 4096
+MAX_NAME = 256
+#: Rounds of bcrypt as a power of two; one more is twice the time, and 12 is a third of a second.
+MAX_COST = 12
+_MAX_SECRETS = 16
+_MAX_PLACES = 16
+_BEARER = "Bearer "
+_APR1 = re.compile(r"\$apr1\$[./0-9A-Za-z]{1,8}\$[./0-9A-Za-z]{22}")
+_BCRYPT = re.compile(r"\$2[aby]\$([0-9]{2})\$[./0-9A-Za-z]{53}")
+_COOKIE = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,256}")
+_PARAM = re.compile(r"[!-~]{1,256}")
+#: What says of a request where it is from, or what its body is, is not a client's name.
+_TAKEN = frozenset(
+    {"content-type", "date", "http2-settings", "server", "via"}
+    | {"x-forwarded-for", "x-forwarded-proto", "x-request-id"}
+)
+
+
+def translate_api_keys(
+    given: APIKeyAuth, namespace: str, reader: Reader, report: Report, path: str
+) -> ir.ApiKeyAuth:
+    """Translate the keys of a SecurityPolicy in `namespace`; of one with a mistake nothing is to be used."""
+    places = _read_places(given.extract_from, report, f"{path}.extractFrom")
+    forward = check_forward_header(
+        given.forward_client_id_header, report, f"{path}.forwardClientIDHeader"
+    )
+    if forward and forward in {name for name, _ in places.headers}:
+        said = f'"{forward}" is where keys come from'
+        _refuse(report, f"{path}.forwardClientIDHeader", "Forbidden", said)
+    refs = given.credential_refs
+    if not 1 <= len(refs) <= _MAX_SECRETS:
+        said = f"{len(refs)} Secrets (expected 1 to {_MAX_SECRETS})"
+        _refuse(report, f"{path}.credentialRefs", "Invalid", said)
+    clients: dict[bytes, str] = {}
+    for at, ref in enumerate(refs):
+        where = f"{path}.credentialRefs[{at}]"
+        secret = read_secret(ref, namespace, reader, report, where)
+        if secret is not None:
+            _take_keys(secret, clients, report, where)
+    if len(clients) > MAX_CLIENTS:
+        said = f"{len(clients)} keys, at most {MAX_CLIENTS}"
+        _refuse(report, f"{path}.credentialRefs", "TooMany", said)
+    return ir.ApiKeyAuth(
+        clients=tuple(sorted(clients.items())),
+        places=places,
+        forward_header=forward,
+        sanitize=given.sanitize,
+    )
+
+
+def _take_keys(secret: Secret, clients: dict[bytes, str], report: Report, path: str) -> None:
+    name = f"Secret {secret.metadata.namespace}/{secret.metadata.name}"
+    ids = sorted({*secret.data, *secret.string_data})
+    if not ids:
+        _unresolve(report, path, f"{name} has no keys")
+    for client in ids:
+        key = secret.value(client) or b""
+        if not 1 <= len(key) <= MAX_KEY or any(byte < 0x21 or byte > 0x7E for byte in key):
+            said = f'{name} has a key for "{client}" that is none: expected 1 to {MAX_KEY} characters of visible ASCII'
+            _unresolve(report, path, f"{said} without line break")
+            continue
+        digest = sha256(key).digest()
+        if clients.setdefault(digest, client) != client:
+            said = f'{name} has one key for "{client}" and "{clients[digest]}"'
+            _unresolve(report, path, said)
+
+
+def _read_places(given: Iterable[ExtractFrom], report: Report, path: str) -> ir.CredentialPlaces:
+    headers: list[str] = []
+    cookies: list[str] = []
+    params: list[str] = []
+    for at, one in enumerate(given):
+        where = f"{path}[{at}]"
+        if not (one.headers or one.cookies or one.params):
+            _refuse(report, where, "Required", "headers, cookies or params")
+        for place, name in enumerate(one.headers):
+            if said := check_header_name(name):
+                _refuse(report, f"{where}.headers[{place}]", "Invalid", said)
+            headers.append(name.lower())
+        for place, name in enumerate(one.cookies):
+            if not _COOKIE.fullmatch(name):
+                said = f'"{name}" is not the name of a cookie'
+                _refuse(report, f"{where}.cookies[{place}]", "Invalid", said)
+            cookies.append(name)
+        for place, name in enumerate(one.params):
+            if not _PARAM.fullmatch(name):
+                said = f'"{name}" is not the name of a query parameter'
+                _refuse(report, f"{where}.params[{place}]", "Invalid", said)
+            params.append(name)
+    for names, what in ((headers, "headers"), (cookies, "cookies"), (params, "params")):
+        if len(set(names)) > _MAX_PLACES:
+            _refuse(report, path, "TooMany", f"{len(set(names))} {what}, at most {_MAX_PLACES}")
+    if not (headers or cookies or params):
+        _refuse(report, path, "Required", "where a request carries its key")
+    return ir.CredentialPlaces(
+        headers=tuple(
+            (name, _BEARER if name == "authorization" else "") for name in dict.fromkeys(headers)
+        ),
+        cookies=tuple(dict.fromkeys(cookies)),
+        params=tuple(dict.fromkeys(params)),
+    )
+
+
+def translate_basic_auth(
+    given: BasicAuth, namespace: str, reader: Reader, report: Report, path: str
+) -> ir.BasicAuth:
+    """The same of names and passwords."""
+    forward = check_forward_header(
+        given.forward_username_header, report, f"{path}.forwardUsernameHeader"
+    )
+    if forward == "authorization":
+        said = '"authorization" is where passwords come from'
+        _refuse(report, f"{path}.forwardUsernameHeader", "Forbidden", said)
+    users: dict[str, str] = {}
+    secret = read_secret(given.users, namespace, reader, report, f"{path}.users")
+    if secret is not None:
+        _take_users(secret, users, report, f"{path}.users")
+    return ir.BasicAuth(users=tuple(sorted(users.items())), forward_header=forward)
+
+
+def _take_users(secret: Secret, users: dict[str, str], report: Report, path: str) -> None:
+    name = f"Secret {secret.metadata.namespace}/{secret.metadata.name}"
+    data = secret.value(HTPASSWD)
+    if data is None:
+        _unresolve(report, path, f"{name} lacks {HTPASSWD}")
+        return
+    try:
+        lines = data.decode().splitlines()
+    except UnicodeDecodeError:
+        _unresolve(report, path, f"{name} has a {HTPASSWD} that is not UTF-8")
+        return
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        user, _, kept = text.partition(":")
+        said = _check_user(user) or _check_hash(kept)
+        if not said and user in users:
+            said = "has a name a second time"
+        if said:
+            _unresolve(report, path, f"{name} {HTPASSWD} line {number} {said}")
+            continue
+        users[user] = kept
+    if not users and not report.unresolved:
+        _unresolve(report, path, f"{name} has no users in {HTPASSWD}")
+    if len(users) > MAX_USERS:
+        _unresolve(report, path, f"{name} has {len(users)} users, at most {MAX_USERS}")
+
+
+def _check_user(name: str) -> str:
+    if not 1 <= len(name.encode()) <= MAX_NAME or not name.isprintable():
+        return f"has no name of 1 to {MAX_NAME} bytes of printable characters before a colon"
+    return ""
+
+
+def _check_hash(kept: str) -> str:
+    if kept.startswith("{SHA}"):
+        try:
+            if len(base64.b64decode(kept[5:], validate=True)) == 20:
+                return ""
+        except (binascii.Error, ValueError):
+            pass
+        return "has a {SHA} hash that is none"
+    if _APR1.fullmatch(kept):
+        return ""
+    found = _BCRYPT.fullmatch(kept)
+    if found is None:
+        return "has a hash of no kind known here: htpasswd -B, -m and -s write those that are"
+    if not 4 <= int(found[1]) <= MAX_COST:
+        return f"has a bcrypt hash of cost {int(found[1])}, expected 4 to {MAX_COST}"
+    return ""
+
+
+# --- Secrets and headers --------------------------------------------------------------------------------------------
+
+
+def check_forward_header(name: str | None, report: Report, path: str) -> str:
+    """Return the header that tells a backend who its client is, in lower case, "" for none."""
+    if name is None:
+        return ""
+    low = name.lower()
+    said = check_header_name(name)
+    if not said and (low.replace("_", "-") in _TAKEN or low.startswith("x-edge-")):
+        said = f'"{name}" belongs to the proxy'
+    if said:
+        _refuse(report, path, "Invalid", said)
+    return low
+
+
+def read_secret(
+    ref: SecretObjectReference, namespace: str, reader: Reader, report: Report, path: str
+) -> Secret | None:
+    """Return the Secret that a SecurityPolicy in `namespace` refers to; None: that is a mistake, and told."""
+    if ref.group or ref.kind != "Secret":
+        said = wrong_kind_text(ref.group, ref.kind, "Secret")
+        report.unresolve(path, "InvalidKind", said)
+        return None
+    target = (ref.namespace or namespace, ref.name)
+    if not reader.permits("SecurityPolicy", namespace, "", "Secret", target):
+        said = refusal_text("SecurityPolicy", namespace, "Secret", *target)
+        report.unresolve(path, "RefNotPermitted", said)
+        return None
+    secret = reader.secret(*target)
+    if secret is None:
+        _unresolve(report, path, f"Secret {target[0]}/{target[1]} not found")
+    return secret
+
+
+def _unresolve(report: Report, path: str, said: str) -> None:
+    report.unresolve(path, "InvalidCredentialRef", said)
+
+
+def _refuse(report: Report, path: str, reason: Word, said: str) -> None:
+    report.refuse(path, reason, said, condition="Invalid")

@@ -1,0 +1,36 @@
+"""The slow hashes of a World, one by one as a test lets them.
+
+In: a World. Out: its engine's thread, which waits before each hash. Must never: judge a password itself.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from core.world import World
+from edgefast.core.guard.passwords import Passwords
+from edgefast.htpasswd import verify
+
+
+class Held:
+    """Hashes that a test lets begin."""
+
+    def __init__(self, world: World) -> None:
+        self.begun = 0
+        self._free = threading.Semaphore(0)
+        self._passwords = Passwords(world.loop, self._check)
+        world.engine.hold_passwords(self._passwords)
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that are not over."""
+        return self._passwords.count
+
+    def let(self, count: int) -> None:
+        """Let so many begin."""
+        self._free.release(count)
+
+    def _check(self, kept: bytes, password: bytes) -> bool:
+        self.begun += 1
+        assert self._free.acquire(timeout=20)
+        return verify(kept, password)

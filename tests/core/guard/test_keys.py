@@ -1,0 +1,191 @@
+"""Keys of clients: where they are looked for, who gets in, what the backend, the log and spans get of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.backend import Call, make_response
+from core.client import make_request
+from core.fleets import make_cluster
+from core.guard.authorized import AUTH, make_auth
+from core.guard.proofs import KEYS, make_keys, prove
+from core.traces import spans_since
+from core.world import World
+from edgefast import ir
+
+CELLS = "security/ns/p\tapiKeyAuth"
+
+
+async def test_who_has_a_key_is_known(world: World) -> None:
+    route = await prove(world, make_keys(forward_header="x-client"))
+    client = await route.client()
+    answer = await client.ask(make_request(headers=[("X-Key", "k-alice"), ("x-client", "root")]))
+    assert answer.body == b"behind"
+    assert route.seen[0].values(b"x-client") == [b"alice"]
+    assert route.seen[0].value(b"x-key") == b"k-alice"
+    for headers in ([], [("x-key", "k-eve")], [("x-key", "")], [("x-keys", "k-alice")]):
+        refused = await client.ask(make_request(headers=headers))
+        assert (refused.status, refused.body) == (401, b"")
+        assert refused.value("www-authenticate") == 'ApiKey realm="gateway"'
+    assert len(route.seen) == 1
+    assert world.counters.policy(CELLS) == {"allowed": 1, "denied": 4}
+    lines = world.lines()
+    assert [one.get("user") for one in lines] == ["alice", None, None, None, None]
+    assert [(one["flags"], one.get("policy")) for one in lines[1:]] == [("DENY", KEYS)] * 4
+
+
+@pytest.mark.parametrize(
+    ("place", "path", "headers", "passes"),
+    [
+        ("header:authorization", "/", [("authorization", "Bearer k-bob")], True),
+        ("header:authorization", "/", [("authorization", "bearer  k-bob")], True),
+        ("header:authorization", "/", [("authorization", "k-bob")], False),
+        ("cookie:key", "/", [("cookie", "a=1; key=k-bob; b=2")], True),
+        ("cookie:key", "/", [("cookie", 'key="k-bob"')], True),
+        ("cookie:key", "/", [("cookie", "Key=k-bob")], False),
+        ("cookie:key", "/?key=k-bob", [], False),
+        ("param:key", "/?a=1&key=k-bob", [], True),
+        ("param:key", "/?%6bey=k%2dbob", [], True),
+        ("param:key", "/?key=k-bob&key=k-bob", [], True),
+        ("param:key", "/?key=k-bob&key=k-alice", [], False),
+        ("param:key", "/?KEY=k-bob", [], False),
+        ("param:key", "/?key", [], False),
+    ],
+)
+async def test_places(
+    world: World, place: str, path: str, headers: list[tuple[str, str]], passes: bool
+) -> None:
+    route = await prove(world, make_keys(place))
+    client = await route.client()
+    answer = await client.ask(make_request(path, headers=headers))
+    assert answer.status == (200 if passes else 401)
+
+
+async def test_keys_that_differ_are_none(world: World) -> None:
+    route = await prove(world, make_keys("header:x-key", "param:key", "cookie:key"))
+    client = await route.client()
+    both = [("x-key", "k-alice"), ("cookie", "key=k-alice")]
+    assert (await client.ask(make_request("/?key=k-alice", headers=both))).status == 200
+    assert (await client.ask(make_request("/?key=k-bob", headers=both))).status == 401
+    assert (
+        await client.ask(make_request(headers=[("x-key", "k-alice"), ("x-key", "k-bob")]))
+    ).status == 401
+
+
+async def test_sanitize_leaves_the_backend_nothing(world: World) -> None:
+    unit = make_keys("header:x-key", "param:key", "cookie:key", sanitize=True)
+    route = await prove(world, unit, underscores="Allow")
+    client = await route.client()
+    sent = [
+        ("x-key", "k-alice"),
+        ("X_Key", "k-alice"),
+        ("cookie", "a=1; key=k-alice"),
+        ("x-b", "2"),
+        ("cookie", "b=2"),
+    ]
+    for path, want in [
+        ("/p?x=1&key=k-alice&y=%2f", b"/p?x=1&y=%2f"),
+        ("/p?key=k-alice", b"/p"),
+        ("/p?z", b"/p?z"),
+    ]:
+        answer = await client.ask(make_request(path, headers=sent, method="POST", body=b"body"))
+        assert answer.body == b"behind"
+        seen = route.seen[-1]
+        assert b"k-alice" not in seen.raw and seen.target == want
+        assert seen.body == b"body" and seen.values(b"cookie") == [b"a=1; b=2"]
+        assert seen.value(b"x-b") == b"2"
+
+
+async def test_trailers_bring_no_name_back(world: World) -> None:
+    route = await prove(world, make_keys(forward_header="x-client", sanitize=True))
+    client = await route.client()
+    head = "POST / HTTP/1.1\r\nhost: test\r\nx-key: k-bob\r\ntransfer-encoding: chunked\r\n\r\n"
+    await client.send(
+        head.encode() + b"1\r\na\r\n0\r\nX-Client: root\r\nx-key: k-bob\r\nx-t: 1\r\n\r\n"
+    )
+    assert (await client.response()).status == 200
+    assert route.seen[0].trailers == ((b"x-t", b"1"),)
+
+
+async def test_no_log_line_shows_a_key(world: World) -> None:
+    program = ir.AccessLog(
+        text=(
+            ir.LogPiece(operator="path"),
+            ir.LogPiece(text=" "),
+            ir.LogPiece(operator="REQ", text="x-key"),
+            ir.LogPiece(text=" "),
+            ir.LogPiece(operator="REQ", text="cookie"),
+            ir.LogPiece(text=" "),
+            ir.LogPiece(operator="user"),
+        ),
+    )
+    unit = make_keys("header:x-key", "param:key", "cookie:key")
+    route = await prove(world, unit, log=program)
+    client = await route.client()
+    sent = [("x-key", "k-bob"), ("cookie", "key=k-bob; a=1")]
+    assert (await client.ask(make_request("/a?b=1&key=k-bob&c=2", headers=sent))).status == 200
+    assert (await client.ask(make_request("/a?key=wrong1"))).status == 401
+    for line in world.texts():
+        assert "k-bob" not in line and "wrong1" not in line
+    assert "/a?b=1&key=*****&c=2" in world.texts()[0]
+    assert "bob" in world.texts()[0]
+
+
+async def test_no_span_shows_a_key(world: World) -> None:
+    tracing = ir.Tracing(endpoint="http://127.0.0.1:4318")
+    route = await prove(world, make_keys("param:key"), tracing=tracing)
+    client = await route.client()
+    assert (await client.ask(make_request("/a?key=k-bob"))).status == 200
+    assert spans_since(world, 0)
+    assert b"k-bob" not in b"".join(world.spans)
+
+
+async def test_services_are_asked_behind_keys(world: World) -> None:
+    questions: list[Call] = []
+
+    def answer(call: Call) -> bytes:
+        questions.append(call)
+        return make_response(headers=(("x-role", "admin"),))
+
+    service = await world.backend(answer)
+    asked = make_auth(headers=("x-client", "x-key"), to_backend=("x-role", "x-client"))
+    route = await prove(
+        world,
+        make_keys(forward_header="x-client", sanitize=True),
+        rule={"ext_auth": asked},
+        more=(make_cluster(service.port, name=AUTH),),
+    )
+    client = await route.client()
+    assert (await client.ask(make_request(headers=[("x-key", "none")]))).status == 401
+    assert service.links == []
+    sent = [("x-key", "k-bob"), ("x-client", "root"), ("x-role", "root")]
+    assert (await client.ask(make_request(headers=sent))).status == 200
+    (question,) = questions
+    assert question.message.values(b"x-client") == [b"bob"]
+    assert question.message.values(b"x-key") == []
+    assert route.seen[0].values(b"x-client") == [b"bob"]
+    assert route.seen[0].values(b"x-role") == [b"admin"]
+
+
+async def test_a_body_for_a_service_is_read_behind_the_key(world: World) -> None:
+    service = await world.backend()
+    route = await prove(
+        world,
+        make_keys(),
+        rule={"ext_auth": make_auth(body=1000)},
+        more=(make_cluster(service.port, name=AUTH),),
+    )
+    client = await route.client()
+    sent = make_request(headers=[("x-key", "k-bob")], method="PUT", body=b"b" * 1000)
+    await client.send(sent[:-1])
+    await world.turns()
+    assert service.links == []
+    await client.send(sent[-1:])
+    question = await service.call()
+    assert question.message.body == b"b" * 1000
+    question.reply()
+    assert (await client.response()).status == 200
+    assert route.seen[0].body == b"b" * 1000
+    other = await route.client()
+    large = make_request(headers=[("x-key", "k-bob")], method="PUT", body=b"b" * 1001)
+    assert (await other.ask(large)).status == 413
