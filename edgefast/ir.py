@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from edgefast.iranswer import Compression as Compression
+from edgefast.iranswer import Fault as Fault
+from edgefast.iranswer import ResponseOverride as ResponseOverride
 from edgefast.ircredential import AccessClaim as AccessClaim
 from edgefast.ircredential import AccessToken as AccessToken
 from edgefast.ircredential import ApiKeyAuth as ApiKeyAuth

@@ -27,16 +27,10 @@ class Fault(Struct, frozen=True, gc=False):
 class ResponseOverride(Struct, frozen=True, gc=False):
     """Another answer in place of one (BackendTrafficPolicy responseOverride)."""
 
-    statuses: tuple[tuple[int, int], ...]  # from, to, both included; sorted, apart
-    headers: tuple[
-        tuple[str, str, str], ...
-    ] = ()  # (name, "exact" | "prefix" | "suffix" | "regex", value), all of them
-    source: Literal["all", "local", "backend"] = "all"
+    statuses: tuple[tuple[int, int], ...]  # from, to, both included
     status: int = 0  # 0: as it was
     content_type: str = ""
-    body: bytes | None = None  # None: as it was
-    added: tuple[tuple[str, str], ...] = ()  # headers
-    set: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
     location: str = ""  # not "": a redirect there, `status` is 301 or 302
 
 

@@ -93,6 +93,7 @@ class AccessClaim(Struct, frozen=True, gc=False):
 class AccessToken(Struct, frozen=True, gc=False):
     """What a token must say (SecurityPolicy authorization principal.jwt): all of it."""
 
-    provider: str  # JwtProvider.name of the same policy
+    provider: str  # JwtProvider.name
     scopes: tuple[str, ...] = ()  # all of them in claim "scope" or "scp"
     claims: tuple[AccessClaim, ...] = ()
+    unit: str = ""  # of this unit's providers; "": of those of whichever holds

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from edgefast.irstream import Transport
 from edgefast.irtelemetry import Struct
 
+
 class InfraPort(Struct, frozen=True, gc=False):
     """One port of a fleet's Service."""
 

@@ -2,7 +2,7 @@
 
 In: a snapshot and the settings. Out: their names. Referring are Gateways of our classes in watched namespaces
 (listener certificates, client certificate, authorities), their ListenerSets, BackendTLSPolicies, Backends, HTTPRouteFilters
-(bodies of answers), SecurityPolicies (keys of clients, passwords), and rateLimit of the configuration. A reference into another namespace counts only with a ReferenceGrant: what may not be used is not
+(bodies of answers), SecurityPolicies (keys of clients, passwords, key sets), BackendTrafficPolicies (bodies of answers), and rateLimit of the configuration. A reference into another namespace counts only with a ReferenceGrant: what may not be used is not
 read either. Pure. Must never: follow a reference of somebody else's Gateway.
 """
 
@@ -37,6 +37,7 @@ READ = (
     "backends",
     "http_route_filters",
     "security_policies",
+    "backend_traffic_policies",
     "namespaces",
 )
 
@@ -67,6 +68,13 @@ def referenced(snapshot: Snapshot, settings: Settings) -> frozenset[Reference]:
     for (namespace, _), guard in snapshot.security_policies.items():
         if _is_watched(namespace, snapshot, settings):
             found.update(_granted(_refs_of_guard(guard), "SecurityPolicy", namespace, grants))
+            found.update(_key_sets(guard, namespace))
+    for (namespace, _), treated in snapshot.backend_traffic_policies.items():
+        if _is_watched(namespace, snapshot, settings):
+            for override in treated.spec.response_override or ():
+                text = override.response.body if override.response is not None else None
+                if text is not None and text.value_ref is not None:
+                    found.update(_map(text.value_ref, namespace))
     if settings.enable_backend:
         for (namespace, _), backend in snapshot.backends.items():
             tls = backend.spec.tls
@@ -139,6 +147,12 @@ def _refs_of_guard(policy: SecurityPolicy) -> Iterator[SecretObjectReference]:
         yield from (ref for ref in keys.credential_refs if ref.kind == "Secret")
     if passwords is not None and passwords.users.kind == "Secret":
         yield passwords.users
+
+
+def _key_sets(policy: SecurityPolicy, namespace: str) -> Iterator[Reference]:
+    for one in policy.spec.jwt.providers if policy.spec.jwt is not None else ():
+        if one.local_jwks is not None and one.local_jwks.value_ref is not None:
+            yield from _map(one.local_jwks.value_ref, namespace)
 
 
 def _of_configuration(settings: Settings) -> Iterator[Reference]:

@@ -7,6 +7,7 @@ proxy itself refuses (404, 429, 500, ...), 2 for wrong usage and when nobody can
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -108,7 +109,9 @@ def explain_command(
         namespace=namespace,
     )
     try:
-        ask = read_ask(method, url, headers, source, tls_sni)
+        ask = msgspec.structs.replace(
+            read_ask(method, url, headers, source, tls_sni), now=time.time()
+        )
     except AskError as error:
         raise click.UsageError(str(error)) from None
     if live:

@@ -6,6 +6,7 @@ tree that takes the request. Endpoints are cut, and counted. Must never: send a 
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import msgspec
@@ -29,13 +30,14 @@ def read_form(method: str, url: str, headers: str, source: str, sni: str) -> Ask
     lines = [line for line in headers.splitlines() if line.strip()]
     if len(lines) > _HEADERS:
         raise AskError(f"more than {_HEADERS} headers")
-    return read_ask(
+    ask = read_ask(
         method.strip() or "GET",
         url.strip(),
         lines,
         source.strip() or "127.0.0.1",
         sni.strip() or None,
     )
+    return msgspec.structs.replace(ask, now=time.time())
 
 
 def serve(state: State, live: Live | None, problems: tuple[Problem, ...]) -> Served:

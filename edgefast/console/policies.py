@@ -12,6 +12,8 @@ from edgefast import ir
 from edgefast.console.state import State
 from edgefast.table.rowlabel import label_policy
 from edgefast.why.described import describe_unit, write_setting
+from edgefast.why.fault import describe_fault, find_fault
+from edgefast.why.override import describe_overrides, find_overrides
 from edgefast.why.traffic import LISTENER, Setting, bound_body, own_timeouts, settle_traffic
 
 _WORDS = ("let in", "refused", "failed", "known")
@@ -50,6 +52,12 @@ def list_settings(
             label, value = write_setting(one.field, one.value)
             whose = f"{one.unit or 'the route'}, cut by {one.cut_by}" if one.cut_by else one.unit
             yield label, f"{value}, {whose}{_beside(one, http)}"
+    fault = find_fault(units)
+    if fault is not None:
+        yield "fault", f"{describe_fault(fault.fault)} on purpose, {fault.unit}"
+    overrides, whose = find_overrides(units)
+    if overrides:
+        yield "answers", f"{describe_overrides(overrides)}, {whose}"
 
 
 def _beside(one: Setting, http: ir.HttpSettings | None) -> str:

@@ -81,6 +81,8 @@ cdef enum:
     G_AUTH_DENIED = 131
     G_AUTH_ERRORS = 132
     G_AUTH_CACHED = 133
+    G_FAULTS_DELAYED = 134
+    G_FAULTS_ABORTED = 135
 
 cdef enum:
     C_ABORTED = 5

@@ -137,6 +137,8 @@ GLOBALS: tuple[str, ...] = (
     "auth_denied",
     "auth_errors",
     "auth_cached",
+    "faults_delayed",
+    "faults_aborted",
 )
 
 ROW: tuple[str, ...] = (

@@ -149,6 +149,8 @@ include "guard/headernames.pxd"
 include "guard/places.pxd"
 include "guard/proof.pxd"
 include "guard/access.pxd"
+include "guard/fault.pxd"
+include "guard/override.pxd"
 include "guard/traffic.pxd"
 include "guard/protobuf.pxd"
 include "guard/checkanswer.pxd"
@@ -216,6 +218,9 @@ cdef class Engine:
         AddressBounds address_bounds
         AuthCache auth_cache
         ShownBodies shown
+        size_t delayed          # requests that wait on purpose (guard/fault.pyx)
+        object token_desk       # makes `tokens`; None: the engine does
+        object tokens           # TokenDesk: signed tokens; None: nobody has asked for it
         object passwords        # passwords.py: slow hashes, on a thread
         Gathered gathered
         Spares spares
@@ -243,3 +248,4 @@ cdef class Engine:
         ef_stat_sub(&self.stat.globals[cell], 1)
 
     cdef int release_idle(self, PortTable port) except -1
+    cdef object desk(self)

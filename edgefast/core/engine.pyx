@@ -69,6 +69,7 @@ include "guard/headernames.pyx"
 include "guard/hiddenlines.pyx"
 include "guard/places.pyx"
 include "guard/proof.pyx"
+include "guard/tokens.pyx"
 include "guard/readpath.pyx"
 include "guard/access.pyx"
 include "guard/authcache.pyx"
@@ -78,6 +79,8 @@ include "guard/grpcservice.pxi"
 include "guard/shownbodies.pyx"
 include "guard/admittance.pyx"
 include "guard/policy.pyx"
+include "guard/fault.pyx"
+include "guard/override.pyx"
 include "guard/traffic.pyx"
 # limits that count it
 include "limit/limit.pyx"
@@ -153,10 +156,11 @@ cdef class Engine:
     loop: a uvloop loop. arena: read-only view of the whole reserved mapping. stats: writable view of this worker's segment
     (csrc/stat.h). upstream_tls: ir.UpstreamTls -> TlsContext. access_log: takes batches of complete lines and must not block.
     limits: writable view of the counters that all workers share (csrc/limit.h). spans: takes batches of spans (span.pyx) and says whether
-    it did; must not block.
+    it did; must not block. token_desk: gives the worker's tokendesk.TokenDesk when the first policy asks for tokens; None: the engine
+    makes one, for which nobody fetches keys.
     """
 
-    def __cinit__(self, loop, arena, stats, *, int worker, upstream_tls, access_log, limits, spans=None):
+    def __cinit__(self, loop, arena, stats, *, int worker, upstream_tls, access_log, limits, spans=None, token_desk=None):
         cdef Py_buffer view
         cdef size_t size
         cdef ReactorCells cells
@@ -180,6 +184,7 @@ cdef class Engine:
         self.auth_cache = AuthCache()
         self.shown = ShownBodies()
         self.passwords = PasswordThread(loop)
+        self.token_desk = token_desk
         self.gathered = Gathered(self)
         self.spares = Spares.__new__(Spares)
         self.spares.reactor = self.reactor
@@ -297,6 +302,20 @@ cdef class Engine:
                 (<Passage>passage).retire(port.number)
         return 0
 
+    cdef object desk(self):
+        """Where tokens are verified. A worker whose policies ask for none has neither it nor its libraries."""
+        if self.tokens is None:
+            if self.token_desk is None:
+                from edgefast.core.guard.tokendesk import TokenDesk
+                self.tokens = TokenDesk(self.loop, lambda uri, cluster: None)
+            else:
+                self.tokens = self.token_desk()
+        return self.tokens
+
+    def token_desk_of(self):
+        """Return the desk of tokens (tokendesk.TokenDesk); it is made if there is none."""
+        return self.desk()
+
     def hold_passwords(self, passwords):
         """Have slow hashes made by this one (passwords.py)."""
         self.passwords.close()
@@ -320,6 +339,8 @@ cdef class Engine:
         cdef Passage passage
         cdef DatagramSession datagrams
         self.passwords.close()
+        if self.tokens is not None and self.token_desk is None:
+            self.tokens.close()
         for session in list(self.connections):
             session.stop(True)
         for passage in list(self.streams):
@@ -363,6 +384,7 @@ cdef class Engine:
             "streams": len(self.streams),
             "active": self.active,
             "gathered": self.gathered.held,
+            "delayed": self.delayed,
             "shown": self.shown.pieces * <size_t>SHOWN_PIECE,
             "listeners": self.tables.dump(hosts),
             "stream_listeners": self.stream_tables.dump(),

@@ -39,3 +39,5 @@ from edgefast.core.guard.passwords import Passwords as PasswordThread
 from edgefast.htpasswd import is_quick, verify
 from edgefast.core.upstream.resolver import Resolver
 from edgefast.credential import is_credential
+from edgefast.tokens.claims import has_access
+from edgefast.tokens.outcome import Outcome as TokenOutcome

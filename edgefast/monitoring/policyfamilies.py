@@ -1,6 +1,6 @@
 """What a proxy tells of policies: who was let in by whom. proxyfamilies.py has them on the page.
 
-In: nothing. Out: `AUTHORISATION`, families of one cell each; `DECIDED`, a row for each unit. Must never: tell anything that a client
+In: nothing. Out: `AUTHORISATION`, families of one cell each, those of faults among them; `DECIDED`, a row for each unit. Must never: tell anything that a client
 or a service sends.
 """
 
@@ -19,6 +19,8 @@ AUTHORISATION = (
         "auth_errors",
     ),
     count("auth_cached", "Requests judged by what a service said before.", "auth_cached"),
+    count("faults_delayed", "Requests that a policy made wait on purpose.", "faults_delayed"),
+    count("faults_aborted", "Requests that a policy refused on purpose.", "faults_aborted"),
 )
 
 DECIDED = Family(

@@ -339,6 +339,14 @@ TRAFFIC = (
                 text="known: judged by what a service said before. failed: refused, or passed where the policy says so.",
             ),
             Panel(
+                "Faults on purpose",
+                (
+                    (_sum("edgefast_faults_delayed_total"), "waited"),
+                    (_sum("edgefast_faults_aborted_total"), "refused"),
+                ),
+                "reqps",
+            ),
+            Panel(
                 "Mirrored requests",
                 (
                     (_sum("edgefast_mirrored_total"), "sent"),

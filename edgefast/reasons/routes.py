@@ -192,10 +192,11 @@ ROUTES = (
     Page(
         word="InvalidCredentialRef",
         means="What a SecurityPolicy judges credentials by is missing or has a mistake: a Secret with keys of clients, or with names and "
-        "passwords. Requests that the policy is for get 500: nobody can prove anything by it.",
+        "passwords, a ConfigMap with a key set. Requests that the policy is for get 500: nobody can prove anything by it.",
         fix=(
             "Write the Secret. Of `apiKeyAuth` each name in it is a client id and its value that client's key; of `basicAuth` "
             "`.htpasswd` has a line `name:hash` for each user, as `htpasswd -B`, `-m` or `-s` writes it.",
+            "Of `jwt` write the ConfigMap, with a JSON Web Key Set under `jwks`.",
         ),
         example=security("{kind: HTTPRoute, name: shop}", "basicAuth: {users: {name: users}}\n")
         + "---\n"

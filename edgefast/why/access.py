@@ -20,6 +20,7 @@ from edgefast.resources.model.regex import compile_bytes_regex
 from edgefast.table import Request
 from edgefast.why.asked import fold_name
 from edgefast.why.readpath import read_path, unescape_path
+from edgefast.why.tokens import Shown, describe_token, why_not_token
 from edgefast.why.trial import cut
 
 _EMPTY = '""'
@@ -36,13 +37,15 @@ class Decision(msgspec.Struct, frozen=True):
     failed: tuple[str, ...] = ()  # of each rule before it: "rules[0]: method GET is not POST"
 
 
-def judge_access(of: ir.Authorization, request: Request, client: str) -> Decision:
-    """Go through the rules; the first that holds decides."""
+def judge_access(
+    of: ir.Authorization, request: Request, client: str, shown: Shown | None = None
+) -> Decision:
+    """Go through the rules; the first that holds decides. `shown`: what they may ask about a token; None: there is none."""
     address = read_address(client)
     failed: list[str] = []
     for number, rule in enumerate(of.rules):
         named = name_rule(number, rule)
-        wrong = why_not(rule, request, address)
+        wrong = why_not(rule, request, address, shown)
         if not wrong:
             said = f"{named} {'allows' if rule.allow else 'denies'}"
             return Decision(rule.allow, number, rule.name, said, tuple(failed))
@@ -51,7 +54,9 @@ def judge_access(of: ir.Authorization, request: Request, client: str) -> Decisio
     return Decision(of.allow, why=said, failed=tuple(failed))
 
 
-def why_not(rule: ir.AccessRule, request: Request, address: Address | None) -> str:
+def why_not(
+    rule: ir.AccessRule, request: Request, address: Address | None, shown: Shown | None = None
+) -> str:
     """Return the first condition that does not hold, "" when all do."""
     if rule.methods and request.method not in rule.methods:
         return f"method {request.method} is not {_list(rule.methods)}"
@@ -64,7 +69,7 @@ def why_not(rule: ir.AccessRule, request: Request, address: Address | None) -> s
         wrong = _why_not_header(rule.allow, name, values, request)
         if wrong:
             return wrong
-    return ""
+    return why_not_token(rule, shown or Shown()) if rule.token is not None else ""
 
 
 def _is_from(rule: ir.AccessRule, address: Address | None) -> bool:
@@ -135,6 +140,8 @@ def describe_access(rule: ir.AccessRule) -> str:
         words.append(f"from {_list(rule.sources)}")
     for name, values in rule.headers:
         words.append(f"header {name}: {_list([show(name, one) or _EMPTY for one in values])}")
+    if rule.token is not None:
+        words.append(f"token of {rule.token.provider} with {describe_token(rule.token)}")
     return ", ".join(words)
 
 

@@ -17,9 +17,11 @@ from edgefast.reasons.named import name_reasons
 from edgefast.table.match import find_listener
 from edgefast.why.ask import Ask
 from edgefast.why.explanation import Answer, LimitPart
+from edgefast.why.fault import find_fault
 from edgefast.why.forwarded import merge_rewrites, replace_path, rewrite_path
 from edgefast.why.guarded import Guarded, answer_broken
 from edgefast.why.head import Head, Refusal
+from edgefast.why.override import replace_answers
 from edgefast.why.served import Served
 from edgefast.why.traffic import (
     LISTENER,
@@ -208,25 +210,35 @@ def answer_rule(
         if (whose := settings.get("body_size")) and whose.cut_by != LISTENER:
             of = f"requestBuffer.limit of {whose.cut_by or whose.unit}"
         fix = f"send less, or raise {of}"
-        return (Answer(kind="status", check="body_size", status=413, why=why, fix=fix),)
+        large = Answer(kind="status", check="body_size", status=413, why=why, fix=fix)
+        return replace_answers((large,), units, grpc=head.grpc)
     total = sum(one.weight for one in rule.backends)
     shares: list[tuple[ir.BackendRef | None, float]] = [
         (one, 100.0 * one.weight / total) for one in rule.backends if one.weight
     ]
     found: dict[Answer, float] = {}
     limited = _answer_limits(served, limits)
+    fault = find_fault(units) if guarded.answer is None else None
+    struck = fault.share(grpc=head.grpc) if fault is not None else 0.0
     for share, percent in shares if rule.backends else [(None, 100.0)]:
         one = _answer_share(
             served, listener, head, rule, share, prefix_len, guarded.answer or limited
         )
-        if guarded.asks and not one.asks and one.check != "cors":
-            one = msgspec.structs.replace(one, asks=guarded.asks)
-        found[one] = found.get(one, 0.0) + percent
+        parts = [(one, percent)]
+        if fault is not None and struck and one.check != "cors":
+            refused = fault.answer(grpc=head.grpc)
+            parts = [(refused, percent * struck), (one, percent * (1 - struck))]
+        for each, part in parts:
+            if guarded.asks and not each.asks and each.check != "cors":
+                each = msgspec.structs.replace(each, asks=guarded.asks)
+            if part:
+                found[each] = found.get(each, 0.0) + part
     if not found:
         why = "the weights of all backendRefs are 0"
         return (Answer(kind="status", check="rule_invalid", status=500, why=why),)
     answers = [msgspec.structs.replace(one, share=round(found[one], 2)) for one in found]
-    return tuple(sorted(answers, key=lambda one: -one.share))
+    answers.sort(key=lambda one: -one.share)
+    return replace_answers(answers, units, grpc=head.grpc)
 
 
 def _answer_share(

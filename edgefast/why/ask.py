@@ -42,6 +42,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()  # in order, without Host
     source: str = "127.0.0.1"  # address of the connection's other end
     sni: str = ""  # "": none; https only
+    now: float = 0.0  # Unix seconds; 0: tokens are judged as of a time when they are valid
 
     def url(self) -> str:
         """Return the URL that asks for it."""

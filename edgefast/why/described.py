@@ -14,8 +14,10 @@ from edgefast.credential import show
 from edgefast.table import Hit
 from edgefast.translate.match.hostname import narrower
 from edgefast.why.explanation import RulePart, SettingPart
+from edgefast.why.fault import describe_fault
 from edgefast.why.origin import Origin
-from edgefast.why.proofs import describe_keys, describe_users
+from edgefast.why.override import describe_overrides
+from edgefast.why.proofs import describe_proof, is_proof
 from edgefast.why.served import Served
 from edgefast.why.traffic import Setting, settle_traffic
 from edgefast.why.trial import describe_match
@@ -102,18 +104,20 @@ def describe_unit(unit: ir.PolicyUnit) -> str:
             "Allow" if unit.authorization.allow else "Deny",
         )
         return f"{count} rule{'' if count == 1 else 's'}, else {default}"
-    if unit.api_key is not None:
-        return describe_keys(unit.api_key)
-    if unit.basic is not None:
-        return describe_users(unit.basic)
+    if is_proof(unit):
+        return describe_proof(unit)
     if unit.ext_auth is not None:
         return f"asks {_describe_asked(unit.ext_auth)}" + (
             ", passes when it fails" if unit.ext_auth.fail_open else ""
         )
-    said = settle_traffic([unit], 0).values()
-    return (
-        ", ".join(" ".join(write_setting(one.field, one.value)) for one in said) or "says nothing"
-    )
+    said = [
+        " ".join(write_setting(one.field, one.value)) for one in settle_traffic([unit], 0).values()
+    ]
+    if unit.traffic is not None and unit.traffic.fault is not None:
+        said.append(f"{describe_fault(unit.traffic.fault)} on purpose")
+    if unit.traffic is not None and unit.traffic.override is not None:
+        said.append(describe_overrides(unit.traffic.override))
+    return ", ".join(said) or "says nothing"
 
 
 def write_setting(field: str, value: int) -> tuple[str, str]:

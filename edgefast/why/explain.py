@@ -40,11 +40,13 @@ from edgefast.why.explanation import (
     RetryPart,
     TimeoutPart,
 )
+from edgefast.why.fault import describe_fault, find_fault
 from edgefast.why.forwarded import hide_head, to_http2, write_head
 from edgefast.why.grpcstatus import name_statuses, note_call
 from edgefast.why.guarded import Guarded, judge_units, see_behind
 from edgefast.why.head import Head, Refusal, scan_head
 from edgefast.why.mistake import advise
+from edgefast.why.override import describe_overrides, find_overrides
 from edgefast.why.served import Served
 from edgefast.why.stream import explain_stream
 from edgefast.why.traffic import Setting, bound_body, own_timeouts, settle_traffic
@@ -123,11 +125,17 @@ def _explain_rule(
 ) -> Explanation:
     hit = hits[0]
     rule, http = hit.rule, listener.http
-    seen = head if rule.status else see_behind(served, rule, head)  # by all that comes after
+    seen = (
+        head if rule.status else see_behind(served, rule, head, ask.now)
+    )  # by all that comes after
     limits = judge_limits(rule, Call(seen.request()), client, served.live)
-    guarded = Guarded() if rule.status else judge_units(served, rule, head, client.address)
+    guarded = (
+        Guarded() if rule.status else judge_units(served, rule, head, client.address, now=ask.now)
+    )
     found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits, guarded)
     units = served.units(rule.traffic)
+    fault = None if rule.status else find_fault(units)
+    overrides, whose = ((), "") if rule.status else find_overrides(units)
     settings = bound_body(http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
     hostname = hit.virtual_host.rpartition("/")[2]
     return Explanation(
@@ -155,6 +163,8 @@ def _explain_rule(
         notes=(
             *list_notes(served, listener, rule),
             *(f"{one.name}: {one.reason}" for one in units if one.reason and not one.status),
+            *((f"{fault.unit}: {describe_fault(fault.fault)} on purpose",) if fault else ()),
+            *((f"{whose}: {describe_overrides(overrides)}",) if overrides else ()),
             *(note_call(http.grpc, web=bool(head.web)) if head.grpc else ()),
         ),
         table=served.version,

@@ -35,7 +35,7 @@ def name_statuses(answers: Iterable[Answer], *, grpc: bool) -> tuple[Answer, ...
         return tuple(answers)
     return tuple(
         msgspec.structs.replace(one, grpc_status=_STATUSES.get(one.status, "UNKNOWN"))
-        if one.status
+        if one.status and not one.grpc_status
         else one
         for one in answers
     )

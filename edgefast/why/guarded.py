@@ -22,8 +22,9 @@ from edgefast.why.asked import NEVER_SET, describe_question, fold_name
 from edgefast.why.explanation import Answer, Place, UnitPart, Verdict
 from edgefast.why.head import Head
 from edgefast.why.origin import Origin
-from edgefast.why.proofs import describe_keys, describe_users, is_proof, pass_on, prove, sets_of
+from edgefast.why.proofs import describe_proof, is_proof, pass_on, prove, sets_of
 from edgefast.why.served import Served
+from edgefast.why.tokens import Proof, Shown
 
 #: What the rule's own filter is called among units.
 OWN_FILTER = "ExternalAuth"
@@ -50,27 +51,32 @@ class _Said(msgspec.Struct, frozen=True):
 
 
 def judge_units(
-    served: Served, rule: ir.Rule, head: Head, client: str, *, blind: bool = False
+    served: Served, rule: ir.Rule, head: Head, client: str, *, now: float = 0.0, blind: bool = False
 ) -> Guarded:
-    """Ask the units of a rule as a worker does: local ones first, then proofs, then services, then the rule's own filter.
+    """Ask the units of a rule as a worker does: local ones first, then proofs, then services, the rule's own filter, rules about tokens.
 
-    `blind`: proofs are asked as services are: what somebody who has one would get.
+    `now`: Unix seconds; 0: tokens are judged as of a time when they are valid. `blind`: proofs are asked as services are: what somebody who has one would get.
     """
     parts: list[UnitPart] = []
     answer: Answer | None = None
     asks: tuple[str, ...] = ()
     services = list_services(served, rule)
     request = drop_set(served, rule, head).request()
-    shown = _pass_proofs(served, rule, head, _drop(head, _set_by_proofs(served, rule)))
-    for name, unit, asked in _in_order(rule, served.units(rule.policies)):
+    behind = _pass_proofs(served, rule, head, _drop(head, _set_by_proofs(served, rule)), now)
+    units = served.units(rule.policies)
+    shown = Shown({one.name: [each.name for each in one.jwt.providers] for one in units if one.jwt})
+    for name, unit, asked in _in_order(rule, units):
         place = place_of(served.origin, name) if unit is not None else served.origin.rule(rule)
         if unit is None or asked is not None:
             assert asked is not None  # a filter of the rule's own asks
-            said = _ask(served, asked, shown, services)
+            said = _ask(served, asked, behind, services)
         elif is_proof(unit):
-            said = _prove(unit, None if blind else head)
+            proof = None if blind else prove(unit, head, now)
+            said = _prove(unit, proof)
+            if unit.jwt is not None:
+                shown = Shown(shown.providers, unit.name, proof, proof is not None)
         else:
-            said = _judge(unit, request, client)
+            said = _judge(unit, request, client, shown)
         if unit is not None and unit.reason and not unit.status:  # of the version before
             said = msgspec.structs.replace(said, about=(unit.reason, *said.about))
         if answer is not None:
@@ -92,7 +98,7 @@ _Turn = tuple[str, ir.PolicyUnit | None, ir.ExtAuth | None]
 
 def _in_order(rule: ir.Rule, units: tuple[ir.PolicyUnit, ...]) -> Iterator[_Turn]:
     for unit in units:
-        if unit.status or not (unit.ext_auth is not None or is_proof(unit)):
+        if unit.status or not (unit.ext_auth is not None or is_proof(unit) or _asks_token(unit)):
             yield unit.name, unit, None
     for unit in units:
         if is_proof(unit):
@@ -102,12 +108,21 @@ def _in_order(rule: ir.Rule, units: tuple[ir.PolicyUnit, ...]) -> Iterator[_Turn
             yield unit.name, unit, unit.ext_auth
     if rule.ext_auth is not None:
         yield OWN_FILTER, None, rule.ext_auth
+    for unit in units:
+        if not unit.status and _asks_token(unit):
+            yield unit.name, unit, None
 
 
-def _judge(unit: ir.PolicyUnit, request: Request, client: str) -> _Said:
+def _asks_token(unit: ir.PolicyUnit) -> bool:
+    """Tell whether it speaks last."""
+    rules = unit.authorization.rules if unit.authorization is not None else ()
+    return any(one.token is not None for one in rules)
+
+
+def _judge(unit: ir.PolicyUnit, request: Request, client: str, shown: Shown) -> _Said:
     if unit.status or unit.authorization is None:
         return _Said("broken", unit.reason, answer=answer_broken(unit))
-    decision = judge_access(unit.authorization, request, client)
+    decision = judge_access(unit.authorization, request, client, shown)
     about = tuple(
         f"{name}{describe_access(one)}"
         for number, one in enumerate(unit.authorization.rules[:_RULES])
@@ -115,6 +130,9 @@ def _judge(unit: ir.PolicyUnit, request: Request, client: str) -> _Said:
     )
     more = len(unit.authorization.rules) - _RULES
     about += (f"and {more} more",) if more > 0 else ()
+    if not shown.known and _asks_token(unit):
+        said = "asks what the token says, which only a proxy with its keys can tell"
+        return _Said("asks", said, about, asks=(unit.name,))
     if decision.allow:
         return _Said("passes", decision.why, about)
     refused = Answer(
@@ -127,20 +145,17 @@ def _judge(unit: ir.PolicyUnit, request: Request, client: str) -> _Said:
     return _Said("refuses", decision.why, about, refused)
 
 
-def _prove(unit: ir.PolicyUnit, head: Head | None) -> _Said:
-    about = (describe_keys(unit.api_key),) if unit.api_key is not None else ()
-    if unit.basic is not None:
-        about = (describe_users(unit.basic),)
-    found = prove(unit, head) if head is not None else None
+def _prove(unit: ir.PolicyUnit, found: Proof | None) -> _Said:
+    about = (describe_proof(unit),)
     if found is None:
-        said = "asks who it is; what it compares with is not shown"
+        said = "asks who it is; what it compares with is not known here"
         return _Said("asks", said, about, asks=(unit.name,))
-    if found.user:
+    if found.passes:
         return _Said("passes", found.why, about)
     refused = Answer(
         kind="status",
         check="credentials",
-        status=401,
+        status=found.status,
         why=f"{unit.name}: {found.why}",
         fix="send one that is known",
     )
@@ -213,9 +228,9 @@ def drop_set(served: Served, rule: ir.Rule, head: Head) -> Head:
     return _drop(head, gone | _set_by_proofs(served, rule))
 
 
-def see_behind(served: Served, rule: ir.Rule, head: Head) -> Head:
+def see_behind(served: Served, rule: ir.Rule, head: Head, now: float = 0.0) -> Head:
     """Return the head as limits and backends see it, but for what services say."""
-    return _pass_proofs(served, rule, head, drop_set(served, rule, head))
+    return _pass_proofs(served, rule, head, drop_set(served, rule, head), now)
 
 
 def _set_by_proofs(served: Served, rule: ir.Rule) -> set[str]:
@@ -223,10 +238,10 @@ def _set_by_proofs(served: Served, rule: ir.Rule) -> set[str]:
     return {fold_name(name) for one in units if is_proof(one) for name in sets_of(one)}
 
 
-def _pass_proofs(served: Served, rule: ir.Rule, came: Head, head: Head) -> Head:
+def _pass_proofs(served: Served, rule: ir.Rule, came: Head, head: Head, now: float) -> Head:
     for unit in served.units(rule.policies):
         if is_proof(unit):
-            head = pass_on(unit, came, head)
+            head = pass_on(unit, came, head, now)
     return head
 
 

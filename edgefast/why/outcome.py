@@ -16,8 +16,10 @@ from edgefast.why.changes import Side
 from edgefast.why.client import drop_untrusted, find_client
 from edgefast.why.counted import judge_limits
 from edgefast.why.explanation import Answer
+from edgefast.why.fault import find_fault
 from edgefast.why.guarded import Guarded, count_asked, judge_units, see_behind
 from edgefast.why.head import Refusal, scan_head
+from edgefast.why.override import find_overrides
 from edgefast.why.served import Served
 from edgefast.why.traffic import bound_body, own_timeouts, settle_traffic
 
@@ -38,7 +40,7 @@ class Outcome(msgspec.Struct, frozen=True):
     listener: str = ""
     limits: tuple[str, ...] = ()  # names of those that it counts in
     policies: tuple[ir.PolicyUnit, ...] = ()  # units that are asked, without their names
-    settings: tuple[tuple[str, int], ...] = ()  # of policies of traffic, that are in force
+    settings: tuple[tuple[str, object], ...] = ()  # of policies of traffic, that are in force
     refused: bool = (
         False  # by a policy: not by what is wrong with a request, or not there behind it
     )
@@ -133,12 +135,16 @@ def _nameless(unit: ir.PolicyUnit) -> ir.PolicyUnit:
     return msgspec.structs.replace(unit, name="", reason="")
 
 
-def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple[str, int], ...]:
+def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple[str, object], ...]:
     if not rule.traffic:
         return ()
     units = served.units(rule.traffic)
     found = bound_body(http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
-    return tuple((one.field, one.value) for one in found.values())
+    fault = find_fault(units)
+    more: tuple[tuple[str, object], ...] = (("fault", fault.fault),) if fault is not None else ()
+    overrides = find_overrides(units)[0]
+    more += (("override", overrides),) if overrides else ()
+    return (*((one.field, one.value) for one in found.values()), *more)
 
 
 def _text(one: Answer) -> str:

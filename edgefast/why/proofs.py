@@ -1,6 +1,6 @@
 """Proofs: what units say of a request that is to prove whose it is: keys of clients, names and passwords.
 
-In: a unit, the request's head as it came. Out: `Proof`: who it is, or why it is answered 401; None where that cannot be known, because
+In: a unit, the request's head as it came. Out: `Proof`: who it is, or why it is answered 401 (tokens.py about tokens); None where that cannot be known, because
 whoever told of the unit did not show what it compares with. The twin of core/guard/proof.pyx and places.pyx.
 Must never: show a credential, of the request or of the unit.
 """
@@ -18,32 +18,29 @@ from edgefast import ir
 from edgefast._csrc import lib
 from edgefast.htpasswd import verify
 from edgefast.why.head import Head, Line
+from edgefast.why.tokens import Proof, describe_places, describe_tokens, prove_token
 
-__all__ = ["Proof", "describe_keys", "describe_users", "is_proof", "pass_on", "prove", "sets_of"]
+__all__ = ["describe_proof", "is_proof", "pass_on", "prove", "sets_of"]
 
 _BASIC = ir.CredentialPlaces(headers=(("authorization", "Basic "),))
 _UNKNOWN = "<whoever it is>"
 _PAIR = 1024  # bytes of a name and a password (core/consts.pxi)
 
 
-class Proof(msgspec.Struct, frozen=True):
-    """What a unit says."""
-
-    user: str = ""  # "": nobody
-    why: str = ""
-
-
-def prove(unit: ir.PolicyUnit, head: Head) -> Proof | None:
-    """Judge a request as a worker does."""
+def prove(unit: ir.PolicyUnit, head: Head, now: float) -> Proof | None:
+    """Judge a request as a worker does; `now` are Unix seconds, 0: of a time when its token is valid."""
     if unit.api_key is not None:
         return _prove_key(unit.api_key, head)
+    if unit.jwt is not None:
+        return prove_token(unit.jwt, lambda places: list(_find(places, head)), now)
     assert unit.basic is not None
     return _prove_user(unit.basic, head)
 
 
 def is_proof(unit: ir.PolicyUnit) -> bool:
     """Tell whether a unit wants to know who a client is."""
-    return not unit.status and (unit.api_key is not None or unit.basic is not None)
+    wants = unit.api_key is not None or unit.basic is not None or unit.jwt is not None
+    return wants and not unit.status
 
 
 def sets_of(unit: ir.PolicyUnit) -> tuple[str, ...]:
@@ -52,13 +49,22 @@ def sets_of(unit: ir.PolicyUnit) -> tuple[str, ...]:
         places = unit.api_key.places.headers if unit.api_key.sanitize else ()
         names = [name for name, _ in places]
         return (*names, *([unit.api_key.forward_header] if unit.api_key.forward_header else ()))
+    if unit.jwt is not None:
+        return tuple(name for one in unit.jwt.providers for name, _ in one.claim_headers)
     header = unit.basic.forward_header if unit.basic is not None else ""
     return (header,) if header else ()
 
 
-def pass_on(unit: ir.PolicyUnit, came: Head, head: Head) -> Head:
+def pass_on(unit: ir.PolicyUnit, came: Head, head: Head, now: float) -> Head:
     """Return `head`, which has no line of `sets_of` any more, as it is behind the unit; `came` is the request as it came."""
-    found = prove(unit, came)
+    found = prove(unit, came, now)
+    if unit.jwt is not None:
+        if found is None:
+            return head  # what its claims are is not known
+        for line in found.lines.splitlines():
+            name, _, value = line.partition(b": ")
+            head = _add(head, name.decode(), value)
+        return head
     user = found.user if found is not None else _UNKNOWN
     keys = unit.api_key
     if keys is not None and keys.sanitize:
@@ -108,7 +114,7 @@ def _prove_key(keys: ir.ApiKeyAuth, head: Head) -> Proof | None:
     client = dict(keys.clients).get(sha256(found[0]).digest())
     if client is None:
         return Proof(why="its key is nobody's")
-    return Proof(client, f"the key is that of {client}")
+    return Proof(True, client, f"the key is that of {client}")
 
 
 def _prove_user(users: ir.BasicAuth, head: Head) -> Proof | None:
@@ -128,7 +134,7 @@ def _prove_user(users: ir.BasicAuth, head: Head) -> Proof | None:
     kept = dict(users.users).get(user)
     if kept is None or not verify(kept.encode(), password):
         return Proof(why="name and password are nobody's")
-    return Proof(user, f"name and password are those of {user}")
+    return Proof(True, user, f"name and password are those of {user}")
 
 
 def _tell_count(found: list[bytes], what: str, where: str) -> str:
@@ -166,29 +172,24 @@ def _in_cookies(line: bytes, name: bytes) -> Iterator[bytes]:
 # --- in words -------------------------------------------------------------------------------------------------------
 
 
-def describe_places(places: ir.CredentialPlaces) -> str:
-    """Return where a credential is looked for."""
-    found = [
-        *(
-            f"header {name}{f' ({prefix.strip()})' if prefix else ''}"
-            for name, prefix in places.headers
-        ),
-        *(f"cookie {name}" for name in places.cookies),
-        *(f"parameter {name}" for name in places.params),
-    ]
-    return " or ".join(found)
-
-
-def describe_keys(keys: ir.ApiKeyAuth) -> str:
+def describe_proof(unit: ir.PolicyUnit) -> str:
     """Return what a unit asks for."""
+    if unit.api_key is not None:
+        return _describe_keys(unit.api_key)
+    if unit.jwt is not None:
+        return describe_tokens(unit.jwt)
+    assert unit.basic is not None
+    return _describe_users(unit.basic)
+
+
+def _describe_keys(keys: ir.ApiKeyAuth) -> str:
     count = len({client for _, client in keys.clients})
     said = f"wants a key of {count} client{'' if count == 1 else 's'} in {describe_places(keys.places)}"
     said += f", told to the backend in {keys.forward_header}" if keys.forward_header else ""
     return f"{said}, taken out" if keys.sanitize else said
 
 
-def describe_users(users: ir.BasicAuth) -> str:
-    """The same of names and passwords."""
+def _describe_users(users: ir.BasicAuth) -> str:
     count = len(users.users)
     said = f"wants name and password of {count} user{'' if count == 1 else 's'}"
     return said + (

@@ -47,13 +47,13 @@ def check(tmp_path: Path, text: str) -> list[str]:
 
 
 def test_fields_that_are_set_are_told_one_by_one(tmp_path: Path) -> None:
-    fields = "authorization: {rules: []}\n  jwt: {providers: []}\n  whatever: 1\n  csrf: null"
+    fields = "authorization: {rules: []}\n  oidc: {clientID: a}\n  whatever: 1\n  csrf: null"
     (line,) = [
         one for one in check(tmp_path, POLICY.replace("FIELDS", fields)) if "PolicyIgnored" in one
     ]
     assert "is served WITHOUT SecurityPolicy default/who, policies of gateway.envoyproxy.io" in line
     assert "authorization is here SecurityPolicy spec.authorization" in line
-    assert "jwt is not here yet" in line and "whatever is not here" in line
+    assert "oidc is not here yet" in line and "whatever is not here" in line
     assert "csrf" not in line and "targetRefs" not in line
 
 

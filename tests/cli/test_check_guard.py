@@ -96,13 +96,13 @@ def test_one_with_a_mistake_closes_its_targets(tmp_path: Path, broken: str, clos
 
 
 def test_what_is_not_available_yet_closes_the_targets(tmp_path: Path) -> None:
-    wanted = POLICY.replace("authorization:", "jwt: {}\n  authorization:")
+    wanted = POLICY.replace("authorization:", "oidc: {}\n  authorization:")
     made = translate(FileSource([_write(tmp_path, wanted)]).read().snapshot, Settings())
     assert _units(made) == {"security/default/guard#closed": 500}
     (told,) = made.problems
     assert (
         told.severity == "error"
-        and "spec.jwt: NotSupported is not here yet (meanwhile: an authorisation service"
+        and "spec.oidc: NotSupported is not here yet (meanwhile: an authorisation service"
         in told.text()
     )
 

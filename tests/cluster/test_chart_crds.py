@@ -33,6 +33,7 @@ from edgefast.resources.edge.edgeproxy_fleet import (
     FleetService,
     FleetShutdown,
 )
+from edgefast.resources.edge.fault import FaultAbort, FaultDelay, FaultInjection
 from edgefast.resources.edge.httproutefilter import (
     DirectResponse,
     DirectResponseBody,
@@ -41,12 +42,24 @@ from edgefast.resources.edge.httproutefilter import (
     RegexPathModifier,
     ReplaceRegexMatch,
 )
+from edgefast.resources.edge.jwt import (
+    JWT,
+    JWTExtractor,
+    JWTProvider,
+    LocalJWKS,
+    RemoteJWKS,
+)
 from edgefast.resources.edge.policytarget import PolicyTargetReference
 from edgefast.resources.edge.ratelimitfilter import (
     RateLimitFilterSpec,
     RateLimitHeaderMatch,
     RateLimitSelector,
     RateLimitSourceCIDR,
+)
+from edgefast.resources.edge.responseoverride import (
+    ResponseOverride,
+    StatusCodeMatch,
+    StatusCodeRange,
 )
 from edgefast.resources.edge.securitypolicy import (
     AuthorizationOperation,
@@ -62,7 +75,7 @@ from edgefast.resources.edge.securitypolicy import (
 from edgefast.resources.kinds import EDGE_GROUP, KINDS
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.unserved import UNSERVED
-from edgefast.resources.rules import edge, policy, routefilter
+from edgefast.resources.rules import edge, jwt, policy, routefilter, traffic
 from resources.test_cel import DOCUMENTS
 
 Document = dict[str, Any]
@@ -101,6 +114,18 @@ def _service(protocol: str) -> Wrap:
 
 def _cached(part: Document, protocol: str = "http") -> tuple[str, Document]:
     return _security(extAuth={protocol: {"backendRef": {"name": "a", "port": 80}}, "cache": part})
+
+
+def _faulty(part: Document) -> tuple[str, Document]:
+    return "BackendTrafficPolicy", {"targetRefs": [_TARGET], "faultInjection": part}
+
+
+def _overriding(part: Document) -> tuple[str, Document]:
+    return "BackendTrafficPolicy", {"targetRefs": [_TARGET], "responseOverride": [part]}
+
+
+def _provider(part: Document) -> tuple[str, Document]:
+    return _security(jwt={"providers": [{"name": "a", **part}]})
 
 
 def _rewrite(part: Document) -> tuple[str, Document]:
@@ -143,6 +168,19 @@ WRAPS: dict[type, Wrap] = {
     ExtractFrom: lambda part: _security(
         apiKeyAuth={"credentialRefs": [{"name": "keys"}], "extractFrom": [part]}
     ),
+    FaultInjection: _faulty,
+    FaultDelay: lambda part: _faulty({"delay": part}),
+    FaultAbort: lambda part: _faulty({"abort": part}),
+    ResponseOverride: _overriding,
+    StatusCodeMatch: lambda part: _overriding({"match": {"statusCodes": [part]}, "response": {}}),
+    StatusCodeRange: lambda part: _overriding(
+        {"match": {"statusCodes": [{"type": "Range", "range": part}]}, "response": {}}
+    ),
+    JWT: lambda part: _security(jwt=part),
+    JWTProvider: _provider,
+    JWTExtractor: lambda part: _provider({"localJWKS": {"inline": "{}"}, "extractFrom": part}),
+    LocalJWKS: lambda part: _provider({"localJWKS": part}),
+    RemoteJWKS: lambda part: _provider({"remoteJWKS": part}),
     ExtAuth: lambda part: _security(extAuth=part),
     ExtAuthCache: _cached,
     ExtAuthGRPC: _service("grpc"),
@@ -154,7 +192,7 @@ WRAPS: dict[type, Wrap] = {
     DirectResponseBody: lambda part: _answer({"body": part}),
     HTTPCookieMatch: lambda part: ("HTTPRouteFilter", {"matches": [{"cookies": [part]}]}),
 }
-RULES = [rule for one in (edge, policy, routefilter) for rule in one.BOOK.rules]
+RULES = [rule for one in (edge, jwt, policy, routefilter, traffic) for rule in one.BOOK.rules]
 
 
 def _object(struct: type, part: Document) -> Document:

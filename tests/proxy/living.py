@@ -34,6 +34,7 @@ def with_agent(
     talk: Callable[[Agent], Awaitable[None]],
     *,
     faulty: bool = False,
+    command: tuple[str, ...] = WORKER_COMMAND,
     **settings: Any,
 ) -> int:
     """Run an agent, talk, then drain it (unless the conversation did); returns its exit status."""
@@ -50,7 +51,7 @@ def with_agent(
     }
 
     async def main() -> int:
-        agent = Agent(ProxySettings(**chosen), FAULTY if faulty else WORKER_COMMAND)
+        agent = Agent(ProxySettings(**chosen), FAULTY if faulty else command)
 
         async def part() -> None:
             await talk(agent)

@@ -9,6 +9,7 @@ from typing import Any
 
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
 from edgefast.resources.edge.credentials import ExtractFrom
+from edgefast.resources.edge.fault import FaultAbort, FaultDelay, FaultInjection
 from edgefast.resources.edge.httproutefilter import (
     DirectResponse,
     DirectResponseBody,
@@ -17,7 +18,19 @@ from edgefast.resources.edge.httproutefilter import (
     RegexPathModifier,
     ReplaceRegexMatch,
 )
+from edgefast.resources.edge.jwt import (
+    JWT,
+    JWTExtractor,
+    JWTProvider,
+    LocalJWKS,
+    RemoteJWKS,
+)
 from edgefast.resources.edge.policytarget import PolicyTargetReference
+from edgefast.resources.edge.responseoverride import (
+    ResponseOverride,
+    StatusCodeMatch,
+    StatusCodeRange,
+)
 from edgefast.resources.edge.securitypolicy import (
     AuthorizationOperation,
     AuthorizationPrincipal,
@@ -43,6 +56,7 @@ _SPECS: list[Document] = [
     for merge in ({}, *({"mergeType": one} for one in ("Inherit", "Replace", "Override")))
 ]
 _SERVICE = {"name": "auth", "port": 80}
+_LOCAL: Document = {"localJWKS": {"inline": "{}"}}
 _SERVICES: list[dict[str, Any]] = [
     *({}, {"backendRefs": []}, {"backendRef": _SERVICE}, {"backendRefs": [_SERVICE]}),
     {"backendRef": _SERVICE, "backendRefs": [_SERVICE]},
@@ -165,6 +179,67 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
         for headers in ({}, {"headers": []}, {"headers": ["x-key"]})
         for cookies in ({}, {"cookies": []}, {"cookies": ["key"]})
         for params in ({}, {"params": []}, {"params": ["key"]})
+    ],
+    FaultInjection: [{}, {"delay": {"fixedDelay": "1s"}}, {"abort": {"httpStatus": 503}}],
+    FaultDelay: [{"fixedDelay": one} for one in ("0s", "1ms", "60s", "1m", "61s", "1h")],
+    FaultAbort: [
+        {**http, **grpc, **share}
+        for http in ({}, {"httpStatus": 503})
+        for grpc in ({}, {"grpcStatus": 14})
+        for share in ({}, {"percentage": 0.5})
+    ],
+    ResponseOverride: [
+        {"match": {"statusCodes": [{"value": 404}]}, **response, **redirect}
+        for response in ({}, {"response": {}})
+        for redirect in ({}, {"redirect": {"hostname": "a.example"}})
+    ],
+    StatusCodeMatch: [
+        {**kind, **value, **span}
+        for kind in ({}, {"type": "Value"}, {"type": "Range"})
+        for value in ({}, {"value": 404})
+        for span in ({}, {"range": {"start": 500, "end": 599}})
+    ],
+    StatusCodeRange: [{"start": 404, "end": end} for end in (403, 404, 405)],
+    JWT: [
+        {"providers": providers, **lenient}
+        for providers in (
+            [{"name": "a", **_LOCAL}],
+            [{"name": "a", **_LOCAL}, {"name": "b", **_LOCAL}],
+            [{"name": "a", **_LOCAL}, {"name": "a", **_LOCAL}],
+        )
+        for lenient in (
+            *({}, {"optional": True}, {"failOpen": True}, {"optional": True, "failOpen": False}),
+            {"optional": True, "failOpen": True},
+        )
+    ],
+    JWTProvider: [
+        {"name": "a", **local, **remote}
+        for local in ({}, _LOCAL)
+        for remote in ({}, {"remoteJWKS": {"uri": "https://a.example/keys"}})
+    ],
+    LocalJWKS: [
+        {**kind, **inline, **reference}
+        for kind in ({}, {"type": "Inline"}, {"type": "ValueRef"})
+        for inline in ({}, {"inline": "{}"})
+        for reference in ({}, {"valueRef": {"group": "", "kind": "ConfigMap", "name": "a"}})
+    ],
+    RemoteJWKS: [
+        {"uri": uri, **backend, **every}
+        for uri in ("https://a.example/keys", "http://a.example/keys")
+        for backend in (
+            *({}, {"backendRefs": []}, {"backendRef": _SERVICE}, {"backendRefs": [_SERVICE]}),
+            {"backendRef": _SERVICE, "backendRefs": [_SERVICE]},
+        )
+        for every in (
+            *({}, {"cacheDuration": "10s"}, {"cacheDuration": "24h"}, {"cacheDuration": "9s"}),
+            {"cacheDuration": "25h"},
+        )
+    ],
+    JWTExtractor: [
+        {**headers, **cookies, **params}
+        for headers in ({}, {"headers": []}, {"headers": [{"name": "x-token"}]})
+        for cookies in ({}, {"cookies": []}, {"cookies": ["token"]})
+        for params in ({}, {"params": []}, {"params": ["token"]})
     ],
     ReplaceRegexMatch: [
         {"pattern": one, "substitution": "b"} for one in ("a", "^/(.*)$", "(?i)/a", "(", "(?=a)")

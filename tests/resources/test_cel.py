@@ -46,14 +46,16 @@ from edgefast.resources.edge.ratelimitfilter import (
     RateLimitSourceCIDR,
 )
 from edgefast.resources.model.shape import Shape, shape_of
-from edgefast.resources.rules import config, edge, policy, routefilter
+from edgefast.resources.rules import config, edge, jwt, policy, routefilter, traffic
 from edgefast.resources.rules.rule import Rule
 from edgefast.resources.schema.schema import plain_default
 from resources.policydocuments import POLICY_DOCUMENTS
 
 pytestmark = pytest.mark.pure
 
-RULES = [rule for one in (edge, policy, routefilter, config) for rule in one.BOOK.rules]
+RULES = [
+    rule for one in (edge, jwt, policy, routefilter, traffic, config) for rule in one.BOOK.rules
+]
 Document = dict[str, Any]
 
 _A = {"fqdn": {"hostname": "a.example", "port": 1}}

@@ -133,17 +133,23 @@ SecurityPolicy:
     targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web, sectionName: guarded}]
     authorization: {rules: [{action: Allow, principal: {clientCIDRs: [10.0.0.0/8]}}]}
     extAuth: {http: {backendRef: {name: web, port: 80}}}
+    jwt:
+      providers:
+      - name: issuer
+        localJWKS: {inline: '{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'}
 BackendTrafficPolicy:
   apiVersion: gateway.edge.io/v1alpha1
   metadata: {name: how, namespace: default}
   spec:
     targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web, sectionName: treated}]
     requestBuffer: {limit: 1Mi}
+    responseOverride: [{match: {statusCodes: [{value: 599}]}, response: {statusCode: 599}}]
 """)
 #: Of a kind: a field that cannot stand beside another one.
 EXCLUDES = {("HTTPRouteFilter", "directResponse"): "urlRewrite"}
 #: Of a kind: a field that stands in another one's place, with what that has.
 INSTEAD = {("SecurityPolicy", "extAuth", "grpc"): "http"}
+FETCHED = {"uri": "https://issuer.example.com/keys"}
 JUDGED = list(PLACES)
 BESIDE = """
 apiVersion: gateway.edge.io/v1alpha1
@@ -358,6 +364,8 @@ def test_a_field_that_is_not_available_yet(kind: str, field: str) -> None:
     raw["spec"].pop(EXCLUDES.get((kind, path[1]), ""), None)
     if other := INSTEAD.get((kind, *path[1:3])):
         raw["spec"][path[1]][path[2]] = raw["spec"][path[1]].pop(other)
+    if "remoteJWKS" in path:
+        raw["spec"]["jwt"]["providers"] = [{"name": "issuer", "remoteJWKS": {**FETCHED}}]
     _reach(raw, _shape(kind), path[:-1])[path[-1]] = {"a": 1}
     _check(kind, path, UNSERVED[kind][field], _serve(kind, raw))
     raw["kind"] = kind

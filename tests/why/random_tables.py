@@ -15,6 +15,7 @@ from typing import Any
 from edgefast import ir
 from edgefast.why import Ask
 from tests.table.reference import precedence
+from tests.tokens import issuer
 
 PORTS = (8080, 8081)
 HOSTS = ("www.example.com", "api.example.com", "example.com", "a.b.example.com", "other.org")
@@ -35,7 +36,19 @@ UNITS = (
     "traffic/ns/a",
     "traffic/ns/b",
 )
+TOKENS = "security/ns/c#jwt"
 KEYS, USERS = "security/ns/a#apiKeyAuth", "security/ns/b#basicAuth"
+REPLACED = (
+    ir.ResponseOverride(statuses=((418, 418), (401, 403)), status=410, body=b"gone"),
+    ir.ResponseOverride(statuses=((503, 503),), status=302, location="//else.test/"),
+)
+#: Tokens: good ones that say different things, one of nobody's, one that is none. All of them last.
+SIGNED = (
+    issuer.token("EdDSA", iat=None, exp=None).decode(),
+    issuer.token("EdDSA", iat=None, exp=None, sub="eve", roles=["b"], scope="read").decode(),
+    issuer.token("EdDSA", 1, iat=None, exp=None).decode(),
+    "a.b.c",
+)
 #: "1:1" and "ab:2", of whom the first is known, and what is none.
 BASIC = ("Basic MTox", "basic MTox", "Basic YWI6Mg==", "Basic 1", "Bearer 1")
 SUBSTITUTIONS = ("/", "/new", r"/x\0", r"/\1/y", "", "-", r"\2")
@@ -59,7 +72,7 @@ class Tables:
             listeners=tuple(listeners),
             virtual_hosts=tuple(hosts),
             clusters=(*clusters, ir.Cluster(name=EMPTY)),
-            policies=(*map(self._unit, UNITS), self._keys(), self._users()),
+            policies=(*map(self._unit, UNITS), self._keys(), self._users(), self._tokens()),
         )
 
     def asks(self, count: int) -> list[Ask]:
@@ -225,7 +238,10 @@ class Tables:
         if name.startswith("traffic"):
             pick = self._random.choice
             traffic = ir.Traffic(
-                body_size=pick([None, 0, 1000]), request_timeout=pick([None, 0, 700, 3000])
+                body_size=pick([None, 0, 1000]),
+                request_timeout=pick([None, 0, 700, 3000]),
+                override=pick([None] * 3 + [REPLACED]),
+                fault=pick([None] * 5 + [ir.Fault(status=418, abort_share=1_000_000)]),
             )
             return ir.PolicyUnit(name=name, traffic=traffic)
         rules = tuple(self._access() for _ in range(self._random.randint(0, 3)))
@@ -255,6 +271,33 @@ class Tables:
             name=USERS, basic=ir.BasicAuth(users=(("1", kept),), forward_header=forward)
         )
 
+    def _tokens(self) -> ir.PolicyUnit:
+        pick = self._random.choice
+        one = ir.JwtProvider(
+            name="p",
+            issuer=issuer.ISSUER,
+            audiences=pick([(), ("api",), ("other",)]),
+            keys=issuer.key_set(issuer.jwk("EdDSA")),
+            places=ir.CredentialPlaces(
+                headers=(("authorization", "Bearer "),), params=("q",), cookies=("t",)
+            ),
+            claim_headers=pick([(), (("x-a", "sub"), ("x-roles", "roles"))]),
+        )
+        lenient = pick([{}, {"optional": True}, {"fail_open": True}])
+        return ir.PolicyUnit(name=TOKENS, jwt=ir.Jwt(providers=(one,), **lenient))
+
+    def _asked(self) -> ir.AccessToken:
+        pick = self._random.choice
+        asked = pick(
+            [
+                (),
+                (ir.AccessClaim("sub", ("jane", "joe")),),
+                (ir.AccessClaim("roles", ("a", "b"), True),),
+            ]
+        )
+        unit = pick(["", "", TOKENS, "security/ns/none#jwt"])
+        return ir.AccessToken(pick(["p", "p", "none"]), pick([(), ("read",)]), asked, unit)
+
     def _access(self) -> ir.AccessRule:
         pick = self._random.choice
         headers = tuple(
@@ -271,25 +314,17 @@ class Tables:
             headers=headers,
             methods=tuple(self._random.sample(METHODS, 2)) if self._chance(30) else (),
             paths=((kind, path),) if self._chance(40) else (),
+            token=self._asked() if self._chance(20) else None,
         )
 
     def _guard(self) -> dict[str, Any]:
         """Return what policies there are for a rule; one of them may not be in the table."""
         names = [*UNITS[:3], "security/ns/none#authorization"]
-        names += [one for one in (KEYS, USERS) if self._chance(25)]
+        chances = {names[-1]: 2, **dict.fromkeys((KEYS, USERS, TOKENS), 50)}
+        names += [one for one in (KEYS, USERS, TOKENS) if self._chance(10)]
         traffic = tuple(self._random.sample(UNITS[3:], self._random.randint(0, 2)))
         return {
-            "policies": tuple(
-                one
-                for one in names
-                if self._chance(
-                    2
-                    if one == "security/ns/none#authorization"
-                    else 60
-                    if one in (KEYS, USERS)
-                    else 20
-                )
-            ),
+            "policies": tuple(one for one in names if self._chance(chances.get(one, 20))),
             "traffic": traffic if self._chance(30) else (),
             "ceilings": self._random.randint(0, len(traffic)),
             "direct": ir.DirectResponse(status=self._random.choice([200, 418]), body=b"own")
@@ -357,6 +392,7 @@ class Tables:
                 ("Via", "1.0 someone"),
                 ("Content-Length", "0"),
                 *(("Authorization", one) for one in BASIC),
+                *(("Authorization", f"Bearer {one}") for one in SIGNED),
                 ("Cookie", pick(["c=1; d=2", "d=2;c=3", "d=1", 'c="2"', "c=1; c=2"])),
             ]
         )

@@ -129,6 +129,11 @@ cdef class Attempts(UpstreamUser):
             wait = grpc_repeats_after(self, base, head)
             if wait >= 0:
                 return self.repeat(wait, head.response_status)
+        if self.rule.traffic is not None and override_backend(<Exchange>self, head):
+            if head.body == EF_BODY_NONE or (head.body == EF_BODY_LENGTH and head.content_length <= REPLAY_LIMIT):
+                return 0  # its connection is worth so many bytes
+            end_override(<Exchange>self)
+            return 1
         self.status = head.response_status
         self.started_response = True
         if self.grpc:
@@ -154,11 +159,15 @@ cdef class Attempts(UpstreamUser):
         return 1
 
     cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
+        if self.override is not None:
+            return 0
         self.bytes_out += n
         self.idle_deadline = self.engine.wheel.now + self.idle_timeout
         return self.down.response_body(data, n) if self.web is None else self.web.answer_body(self.down, data, n)
 
     cdef int on_response_flush(self) except -1:
+        if self.override is not None:
+            return 0
         if self.web is not None:
             self.web.hand_over(self.down)
         self.down.response_flush()
@@ -184,6 +193,8 @@ cdef class Attempts(UpstreamUser):
 
     cdef int on_response_trailers(self, const uint8_t *lines, size_t n) except -1:
         cdef Out *kept = &self.engine.trailers
+        if self.override is not None:
+            return 0
         if self.grpc:
             note_grpc_trailers(self, lines, n)
         keep_trailers(kept, lines, n, self.backend.response_ops, True)
@@ -193,6 +204,8 @@ cdef class Attempts(UpstreamUser):
 
     cdef int on_response_end(self) except -1:
         self.up = None
+        if self.override is not None:
+            return end_override(<Exchange>self)
         try:
             if self.web is not None:
                 self.web.hand_over(self.down)
@@ -206,6 +219,8 @@ cdef class Attempts(UpstreamUser):
         cdef Outbound up = self.up
         cdef Endpoint endpoint = self.endpoint
         self.up = None
+        if self.override is not None:
+            return end_override(<Exchange>self)
         if self.started_response:
             if self.tunnel:
                 self.down.refuse_more()
@@ -315,17 +330,8 @@ cdef class Attempts(UpstreamUser):
         return self.rearm()
 
     cdef int rearm(self) except -1:
-        cdef int64_t at = self.idle_deadline
-        if self.route_deadline and (at == 0 or self.route_deadline < at):
-            at = self.route_deadline
-        if self.client_deadline and (at == 0 or self.client_deadline < at):
-            at = self.client_deadline
-        if self.try_deadline and (at == 0 or self.try_deadline < at):
-            at = self.try_deadline
-        if self.send_deadline and (at == 0 or self.send_deadline < at):
-            at = self.send_deadline
-        if self.ask_at and (at == 0 or self.ask_at < at):
-            at = self.ask_at
+        cdef int64_t at = stricter(stricter(self.idle_deadline, self.route_deadline), stricter(self.client_deadline, self.try_deadline))
+        at = stricter(at, stricter(self.send_deadline, self.ask_at))
         if at and not self.finished:
             self.engine.wheel.arm(self, at)
         return 0

@@ -22,7 +22,9 @@ cdef enum Flag:
     F_SLOW_READER = 131072  # its client read too slowly while others waited for the connection
     F_DENIED = 262144       # a policy does not let it in
     F_AUTH_ERROR = 524288   # a service that was to judge it failed: passed or refused by policy
-    F_COUNT = 20
+    F_DELAYED = 1048576     # a policy made it wait
+    F_FAULT = 2097152       # a policy refused it on purpose
+    F_COUNT = 22
 
 
 # What an exchange knows of its tries. The ends are Exchange's.
@@ -31,6 +33,7 @@ cdef class Attempts(UpstreamUser):
         Inbound down
         Rule rule
         Backend backend
+        Override override       # what is answered when the backend's answer has been read; None: that one
         Out head                # the request head as the backend gets it
         Out body                # request body kept for a connection to come, or for a retry
         Out trailers            # fields behind it
@@ -138,12 +141,16 @@ cdef class Exchange(RequestBody):
         LogKept kept            # what the log needs besides `raw`; None: nothing
         Policy refuser          # the unit that refused it; None: none did
         bytes refuser_rule      # of an authorization, as JSON; None: none
+        object token            # Outcome of the signed token that its client has shown (edgefast/tokens); None: none that is good
+        str token_unit          # of whose providers
         bytes user              # who its client has proven to be, as JSON; None: nobody
         Trace trace             # None: not traced here
         bytes cors_lines
         bytes client            # the address to believe (EdgeProxy clientAddress)
         bytes received          # x-forwarded-for as it came, joined; None when it is of no concern
         int64_t started         # us
+        bint overridden         # its answer is one in place of another
+        bint struck             # a fault has had its chance
         bint secret_query       # a credential is in it
         uint32_t method_len, target_off, target_len, authority_off, authority_len, agent_off, agent_len
         uint8_t request_id[64]

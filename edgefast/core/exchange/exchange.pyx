@@ -111,12 +111,9 @@ cdef class Exchange(RequestBody):
         if self.listener.traces:
             start_trace(self, self.listener.trace_share, base, head)
         learn_client(self, base, head)
-        request.query = query
-        request.query_len = query_len
+        request.query, request.query_len = query, query_len
         request.method = head.method
-        request.n_spans = head.n_spans
-        request.base = base
-        request.spans = head.spans
+        request.base, request.spans, request.n_spans = base, head.spans, head.n_spans
         self.rule = port.match(self.listener, host, head.host_len, &request, &hit)
         if self.rule is None:
             engine.count(G_NO_ROUTE)
@@ -140,9 +137,8 @@ cdef class Exchange(RequestBody):
             return self.answer(500, b"", F_INVALID)
         if self.backend.cors is not None and self.on_cors(base, head):
             return 0
-        at.base, at.head = base, head
-        at.path, at.path_len, at.prefix_len = path, path_len, hit.prefix_len
-        at.query, at.query_len = query, query_len
+        at.base, at.head, at.path, at.path_len, at.prefix_len = base, head, path, path_len, hit.prefix_len
+        at.query, at.query_len, at.hidden = query, query_len, 0
         if self.rule.guard is not None and self.rule.guard.judge(self, &at, &request) != ADMITTED:
             return 0
         return self.enter(&at, &request)
@@ -150,6 +146,8 @@ cdef class Exchange(RequestBody):
     cdef int enter(self, Routed *at, const ef_request *request) except -1:
         """Nobody speaks against the request: count it, and send it where its rule says."""
         cdef bytes target
+        if self.rule.traffic is not None and self.rule.traffic.strikes(self, at, request):
+            return 0
         if self.rule.limits is not None:
             self.verdict = self.engine.limiter.ask(self, request)
             if self.verdict is not None and self.verdict.left == 0 and (self.verdict.over or self.verdict.failed):
@@ -307,6 +305,9 @@ cdef class Exchange(RequestBody):
 
     cdef int say(self, int status, bytes lines, bytes reason) except -1:
         """Every answer of the proxy's own to a request leaves here."""
+        cdef Override found = override_of(self, status)
+        if found is not None:
+            return say_override(self, found, status, lines)
         if self.told is not None:
             lines += self.told.lines(self, NULL, NULL)
         if self.grpc:

@@ -28,9 +28,10 @@ cdef class RequestBody(Attempts):
         cdef BodyShare share = self.backend.cluster.bodies
         cdef int64_t now = self.engine.wheel.now
         cdef RequestBody held = self  # as in request_body
+        cdef Admittance admittance = self.admittance
         cdef bint started = self.body.size >= self.settings.body_start
-        if self.admittance is not None:
-            return self.admittance.look()
+        if admittance is not None:
+            return admittance.look()
         if share is None or not share.crowded(self.settings) or (started and not self.gathers_on(0)):
             return held.go()
         if self.late_at == 0:

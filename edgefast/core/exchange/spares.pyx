@@ -79,6 +79,7 @@ cdef class Spares(Watched):
         ex.sets = None
         ex.told = None
         ex.admittance = None
+        ex.override = None
         ex.verdict = None
         ex.crowd = None
         ex.listener = None
@@ -86,6 +87,8 @@ cdef class Spares(Watched):
         ex.kept = None
         ex.refuser = None
         ex.refuser_rule = None
+        ex.token = None
+        ex.token_unit = None
         ex.user = None
         ex.trace = None
         ex.cors_lines = None

@@ -27,9 +27,11 @@ cdef class AccessTest:
         uint64_t methods        # a bit for each enum ef_method
         list headers            # of AccessHeader; None: it has none
         list paths              # (kind, path, the same with its escapes read, compiled RE2 or None); None: it has none
+        object token            # ir.AccessToken; None: it asks for none
         bytes log               # b'"name"', or its number
 
-    cdef bint holds(self, const uint8_t *address, const ef_request *request, list readings) except -1
+    cdef bint holds(self, const uint8_t *address, const ef_request *request, list readings, Admittance asker) except -1
+    cdef bint has_token(self, Admittance asker) except -1
     cdef bint has_address(self, const uint8_t *address) noexcept
     cdef bint has_path(self, const ef_request *request, list readings) except -1
 
@@ -41,7 +43,8 @@ cdef class Access:
         HeaderNames names       # that rules ask for; None: none
         bint asks_address       # some rule does
         bint denies_paths       # some rule does
+        bint asks_token         # some rule does
         bint allow              # what is decided where no rule holds
         AccessTest decided      # by whom it was the last time; None: no rule held
 
-    cdef bint admits(self, bytes client, const ef_request *request) except -1
+    cdef bint admits(self, bytes client, const ef_request *request, Admittance asker) except -1

@@ -1,4 +1,5 @@
-# Authorization of what can be seen of a request: its client's address, headers, method and path (ir.Authorization).
+# Authorization of what can be seen of a request: its client's address, headers, method and path, and of the token that it has shown
+# (ir.Authorization).
 #
 # In: rules, requests that matched a route's rule. Out: whether they are admitted, and which rule said so; the first that holds decides.
 # What is in doubt is read so that nobody gets in by it: a header that comes in several lines holds no Allow rule, and every Deny rule one
@@ -129,6 +130,7 @@ cdef class AccessTest:
             self.headers = [AccessHeader(name, values) for name, values in spec.headers]
         if spec.paths:
             self.paths = [self.take_path(engine, kind, path.encode()) for kind, path in spec.paths]
+        self.token = spec.token
         self.log = json_encode(spec.name) if spec.name else b"%d" % number
 
     def take_path(self, Engine engine, str kind, bytes path):
@@ -144,9 +146,29 @@ cdef class AccessTest:
         free(self.v4)
         free(self.v6)
 
-    cdef bint holds(self, const uint8_t *address, const ef_request *request, list readings) except -1:
+    cdef bint has_token(self, Admittance asker) except -1:
+        """The token that the client has shown says what is asked for. A rule that denies holds as well where nobody has looked for a token
+        of its provider: whose it would be is not known."""
+        cdef Exchange ex = asker.ex
+        cdef Policy policy
+        cdef Tokens tokens
+        if ex.token is not None and (not self.token.unit or self.token.unit == ex.token_unit):
+            if ex.token.provider == self.token.provider:
+                return has_access(self.token, ex.token.provider, ex.token.claims)
+        if self.allow:
+            return False
+        for policy, proof in zip(asker.provers or (), asker.proofs or ()):
+            if isinstance(proof, Tokens) and (not self.token.unit or self.token.unit == policy.name):
+                tokens = proof
+                if self.token.provider in tokens.names:
+                    return False
+        return True
+
+    cdef bint holds(self, const uint8_t *address, const ef_request *request, list readings, Admittance asker) except -1:
         """All that it asks for. `address`: 16 bytes; NULL: the client has none. `readings`: of the path, for a rule that denies."""
         cdef AccessHeader header
+        if self.token is not None and not self.has_token(asker):
+            return False
         if self.asks_method and not self.methods >> request.method & 1:
             return False
         if self.asks_address and not (self.has_address(address) if address != NULL else not self.allow):
@@ -205,12 +227,13 @@ cdef class Access:
         for rule in self.rules:
             self.asks_address |= rule.asks_address
             self.denies_paths |= not rule.allow and rule.paths is not None
+            self.asks_token |= rule.token is not None
         names = dict.fromkeys([name for one in spec.rules for name, _ in one.headers])
         if names:
             self.names = HeaderNames(names)
 
-    cdef bint admits(self, bytes client, const ef_request *request) except -1:
-        """client: an address as text; what is none is in no range."""
+    cdef bint admits(self, bytes client, const ef_request *request, Admittance asker) except -1:
+        """client: an address as text; what is none is in no range. `asker`: whose token rules may ask for; None: none does."""
         cdef uint8_t read[INET_SIZE]
         cdef const uint8_t *address = NULL
         cdef AccessTest rule
@@ -220,11 +243,26 @@ cdef class Access:
         if self.denies_paths:
             readings = read_path(self.engine, request.path, request.path_len)
         for rule in self.rules:
-            if rule.holds(address, request, readings):
+            if rule.holds(address, request, readings, asker):
                 self.decided = rule
                 return rule.allow
         self.decided = None
         return self.allow
+
+
+cdef bint pass_judges(Admittance asker) except -1:
+    """Authorizations that ask for a token, when all else has let the request pass; False: one of them has refused it."""
+    cdef Exchange ex = asker.ex
+    cdef Policy policy
+    cdef Access access
+    cdef Py_ssize_t i
+    for i in range(PyList_GET_SIZE(asker.judges)):
+        policy, access = asker.judges[i], asker.accesses[i]
+        if not access.admits(ex.client, &asker.request, asker):
+            policy.refuse(ex, 403, access.decided.log if access.decided is not None else None, F_DENIED)
+            return False
+        ef_stat_add(&policy.row.cells[P_ALLOWED], 1)
+    return True
 
 
 def count_admitted(Engine engine, spec, bytes client, bytes path, int times):
@@ -237,5 +275,5 @@ def count_admitted(Engine engine, spec, bytes client, bytes path, int times):
     request.path = <const uint8_t *>PyBytes_AS_STRING(path)
     request.path_len = PyBytes_GET_SIZE(path)
     for i in range(times):
-        admitted += access.admits(client, &request)
+        admitted += access.admits(client, &request, None)
     return admitted

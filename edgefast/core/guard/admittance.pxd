@@ -8,6 +8,12 @@ cdef class Admittance:
         Py_ssize_t proved       # of them are there
         object job              # what a proof waits for (passwords.py); None: nothing
         bytes proven            # what came of it: whose the request is, b"": nobody's; None: nobody has said
+        Py_ssize_t group        # of Tokens: whose places were looked at
+        object question         # that a token is asked about (tokendesk.py); None: none
+        object outcome_of_token # what came of it; None: nobody has said
+        object refusal          # of tokens: the outcome that it will be answered with, if none is good
+        list judges             # Policy whose rules ask for a token, which speak last; None: none
+        list accesses           # Access of each
         bytes query             # in place of the request's; None: that one is
         list services           # AuthService, in the order in which they are asked
         list policies           # Policy of each; None: the rule's own filter
@@ -23,12 +29,16 @@ cdef class Admittance:
         ShownOwner owner        # of its body, which lies here until all have spoken (shownbodies.pyx); None: nothing is lent to it
         bytes lines             # what services say of it, for the backend
         size_t most             # bytes of its body that all who are shown it take; 0: nobody is
+        Fault fault             # for which it waits, though everybody has let it pass; None: for none
+        int64_t until           # ms; how long
+        bint aborts             # and is refused then
         bint gathers            # its body is waited for
         bint gathered           # ... or was
         bint deferred           # the end of a read is
         bint asking             # whom it asks may answer at once
 
     cdef bint proves(self) except -1
+    cdef int resume(self) except -1
     cdef int gather(self) except -1
     cdef int go_on(self) except -1
     cdef int wait(self) except -1

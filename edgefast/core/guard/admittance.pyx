@@ -6,7 +6,7 @@
 # Must never let a request pass of which not all of them have spoken.
 
 cdef Admission admit(
-    Exchange ex, list proofs, list provers, list services, list policies, Routed *at, ef_request *request
+    Exchange ex, list proofs, list provers, list services, list policies, list judges, list accesses, Routed *at, ef_request *request
 ) except *:
     """Let the request prove whose it is, and show it to these services. Afterwards it is somebody else's affair."""
     cdef Admittance asker = Admittance.__new__(Admittance)
@@ -14,6 +14,8 @@ cdef Admission admit(
     asker.ex = ex
     asker.proofs = proofs
     asker.provers = provers
+    asker.judges = judges
+    asker.accesses = accesses
     asker.services = services
     asker.policies = policies
     asker.at = at[0]
@@ -82,17 +84,29 @@ cdef class Admittance:
 
     def settle_proof(self, job, bytes user):
         """Of the password that it waits for; b"": it is wrong."""
-        cdef Exchange ex = self.ex
-        if ex is None or self.job is not job:
+        if self.ex is None or self.job is not job:
             return
         self.job = None
         self.proven = user
+        self.resume()
+
+    def settle_token(self, outcome):
+        """The same of the token that it waits for."""
+        if self.ex is None:
+            return
+        self.question = None
+        self.outcome_of_token = outcome
+        self.resume()
+
+    cdef int resume(self) except -1:
+        """Go on, called by the loop."""
+        cdef Exchange ex = self.ex
         ex.engine.wheel.refresh()
         try:
-            self.go_on()
+            return self.go_on()
         except Exception:
-            _log.exception("proof")
-            give_up(ex)
+            _log.exception("a proof")
+            return give_up(ex)
 
     cdef int gather(self) except -1:
         """Wait for its body, all of which services are shown."""
@@ -230,7 +244,7 @@ cdef class Admittance:
         self.keep(b"")
         if ex.grpc:
             bound_by_client(ex, self.at.base, self.at.head)
-        if ex.request_timeout > 0:
+        if ex.request_timeout > 0 and ex.route_deadline == 0:
             ex.route_deadline = now + ex.request_timeout
         ex.idle_deadline = now + ex.idle_timeout
         return ex.rearm()
@@ -289,8 +303,10 @@ cdef class Admittance:
         return 0
 
     cdef int enter(self) except -1:
-        """Nobody speaks against it."""
+        """Nobody speaks against it, but rules that ask for a token."""
         cdef Exchange ex = self.ex
+        if self.judges is not None and not pass_judges(self):
+            return 0
         if self.lines:
             self.keep(self.lines)
         if ex.told is not None and ex.trailers.size:
@@ -320,6 +336,12 @@ cdef class Admittance:
         if self.job is not None:
             self.ex.engine.passwords.forget(self.job)
             self.job = None
+        if self.question is not None:
+            self.question.cancel()
+            self.question = None
+        if self.fault is not None:
+            self.fault = None
+            self.ex.engine.delayed -= 1
         self.ex.admittance = None
         self.ex.gathering = False
         self.ex = None
@@ -360,6 +382,8 @@ cdef class Admittance:
         """A body that is waited for keeps to `bodyRate`, whether anybody else waits or not: nobody has judged whose it is."""
         cdef Exchange ex = self.ex
         cdef int64_t now = ex.engine.wheel.now, until = ex.progress_until
+        if self.fault is not None:
+            return end_delay(self)
         if until <= now:
             if not ex.down.paused():
                 return ex.on_timeout(F_TIMEOUT)

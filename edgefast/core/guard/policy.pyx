@@ -33,6 +33,8 @@ cdef class Policy:
                 proof = ApiKeys(spec.api_key)
             elif spec.basic is not None:
                 proof = Passwords(engine, spec.basic)
+            elif spec.jwt is not None:
+                proof = Tokens(engine, spec.jwt)
             elif spec.traffic is None:
                 raise ValueError(f"policy {self.name} says nothing")
         self.status = 500 if spec is None else spec.status
@@ -58,7 +60,7 @@ cdef class Guard:
     cdef Admission judge(self, Exchange ex, Routed *at, ef_request *request) except *:
         """What all units together say; local ones come first, since whoever they refuse costs nobody a question."""
         cdef Policy policy
-        cdef list proofs = None, provers = None, services = None, owners = None, sets = None
+        cdef list proofs = None, provers = None, services = None, owners = None, sets = None, judges = None, accesses = None
         for policy in self.policies:
             if policy.proof is not None:
                 if proofs is None:
@@ -79,7 +81,6 @@ cdef class Guard:
             services.append(self.own)
             owners.append(None)  # the rule's own filter
             sets = joined(sets, self.own.sets)
-        at.hidden = 0
         if sets is not None:
             ex.sets = sets
             hide_headers(sets, at, request)
@@ -87,14 +88,19 @@ cdef class Guard:
             if policy.status:
                 policy.refuse(ex, policy.status, None, F_INVALID)
                 return ANSWERED
-            if policy.access is not None:
-                if not policy.access.admits(ex.client, request):
+            if policy.access is not None and policy.access.asks_token:  # it speaks last
+                if judges is None:
+                    judges, accesses = [], []
+                judges.append(policy)
+                accesses.append(policy.access)
+            elif policy.access is not None:
+                if not policy.access.admits(ex.client, request, None):
                     policy.refuse(ex, 403, policy.access.decided.log if policy.access.decided is not None else None, F_DENIED)
                     return ANSWERED
                 ef_stat_add(&policy.row.cells[P_ALLOWED], 1)
-        if proofs is None and services is None:
+        if proofs is None and services is None and judges is None:
             return ADMITTED
-        return admit(ex, proofs, provers, services if services is not None else [], owners, at, request)
+        return admit(ex, proofs, provers, services if services is not None else [], owners, judges, accesses, at, request)
 
     cdef int drop_judged(self, Out *trailers) except -1:
         """What rules ask for in a head is not brought in behind the body."""

@@ -24,6 +24,16 @@ cdef class ApiKeys(Proof):
         bint sanitize
 
 
+cdef class Tokens(Proof):
+    cdef:
+        list groups             # (Places, Verifier), in the order of their providers
+        bint optional
+        bint fail_open
+        frozenset names         # of the providers
+
+    cdef Proven conclude(self, Admittance asker, Policy policy) except *
+
+
 cdef class Passwords(Proof):
     cdef:
         Engine engine

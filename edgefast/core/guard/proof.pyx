@@ -1,4 +1,5 @@
-# Proofs of who a client is, in order before authorisation services: keys of clients, names and passwords (ir.ApiKeyAuth, ir.BasicAuth).
+# Proofs of who a client is, in order before authorisation services: keys of clients, names and passwords (ir.ApiKeyAuth, ir.BasicAuth);
+# signed tokens are in tokens.pyx.
 #
 # In: a request that is to enter. Out: who it is, for log and backend, or 401: no proof, one that is wrong, two that differ. A password
 # takes as long for a name that nobody has. Must never keep or show a credential: what is proven is kept as a digest under a key that

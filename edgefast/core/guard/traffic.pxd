@@ -15,7 +15,11 @@ cdef class Traffic:
         int64_t idle_timeout    # ms; -1 not said
         int64_t send_timeout    # ms; 0 none
         bytes timeout_line
+        Fault fault             # None: none
+        Overrides overrides     # None: none
 
+    cdef bint strikes(self, Exchange ex, Routed *at, const ef_request *request) except -1
+    cdef object first(self, str leaf)
     cdef int64_t settle(self, str leaf, int64_t own) except? -2
     cdef int learn(self) except -1
     cdef bint apply(self, Exchange ex) except -1

@@ -1,4 +1,4 @@
-# What policies of traffic say for one rule: the largest body, timeouts (ir.Traffic).
+# What policies of traffic say for one rule: the largest body, timeouts, faults, other answers (ir.Traffic).
 #
 # In: the units that the rule names, overrides first. Out: one number for each setting, made when a request comes and any unit has
 # changed since: what policies say changes without a rule being made anew. Of each setting the first default that says it holds,
@@ -37,9 +37,19 @@ cdef class Traffic:
                 value = said if value < 0 else stricter(value, said)
         return value
 
+    cdef object first(self, str leaf):
+        """One setting that is no bound: of the highest override that says it, else of the first default; None: nobody does."""
+        cdef Policy policy
+        for policy in self.policies:
+            said = getattr(policy.traffic, leaf)
+            if said is not None:
+                return said
+        return None
+
     cdef int learn(self) except -1:
         cdef Policy policy
         self.closed = None
+        self.fault = self.overrides = None
         for policy in self.policies:
             if policy.status or policy.traffic is None:
                 self.closed = policy
@@ -51,6 +61,10 @@ cdef class Traffic:
                 self.request_timeout = 0
             self.idle_timeout = self.settle("idle_timeout", -1)
             self.send_timeout = max(self.settle("send_timeout", -1), 0)
+            fault = self.first("fault")
+            self.fault = Fault(fault) if fault is not None else None
+            overrides = self.first("override")
+            self.overrides = Overrides(overrides) if overrides else None
             self.timeout_line = self.engine.tables.timeout_line(
                 self.request_timeout if self.request_timeout >= 0 else self.default_timeout
             )
@@ -69,6 +83,10 @@ cdef class Traffic:
         ex.request_timeout = self.request_timeout
         ex.send_timeout = self.send_timeout
         return False
+
+    cdef bint strikes(self, Exchange ex, Routed *at, const ef_request *request) except -1:
+        """A fault on purpose has the request, whose only chance this is."""
+        return self.fault is not None and not ex.struck and self.fault.strike(ex, at, request)
 
     cdef int let_wait(self, Exchange ex) noexcept:
         """Nothing speaks against the request any more: it may be silent for as long as is said."""

@@ -72,7 +72,7 @@ cdef void log_ms(Out *out, int64_t us) noexcept:
 
 cdef tuple FLAG_NAMES = (
     b"NR", b"NE", b"UO", b"UF", b"UR", b"UPE", b"UT", b"DC", b"RT", b"CFG", b"RD", b"CORS", b"MD", b"TL", b"SI", b"RL",
-    b"RLSE", b"SR", b"DENY", b"AUTH",
+    b"RLSE", b"SR", b"DENY", b"AUTH", b"DI", b"FI",
 )
 
 

@@ -8,7 +8,7 @@ cdef tuple FLAG_WORDS = (  # as Envoy's %RESPONSE_FLAGS% and %RESPONSE_FLAGS_LON
     (b"DC", b"DownstreamConnectionTermination"), None, (b"NC", b"NoClusterFound"), None, None, None, None,
     (b"SI", b"StreamIdleTimeout"), (b"RL", b"RateLimited"), (b"RLSE", b"RateLimitServiceError"),
     (b"OM", b"OverloadManagerTerminated"), (b"UAEX", b"UnauthorizedExternalService"),
-    (b"UAEX", b"UnauthorizedExternalService"),
+    (b"UAEX", b"UnauthorizedExternalService"), (b"DI", b"DelayInjected"), (b"FI", b"FaultInjected"),
 )
 cdef tuple PROTOCOL_ERROR = (b"DPE", b"DownstreamProtocolError")
 cdef tuple TRANSPORT_FAILURES = (None, None, None, b"connection_failure", b"connection_timeout", b"tls_error", b"no_http2")
@@ -71,6 +71,8 @@ cdef bytes details_of(Exchange ex, int status, bytes reason):
         return b"ext_authz_error"
     if flags & F_DENIED:
         return b"policy_denied"
+    if flags & F_FAULT:
+        return b"fault_filter_abort"
     if flags & F_LIMITED:
         return b"request_rate_limited"
     if flags & F_LIMIT_ERROR and ex.endpoint is None:

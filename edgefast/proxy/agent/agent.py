@@ -27,6 +27,7 @@ from edgefast.proxy.agent.uncounted import Uncounted
 from edgefast.proxy.agent.unresolved import Unresolved
 from edgefast.proxy.agent.workerslot import WorkerSlot
 from edgefast.proxy.control import messages
+from edgefast.proxy.keys.keyfetch import KeyFetch
 from edgefast.proxy.limits.count import LimitCount
 from edgefast.proxy.limits.memory import LimitMemory
 from edgefast.proxy.metrics.oldrows import OldRows
@@ -132,6 +133,10 @@ class Agent:
         self.ports.on_opened, self.ports.on_problems = self._wake, self._tell_problems
         self.spans = SpanExport(rows=settings.stat_rows)
         self._limit_count = LimitCount(self.arena, self.limits)
+        folder = settings.state_dir / "keys" if settings.state_dir else None
+        self.keys = KeyFetch(self.arena, folder)
+        self.keys.on_told, self.keys.on_problems = self._wake, self._tell_problems
+        self._shared.keys, self._shared.on_keys_wanted = self.keys.told, self.keys.ask
         self.uncounted = Uncounted(lambda: self.slots, self._tell_problems)
         self._shared.on_spans, self._shared.on_uncounted = self.spans.take, self.uncounted.note
         self.slots = [
@@ -166,7 +171,13 @@ class Agent:
             async with asyncio.TaskGroup() as tasks:
                 for slot in self.slots:
                     tasks.create_task(slot.run())
-                own = (self.ports.run, self.keeper.run, self._limit_count.run, self.tickets.run)
+                own = (
+                    self.ports.run,
+                    self.keeper.run,
+                    self._limit_count.run,
+                    self.tickets.run,
+                    self.keys.run,
+                )
                 for part in (*own, self._retry_refused, self._forget_rows, *parts):
                     tasks.create_task(part())
                 with self.drain.signals():
@@ -225,6 +236,7 @@ class Agent:
         table = self.ledger.current
         moved = False
         self._limit_count.follow(table.touched, table.placed)
+        self.keys.follow(table.touched, table.placed)
         for key in table.touched:
             if key[0] != "listener":
                 continue
@@ -260,7 +272,8 @@ class Agent:
         if self._poisoned:
             said = f"workers died over table {self._poisoned}; the one before is back"
             found.append(Problem(None, "", "Invalid", said))
-        return (*found, *self._unresolved.problems, *self.uncounted.problems())
+        more = (*self._unresolved.problems, *self.uncounted.problems(), *self.keys.problems)
+        return (*found, *more)
 
     def _on_refused(self, refused: list[Refusal]) -> None:
         log.debug("%d resources were refused", len(refused))

@@ -6,10 +6,11 @@ anything: it only says where things are and whom to tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from edgefast.proxy.control import messages
+from edgefast.proxy.keys.keyfetch import ToldKeys
 from edgefast.proxy.limits.memory import LimitMemory
 from edgefast.proxy.sockets.listeners import Listeners
 from edgefast.proxy.sockets.place import Place
@@ -61,6 +62,8 @@ class SharedState:
         self.on_poison = on_poison
         self.on_progress = on_progress
         self.on_spans: Callable[[bytes], None] = lambda _: None  # what traced requests tell
+        self.keys: Mapping[tuple[str, str], ToldKeys] = {}  # of issuers, that are fetched
+        self.on_keys_wanted: Callable[[str, str], None] = lambda *_: None
         self.on_uncounted: Callable[[messages.Uncounted], None] = lambda _: None
 
     @property

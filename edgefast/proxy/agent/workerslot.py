@@ -254,6 +254,8 @@ class WorkerSlot:
             case messages.Uncounted(standing):
                 self.standing = standing or self.standing
                 self._shared.on_uncounted(message)
+            case messages.KeysWanted(uri, cluster):
+                self._shared.on_keys_wanted(uri, cluster)
             case messages.OldGone():
                 self.old_gone = True
                 self._shared.on_progress()

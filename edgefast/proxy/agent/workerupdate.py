@@ -38,6 +38,7 @@ class WorkerUpdate:
         self.dumps = Dumps()
         self._asked: set[int] = set()  # dumps
         self._places: dict[Seat, int] = {}
+        self._keys: dict[tuple[str, str], int] = {}  # serials of what was told of sources
         self._phase: Phase = "serving"
         self._level = ""
         self._outlive = self._exit = False
@@ -66,7 +67,9 @@ class WorkerUpdate:
         """Bring the worker up to date. Raises TimeoutError, ChannelClosed and ChannelError."""
         async with asyncio.timeout(ACK_DEADLINE):
             await self._send_sockets(channel)
+            await self._send_keys(channel)
             await self._send_commit(channel)
+            await self._send_keys_gone(channel)
             await self._send_closed(channel)
             await self._send_orders(channel, exit_ordered=exit_ordered)
             for number in self.dumps.numbers() - self._asked:
@@ -95,6 +98,19 @@ class WorkerUpdate:
         for part in messages.split_changes(commit.changes):
             await channel.send(part)
         await channel.send(messages.Commit(commit.epoch, commit.version))
+
+    async def _send_keys(self, channel: _AgentChannel) -> None:
+        """Before the commit: whoever begins to believe an issuer has its keys, where they are known."""
+        for source, told in list(self._shared.keys.items()):
+            if self._keys.get(source) != told.serial:
+                self._keys[source] = told.serial
+                for part in messages.split_keys(*source, told.data):
+                    await channel.send(part)
+
+    async def _send_keys_gone(self, channel: _AgentChannel) -> None:
+        for source in [one for one in self._keys if one not in self._shared.keys]:
+            del self._keys[source]
+            await channel.send(messages.KeysGone(*source))
 
     async def _send_closed(self, channel: _AgentChannel) -> None:
         """After the commit: the table that no longer names a port is on its way first."""

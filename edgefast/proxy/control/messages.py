@@ -2,8 +2,8 @@
 
 In: built by agent and worker. Out: MessagePack frames (channel.py), each at most FRAME_LIMIT
 bytes; what does not fit is said in several messages closed by one of another kind (Changes* Commit,
-Refused* Ack, DumpPart* with `last`). Must never carry key material or a request's bytes: those are
-in the arena or nowhere; of traced requests spans go this way.
+Refused* Ack, DumpPart* and Keys* with `last`). Must never carry a secret or a request's bytes: those are
+in the arena or nowhere; of traced requests spans go this way, and of keys public ones.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ __all__ = [
     "Exit",
     "ForgetRows",
     "Hello",
+    "Keys",
+    "KeysGone",
+    "KeysWanted",
     "Leave",
     "LogLevel",
     "OldGone",
@@ -46,6 +49,7 @@ __all__ = [
     "Uncounted",
     "WorkerMessage",
     "split_changes",
+    "split_keys",
     "split_refused",
 ]
 
@@ -54,6 +58,8 @@ __all__ = [
 FRAME_LIMIT = 64 * 1024
 #: Bytes of a payload that the split functions fill, leaving room for the message around it.
 _FILL = FRAME_LIMIT - 4096
+#: Bytes of a piece of keys; names of sources have a part of the rest (keys/target.py).
+KEYS_PART = 48 * 1024
 _ERROR_TEXT = 400  # characters of a refusal that travel; names are at most 253 + 253 + 63
 _CHANGE_OVERHEAD = 40  # MessagePack of op, type, two integers
 
@@ -160,6 +166,22 @@ class ForgetRows(_Message, frozen=True):
     labels: tuple[bytes, ...]
 
 
+class Keys(_Message, frozen=True):
+    """A piece of the keys of a source (ircredential.RemoteKeys), as edgefast/keyset.py writes them; b"" in all: there are none."""
+
+    uri: str
+    cluster: str
+    data: bytes
+    last: bool
+
+
+class KeysGone(_Message, frozen=True):
+    """No table names this source any more."""
+
+    uri: str
+    cluster: str
+
+
 AgentMessage = (
     Hello
     | Sockets
@@ -175,6 +197,8 @@ AgentMessage = (
     | DumpRequest
     | LogLevel
     | ForgetRows
+    | Keys
+    | KeysGone
 )
 
 
@@ -253,6 +277,13 @@ class Uncounted(_Message, frozen=True):
     crowded: tuple[tuple[str, str, int], ...]
 
 
+class KeysWanted(_Message, frozen=True):
+    """A token names a key that this source has not told of; answered with `Keys`, soon or after another fetch."""
+
+    uri: str
+    cluster: str
+
+
 class Drained(_Message, frozen=True):
     """Sockets are closed and no connection is left."""
 
@@ -267,6 +298,7 @@ WorkerMessage = (
     | DumpPart
     | Spans
     | Uncounted
+    | KeysWanted
     | OldGone
     | Drained
 )
@@ -285,6 +317,13 @@ def split_changes(changes: Sequence[Change]) -> Iterator[Changes]:
         size += cost
     if part:
         yield Changes(tuple(part))
+
+
+def split_keys(uri: str, cluster: str, data: bytes) -> Iterator[Keys]:
+    """Cut the keys of a source into messages that fit into a frame, whatever its name is."""
+    for start in range(0, max(1, len(data)), KEYS_PART):
+        part = data[start : start + KEYS_PART]
+        yield Keys(uri, cluster, part, start + KEYS_PART >= len(data))
 
 
 def split_refused(refused: Sequence[tuple[str, str, str]]) -> Iterator[Refused]:

@@ -53,7 +53,7 @@ def named_by(key: Key, data: bytes) -> frozenset[Key]:
                 used = (one.cluster for one in _STREAM.decode(data).backends)
                 return frozenset(("cluster", name) for name in used if name)
             case "policy":
-                return frozenset(_services(_POLICY.decode(data).ext_auth))
+                return frozenset(_named_by_policy(_POLICY.decode(data)))
             case "virtual_host" | "fragment":
                 rules = decode_blob(data).rules
                 return frozenset(one for rule in rules for one in _named_by_rule(rule))
@@ -75,6 +75,13 @@ def _named_by_rule(rule: ir.Rule) -> Iterator[Key]:
     yield from (("cluster", one) for one in _clusters(rule))
     yield from (("policy", one) for one in (*rule.policies, *rule.traffic))
     yield from _services(rule.ext_auth)
+
+
+def _named_by_policy(unit: ir.PolicyUnit) -> Iterator[Key]:
+    yield from _services(unit.ext_auth)
+    for one in unit.jwt.providers if unit.jwt is not None else ():
+        if one.remote is not None and one.remote.cluster:
+            yield "cluster", one.remote.cluster
 
 
 def _services(auth: ir.ExtAuth | None) -> Iterator[Key]:

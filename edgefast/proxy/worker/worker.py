@@ -43,6 +43,7 @@ from edgefast.proxy.traces.spansender import SpanSender
 from edgefast.proxy.worker.acceptors import Acceptors
 from edgefast.proxy.worker.orphan import OrphanedWorker
 from edgefast.proxy.worker.table import WorkerTable
+from edgefast.proxy.worker.tokenkeys import TokenKeys
 
 __all__ = ["main"]
 
@@ -93,6 +94,7 @@ class Worker:
             target, lambda lines: add_global(stats, "access_log_dropped", lines)
         )
         self._spans = SpanSender(self._say, lambda count: add_global(stats, "spans_dropped", count))
+        self._token_keys = TokenKeys(self._say)
         self._engine = Engine(
             asyncio.get_running_loop(),
             arena,
@@ -102,6 +104,7 @@ class Worker:
             access_log=self._log,
             limits=limits,
             spans=self._spans,
+            token_desk=self._token_keys.desk,
         )
         self._limit_store = StoreInUse(
             self._engine.limiter, lambda name, count: add_global(stats, name, count)
@@ -121,6 +124,7 @@ class Worker:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._serve_starved())
                 tasks.create_task(self._spans.run())
+                tasks.create_task(self._token_keys.run())
                 tasks.create_task(self._limit_store.tell(self._say))
                 try:
                     while await self._obey(await self._receive(), tasks):
@@ -135,6 +139,7 @@ class Worker:
                 log.error("the agent is gone: exiting")
         finally:
             self._limit_store.close()
+            self._token_keys.close()
             self._log.close(_LOG_FLUSH)
 
     async def _receive(self) -> tuple[messages.AgentMessage, list[int]]:
@@ -177,6 +182,8 @@ class Worker:
                 set_level(level)
             case messages.ForgetRows(labels):
                 self._engine.forget_rows(labels)
+            case messages.Keys() | messages.KeysGone():
+                self._token_keys.take(message)
             case messages.Drain():
                 self._draining = True
                 if self._outlive is not None:

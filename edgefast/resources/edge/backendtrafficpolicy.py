@@ -1,4 +1,4 @@
-"""BackendTrafficPolicy: how requests and backends are treated: the size of bodies, timeouts.
+"""BackendTrafficPolicy: how requests and backends are treated: the size of bodies, timeouts, faults.
 
 In: `gateway.edge.io/v1alpha1` documents. Out: `BackendTrafficPolicy`. Its fields have the names that Envoy Gateway gives them.
 Source: GEP-713 (attachment). What Envoy Gateway has and this release lacks stands in `model/unserved.py`.
@@ -11,7 +11,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from edgefast.resources.edge.fault import FaultInjection
 from edgefast.resources.edge.policytarget import Aim, MergeType, Newer, TargetReferences
+from edgefast.resources.edge.responseoverride import ResponseOverride
 from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.fields import Duration, Element, Resource, Size
 from edgefast.resources.model.meta import ObjectMeta
@@ -61,6 +63,16 @@ class BackendTrafficPolicySpec(Element, frozen=True, kw_only=True):
         RequestBuffer | None, Meta(description="How large bodies of requests may be.")
     ] = None
     timeout: Annotated[TrafficTimeout | None, Meta(description="Timeouts.")] = None
+    fault_injection: Annotated[
+        FaultInjection | None,
+        Meta(description="Faults on purpose, to see what clients do about them."),
+    ] = None
+    response_override: Annotated[
+        Annotated[tuple[ResponseOverride, ...], Meta(max_length=64)] | None,
+        Meta(
+            description="Answers in place of others, of the backend or the proxy; calls of gRPC have theirs.",
+        ),
+    ] = None
 
 
 class BackendTrafficPolicy(Resource, frozen=True, kw_only=True):

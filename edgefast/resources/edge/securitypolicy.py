@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from edgefast.resources.edge.credentials import APIKeyAuth, BasicAuth
+from edgefast.resources.edge.jwt import JWT, JWTPrincipal
 from edgefast.resources.edge.policytarget import Aim, MergeType, Newer, TargetReferences
 from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.fields import (
@@ -89,6 +90,12 @@ class AuthorizationPrincipal(Element, frozen=True, kw_only=True):
         tuple[AuthorizationHeader, ...],
         Meta(max_length=16, description="Headers, all of them."),
     ] = ()
+    jwt: Annotated[
+        JWTPrincipal | None,
+        Meta(
+            description="The token that proved who it is. A rule with it decides after `jwt` and `extAuth`."
+        ),
+    ] = None
 
 
 class AuthorizationRule(Element, frozen=True, kw_only=True):
@@ -252,12 +259,14 @@ class SecurityPolicySpec(Element, frozen=True, kw_only=True):
     target_refs: TargetReferences
     merge_type: MergeType = "Inherit"
     authorization: Annotated[
-        Authorization | None, Meta(description="Rules about addresses, headers, methods, paths.")
+        Authorization | None,
+        Meta(description="Rules about addresses, headers, methods, paths, claims."),
     ] = None
     api_key_auth: Annotated[APIKeyAuth | None, Meta(description="Keys of clients.")] = field(
         default=None, name="apiKeyAuth"
     )
     basic_auth: Annotated[BasicAuth | None, Meta(description="Names and passwords.")] = None
+    jwt: Annotated[JWT | None, Meta(description="Signed tokens.")] = None
     ext_auth: Annotated[ExtAuth | None, Meta(description="An authorisation service.")] = None
 
 

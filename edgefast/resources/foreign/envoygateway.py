@@ -30,7 +30,7 @@ ENVOY_GATEWAY = Project(
                     "SecurityPolicy spec.mergeType; absent it inherits and does not replace"
                 ),
                 "authorization": here(
-                    "SecurityPolicy spec.authorization, without jwt, cel and clientIPGeoLocations"
+                    "SecurityPolicy spec.authorization, without cel and clientIPGeoLocations"
                 ),
                 "extAuth": here(
                     "SecurityPolicy spec.extAuth, of http and grpc; without recomputeRoute, includeRouteMetadata and contextExtensions"
@@ -43,7 +43,9 @@ ENVOY_GATEWAY = Project(
                     "SecurityPolicy spec.basicAuth; hashes may be bcrypt and $apr1$, too"
                 ),
                 "csrf": later(),
-                "jwt": later("an authorisation service (SecurityPolicy spec.extAuth)"),
+                "jwt": here(
+                    "SecurityPolicy spec.jwt; tokens that differ count as none, and keys are RSA, EC or Ed25519, never shared secrets"
+                ),
                 "oidc": later(
                     "an authorisation service such as oauth2-proxy (SecurityPolicy spec.extAuth)"
                 ),
@@ -56,8 +58,11 @@ ENVOY_GATEWAY = Project(
                 "authorization.rules[].principal.clientIPGeoLocations": never(
                     "the proxy does not know where addresses are; clientCIDRs are ranges of them"
                 ),
-                "authorization.rules[].principal.jwt": later(
-                    "an authorisation service (SecurityPolicy spec.extAuth)"
+                "jwt.providers[].recomputeRoute": never(
+                    "the match is made before, of what the client sent: a token says who may go, not which way"
+                ),
+                "jwt.providers[].remoteJWKS.backendSettings": never(
+                    "how keys are fetched the Service and its BackendTLSPolicy say"
                 ),
                 "extAuth.contextExtensions": never(
                     "pathOverride can have a query that tells the service what it is asked for"
@@ -102,8 +107,12 @@ ENVOY_GATEWAY = Project(
                 "httpUpgrade": never("upgrades such as WebSocket pass without a setting"),
                 "compression": later(),
                 "compressor": later(),
-                "responseOverride": later(),
-                "faultInjection": later(),
+                "responseOverride": here(
+                    "BackendTrafficPolicy spec.responseOverride, of statuses; a redirect needs a hostname, and an answer without a body is empty"
+                ),
+                "faultInjection": here(
+                    "BackendTrafficPolicy spec.faultInjection, of requests that have been let in; a delay is 60s at most, and counts in their timeout"
+                ),
                 "loadBalancer": later(
                     "endpoints share requests by weight and by what they have in flight"
                 ),
@@ -128,6 +137,13 @@ ENVOY_GATEWAY = Project(
                 "routingType": never("requests go to endpoints, never to a Service's address"),
             },
             inner={
+                "responseOverride[].response.header": later(
+                    "the filter ResponseHeaderModifier of an HTTPRoute's rules, for answers of backends"
+                ),
+                "responseOverride[].match.headers": later("statuses tell answers apart"),
+                "responseOverride[].match.source": later(
+                    "answers of backends and of the proxy are replaced alike"
+                ),
                 "timeout.tcp": here("EdgeProxy spec.http.connectTimeout, for all of a Gateway"),
                 "timeout.http.connectionIdleTimeout": here(
                     "EdgeProxy spec.http.upstreamIdle, for all of a Gateway"

@@ -49,7 +49,7 @@ KGATEWAY = Project(
                 "autoHostRewrite": never(
                     "the filter URLRewrite has a hostname for each rule or backendRef"
                 ),
-                "jwtAuth": later(_AUTH),
+                "jwtAuth": here("SecurityPolicy spec.jwt"),
                 "basicAuth": here("SecurityPolicy spec.basicAuth, whose users are in a Secret"),
                 "apiKeyAuth": here(
                     "SecurityPolicy spec.apiKeyAuth, whose keys are in Secrets that are named, not selected"

@@ -77,7 +77,9 @@ NGINX_GATEWAY = Project(
                 "basic": here(
                     "SecurityPolicy spec.basicAuth, whose Secret has the hashes under .htpasswd; the realm is always gateway"
                 ),
-                "jwt": later(_AUTH),
+                "jwt": here(
+                    "SecurityPolicy spec.jwt, whose keys are in the policy, in a ConfigMap, or fetched; not in a Secret"
+                ),
                 "oidc": later(f"{_AUTH}, such as oauth2-proxy"),
             },
         ),

@@ -48,7 +48,9 @@ TRAEFIK = Project(
                     "SecurityPolicy spec.basicAuth, whose Secret has the hashes under .htpasswd; the realm is always gateway"
                 ),
                 "digestAuth": never("digest authentication is not spoken by whoever is new"),
-                "errors": later(),
+                "errors": here(
+                    "BackendTrafficPolicy spec.responseOverride, whose bodies are in the policy or a ConfigMap, not of a Service"
+                ),
                 "compress": later(),
                 "circuitBreaker": later(),
                 "inFlightReq": later(

@@ -46,9 +46,12 @@ UNSERVED: dict[str, dict[str, Closes]] = {
     "GRPCRoute": {"spec.rules[].sessionPersistence": "rule"},
     "SecurityPolicy": {
         **_under("spec", "object", "targetRef", "targetSelectors"),
-        **_under("spec", "object", "cors", "csrf", "jwt", "oidc"),
+        **_under("spec", "object", "cors", "csrf", "oidc"),
         "spec.authorization.rules[].cel": "object",
-        **_under("spec.authorization.rules[].principal", "object", "clientIPGeoLocations", "jwt"),
+        "spec.authorization.rules[].principal.clientIPGeoLocations": "object",
+        # Where a request goes after its token.
+        "spec.jwt.providers[].recomputeRoute": "object",
+        "spec.jwt.providers[].remoteJWKS.backendSettings": "nothing",
         # What the service is told, and where a request goes after its answer.
         **_under(
             "spec.extAuth", "object", "contextExtensions", "includeRouteMetadata", "recomputeRoute"
@@ -59,11 +62,14 @@ UNSERVED: dict[str, dict[str, Closes]] = {
     "BackendTrafficPolicy": {
         **_under("spec", "object", "targetRef", "targetSelectors"),
         **_under("spec", "object", "admissionControl", "bandwidthLimit", "rateLimit"),
-        **_under("spec", "object", "faultInjection", "httpUpgrade", "proxyProtocol"),
+        **_under("spec", "object", "httpUpgrade", "proxyProtocol"),
         **_under("spec", "nothing", "circuitBreaker", "compression", "compressor", "connection"),
         **_under("spec", "nothing", "dns", "healthCheck", "http2", "loadBalancer"),
-        **_under("spec", "nothing", "responseOverride", "retry", "routingType", "tcpKeepalive"),
+        **_under("spec", "nothing", "retry", "routingType", "tcpKeepalive"),
         **_under("spec", "nothing", "telemetry", "useClientProtocol"),
+        # What is answered, and whose answers are meant.
+        "spec.responseOverride[].response.header": "object",
+        **_under("spec.responseOverride[].match", "object", "headers", "source"),
         "spec.timeout.tcp": "nothing",
         **_under(
             "spec.timeout.http",

@@ -136,14 +136,15 @@ def check_operation(one: AuthorizationOperation) -> Iterable[Violation]:
     AuthorizationPrincipal,
     "client_cidrs",
     "headers",
+    "jwt",
     cel="(has(self.clientCIDRs) && size(self.clientCIDRs) > 0) || "
-    "(has(self.headers) && size(self.headers) > 0)",
-    message="principal must have clientCIDRs or headers",
+    "(has(self.headers) && size(self.headers) > 0) || has(self.jwt)",
+    message="principal must have clientCIDRs, headers or jwt",
 )
 def check_principal(one: AuthorizationPrincipal) -> Iterable[Violation]:
     """Somebody who is nobody in particular would be anybody."""
-    if not one.client_cidrs and not one.headers:
-        return (Violation((), "Required", "clientCIDRs or headers"),)
+    if not one.client_cidrs and not one.headers and one.jwt is None:
+        return (Violation((), "Required", "clientCIDRs, headers or jwt"),)
     return ()
 
 

@@ -22,9 +22,11 @@ from edgefast.resources.rules import (
     grpcroute,
     hostname,
     httproute,
+    jwt,
     policy,
     reference,
     routefilter,
+    traffic,
 )
 from edgefast.resources.rules.rule import Rule
 
@@ -38,7 +40,9 @@ _BOOKS = (
     core.BOOK,
     edge.BOOK,
     policy.BOOK,
+    jwt.BOOK,
     routefilter.BOOK,
+    traffic.BOOK,
     config.BOOK,
 )
 

@@ -46,7 +46,7 @@ kind `Backend`, without a port. Standalone always allows it; in a cluster the co
     "SecurityPolicy": """\
 Who may enter. A policy is attached to a Gateway, one of its listeners, a ListenerSet, one of its listeners, an HTTPRoute or
 GRPCRoute, or one named rule of a route (`targetRefs`, `sectionName`), and holds for all that is below. Its features are
-`authorization`, `apiKeyAuth`, `basicAuth` and `extAuth`; of several policies on the way to a rule, each feature comes whole from the most specific one that
+`authorization`, `apiKeyAuth`, `basicAuth`, `jwt` and `extAuth`; of several policies on the way to a rule, each feature comes whole from the most specific one that
 has it, unless `mergeType` says otherwise. Of two on one target the older one counts. What is broken closes: requests are answered
 500. Rules see the path as the router matched it, without dot segments and doubled slashes.
 """,

@@ -37,7 +37,7 @@ from edgefast.translate.filter.redirect import translate_redirect, translate_rew
 from edgefast.translate.filter.routefilter import (
     RouteFilter,
     check_route_filter,
-    read_body,
+    read_answer,
     translate_route_filter,
 )
 from edgefast.translate.ratelimit.ratelimit import check_rate_limit
@@ -305,7 +305,7 @@ def _resolve_route_filter(
         found.unknown = found.unknown or bool(one.spec.matches)
         _refuse_broken(wrong, named, where, report)
         return
-    body, lost = read_body(one, reader)
+    body, lost = read_answer(one, reader)
     if lost:
         _miss(where, f"{named}: {lost}", report)
     found.extensions.append(translate_route_filter(one, body))

@@ -15,9 +15,7 @@ import msgspec
 from edgefast import ir
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.resources.edge.httproutefilter import (
-    MAX_ANSWER_BODY,
     DirectResponse,
-    DirectResponseBody,
     HTTPCookieMatch,
     HTTPRouteFilter,
     RegexPathModifier,
@@ -35,16 +33,16 @@ from edgefast.resources.rules.routefilter import (
     check_spec,
     check_value_ref,
 )
+from edgefast.translate.facts.answerbody import read_body
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
 
-__all__ = ["RouteFilter", "check_route_filter", "read_body", "translate_route_filter"]
+__all__ = ["RouteFilter", "check_route_filter", "read_answer", "translate_route_filter"]
 
 #: What begins the name of a predicate on a cookie; no header can be called so.
 COOKIE = "cookie:"
-_BODY_KEY = "response.body"
 _MATCHES = 8
 _COOKIES = 16
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,256}")
@@ -165,22 +163,9 @@ def _translate_cookies(cookies: Iterable[HTTPCookieMatch]) -> tuple[ir.ValueMatc
     )
 
 
-def read_body(one: HTTPRouteFilter, reader: Reader) -> tuple[bytes, str]:
+def read_answer(one: HTTPRouteFilter, reader: Reader) -> tuple[bytes, str]:
     """Return the body of a sound filter's answer, and what is wrong with where it is, "" when nothing is."""
     direct = one.spec.direct_response
-    body: DirectResponseBody | None = direct.body if direct else None
-    if body is None or body.value_ref is None:
-        return (body.inline or "").encode() if body else b"", ""
-    namespace, name = one.metadata.namespace, body.value_ref.name
-    found, named = reader.config_map(namespace, name), f"ConfigMap {namespace}/{name}"
-    if found is None:
-        return b"", f"{named} not found"
-    texts = {**{key: text.encode() for key, text in found.data.items()}, **found.binary_data}
-    key = _BODY_KEY if _BODY_KEY in texts or len(texts) != 1 else next(iter(texts))
-    if key not in texts:
-        has = ", ".join(sorted(texts)) or "none"
-        return b"", f"{named} needs key {_BODY_KEY}, or one key alone (it has {has})"
-    if len(texts[key]) > MAX_ANSWER_BODY:
-        size = f"{len(texts[key])} bytes (at most {MAX_ANSWER_BODY})"
-        return b"", f"{named} key {key} has {size}"
-    return texts[key], ""
+    if direct is None or direct.body is None:
+        return b"", ""
+    return read_body(direct.body, one.metadata.namespace, reader)

@@ -49,6 +49,7 @@ _FIELDS: dict[Unit, str] = {
     "authorization": "spec.authorization",
     "apiKeyAuth": "spec.apiKeyAuth",
     "basicAuth": "spec.basicAuth",
+    "jwt": "spec.jwt",
     "extAuth": "spec.extAuth",
 }
 

@@ -1,6 +1,6 @@
 """Authorization: SecurityPolicy spec.authorization -> ir.Authorization.
 
-In: rules about addresses, headers, methods and paths. Out: the same in the form that requests have when they are asked (names folded,
+In: rules about addresses, headers, methods, paths and tokens. Out: the same in the form that requests have when they are asked (names folded,
 paths normalised as the router does), in order. Every mistake is told, also those that an API server let in; whoever asks makes a
 unit of a report with a mistake a broken one.
 Source: SecurityPolicy, with the fields of Envoy Gateway.
@@ -25,6 +25,7 @@ from edgefast.resources.model.regex import tell_regex
 from edgefast.resources.rules.policy import tell_ascii, tell_host
 from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.match.path import check_path, check_segments, normalize_path, strip_slash
+from edgefast.translate.policy.principal import OwnTokens, translate_principal
 from edgefast.translate.report.report import Report
 
 __all__ = ["translate_authorization"]
@@ -45,25 +46,35 @@ _MAX_PATH = 1024
 _MAX_VALUE = 4096
 
 
-def translate_authorization(given: Authorization, report: Report, path: str) -> ir.Authorization:
-    """Translate the rules; what comes of one that the report refuses something of is not to be used."""
+def translate_authorization(
+    given: Authorization, tokens: OwnTokens | None, report: Report, path: str
+) -> ir.Authorization:
+    """Translate the rules; what comes of one that the report refuses something of is not to be used.
+
+    `tokens`: what the same policy says of tokens, if it does.
+    """
     _check_word(given.default_action, _ACTIONS, report, f"{path}.defaultAction")
     _check_count(len(given.rules), "rules", _MAX_RULES, report, f"{path}.rules")
     rules = tuple(
-        _translate_rule(one, report, f"{path}.rules[{at}]") for at, one in enumerate(given.rules)
+        _translate_rule(one, tokens, report, f"{path}.rules[{at}]")
+        for at, one in enumerate(given.rules)
     )
     return ir.Authorization(rules=rules, allow=given.default_action == "Allow")
 
 
-def _translate_rule(rule: AuthorizationRule, report: Report, path: str) -> ir.AccessRule:
+def _translate_rule(
+    rule: AuthorizationRule, tokens: OwnTokens | None, report: Report, path: str
+) -> ir.AccessRule:
     _check_word(rule.action, _ACTIONS, report, f"{path}.action")
     operation, principal = rule.operation, rule.principal
     if operation is None and principal is None:
         _refuse(report, path, "Required", "operation or principal")
     if operation is not None and not operation.methods and operation.path is None:
         _refuse(report, f"{path}.operation", "Required", "methods or path")
-    if principal is not None and not principal.client_cidrs and not principal.headers:
-        _refuse(report, f"{path}.principal", "Required", "clientCIDRs or headers")
+    if principal is not None and not (
+        principal.client_cidrs or principal.headers or principal.jwt is not None
+    ):
+        _refuse(report, f"{path}.principal", "Required", "clientCIDRs, headers or jwt")
     methods = operation.methods if operation is not None else ()
     _check_count(len(methods), "methods", _MAX_METHODS, report, f"{path}.operation.methods")
     for at, method in enumerate(methods):
@@ -79,6 +90,9 @@ def _translate_rule(rule: AuthorizationRule, report: Report, path: str) -> ir.Ac
         headers=tuple(_translate_headers(principal, report, f"{where}.headers")),
         methods=tuple(dict.fromkeys(methods)),
         paths=paths,
+        token=translate_principal(principal.jwt, tokens, report, f"{where}.jwt")
+        if principal is not None and principal.jwt is not None
+        else None,
     )
 
 

@@ -24,7 +24,13 @@ from edgefast.translate.facts.reference import refusal_text, wrong_kind_text
 from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.report.report import Report
 
-__all__ = ["check_forward_header", "translate_api_keys", "translate_basic_auth"]
+__all__ = [
+    "check_cookie",
+    "check_forward_header",
+    "check_param",
+    "translate_api_keys",
+    "translate_basic_auth",
+]
 
 HTPASSWD = ".htpasswd"
 #: Of one policy.
@@ -110,14 +116,10 @@ def _read_places(given: Iterable[ExtractFrom], report: Report, path: str) -> ir.
                 _refuse(report, f"{where}.headers[{place}]", "Invalid", said)
             headers.append(name.lower())
         for place, name in enumerate(one.cookies):
-            if not _COOKIE.fullmatch(name):
-                said = f'"{name}" is not the name of a cookie'
-                _refuse(report, f"{where}.cookies[{place}]", "Invalid", said)
+            check_cookie(name, report, f"{where}.cookies[{place}]")
             cookies.append(name)
         for place, name in enumerate(one.params):
-            if not _PARAM.fullmatch(name):
-                said = f'"{name}" is not the name of a query parameter'
-                _refuse(report, f"{where}.params[{place}]", "Invalid", said)
+            check_param(name, report, f"{where}.params[{place}]")
             params.append(name)
     for names, what in ((headers, "headers"), (cookies, "cookies"), (params, "params")):
         if len(set(names)) > _MAX_PLACES:
@@ -131,6 +133,18 @@ def _read_places(given: Iterable[ExtractFrom], report: Report, path: str) -> ir.
         cookies=tuple(dict.fromkeys(cookies)),
         params=tuple(dict.fromkeys(params)),
     )
+
+
+def check_cookie(name: str, report: Report, path: str) -> None:
+    """Refuse what is not the name of a cookie."""
+    if not _COOKIE.fullmatch(name):
+        _refuse(report, path, "Invalid", f'"{name}" is not the name of a cookie')
+
+
+def check_param(name: str, report: Report, path: str) -> None:
+    """Refuse what is not the name of a query parameter."""
+    if not _PARAM.fullmatch(name):
+        _refuse(report, path, "Invalid", f'"{name}" is not the name of a query parameter')
 
 
 def translate_basic_auth(

@@ -5,8 +5,8 @@ policies, oldest first. Out: `Effective`: names of units in the order in which a
 Policies of a kind merge among themselves, by unit:
 - On one target the older one has a unit, of Overrides and of others each, and says whether anything is replaced.
 - Replace drops what levels above say, unless it is an Override.
-- authorization: all Overrides and, of the others, the most specific. apiKeyAuth, basicAuth, extAuth, each: the highest Override, else
-  the most specific. traffic: all, leaf by leaf.
+- authorization: all Overrides and, of the others, the most specific. apiKeyAuth, basicAuth, jwt, extAuth, each: the highest Override,
+  else the most specific. traffic: all, leaf by leaf.
 - closed: always; how it was to merge is a part of what nobody can tell.
 Source: GEP-713 (hierarchical policies), shared design of policies.
 Must never: let a unit of an Override go, look at what a unit says, or depend on the order in which policies came.
@@ -26,7 +26,7 @@ __all__ = ["Effective", "merge_levels"]
 
 
 #: Units by which a client proves who it is, in the order in which they are asked for.
-_PROOFS: tuple[Unit, ...] = ("apiKeyAuth", "basicAuth")
+_PROOFS: tuple[Unit, ...] = ("apiKeyAuth", "basicAuth", "jwt")
 
 
 class Effective(msgspec.Struct, frozen=True, gc=False):
@@ -75,6 +75,7 @@ def _held(levels: Sequence[Level], family: Family, lost: dict[str, str]) -> dict
         "authorization": [],
         "apiKeyAuth": [],
         "basicAuth": [],
+        "jwt": [],
         "extAuth": [],
         "traffic": [],
     }

@@ -143,7 +143,7 @@ def _is_behind(policy: object) -> TypeGuard[OwnPolicy]:
 def _translate(policy: OwnPolicy, aimed: Aims, reader: Reader) -> OwnOutcome:
     if isinstance(policy, SecurityPolicy):
         return translate_security(policy, aimed, reader)
-    return translate_traffic(policy, aimed)
+    return translate_traffic(policy, aimed, reader)
 
 
 def _keep(new: OwnOutcome, old: OwnOutcome) -> OwnOutcome:

@@ -18,6 +18,7 @@ from edgefast.translate.facts.policyshape import CLOSED, PolicyShape, Unit
 from edgefast.translate.policy.authorization import translate_authorization
 from edgefast.translate.policy.credentials import translate_api_keys, translate_basic_auth
 from edgefast.translate.policy.extauth import translate_ext_auth
+from edgefast.translate.policy.jwt import translate_jwt
 from edgefast.translate.policy.outcome import (
     Aims,
     OwnOutcome,
@@ -27,6 +28,7 @@ from edgefast.translate.policy.outcome import (
     note_version,
     shape_policy,
 )
+from edgefast.translate.policy.principal import OwnTokens
 from edgefast.translate.report.report import Report
 
 __all__ = ["translate_security"]
@@ -40,6 +42,7 @@ def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> O
         "authorization": spec.authorization,
         "apiKeyAuth": spec.api_key_auth,
         "basicAuth": spec.basic_auth,
+        "jwt": spec.jwt,
         "extAuth": spec.ext_auth,
     }
     names = tuple(name for name, part in set_ones.items() if part is not None)
@@ -47,9 +50,8 @@ def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> O
     units = [close_policy(shape, closed)] if closed else []
     # Of a closed policy everything else that is wrong is told as well.
     if spec.authorization is not None:
-        units.append(_translate_authorization(policy, shape.unit("authorization"), report))
-    if spec.api_key_auth is not None or spec.basic_auth is not None:
-        units += _translate_proofs(policy, shape, reader, report)
+        units.append(_translate_authorization(policy, shape, report))
+    units += _translate_proofs(policy, shape, reader, report)
     if spec.ext_auth is not None:
         units.append(_translate_ext_auth(policy, shape.unit("extAuth"), reader, report))
     kept = units[:1] if closed else units
@@ -68,10 +70,16 @@ def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> O
     )
 
 
-def _translate_authorization(policy: SecurityPolicy, name: str, report: Report) -> UnitOutcome:
-    given, before = policy.spec.authorization, _count(report)
+def _translate_authorization(
+    policy: SecurityPolicy, shape: PolicyShape, report: Report
+) -> UnitOutcome:
+    name, before = shape.unit("authorization"), _count(report)
+    given, jwt = policy.spec.authorization, policy.spec.jwt
     assert given is not None
-    made = translate_authorization(given, report, "spec.authorization")
+    tokens = None
+    if jwt is not None:
+        tokens = OwnTokens(shape.unit("jwt"), tuple(one.name for one in jwt.providers))
+    made = translate_authorization(given, tokens, report, "spec.authorization")
     if why := _first_after(report, before):
         return _close(name, why)
     return UnitOutcome(ir.PolicyUnit(name=name, authorization=made))
@@ -91,6 +99,11 @@ def _translate_proofs(
         users = translate_basic_auth(spec.basic_auth, namespace, reader, report, "spec.basicAuth")
         why = _first_after(report, before)
         yield _close(name, why) if why else UnitOutcome(ir.PolicyUnit(name=name, basic=users))
+    if spec.jwt is not None:
+        name, before = shape.unit("jwt"), _count(report)
+        jwt, clusters = translate_jwt(spec.jwt, namespace, reader, report, "spec.jwt")
+        why = _first_after(report, before)
+        yield _close(name, why) if why else UnitOutcome(ir.PolicyUnit(name=name, jwt=jwt), clusters)
 
 
 def _translate_ext_auth(

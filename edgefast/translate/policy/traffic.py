@@ -13,7 +13,9 @@ from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.model.size import parse_size
+from edgefast.translate.facts.facts import Reader
 from edgefast.translate.facts.policyshape import CLOSED
+from edgefast.translate.policy.fault import translate_fault
 from edgefast.translate.policy.outcome import (
     Aims,
     OwnOutcome,
@@ -23,19 +25,21 @@ from edgefast.translate.policy.outcome import (
     note_version,
     shape_policy,
 )
+from edgefast.translate.policy.responseoverride import translate_overrides
 from edgefast.translate.report.report import Report
 
 __all__ = ["translate_traffic"]
 
 
-def translate_traffic(policy: BackendTrafficPolicy, aimed: Aims) -> OwnOutcome:
+def translate_traffic(policy: BackendTrafficPolicy, aimed: Aims, reader: Reader) -> OwnOutcome:
     """Translate one policy; `aimed`: what it is for that no targetRef says."""
     report = Report(ref_of(policy))
     targets, closed = check_whole(policy, aimed, report)
     before = len(report.refused)
-    made = _translate(policy, report)
-    if len(report.refused) > before and not closed:
-        closed = report.refused[before].text()
+    made = _translate(policy, reader, report)
+    wrong = (*report.refused[before:], *report.unresolved)
+    if wrong and not closed:
+        closed = wrong[0].text()
     said = made != ir.Traffic()
     shape = shape_policy(policy, "traffic", (CLOSED,) if closed else ("traffic",) if said else ())
     unit = UnitOutcome(ir.PolicyUnit(name=shape.unit("traffic"), traffic=made))
@@ -47,22 +51,33 @@ def translate_traffic(policy: BackendTrafficPolicy, aimed: Aims) -> OwnOutcome:
         units=note_version(
             policy, (close_policy(shape, closed),) if closed else (unit,) if said else ()
         ),
+        reads=reader.noted(),
         refused=tuple(report.refused),
+        unresolved=tuple(report.unresolved),
         problems=report.problems,
     )
 
 
-def _translate(policy: BackendTrafficPolicy, report: Report) -> ir.Traffic:
+def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> ir.Traffic:
     spec = policy.spec
     size = None
     if spec.request_buffer is not None:
         size = _read_size(spec.request_buffer.limit, report, "spec.requestBuffer.limit")
     http = spec.timeout.http if spec.timeout is not None else None
     path = "spec.timeout.http"
+    fault = None
+    if spec.fault_injection is not None:
+        fault = translate_fault(spec.fault_injection, report, "spec.faultInjection")
+    override = None
+    if spec.response_override is not None:
+        namespace, where = policy.metadata.namespace, "spec.responseOverride"
+        override = translate_overrides(spec.response_override, namespace, reader, report, where)
     if http is None:
-        return ir.Traffic(body_size=size)
+        return ir.Traffic(body_size=size, fault=fault, override=override)
     return ir.Traffic(
         body_size=size,
+        fault=fault,
+        override=override,
         request_timeout=_read_time(http.request_timeout, report, f"{path}.requestTimeout"),
         idle_timeout=_read_time(http.stream_idle_timeout, report, f"{path}.streamIdleTimeout"),
         send_timeout=_read_time(http.send_timeout, report, f"{path}.sendTimeout"),

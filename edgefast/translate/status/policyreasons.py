@@ -88,7 +88,7 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "ResolvedRefs",
             "False",
             "InvalidCredentialRef",
-            "A Secret with keys or passwords is missing or has a mistake; what they are for answers 500.",
+            "A Secret with keys or passwords, or a ConfigMap with a key set, is missing or has a mistake; what they are for answers 500.",
         ),
         Reason(
             "Programmed", "True", "Programmed", "All ready proxies of the Gateway do what it says."
@@ -124,7 +124,13 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
         Reason("Accepted", "False", "Conflicted", "An older policy of the kind has the target."),
         Reason("Accepted", "False", "TargetNotFound", "A target or a part of it is not there."),
         Reason("Accepted", "False", "Invalid", "Its requests are answered 500."),
-        Reason("ResolvedRefs", "True", "ResolvedRefs", "It has no references."),
+        Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "NotFound",
+            "A ConfigMap with the body of an answer is missing, or has none; its requests are answered 500.",
+        ),
         Reason("Programmed", "True", "Programmed", "All ready proxies of the Gateway have it."),
         Reason("Programmed", "False", "Invalid", "Its requests are answered 500."),
         Reason("Programmed", "False", "TargetNotFound", "No target below this Gateway is there."),

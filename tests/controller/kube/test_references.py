@@ -219,6 +219,9 @@ spec:
     credentialRefs: [{name: keys}, {name: keys, namespace: vault}, {name: other, namespace: vault}]
     extractFrom: [{headers: [x-key]}]
   basicAuth: {users: {name: users}}
+  jwt:
+    providers:
+    - {name: a, localJWKS: {type: ValueRef, valueRef: {group: "", kind: ConfigMap, name: jwks}}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: ReferenceGrant
@@ -231,7 +234,23 @@ spec:
         ("Secret", "apps", "keys"),
         ("Secret", "vault", "keys"),
         ("Secret", "apps", "users"),
+        ("ConfigMap", "apps", "jwks"),
     }
+
+
+def test_bodies_of_answers_in_place_of_others() -> None:
+    found = snapshot("""
+apiVersion: gateway.edge.io/v1alpha1
+kind: BackendTrafficPolicy
+metadata: {name: pages, namespace: apps}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]
+  responseOverride:
+  - match: {statusCodes: [{value: 404}]}
+    response: {body: {type: ValueRef, valueRef: {group: "", kind: ConfigMap, name: page}}}
+  - {match: {statusCodes: [{value: 403}]}, redirect: {hostname: a.example}}
+""")
+    assert referenced(found, SETTINGS) == {("ConfigMap", "apps", "page")}
 
 
 def test_the_store_of_rate_limits() -> None:

@@ -241,11 +241,14 @@ def test_every_name_has_its_scene() -> None:
     slow = {"bodies_gave_way", "bodies_not_gathered", "answers_gave_way"}  # test_slow_*.py
     slow.add("pending_gave_way")  # test_pending_clients.py
     faults = {"faults"}  # test_faults.py
+    injected = {"faults_delayed", "faults_aborted"}  # guard/test_fault.py
     http2 = {name for name in GLOBALS if name.startswith("http2_")}  # tests/wire/http2
     http2 |= {name for name in GLOBALS if name.startswith("upstream_http2_")}  # tests/core/h2
     streams = {name for name in GLOBALS if name.startswith("stream_")}  # tests/core/stream
     calls = {"grpc_retries", "grpc_web_requests"}  # exchange/test_grpc_retry.py, test_grpc_web.py
-    elsewhere = by_the_log_writer | refusals | limits | handshakes | spans | slow | faults
+    elsewhere = (
+        by_the_log_writer | refusals | limits | handshakes | spans | slow | faults | injected
+    )
     services = {name for name in GLOBALS if name.startswith("auth_")}  # tests/core/guard
     elsewhere |= http2 | streams | calls | services
     assert written | elsewhere == set(GLOBALS)

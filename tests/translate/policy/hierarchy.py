@@ -35,6 +35,8 @@ LISTENERS: dict[str, tuple[At, ...]] = {
     "default/gw/more": (FRONTS[0], FRONTS[2]),
     "default/gw/default/set/http": (FRONTS[0], FRONTS[4], FRONTS[5]),
 }
+#: A key of nobody's (RFC 8037 A.2).
+KEYS = '{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'
 _TIMES = ("", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
 
 
@@ -109,11 +111,17 @@ def policy_object(plain: Plain, timeout: str = "1s") -> Object:
         spec["apiKeyAuth"] = keys | {"forwardClientIDHeader": f"x-client-{timeout}"}
     if "basicAuth" in plain.features:
         spec["basicAuth"] = {"users": {"name": "users"}}
+    if "jwt" in plain.features:
+        claims = [{"header": f"x-sub-{timeout}", "claim": "sub"}]
+        spec["jwt"] = {
+            "providers": [{"name": "a", "localJWKS": {"inline": KEYS}, "claimToHeaders": claims}]
+        }
     if "extAuth" in plain.features:
         http = {"backendRef": {"name": "auth", "port": 80}}
         spec["extAuth"] = {"http": http, "timeout": timeout}
     if "traffic" in plain.features:
         spec["timeout"] = {"http": {"requestTimeout": timeout}}
+        spec["faultInjection"] = {"abort": {"httpStatus": 503, "percentage": 1}}
     metadata = {"name": plain.name, "namespace": "default", "creationTimestamp": plain.created}
     raw = {"apiVersion": EDGE, "kind": plain.kind, "metadata": metadata, "spec": spec}
     return decode_api_object(raw, plain.kind)
@@ -133,7 +141,7 @@ def random_policy(random: Random, name: str) -> Plain:
         pool = FRONTS + BELOW
     features: tuple[str, ...] = ("traffic",)
     if kind == "SecurityPolicy":
-        named = ("authorization", "apiKeyAuth", "basicAuth", "extAuth")
+        named = ("authorization", "apiKeyAuth", "basicAuth", "jwt", "extAuth")
         features = tuple(one for one in named if random.random() < 0.6)
     elif random.random() < 0.1:
         features = ()

@@ -119,7 +119,7 @@ def _security(standing: list[tuple[str, bool]], beaten: dict[str, str]) -> list[
     if plain:
         found.append(plain[-1])
         beaten.update(dict.fromkeys(plain[:-1], plain[-1]))
-    for feature in ("#apiKeyAuth", "#basicAuth", "#extAuth"):
+    for feature in ("#apiKeyAuth", "#basicAuth", "#jwt", "#extAuth"):
         those = [one for one in standing if one[0].endswith(feature)]
         above = [unit for unit, override in those if override]
         winner = above[0] if above else those[-1][0] if those else None

@@ -1,0 +1,72 @@
+# Signed tokens as proofs of who a client is (ir.Jwt); what a token is, and whose, is edgefast/tokens, when it is verified tokendesk.py.
+#
+# In: a request that is to enter. Out: whose it is, its claims for rules and, as header lines, for its backend; or its answer: 401 for a token
+# that is none, 403 for a good one for somebody else, and 503 while nobody can say: there are no keys, or too many tokens wait. Must never tell
+# more of a token than one word.
+
+cdef bytes _NO_TOKEN = b'www-authenticate: Bearer realm="gateway"\r\n'
+cdef bytes _BAD_TOKEN = b'www-authenticate: Bearer realm="gateway", error="invalid_token"\r\n'  # RFC 6750 3.1
+cdef object _SEVERAL = TokenOutcome("malformed")  # tokens that differ
+
+
+cdef class Tokens(Proof):
+    def __init__(self, Engine engine, spec):
+        """spec: ir.Jwt. Raises ValueError for keys that are none."""
+        from edgefast.core.guard.verifier import make_verifiers
+        self.groups = [(Places(one.places), one) for one in make_verifiers(engine.desk(), spec)]
+        self.optional = spec.optional
+        self.fail_open = spec.fail_open
+        self.names = frozenset([one.name for one in spec.providers])
+        headers = dict.fromkeys([forward_name(name).decode() for one in spec.providers for name, _ in one.claim_headers])
+        self.sets = HeaderNames(headers) if headers else None
+        self.challenge = _NO_TOKEN
+
+    cdef Proven judge(self, Admittance asker, Policy policy) except *:
+        """Whoever has several tokens gets in by the first that is good; else the last that is none decides."""
+        cdef Places places
+        cdef bytes token
+        while asker.group < PyList_GET_SIZE(self.groups):
+            outcome, asker.outcome_of_token = asker.outcome_of_token, None
+            if outcome is None:
+                places, verifier = self.groups[asker.group]
+                token = places.find(asker)
+                if token is None:
+                    asker.group += 1
+                    continue
+                outcome = _SEVERAL if places.several else verifier.look(token)
+                if outcome is None:
+                    if asker.ex.down.handing and asker.ex.down.defers:  # as above
+                        asker.deferred = True
+                        return UNDECIDED
+                    asker.question = verifier.submit(token, asker.settle_token)
+                    outcome = asker.question.outcome
+                    if outcome is None:
+                        return UNDECIDED
+                    asker.question = None
+            asker.group += 1
+            if outcome.status == 0:
+                asker.lines += outcome.lines
+                asker.ex.token = outcome
+                asker.ex.token_unit = policy.name
+                subject = outcome.claims.get("sub")
+                if subject is not None:
+                    asker.ex.user = json_encode(subject[:TOKEN_SUBJECT])
+                return PROVEN
+            if asker.refusal is None or outcome.status == 403:
+                asker.refusal = outcome
+        return self.conclude(asker, policy)
+
+    cdef Proven conclude(self, Admittance asker, Policy policy) except *:
+        """None of its tokens is good."""
+        outcome = asker.refusal
+        if self.fail_open or (outcome is None and self.optional):
+            return PROVEN
+        if outcome is None:
+            return self.deny(asker, policy)
+        if outcome.status == 503:
+            policy.refuse(asker.ex, 503, json_encode(outcome.word), F_AUTH_ERROR, b"retry-after: 1\r\n")
+        else:
+            policy.refuse(
+                asker.ex, outcome.status, json_encode(outcome.word), F_DENIED, _BAD_TOKEN if outcome.status == 401 else b""
+            )
+        return REFUSED

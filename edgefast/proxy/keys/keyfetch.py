@@ -1,0 +1,211 @@
+"""KeyFetch: which sets of keys the table asks for, and what the workers are told of them.
+
+In: what each table moved, as the ledger has it; the word of workers that a token names a key that they do not have. Out: for each source (uri,
+cluster) keys as edgefast/keyset.py writes them, or b"": there are none. Beside tables, which go on whatever an issuer does: new
+keys are no new version of anything. `told` is level-triggered: a worker is sent what differs from what it was sent, and every
+answer to its word, changed or not. Each source is kept fresh by a KeySource; a table without any loads none of it.
+Must never: hold up a table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import msgspec
+
+from edgefast import ir
+from edgefast.credential import show_query
+from edgefast.ircredential import RemoteKeys
+from edgefast.problem import ObjectRef, Problem
+from edgefast.proxy.tables.arena import Arena
+from edgefast.proxy.tables.ledger import Key, Placed
+
+if TYPE_CHECKING:
+    from edgefast.proxy.keys.keysource import KeySource, Means
+
+__all__ = ["SOURCES", "KeyFetch", "ToldKeys"]
+
+#: Sources of a table that are fetched.
+SOURCES = 256
+
+_POLICY: msgspec.msgpack.Decoder[ir.PolicyUnit] = msgspec.msgpack.Decoder(ir.PolicyUnit)
+_CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)
+_SECRET: msgspec.msgpack.Decoder[ir.Secret] = msgspec.msgpack.Decoder(ir.Secret)
+_MARK = msgspec.msgpack.encode("remote")  # the name of JwtProvider's field
+_T = TypeVar("_T")
+_Source = tuple[str, str]
+
+
+class ToldKeys(NamedTuple):
+    """What workers are told of a source; another `serial` is told anew."""
+
+    serial: int
+    data: bytes  # b"": no keys
+
+
+class KeyFetch:
+    """See the module's text."""
+
+    def __init__(
+        self, arena: Arena, folder: Path | None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.told: dict[_Source, ToldKeys] = {}
+        self.on_told: Callable[[], None] = lambda: None  # workers are to be brought up to date
+        self.on_problems: Callable[[], None] = lambda: None
+        self._arena = arena
+        self._folder = folder
+        self._clock = clock
+        self._means: Means | None = None
+        self._placed: Mapping[Key, Placed] = {}
+        self._asking: dict[str, tuple[RemoteKeys, ...]] = {}  # by unit
+        self._sources: dict[_Source, KeySource] = {}
+        self._tasks: dict[KeySource, asyncio.Task[None]] = {}
+        self._left: dict[_Source, None] = {}  # beyond SOURCES
+        self._news = asyncio.Event()
+        self._serial = 0
+
+    # --- tables -----------------------------------------------------------------------------------------------------
+
+    def follow(self, touched: Collection[Key], placed: Mapping[Key, Placed]) -> None:
+        """Note what a table moved; runs in the loop, where no blob can go."""
+        self._placed = placed
+        moved = False
+        for key in touched:
+            if key[0] == "policy":
+                specs = self._specs(key)
+                moved = moved or specs != self._asking.get(key[1], ())
+                if specs:
+                    self._asking[key[1]] = specs
+                else:
+                    self._asking.pop(key[1], None)
+        if moved:
+            self._sum_up()
+        if self._sources:
+            clusters = {name for type_, name in touched if type_ == "cluster"}
+            for (_, cluster), one in self._sources.items():
+                if cluster in clusters:
+                    one.on_cluster()
+
+    def _specs(self, key: Key) -> tuple[RemoteKeys, ...]:
+        one = self._placed.get(key)
+        data = self._arena.read(one.block) if one is not None else b""
+        if _MARK not in data:
+            return ()
+        try:
+            jwt = _POLICY.decode(data).jwt
+        except ValueError:
+            return ()  # workers refuse it, and say so
+        return tuple(one.remote for one in jwt.providers if one.remote) if jwt is not None else ()
+
+    def _sum_up(self) -> None:
+        wanted: dict[_Source, RemoteKeys] = {}
+        for name in sorted(self._asking):
+            for spec in self._asking[name]:
+                source = (spec.uri, spec.cluster)
+                known = wanted.get(source, spec)
+                wanted[source] = RemoteKeys(
+                    *source, every=min(spec.every, known.every), retry=max(spec.retry, known.retry)
+                )
+        for source in [one for one in self._sources if one not in wanted]:
+            task = self._tasks.pop(self._sources.pop(source), None)
+            if task is not None:
+                task.cancel()
+        self._left = {}
+        for source, spec in wanted.items():
+            if source in self._sources:
+                self._sources[source].spec = spec
+            elif len(self._sources) < SOURCES:
+                self._sources[source] = self._make(spec)
+            else:
+                self._left[source] = None
+                if source not in self.told:
+                    self._tell(source, b"")
+        for source in [one for one in self.told if one not in wanted]:
+            del self.told[source]
+        self._news.set()
+        self.on_told()
+
+    def _make(self, spec: RemoteKeys) -> KeySource:
+        from edgefast.proxy.keys.keysource import KeySource, Means
+
+        if self._means is None:
+            self._means = Means(
+                self._folder,
+                self._clock,
+                lambda name: self._read(_CLUSTER, ("cluster", name)),
+                lambda name: self._read(_SECRET, ("secret", name)),
+            )
+        return KeySource(spec, self._means, self._tell, lambda: self.on_problems())
+
+    def _read(self, decoder: msgspec.msgpack.Decoder[_T], key: Key) -> _T | None:
+        one = self._placed.get(key)
+        try:
+            return decoder.decode(self._arena.read(one.block)) if one is not None else None
+        except ValueError:
+            return None
+
+    # --- workers ----------------------------------------------------------------------------------------------------
+
+    def ask(self, uri: str, cluster: str) -> None:
+        """A worker has a token with a key that nobody knows."""
+        source = (uri, cluster)
+        if source in self._sources:
+            self._sources[source].ask()
+        elif source in self._left:
+            self._tell(source, b"")
+
+    def _tell(self, source: _Source, data: bytes) -> None:
+        self._serial += 1
+        self.told[source] = ToldKeys(self._serial, data)
+        self.on_told()
+
+    # --- life -------------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Fetch what tables ask for, until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                while True:
+                    await self._news.wait()
+                    self._news.clear()
+                    for one in self._sources.values():
+                        if one not in self._tasks:
+                            self._tasks[one] = tasks.create_task(one.run())
+                    if self._means is not None:
+                        await self._means.tidy()
+        finally:
+            if self._means is not None:
+                self._means.names.close()
+
+    # --- what went wrong --------------------------------------------------------------------------------------------
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What keeps keys from being fetched, for each policy that asks for them."""
+        found = []
+        for unit in sorted(self._asking):
+            for spec in dict.fromkeys(self._asking[unit]):
+                source = (spec.uri, spec.cluster)
+                one = self._sources.get(source)
+                if one is not None and one.trouble:
+                    found.append(_problem(unit, source, one.trouble, old=bool(one.data)))
+                elif source in self._left:
+                    found.append(_problem(unit, source, f"{SOURCES} others are", old=False))
+        return tuple(found)
+
+
+def _problem(unit: str, source: _Source, trouble: str, *, old: bool) -> Problem:
+    _, namespace, rest = unit.split("/", 2)
+    what = "those of before are believed for a while" if old else "its tokens are answered with 503"
+    return Problem(
+        ObjectRef("SecurityPolicy", namespace, rest.partition("#")[0]),
+        "spec.jwt",
+        "NotFound",
+        f"the keys at {show_query(source[0])} cannot be fetched: {trouble}; {what}",
+        hint="correct the uri, or look at who answers there; it is asked again and again",
+        severity="warning",
+    )

@@ -1,0 +1,136 @@
+"""Target: where a set of keys is fetched from, and who may answer for it.
+
+In: ir.RemoteKeys; of one that names a cluster, that cluster and the secrets of its TLS, as the table has them. Out: the request's line and host,
+the places to connect to, and what a certificate has to show; or TargetError. Must never: make http of https, or let
+anybody answer for a name that a certificate was not checked for.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from edgefast import ir
+from edgefast.ircredential import RemoteKeys
+
+__all__ = ["Place", "Target", "TargetError", "find_target", "shows"]
+
+#: Endpoints of a cluster that are tried for one fetch.
+PLACES = 4
+_URI_LIMIT = 2048
+
+#: (host, port), or a unix socket's path and -1.
+Place = tuple[str, int]
+
+
+class TargetError(ValueError):
+    """A set cannot be fetched from there; the text says why."""
+
+
+class Target(NamedTuple):
+    """One source, ready to be asked."""
+
+    authority: str  # of the Host line
+    path: str  # with the query
+    places: tuple[Place, ...]  # the first one is tried first
+    tls: ssl.SSLContext | None
+    server_name: str = ""  # of the TLS handshake
+    sans: tuple[tuple[ir.NameType, str], ...] = ()  # one of which a certificate must show
+
+
+def find_target(
+    spec: RemoteKeys, cluster: ir.Cluster | None, secret: Callable[[str], ir.Secret | None]
+) -> Target:
+    """Return where to ask. `cluster`: the one that `spec` names, if the table has it. Raises TargetError."""
+    if len(spec.uri) > _URI_LIMIT or not spec.uri.isascii() or not spec.uri.isprintable():
+        raise TargetError("the uri is no URL")
+    try:
+        parts = urlsplit(spec.uri)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise TargetError("the uri is no URL") from None
+    if parts.scheme not in ("https", "http") or not host or " " in spec.uri:
+        raise TargetError("the uri is no URL of https")
+    if parts.username is not None or parts.password is not None:
+        raise TargetError("the uri has a user in it")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    secure = parts.scheme == "https"
+    if not spec.cluster:
+        if not secure:
+            raise TargetError("keys are fetched with https, where no backend is named")
+        place = (host, port or 443)
+        return Target(parts.netloc, path, (place,), _context(), host)
+    if cluster is None:
+        raise TargetError(f"{spec.cluster} is not there")
+    places = tuple(map(_place, (*cluster.endpoints, *cluster.fallback)[:PLACES]))
+    if not places:
+        raise TargetError(f"{spec.cluster} has no endpoints")
+    if cluster.protocol == "h2":
+        raise TargetError(f"{spec.cluster} speaks HTTP/2 alone; keys are fetched with HTTP/1.1")
+    if cluster.tls is None:
+        return Target(parts.netloc, path, places, _context() if secure else None, host)
+    tls = cluster.tls
+    context = _context()
+    if tls.ca:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        _trust(context, _found(secret, tls.ca).ca, tls.ca)
+    if tls.certificate:
+        _show(context, _found(secret, tls.certificate), tls.certificate)
+    context.check_hostname = not tls.sans
+    return Target(parts.netloc, path, places, context, tls.sni or host, tls.sans)
+
+
+def _context() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+def _place(endpoint: ir.Endpoint) -> Place:
+    if not endpoint.hostname and not endpoint.port:
+        return endpoint.address, -1
+    return endpoint.hostname or endpoint.address, endpoint.port
+
+
+def _found(secret: Callable[[str], ir.Secret | None], name: str) -> ir.Secret:
+    found = secret(name)
+    if found is None:
+        raise TargetError(f"{name} is not there")
+    return found
+
+
+def _trust(context: ssl.SSLContext, bundle: bytes, name: str) -> None:
+    try:
+        context.load_verify_locations(cadata=bundle.decode())
+    except (ValueError, ssl.SSLError):
+        raise TargetError(f"{name} has no certificates that can be read") from None
+
+
+def _show(context: ssl.SSLContext, pair: ir.Secret, name: str) -> None:
+    """Load a client certificate, which the library takes from a file alone: one in memory, that nobody else sees."""
+    with os.fdopen(os.memfd_create("edgefast-pair", os.MFD_CLOEXEC), "wb") as file:
+        file.write(pair.certificate + b"\n" + pair.private_key)
+        file.flush()
+        try:
+            context.load_cert_chain(f"/proc/self/fd/{file.fileno()}", password=_no_password)
+        except (ssl.SSLError, ValueError, OSError):
+            raise TargetError(f"{name} cannot be loaded") from None
+
+
+def _no_password() -> bytes:
+    raise ValueError("encrypted")
+
+
+def shows(names: Iterable[tuple[str, str]], sans: Iterable[tuple[ir.NameType, str]]) -> bool:
+    """Tell whether a certificate of these subjectAltNames (as `ssl` names them) has one of those that are asked for."""
+    shown = {(kind, value.lower() if kind == "DNS" else value) for kind, value in names}
+    for kind, value in sans:
+        if kind == "URI":
+            if ("URI", value) in shown:
+                return True
+            continue
+        name = value.lower().rstrip(".")
+        if ("DNS", name) in shown or ("DNS", "*." + name.partition(".")[2]) in shown:
+            return True
+    return False

@@ -1,0 +1,86 @@
+"""JSON as RFC 8259 has it and I-JSON (RFC 7493) narrows it: what signers and verifiers cannot read in two ways.
+
+In: bytes. Out: dicts, lists, text, numbers, bools and None. Refused are names that are there twice, text that is no Unicode, numbers
+that are not finite or have thousands of digits, and more lists and objects, or deeper ones, than the caller allows, before anything recurses into
+them: the time that a text takes is that of its length.
+Must never: repeat a part of its input in a message.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import orjson
+
+__all__ = ["JsonError", "parse_json"]
+
+#: A string, one that has no end up to the end of all: nobody begins again behind its quote.
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.S)
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # begins what may be half of a surrogate pair
+
+
+class JsonError(ValueError):
+    """It is not JSON as above; the text says why, and not what."""
+
+
+def parse_json(text: bytes, depth: int, most: int) -> Any:
+    """Parse a text; containers may be open `depth` deep, and `most` of them be there, brackets in strings counted. Raises JsonError."""
+    count = text.count(b"[") + text.count(b"{")
+    if count > most:
+        raise JsonError("too many lists and objects")
+    if count > depth and not _is_within(text, depth):
+        raise JsonError("nested too deeply")
+    try:
+        found = _DECODER.decode(text.decode())
+    except UnicodeDecodeError:
+        raise JsonError("not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise JsonError(f"{error.msg}, line {error.lineno} column {error.colno}") from None
+    except JsonError:
+        raise
+    except ValueError:  # int() of thousands of digits
+        raise JsonError("a number is too long") from None
+    if _HALF.search(text) is not None:
+        try:
+            orjson.loads(text)
+        except orjson.JSONDecodeError:
+            raise JsonError("a string is no Unicode") from None
+    return found
+
+
+def _is_within(text: bytes, depth: int) -> bool:
+    """Tell whether brackets outside of strings are not open deeper; of what is no JSON, how deep a parser would come at most."""
+    here = 0
+    for one in _TOKEN.finditer(text):
+        first = text[one.start()]
+        if first in b"[{":
+            here += 1
+            if here > depth:
+                return False
+        elif first in b"]}":
+            here -= 1
+    return True
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise JsonError("a name is there twice in one object")
+    return found
+
+
+def _finite(text: str) -> float:
+    found = float(text)
+    if not math.isfinite(found):
+        raise JsonError("a number is too large")
+    return found
+
+
+def _refuse(_: str) -> Any:
+    raise JsonError("a number is not finite")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_refuse)

@@ -1,0 +1,196 @@
+"""Tokens: what a unit says of the signed token that a request shows, with the keys that are written down.
+
+In: ir.Jwt, what was found in the request, the time. Out: a `Proof`; None where only a running proxy can say, because keys are fetched.
+Of a rule that asks for a token, why it does not hold. The twin of core/guard/tokens.pyx. Must never: show a token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from edgefast import ir, keyset
+from edgefast.tokens.claims import has_access
+from edgefast.tokens.compact import Malformed, read_token
+from edgefast.tokens.outcome import Outcome
+from edgefast.tokens.trust import Provider, TrustedKeys, look_over
+
+__all__ = [
+    "Proof",
+    "Shown",
+    "describe_places",
+    "describe_token",
+    "describe_tokens",
+    "prove_token",
+    "why_not_token",
+]
+
+_SHOWN = 3  # values of a list that are told
+_WORDS = {
+    "malformed": "its token is none",
+    "algorithm": "its token has an algorithm that its key is not for",
+    "issuer": "its token is of nobody whose tokens are believed",
+    "expired": "its token has expired",
+    "early": "its token is not valid yet",
+    "kid": "its token names a key that its issuer does not have",
+    "signature": "its token has a signature that is none of its issuer's",
+    "audience": "its token is for somebody else (aud)",
+    "keys": "there are no keys to verify its token with",
+}
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """What a unit says of who a request is of."""
+
+    passes: bool = False
+    user: str = ""  # "": nobody is known
+    why: str = ""
+    status: int = 401  # of the answer, if it does not pass
+    provider: str = ""  # of a token
+    claims: dict[str, Any] | None = None  # of a good one
+    lines: bytes = b""  # for the backend
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """What rules may ask about the token of a request."""
+
+    providers: Mapping[str, Sequence[str]] = {}  # by the units that hold
+    unit: str = ""  # by which it is good; "": there is no good one
+    proof: Proof | None = None
+    known: bool = True  # False: only a running proxy can say
+
+
+def prove_token(
+    spec: ir.Jwt,
+    find: Callable[[ir.CredentialPlaces], list[bytes]],
+    now: float,
+) -> Proof | None:
+    """Judge a request as a worker does; `find` gives the tokens of places, `now` are Unix seconds, 0: of a time when it is valid."""
+    refusal: Outcome | None = None
+    unsure = False
+    groups = dict.fromkeys(one.places for one in spec.providers)
+    for places in groups:
+        tokens = find(places)
+        if not tokens:
+            continue
+        those = [one for one in spec.providers if one.places == places]
+        outcome = Outcome("malformed") if len(set(tokens)) > 1 else _judge(tokens[0], those, now)
+        if outcome is None:
+            unsure = True
+            continue
+        if outcome.good:
+            if unsure:  # an earlier one may be good, too
+                return None
+            assert outcome.claims is not None
+            return Proof(
+                passes=True,
+                user=str(outcome.claims.get("sub") or ""),
+                why=f"its token is good, of {outcome.provider}",
+                provider=outcome.provider,
+                claims=outcome.claims,
+                lines=outcome.lines,
+            )
+        if refusal is None or outcome.status == 403:
+            refusal = outcome
+    if unsure:
+        return None
+    if refusal is None:
+        wanted = " or ".join(describe_places(one) for one in groups)
+        if spec.optional or spec.fail_open:
+            return Proof(passes=True, why="it has no token, which is optional")
+        return Proof(why=f"it has no token: {wanted}")
+    said = _WORDS.get(refusal.word, refusal.word)
+    if spec.fail_open:
+        return Proof(passes=True, why=f"{said}, and failOpen is set")
+    return Proof(why=said, status=refusal.status)
+
+
+def _judge(data: bytes, specs: list[ir.JwtProvider], now: float) -> Outcome | None:
+    try:
+        token = read_token(data)
+    except Malformed:
+        return Outcome("malformed")
+    if not now:
+        now = max(token.begins or 0, token.issued or 0)
+    fetched = {
+        provider: spec.remote is not None for spec in specs for provider in [_provider(spec)]
+    }
+    plan = look_over(token, list(fetched), now)
+    if isinstance(plan, Outcome):
+        return plan
+    outcome = plan.try_keys()
+    if not outcome.good and any(fetched[one] for one in plan.unknown):
+        return None
+    return outcome
+
+
+def _provider(spec: ir.JwtProvider) -> Provider:
+    keys = keyset.read(spec.keys) if spec.remote is None else None
+    return Provider(spec, TrustedKeys(keys))
+
+
+# --- rules ----------------------------------------------------------------------------------------------------------
+
+
+def why_not_token(rule: ir.AccessRule, shown: Shown) -> str:
+    """Return why a rule does not hold for the token of a request, "" when it does."""
+    asked, proof = rule.token, shown.proof
+    assert asked is not None
+    if proof is not None and proof.claims is not None and asked.unit in ("", shown.unit):
+        if proof.provider == asked.provider:
+            if has_access(asked, proof.provider, proof.claims):
+                return ""
+            return f"the token does not say {describe_token(asked)}"
+    if rule.allow:
+        return f"there is no token of {asked.provider}"
+    looked = (names for unit, names in shown.providers.items() if asked.unit in ("", unit))
+    if any(asked.provider in names for names in looked):
+        return f"there is no token of {asked.provider}"
+    return ""  # nobody has looked for one
+
+
+def describe_token(asked: ir.AccessToken) -> str:
+    """Return what a rule asks of a token."""
+    words = [f"scope {one}" for one in asked.scopes]
+    for claim in asked.claims:
+        what = "has one of" if claim.array else "is"
+        words.append(f"{claim.name} {what} {_list(claim.values)}")
+    return " and ".join(words) or "anything"
+
+
+def describe_tokens(spec: ir.Jwt) -> str:
+    """Return what a unit asks for."""
+    found = []
+    for one in spec.providers:
+        of = f" of {one.issuer}" if one.issuer else ""
+        to = f" for {_list(one.audiences)}" if one.audiences else ""
+        keys = (
+            f"keys from {one.remote.uri.partition('?')[0]}"
+            if one.remote is not None
+            else "keys written down"
+        )
+        found.append(f"{one.name}{of}{to} ({keys}; {describe_places(one.places)})")
+    more = (
+        ", optional" if spec.optional else ", passes without a good one" if spec.fail_open else ""
+    )
+    return f"wants a token: {', or '.join(found)}{more}"
+
+
+def describe_places(places: ir.CredentialPlaces) -> str:
+    """Return where a credential is looked for."""
+    found = [
+        *(
+            f"header {name}{f' ({prefix.strip()})' if prefix.strip() else ''}"
+            for name, prefix in places.headers
+        ),
+        *(f"cookie {name}" for name in places.cookies),
+        *(f"parameter {name}" for name in places.params),
+    ]
+    return " or ".join(found)
+
+
+def _list(values: Sequence[str]) -> str:
+    more = f" or {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+    return f"{' or '.join(values[:_SHOWN])}{more}"
