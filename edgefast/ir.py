@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from edgefast.iranswer import Compression as Compression
+from edgefast.iranswer import Encoding as Encoding
 from edgefast.iranswer import Fault as Fault
 from edgefast.iranswer import ResponseOverride as ResponseOverride
 from edgefast.ircredential import AccessClaim as AccessClaim

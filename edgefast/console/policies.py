@@ -12,6 +12,7 @@ from edgefast import ir
 from edgefast.console.state import State
 from edgefast.table.rowlabel import label_policy
 from edgefast.why.described import describe_unit, write_setting
+from edgefast.why.encoding import describe_compression, find_compression
 from edgefast.why.fault import describe_fault, find_fault
 from edgefast.why.override import describe_overrides, find_overrides
 from edgefast.why.traffic import LISTENER, Setting, bound_body, own_timeouts, settle_traffic
@@ -58,6 +59,9 @@ def list_settings(
     overrides, whose = find_overrides(units)
     if overrides:
         yield "answers", f"{describe_overrides(overrides)}, {whose}"
+    encoded = find_compression(units)
+    if encoded is not None:
+        yield "encodings", f"{describe_compression(encoded[0])}, {encoded[1]}"
 
 
 def _beside(one: Setting, http: ir.HttpSettings | None) -> str:

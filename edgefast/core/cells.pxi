@@ -83,6 +83,9 @@ cdef enum:
     G_AUTH_CACHED = 133
     G_FAULTS_DELAYED = 134
     G_FAULTS_ABORTED = 135
+    G_COMPRESSED = 136
+    G_COMPRESSED_IN = 137
+    G_COMPRESSED_OUT = 138
 
 cdef enum:
     C_ABORTED = 5

@@ -139,6 +139,9 @@ GLOBALS: tuple[str, ...] = (
     "auth_cached",
     "faults_delayed",
     "faults_aborted",
+    "compressed",
+    "compressed_in",
+    "compressed_out",
 )
 
 ROW: tuple[str, ...] = (

@@ -151,6 +151,7 @@ include "guard/proof.pxd"
 include "guard/access.pxd"
 include "guard/fault.pxd"
 include "guard/override.pxd"
+include "guard/press.pxd"
 include "guard/traffic.pxd"
 include "guard/protobuf.pxd"
 include "guard/checkanswer.pxd"
@@ -218,6 +219,7 @@ cdef class Engine:
         AddressBounds address_bounds
         AuthCache auth_cache
         ShownBodies shown
+        size_t pressing         # answers that are encoded (guard/press.pyx)
         size_t delayed          # requests that wait on purpose (guard/fault.pyx)
         object token_desk       # makes `tokens`; None: the engine does
         object tokens           # TokenDesk: signed tokens; None: nobody has asked for it

@@ -81,6 +81,7 @@ include "guard/admittance.pyx"
 include "guard/policy.pyx"
 include "guard/fault.pyx"
 include "guard/override.pyx"
+include "guard/press.pyx"
 include "guard/traffic.pyx"
 # limits that count it
 include "limit/limit.pyx"
@@ -385,6 +386,7 @@ cdef class Engine:
             "active": self.active,
             "gathered": self.gathered.held,
             "delayed": self.delayed,
+            "pressing": self.pressing,
             "shown": self.shown.pieces * <size_t>SHOWN_PIECE,
             "listeners": self.tables.dump(hosts),
             "stream_listeners": self.stream_tables.dump(),

@@ -1,6 +1,6 @@
 """What a proxy tells of policies: who was let in by whom. proxyfamilies.py has them on the page.
 
-In: nothing. Out: `AUTHORISATION`, families of one cell each, those of faults among them; `DECIDED`, a row for each unit. Must never: tell anything that a client
+In: nothing. Out: `AUTHORISATION`, families of one cell each, those of faults and encodings among them; `DECIDED`, a row for each unit. Must never: tell anything that a client
 or a service sends.
 """
 
@@ -21,6 +21,14 @@ AUTHORISATION = (
     count("auth_cached", "Requests judged by what a service said before.", "auth_cached"),
     count("faults_delayed", "Requests that a policy made wait on purpose.", "faults_delayed"),
     count("faults_aborted", "Requests that a policy refused on purpose.", "faults_aborted"),
+    count("compressed", "Answers that a policy has had encoded.", "compressed"),
+    count(
+        "compressed_in_bytes",
+        "Bytes of such answers as backends sent them.",
+        "compressed_in",
+        "bytes",
+    ),
+    count("compressed_out_bytes", "The same as clients got them.", "compressed_out", "bytes"),
 )
 
 DECIDED = Family(

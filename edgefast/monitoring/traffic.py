@@ -339,6 +339,19 @@ TRAFFIC = (
                 text="known: judged by what a service said before. failed: refused, or passed where the policy says so.",
             ),
             Panel(
+                "Encoded answers",
+                (
+                    (_sum("edgefast_compressed_in_bytes_total"), "from backends"),
+                    (_sum("edgefast_compressed_out_bytes_total"), "to clients"),
+                ),
+                "Bps",
+            ),
+            Panel(
+                "Encoded",
+                ((_sum("edgefast_compressed_total"), "answers"),),
+                "reqps",
+            ),
+            Panel(
                 "Faults on purpose",
                 (
                     (_sum("edgefast_faults_delayed_total"), "waited"),

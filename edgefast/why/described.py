@@ -13,6 +13,7 @@ from edgefast import ir
 from edgefast.credential import show
 from edgefast.table import Hit
 from edgefast.translate.match.hostname import narrower
+from edgefast.why.encoding import describe_compression
 from edgefast.why.explanation import RulePart, SettingPart
 from edgefast.why.fault import describe_fault
 from edgefast.why.origin import Origin
@@ -117,6 +118,8 @@ def describe_unit(unit: ir.PolicyUnit) -> str:
         said.append(f"{describe_fault(unit.traffic.fault)} on purpose")
     if unit.traffic is not None and unit.traffic.override is not None:
         said.append(describe_overrides(unit.traffic.override))
+    if unit.traffic is not None and unit.traffic.compression is not None:
+        said.append(describe_compression(unit.traffic.compression))
     return ", ".join(said) or "says nothing"
 
 

@@ -30,6 +30,7 @@ from edgefast.why.described import (
     list_notes,
     list_settings,
 )
+from edgefast.why.encoding import describe_compression, find_compression
 from edgefast.why.explanation import (
     Answer,
     Asked,
@@ -136,6 +137,7 @@ def _explain_rule(
     units = served.units(rule.traffic)
     fault = None if rule.status else find_fault(units)
     overrides, whose = ((), "") if rule.status else find_overrides(units)
+    encoded = None if rule.status else find_compression(units)
     settings = bound_body(http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
     hostname = hit.virtual_host.rpartition("/")[2]
     return Explanation(
@@ -165,6 +167,7 @@ def _explain_rule(
             *(f"{one.name}: {one.reason}" for one in units if one.reason and not one.status),
             *((f"{fault.unit}: {describe_fault(fault.fault)} on purpose",) if fault else ()),
             *((f"{whose}: {describe_overrides(overrides)}",) if overrides else ()),
+            *((f"{encoded[1]}: {describe_compression(encoded[0])}",) if encoded else ()),
             *(note_call(http.grpc, web=bool(head.web)) if head.grpc else ()),
         ),
         table=served.version,

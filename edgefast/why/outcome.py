@@ -15,6 +15,7 @@ from edgefast.why.ask import Ask
 from edgefast.why.changes import Side
 from edgefast.why.client import drop_untrusted, find_client
 from edgefast.why.counted import judge_limits
+from edgefast.why.encoding import find_compression
 from edgefast.why.explanation import Answer
 from edgefast.why.fault import find_fault
 from edgefast.why.guarded import Guarded, count_asked, judge_units, see_behind
@@ -144,6 +145,8 @@ def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple
     more: tuple[tuple[str, object], ...] = (("fault", fault.fault),) if fault is not None else ()
     overrides = find_overrides(units)[0]
     more += (("override", overrides),) if overrides else ()
+    encoded = find_compression(units)
+    more += (("compression", encoded[0]),) if encoded is not None else ()
     return (*((one.field, one.value) for one in found.values()), *more)
 
 

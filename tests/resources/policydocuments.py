@@ -55,6 +55,11 @@ _SPECS: list[Document] = [
     for targets in (*([one] for one in _TARGETS), _TARGETS[:2], _TARGETS[1:3], _TARGETS[2:])
     for merge in ({}, *({"mergeType": one} for one in ("Inherit", "Replace", "Override")))
 ]
+_COMPRESSORS: list[list[Document]] = [
+    [{"type": "Gzip"}],
+    [{"type": "Gzip"}, {"type": "Brotli"}],
+    [{"type": "Gzip"}, {"type": "Gzip", "minContentLength": 100}],
+]
 _SERVICE = {"name": "auth", "port": 80}
 _LOCAL: Document = {"localJWKS": {"inline": "{}"}}
 _SERVICES: list[dict[str, Any]] = [
@@ -101,7 +106,14 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
         for kind in ("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute", "TCPRoute", "Gatewy")
     ],
     SecurityPolicySpec: _SPECS,
-    BackendTrafficPolicySpec: _SPECS,
+    BackendTrafficPolicySpec: [
+        *_SPECS,
+        *(
+            {"targetRefs": _TARGETS[:1], **compressor, **compression}
+            for compressor in ({}, *({"compressor": one} for one in _COMPRESSORS))
+            for compression in ({}, *({"compression": one} for one in _COMPRESSORS))
+        ),
+    ],
     AuthorizationRule: [
         {"action": "Allow", **operation, **principal}
         for operation in ({}, {"operation": {"methods": ["GET"]}})

@@ -148,6 +148,8 @@ cdef class Attempts(UpstreamUser):
         self.rearm()
         if self.web is not None:
             self.web.begin_answer(base, head)
+        elif self.rule.traffic is not None and self.rule.traffic.compression is not None:
+            self.press = self.rule.traffic.compression.begin(<Exchange>self, base, head)
         self.down.response_head(base, head)
         return 0
 
@@ -161,18 +163,18 @@ cdef class Attempts(UpstreamUser):
     cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
         if self.override is not None:
             return 0
-        self.bytes_out += n
         self.idle_deadline = self.engine.wheel.now + self.idle_timeout
+        if self.press is not None and self.press.encoder is not None:
+            return self.press.put(<Exchange>self, data, n)
+        self.bytes_out += n
         return self.down.response_body(data, n) if self.web is None else self.web.answer_body(self.down, data, n)
 
     cdef int on_response_flush(self) except -1:
         if self.override is not None:
             return 0
-        if self.web is not None:
-            self.web.hand_over(self.down)
+        hand_over(<Exchange>self, False)
         self.down.response_flush()
-        if self.web is not None:
-            self.web.flushed()
+        handed_over(<Exchange>self)
         if self.down.write_paused and self.up is not None:
             self.up.pause()
             if self.slow is None and not self.tunnel and not self.up.shares and self.settings.answer_rate:
@@ -200,6 +202,9 @@ cdef class Attempts(UpstreamUser):
         keep_trailers(kept, lines, n, self.backend.response_ops, True)
         if self.web is not None and self.web.translates:
             return self.web.answer_trailers(kept.data, kept.size)
+        if self.press is not None:  # they come behind the last of it
+            hand_over(<Exchange>self, True)
+            self.press.end(<Exchange>self)
         return self.down.response_trailers(kept.data, kept.size) if kept.size else 0
 
     cdef int on_response_end(self) except -1:
@@ -207,8 +212,7 @@ cdef class Attempts(UpstreamUser):
         if self.override is not None:
             return end_override(<Exchange>self)
         try:
-            if self.web is not None:
-                self.web.hand_over(self.down)
+            hand_over(<Exchange>self, True)
             self.down.response_end()
             return self.finish()
         except BaseException:
@@ -246,8 +250,7 @@ cdef class Attempts(UpstreamUser):
                 endpoint.failed()
                 return self.retry(backoff(self, self.settings.grpc_backoff), 0, F_RESET)
         endpoint.failed()
-        # A route that retries has been told that its backends may be away: that is 503, as for a connection that was never made
-        # (conformance HTTPRouteRetryConnectionError).
+        # A route that retries knows that its backends may be away: 503, as without a connection (conformance HTTPRouteRetryConnectionError).
         return self.fail(503 if self.rule.has_retry and not up.got_bytes else 502, F_RESET)
 
     cdef int on_up_writable(self, bint writable) except -1:

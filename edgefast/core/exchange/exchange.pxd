@@ -33,6 +33,8 @@ cdef class Attempts(UpstreamUser):
         Inbound down
         Rule rule
         Backend backend
+        Press press             # what encodes its answer, or says that it might; None: nothing does
+        bytes accepts           # Accept-Encoding of its client, where a policy asks for it; None: there is none
         Override override       # what is answered when the backend's answer has been read; None: that one
         Out head                # the request head as the backend gets it
         Out body                # request body kept for a connection to come, or for a retry

@@ -118,11 +118,11 @@ cdef class Exchange(RequestBody):
         if self.rule is None:
             engine.count(G_NO_ROUTE)
             return self.answer(404, b"", F_NO_ROUTE)
+        if self.rule.guard is not None:
+            self.rule.guard.conceal(self, base, head, query, query_len)
         if self.rule.status:
             return self.answer(self.rule.status, b"", F_INVALID)
-        prefetch(&self.rule.row.cells[0])  # counted in when the exchange ends
-        prefetch(&self.rule.row.cells[8])
-        prefetch(&self.rule.row.cells[16])
+        prefetch_row(self.rule.row)  # counted in when the exchange ends
         self.body_size = self.settings.body_size
         self.idle_timeout = self.settings.stream_idle_timeout
         self.request_timeout = self.rule.request_timeout

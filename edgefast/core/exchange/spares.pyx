@@ -25,6 +25,8 @@ cdef class Spares(Watched):
         return ex
 
     cdef int give(self, Exchange ex) except -1:
+        if ex.press is not None:
+            ex.press.end(ex)
         if self.n_ended == SPARES:
             return 0
         Py_INCREF(ex)
@@ -80,6 +82,8 @@ cdef class Spares(Watched):
         ex.told = None
         ex.admittance = None
         ex.override = None
+        ex.press = None
+        ex.accepts = None
         ex.verdict = None
         ex.crowd = None
         ex.listener = None

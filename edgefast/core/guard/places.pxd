@@ -1,5 +1,15 @@
 # Where a request carries a credential.
 
+# Where it is looked for: a head, a query.
+cdef struct Carrier:
+    const uint8_t *base
+    const ef_span *spans
+    uint32_t n_spans
+    uint32_t drop_flags         # of lines that go no further
+    const uint8_t *query        # NULL: there is none
+    size_t query_len
+
+
 cdef class Places:
     cdef:
         list headers            # (name in lower case, HeaderNames of it, what stands before the credential or b"")
@@ -7,9 +17,9 @@ cdef class Places:
         list params             # names
         bint several            # the credentials that were found last differ
 
-    cdef bytes find(self, Admittance asker)
-    cdef bytes in_headers(self, Admittance asker, bytes found)
-    cdef bytes in_cookies(self, Admittance asker, bytes found)
-    cdef bytes in_params(self, Admittance asker, bytes found)
+    cdef bytes find(self, const Carrier *at, Exchange covered)
+    cdef bytes in_headers(self, const Carrier *at, Exchange covered, bytes found)
+    cdef bytes in_cookies(self, const Carrier *at, Exchange covered, bytes found)
+    cdef bytes in_params(self, const Carrier *at, Exchange covered, bytes found)
     cdef bytes take(self, bytes found, bytes value)
     cdef int strip(self, Admittance asker) except -1

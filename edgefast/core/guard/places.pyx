@@ -21,14 +21,15 @@ cdef class Places:
         self.cookies = [name.encode() for name in spec.cookies]
         self.params = [name.encode() for name in spec.params]
 
-    cdef bytes find(self, Admittance asker):
-        """None: there is none. All places are looked at, so that all are covered; `several` says that they differ."""
+    cdef bytes find(self, const Carrier *at, Exchange covered):
+        """None: there is none. All places are looked at; `several` says that they differ. `covered`: whose log shows none of them from here
+        on; None: that is done."""
         self.several = False
-        cdef bytes found = self.in_headers(asker, None)
+        cdef bytes found = self.in_headers(at, covered, None)
         if self.cookies:
-            found = self.in_cookies(asker, found)
-        if self.params and asker.at.query != NULL:
-            found = self.in_params(asker, found)
+            found = self.in_cookies(at, covered, found)
+        if self.params and at.query != NULL:
+            found = self.in_params(at, covered, found)
         return found
 
     cdef bytes take(self, bytes found, bytes value):
@@ -36,24 +37,23 @@ cdef class Places:
             self.several = True
         return value if found is None else found
 
-    cdef bytes in_headers(self, Admittance asker, bytes found):
-        """Also of lines that services set: those are hidden from all but whoever judges them."""
-        cdef Routed *at = &asker.at
+    cdef bytes in_headers(self, const Carrier *at, Exchange covered, bytes found):
         cdef const ef_span *span
         cdef const uint8_t *value
         cdef HeaderNames names
         cdef bytes prefix
         cdef size_t n, skip
-        cdef int i, total = at.head.n_spans + at.hidden
+        cdef uint32_t i
         for _, names, prefix in self.headers:
             skip = PyBytes_GET_SIZE(prefix)
-            for i in range(total):
-                span = &at.head.spans[i]
-                if span.flags & asker.ex.settings.drop_flags or not names.has(at.base + span.name_off, span.name_len):
+            for i in range(at.n_spans):
+                span = &at.spans[i]
+                if span.flags & at.drop_flags or not names.has(at.base + span.name_off, span.name_len):
                     continue
                 value = at.base + span.val_off
                 n = span.val_len
-                cover(asker.ex, at.base, value, n)
+                if covered is not None:
+                    cover(covered, at.base, value, n)
                 if skip:
                     if n < skip or strncasecmp(<const char *>value, PyBytes_AS_STRING(prefix), skip) != 0:
                         continue
@@ -62,29 +62,32 @@ cdef class Places:
                 found = self.take(found, value[:n].strip(b" "))
         return found
 
-    cdef bytes in_cookies(self, Admittance asker, bytes found):
-        cdef ef_request whole = asker.request
+    cdef bytes in_cookies(self, const Carrier *at, Exchange covered, bytes found):
+        cdef ef_request request
         cdef const uint8_t *value = NULL
         cdef size_t n = 0
         cdef uint64_t place
         cdef bytes name
-        whole.n_spans = asker.at.head.n_spans + asker.at.hidden
+        memset(&request, 0, sizeof(request))
+        request.base, request.spans, request.n_spans = at.base, at.spans, at.n_spans
         for name in self.cookies:
             place = 0
-            while ef_request_cookie(&whole, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name), &place, &value, &n):
-                cover(asker.ex, asker.at.base, value, n)
+            while ef_request_cookie(&request, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name), &place, &value, &n):
+                if covered is not None:
+                    cover(covered, at.base, value, n)
                 found = self.take(found, value[:n].strip(b'"'))
         return found
 
-    cdef bytes in_params(self, Admittance asker, bytes found):
-        cdef Routed *at = &asker.at
+    cdef bytes in_params(self, const Carrier *at, Exchange covered, bytes found):
         cdef bytes query = at.query[:at.query_len], one, name, value
-        cdef size_t begin = 0
+        cdef size_t begin = 0, n
         for one in query.split(b"&"):
             name, _, value = one.partition(b"=")
             if unquote_to_bytes(name) in self.params:
-                asker.ex.secret_query = True
-                cover(asker.ex, at.base, at.query + begin + PyBytes_GET_SIZE(one) - PyBytes_GET_SIZE(value), PyBytes_GET_SIZE(value))
+                n = PyBytes_GET_SIZE(value)
+                if covered is not None:
+                    covered.secret_query = True
+                    cover(covered, at.base, at.query + begin + PyBytes_GET_SIZE(one) - n, n)
                 found = self.take(found, unquote_to_bytes(value))
             begin += PyBytes_GET_SIZE(one) + 1
         return found
@@ -105,6 +108,16 @@ cdef class Places:
             asker.request.query = at.query
             asker.request.query_len = at.query_len
         return 0
+
+
+cdef Carrier carried_by(Admittance asker) noexcept:
+    """Also lines that services set: those are hidden from all but whoever judges them."""
+    cdef Carrier at
+    at.base, at.spans = asker.at.base, &asker.at.head.spans[0]
+    at.n_spans = asker.at.head.n_spans + asker.at.hidden
+    at.drop_flags = asker.ex.settings.drop_flags
+    at.query, at.query_len = asker.at.query, asker.at.query_len
+    return at
 
 
 cdef HeaderNames _COOKIE = HeaderNames(("cookie",))

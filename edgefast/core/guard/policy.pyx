@@ -102,6 +102,19 @@ cdef class Guard:
             return ADMITTED
         return admit(ex, proofs, provers, services if services is not None else [], owners, judges, accesses, at, request)
 
+    cdef int conceal(self, Exchange ex, const uint8_t *base, ef_head *head, const uint8_t *query, size_t query_len) except -1:
+        """Cover what a request proves itself by, before anybody can answer it."""
+        cdef Policy policy
+        cdef Carrier at
+        if ex.raw.size == 0:
+            return 0
+        at.base, at.spans, at.n_spans, at.drop_flags = base, &head.spans[0], head.n_spans, 0
+        at.query, at.query_len = query, query_len
+        for policy in self.policies:
+            if policy.proof is not None:
+                policy.proof.conceal(ex, &at)
+        return 0
+
     cdef int drop_judged(self, Out *trailers) except -1:
         """What rules ask for in a head is not brought in behind the body."""
         cdef Policy policy

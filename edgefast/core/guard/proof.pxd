@@ -14,6 +14,7 @@ cdef class Proof:
         bytes forward           # name of the header that says who it is; b"": none
 
     cdef Proven judge(self, Admittance asker, Policy policy) except *
+    cdef int conceal(self, Exchange ex, const Carrier *at) except -1
     cdef Proven accept(self, Admittance asker, bytes user) except *
     cdef Proven deny(self, Admittance asker, Policy policy) except *
 

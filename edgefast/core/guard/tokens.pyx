@@ -24,12 +24,14 @@ cdef class Tokens(Proof):
     cdef Proven judge(self, Admittance asker, Policy policy) except *:
         """Whoever has several tokens gets in by the first that is good; else the last that is none decides."""
         cdef Places places
+        cdef Carrier at
         cdef bytes token
         while asker.group < PyList_GET_SIZE(self.groups):
             outcome, asker.outcome_of_token = asker.outcome_of_token, None
             if outcome is None:
                 places, verifier = self.groups[asker.group]
-                token = places.find(asker)
+                at = carried_by(asker)
+                token = places.find(&at, None)
                 if token is None:
                     asker.group += 1
                     continue
@@ -55,6 +57,12 @@ cdef class Tokens(Proof):
             if asker.refusal is None or outcome.status == 403:
                 asker.refusal = outcome
         return self.conclude(asker, policy)
+
+    cdef int conceal(self, Exchange ex, const Carrier *at) except -1:
+        cdef Places places
+        for places, _ in self.groups:
+            places.find(at, ex)
+        return 0
 
     cdef Proven conclude(self, Admittance asker, Policy policy) except *:
         """None of its tokens is good."""

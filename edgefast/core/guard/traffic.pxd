@@ -17,6 +17,7 @@ cdef class Traffic:
         bytes timeout_line
         Fault fault             # None: none
         Overrides overrides     # None: none
+        Compression compression # None: none
 
     cdef bint strikes(self, Exchange ex, Routed *at, const ef_request *request) except -1
     cdef object first(self, str leaf)

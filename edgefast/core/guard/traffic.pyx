@@ -1,4 +1,4 @@
-# What policies of traffic say for one rule: the largest body, timeouts, faults, other answers (ir.Traffic).
+# What policies of traffic say for one rule: the largest body, timeouts, faults, other answers, encodings (ir.Traffic).
 #
 # In: the units that the rule names, overrides first. Out: one number for each setting, made when a request comes and any unit has
 # changed since: what policies say changes without a rule being made anew. Of each setting the first default that says it holds,
@@ -49,7 +49,7 @@ cdef class Traffic:
     cdef int learn(self) except -1:
         cdef Policy policy
         self.closed = None
-        self.fault = self.overrides = None
+        self.fault = self.overrides = self.compression = None
         for policy in self.policies:
             if policy.status or policy.traffic is None:
                 self.closed = policy
@@ -65,6 +65,8 @@ cdef class Traffic:
             self.fault = Fault(fault) if fault is not None else None
             overrides = self.first("override")
             self.overrides = Overrides(overrides) if overrides else None
+            compression = self.first("compression")
+            self.compression = Compression(compression) if compression is not None and compression.encodings else None
             self.timeout_line = self.engine.tables.timeout_line(
                 self.request_timeout if self.request_timeout >= 0 else self.default_timeout
             )

@@ -323,3 +323,10 @@ cdef object merge_rewrites(outer, inner):
     if outer is None or inner is None:
         return inner or outer
     return ir.Rewrite(hostname=inner.hostname or outer.hostname, path=inner.path or outer.path)
+
+
+cdef inline void prefetch_row(ef_stat_row *row) noexcept:
+    """Those of its cells that every request counts in."""
+    prefetch(&row.cells[0])
+    prefetch(&row.cells[8])
+    prefetch(&row.cells[16])

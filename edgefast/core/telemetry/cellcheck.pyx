@@ -28,6 +28,9 @@ def _check_cells():
         G_AUTH_CACHED: "auth_cached",
         G_FAULTS_DELAYED: "faults_delayed",
         G_FAULTS_ABORTED: "faults_aborted",
+        G_COMPRESSED: "compressed",
+        G_COMPRESSED_IN: "compressed_in",
+        G_COMPRESSED_OUT: "compressed_out",
     }
     rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0", C_GRPC: "grpc_OK"}
     names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))

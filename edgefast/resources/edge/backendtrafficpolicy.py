@@ -11,6 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from edgefast.resources.edge.compression import Compressor
 from edgefast.resources.edge.fault import FaultInjection
 from edgefast.resources.edge.policytarget import Aim, MergeType, Newer, TargetReferences
 from edgefast.resources.edge.responseoverride import ResponseOverride
@@ -66,6 +67,16 @@ class BackendTrafficPolicySpec(Element, frozen=True, kw_only=True):
     fault_injection: Annotated[
         FaultInjection | None,
         Meta(description="Faults on purpose, to see what clients do about them."),
+    ] = None
+    compressor: Annotated[
+        Annotated[tuple[Compressor, ...], Meta(max_length=3)] | None,
+        Meta(
+            description="Encodings for answers that have none, in order of preference where clients have none."
+        ),
+    ] = None
+    compression: Annotated[
+        Annotated[tuple[Compressor, ...], Meta(max_length=3)] | None,
+        Meta(description="The older name of `compressor`; one of both."),
     ] = None
     response_override: Annotated[
         Annotated[tuple[ResponseOverride, ...], Meta(max_length=64)] | None,

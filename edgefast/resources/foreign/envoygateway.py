@@ -105,8 +105,10 @@ ENVOY_GATEWAY = Project(
                     "Backend spec.proxyProtocol and EdgeProxy spec.proxyProtocol, of layer 4"
                 ),
                 "httpUpgrade": never("upgrades such as WebSocket pass without a setting"),
-                "compression": later(),
-                "compressor": later(),
+                "compression": here("BackendTrafficPolicy spec.compression, or compressor"),
+                "compressor": here(
+                    "BackendTrafficPolicy spec.compressor, level 1; all encodings have one minContentLength, and 1024 by default"
+                ),
                 "responseOverride": here(
                     "BackendTrafficPolicy spec.responseOverride, of statuses; a redirect needs a hostname, and an answer without a body is empty"
                 ),

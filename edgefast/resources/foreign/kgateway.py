@@ -56,7 +56,7 @@ KGATEWAY = Project(
                 ),
                 "oauth2": later(f"{_AUTH}, such as oauth2-proxy"),
                 "csrf": later(),
-                "compression": later(),
+                "compression": here("BackendTrafficPolicy spec.compressor"),
                 "transformation": never(
                     "headers are changed by values, not by templates, and bodies are passed on unread"
                 ),

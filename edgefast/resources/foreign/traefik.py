@@ -51,7 +51,7 @@ TRAEFIK = Project(
                 "errors": here(
                     "BackendTrafficPolicy spec.responseOverride, whose bodies are in the policy or a ConfigMap, not of a Service"
                 ),
-                "compress": later(),
+                "compress": here("BackendTrafficPolicy spec.compressor"),
                 "circuitBreaker": later(),
                 "inFlightReq": later(
                     "1024 connections and as many waiting requests for each backend and worker"

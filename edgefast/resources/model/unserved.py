@@ -63,7 +63,7 @@ UNSERVED: dict[str, dict[str, Closes]] = {
         **_under("spec", "object", "targetRef", "targetSelectors"),
         **_under("spec", "object", "admissionControl", "bandwidthLimit", "rateLimit"),
         **_under("spec", "object", "httpUpgrade", "proxyProtocol"),
-        **_under("spec", "nothing", "circuitBreaker", "compression", "compressor", "connection"),
+        **_under("spec", "nothing", "circuitBreaker", "connection"),
         **_under("spec", "nothing", "dns", "healthCheck", "http2", "loadBalancer"),
         **_under("spec", "nothing", "retry", "routingType", "tcpKeepalive"),
         **_under("spec", "nothing", "telemetry", "useClientProtocol"),

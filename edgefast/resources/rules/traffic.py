@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
 from edgefast.resources.edge.fault import FaultAbort, FaultDelay, FaultInjection
 from edgefast.resources.edge.responseoverride import (
     ResponseOverride,
@@ -115,3 +116,38 @@ def check_range(one: StatusCodeRange) -> Iterable[Violation]:
     if one.start <= one.end:
         return ()
     return (Violation(("end",), "Invalid", f"{one.end} (expected at least {one.start})"),)
+
+
+# --- compressor -----------------------------------------------------------------------------------------------------
+
+
+@BOOK.on(
+    BackendTrafficPolicySpec,
+    "compressor",
+    "compression",
+    cel="!has(self.compressor) || !has(self.compression)",
+    message="only one of compressor and compression may be set",
+)
+def check_spelling(spec: BackendTrafficPolicySpec) -> Iterable[Violation]:
+    """They are two names of one field."""
+    if spec.compressor is not None and spec.compression is not None:
+        return (Violation(("compression",), "Forbidden", "together with compressor"),)
+    return ()
+
+
+@BOOK.on(
+    BackendTrafficPolicySpec,
+    "compressor",
+    "compression",
+    cel="[has(self.compressor) ? self.compressor : [], has(self.compression) ? self.compression : []].all("
+    "list, list.all(one, list.exists_one(other, other.type == one.type)))",
+    message="each type of compressor may be there once",
+)
+def check_types(spec: BackendTrafficPolicySpec) -> Iterable[Violation]:
+    """An encoding has one place in the order."""
+    for name, ones in (("compressor", spec.compressor), ("compression", spec.compression)):
+        seen: set[str] = set()
+        for index, one in enumerate(ones or ()):
+            if one.type in seen:
+                yield Violation((name, index, "type"), "Duplicate", f'"{one.type}"')
+            seen.add(one.type)

@@ -15,6 +15,7 @@ from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.model.size import parse_size
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.facts.policyshape import CLOSED
+from edgefast.translate.policy.compression import translate_compression
 from edgefast.translate.policy.fault import translate_fault
 from edgefast.translate.policy.outcome import (
     Aims,
@@ -72,10 +73,12 @@ def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> 
     if spec.response_override is not None:
         namespace, where = policy.metadata.namespace, "spec.responseOverride"
         override = translate_overrides(spec.response_override, namespace, reader, report, where)
+    compression = translate_compression(spec, report)
     if http is None:
-        return ir.Traffic(body_size=size, fault=fault, override=override)
+        return ir.Traffic(body_size=size, fault=fault, override=override, compression=compression)
     return ir.Traffic(
         body_size=size,
+        compression=compression,
         fault=fault,
         override=override,
         request_timeout=_read_time(http.request_timeout, report, f"{path}.requestTimeout"),

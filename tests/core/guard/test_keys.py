@@ -8,6 +8,7 @@ from core.backend import Call, make_response
 from core.client import make_request
 from core.fleets import make_cluster
 from core.guard.authorized import AUTH, make_auth
+from core.guard.policies import NAME, access
 from core.guard.proofs import KEYS, make_keys, prove
 from core.traces import spans_since
 from core.world import World
@@ -129,6 +130,23 @@ async def test_no_log_line_shows_a_key(world: World) -> None:
         assert "k-bob" not in line and "wrong1" not in line
     assert "/a?b=1&key=*****&c=2" in world.texts()[0]
     assert "bob" in world.texts()[0]
+
+
+@pytest.mark.parametrize("how", ["refused", "too large", "broken"])
+async def test_no_log_line_shows_one_of_who_is_answered_before(world: World, how: str) -> None:
+    unit = make_keys("header:x-key", "param:key", "cookie:key")
+    others = {
+        "refused": (access(allow=False),),
+        "broken": (ir.PolicyUnit(name=NAME, status=500, reason="a mistake"),),
+    }.get(how, ())
+    route = await prove(world, *others, unit, body_size=3)
+    client = await route.client()
+    sent = [("x-key", "k-bob"), ("cookie", "key=k-bob; a=1")]
+    body = b"long" if how == "too large" else None
+    asked = make_request("/a?b=1&key=k-bob", headers=sent, method="PUT", body=body)
+    status = (await client.ask(asked)).status
+    assert status == {"refused": 403, "too large": 413, "broken": 500}[how]
+    assert world.lines()[0]["path"] == "/a?b=1&key=*****"
 
 
 async def test_no_span_shows_a_key(world: World) -> None:

@@ -242,6 +242,7 @@ def test_every_name_has_its_scene() -> None:
     slow.add("pending_gave_way")  # test_pending_clients.py
     faults = {"faults"}  # test_faults.py
     injected = {"faults_delayed", "faults_aborted"}  # guard/test_fault.py
+    injected |= {"compressed", "compressed_in", "compressed_out"}  # guard/test_press.py
     http2 = {name for name in GLOBALS if name.startswith("http2_")}  # tests/wire/http2
     http2 |= {name for name in GLOBALS if name.startswith("upstream_http2_")}  # tests/core/h2
     streams = {name for name in GLOBALS if name.startswith("stream_")}  # tests/core/stream

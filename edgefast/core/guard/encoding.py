@@ -1,0 +1,104 @@
+"""Encodings of answers: what a client takes, and what makes them.
+
+In: the value of Accept-Encoding, encodings in the order in which they are offered. Out: which of them is taken; an encoder of it.
+Source: RFC 9110 12.5.3 (a field that is malformed in part says nothing by that part), RFC 1952, RFC 7932, RFC 8878.
+Must never: choose one that its client refuses, or load a library that nobody has asked for.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+__all__ = ["choose_encoding", "make_encoder"]
+
+_LEVEL = 1
+#: Bits of the windows, so that an encoder is small: 8 KiB of gzip, 64 KiB of the others.
+_GZIP_WINDOW, _GZIP_MEMORY = 16 + 13, 6
+_WINDOW = 16
+_ALIASES = {"x-gzip": "gzip"}
+
+
+@lru_cache(maxsize=256)
+def choose_encoding(accepted: str, offered: tuple[str, ...]) -> str:
+    """Return the encoding that a client likes best of those that are offered, the first of equals; "": it gets none."""
+    weights: dict[str, float] = {}
+    for part in accepted.split(","):
+        name, *parameters = (one.strip(" \t") for one in part.split(";"))
+        name = _ALIASES.get(name.lower(), name.lower())
+        weight = _read_weight(parameters)
+        if name and weight is not None:
+            weights.setdefault(name, weight)
+    others = weights.get("*", 0.0)
+    found, best = "", 0.0
+    for name in offered:
+        weight = weights.get(name, others)
+        if weight > best:
+            found, best = name, weight
+    plain = weights.get("identity")
+    return found if plain is None or best >= plain else ""
+
+
+def _read_weight(parameters: Sequence[str]) -> float | None:
+    """Return a qvalue (RFC 9110 12.4.2), 1 where there is none; None: it is none."""
+    for one in parameters:
+        name, equals, value = one.partition("=")
+        if name.strip(" \t").lower() != "q" or not equals:
+            continue
+        value = value.strip(" \t")
+        whole, _, part = value.partition(".")
+        if (
+            whole not in ("0", "1")
+            or len(part) > 3
+            or (part and not (part.isascii() and part.isdigit()))
+        ):
+            return None
+        weight = float(value)
+        return weight if weight <= 1 else None
+    return 1.0
+
+
+class _Zlib:
+    def __init__(self) -> None:
+        self._made = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP_WINDOW, _GZIP_MEMORY)
+        self.put = self._made.compress
+
+    def flush(self) -> bytes:
+        return self._made.flush(zlib.Z_SYNC_FLUSH)
+
+    def finish(self) -> bytes:
+        return self._made.flush()
+
+
+class _Brotli:
+    def __init__(self) -> None:
+        import brotli  # type: ignore[import-untyped]
+
+        made = brotli.Compressor(quality=_LEVEL, lgwin=_WINDOW)
+        self.put, self.flush, self.finish = made.process, made.flush, made.finish
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        import zstandard
+
+        shape = zstandard.ZstdCompressionParameters.from_level(_LEVEL, window_log=_WINDOW)
+        self._made = zstandard.ZstdCompressor(compression_params=shape).compressobj()
+        self._block = zstandard.COMPRESSOBJ_FLUSH_BLOCK
+        self.put = self._made.compress
+
+    def flush(self) -> bytes:
+        return bytes(self._made.flush(self._block))
+
+    def finish(self) -> bytes:
+        return bytes(self._made.flush())
+
+
+_MAKERS: dict[str, type] = {"gzip": _Zlib, "br": _Brotli, "zstd": _Zstd}
+
+
+def make_encoder(name: str) -> Any:
+    """Return an encoder with put(data), flush() and finish(), each of which returns bytes."""
+    return _MAKERS[name]()

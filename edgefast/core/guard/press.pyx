@@ -1,0 +1,163 @@
+# Encodings for answers of backends that have none (ir.Compression; encoding.py makes them).
+#
+# In: the request's Accept-Encoding, the head and the bytes of an answer. Out: the same, encoded, in slices that leave the loop to others; what
+# comes without a length goes on as it comes. What a client must be able to tell apart is said: Content-Encoding, Vary, an ETag that is weak. Of a
+# worker PRESSES answers are encoded at one time, whose memory that bounds; others go on as they are. Must never encode what is a part of something
+# (206), what its server wants left alone (no-transform), or what has an encoding; nor end an answer whose backend has not ended it.
+
+cdef uint32_t HASH_ACCEPT_ENCODING = ef_name_hash(<const uint8_t *>b"accept-encoding", 15)
+cdef uint32_t HASH_CONTENT_ENCODING = ef_name_hash(<const uint8_t *>b"content-encoding", 16)
+cdef uint32_t HASH_CONTENT_RANGE = ef_name_hash(<const uint8_t *>b"content-range", 13)
+cdef uint32_t HASH_CACHE_CONTROL = ef_name_hash(<const uint8_t *>b"cache-control", 13)
+cdef uint32_t HASH_ETAG = ef_name_hash(<const uint8_t *>b"etag", 4)
+cdef uint32_t HASH_VARY = ef_name_hash(<const uint8_t *>b"vary", 4)
+cdef frozenset _OF_BYTES = frozenset((b"accept-ranges", b"content-digest", b"digest", b"content-md5"))  # of what is not sent
+cdef frozenset _PLAIN_TYPES = frozenset((
+    b"application/json", b"application/javascript", b"application/x-javascript", b"application/ecmascript", b"application/xml",
+    b"application/xhtml+xml", b"application/wasm", b"application/graphql", b"application/x-ndjson", b"application/yaml",
+    b"application/vnd.ms-fontobject", b"application/x-font-ttf", b"font/ttf", b"font/otf", b"font/collection", b"image/svg+xml",
+    b"image/bmp", b"image/x-icon", b"image/vnd.microsoft.icon",
+))
+
+
+cdef bint is_plain_type(bytes kind):
+    """Encoding makes it smaller: text, and what is written as text; fonts and pictures that are as they are."""
+    kind = kind.partition(b";")[0].strip(b" \t").lower()
+    return kind.startswith(b"text/") or kind in _PLAIN_TYPES or kind.endswith(b"+json") or kind.endswith(b"+xml")
+
+
+cdef int learn_encodings(Exchange ex, const uint8_t *base, const ef_head *head) except -1:
+    """What the client takes, of a request on its way to a backend; its lines are one list (RFC 9110 5.3)."""
+    cdef const ef_span *span
+    cdef bytes found = None, value
+    cdef uint16_t i
+    for i in range(head.n_spans):
+        span = &head.spans[i]
+        if is_named(base, <ef_span *>span, HASH_ACCEPT_ENCODING, "accept-encoding", 15):
+            value = base[span.val_off:span.val_off + span.val_len]
+            found = value if found is None else found + b"," + value
+    ex.accepts = found
+    return 0
+
+
+cdef class Compression:
+    def __init__(self, spec):
+        """spec: ir.Compression."""
+        self.encodings = tuple(spec.encodings)
+        self.min_size = spec.min_size
+        self.lines = {name: b"content-encoding: %b\r\n" % name.encode() for name in self.encodings}
+
+    cdef Press begin(self, Exchange ex, const uint8_t *base, ef_head *head):
+        """Of an answer whose head is here; None: it goes on as it is."""
+        cdef ef_span *span
+        cdef ef_span *etag = NULL
+        cdef bytes kind = None, vary = b"", value
+        cdef list gone = []
+        cdef Press press
+        cdef uint16_t i
+        if (
+            head.body == EF_BODY_NONE or ex.method == EF_M_HEAD or ex.grpc or ex.up.tunnel
+            or head.response_status < 200 or head.response_status == 204 or head.response_status == 205
+            or head.response_status == 206 or head.response_status == 304
+            or (head.body == EF_BODY_LENGTH and head.content_length < self.min_size)
+        ):
+            return None
+        for i in range(head.n_spans):
+            span = &head.spans[i]
+            if is_named(base, span, HASH_CONTENT_TYPE, "content-type", 12):
+                kind = base[span.val_off:span.val_off + span.val_len]
+            elif is_named(base, span, HASH_CONTENT_ENCODING, "content-encoding", 16):
+                if base[span.val_off:span.val_off + span.val_len].lower() != b"identity":
+                    return None
+                gone.append(i)
+            elif is_named(base, span, HASH_CONTENT_RANGE, "content-range", 13):
+                return None
+            elif is_named(base, span, HASH_CACHE_CONTROL, "cache-control", 13):
+                if b"no-transform" in base[span.val_off:span.val_off + span.val_len].lower():
+                    return None
+            elif is_named(base, span, HASH_VARY, "vary", 4):
+                vary += base[span.val_off:span.val_off + span.val_len].lower() + b","
+            elif is_named(base, span, HASH_ETAG, "etag", 4):
+                etag = span
+                gone.append(i)
+            elif span.id == EF_H_CONTENT_LENGTH or base[span.name_off:span.name_off + span.name_len].lower() in _OF_BYTES:
+                gone.append(i)
+        if kind is None or not is_plain_type(kind):
+            return None
+        press = Press.__new__(Press)
+        press.lines = b"" if b"accept-encoding" in vary or b"*" in vary else b"vary: Accept-Encoding\r\n"
+        name = choose_encoding(ex.accepts.decode("latin-1"), self.encodings) if ex.accepts is not None else ""
+        if not name or ex.engine.pressing >= PRESSES:
+            return press
+        press.encoder = make_encoder(name)
+        ex.engine.pressing += 1
+        ex.engine.count(G_COMPRESSED)
+        press.lines += self.lines[name]
+        if etag != NULL:
+            value = base[etag.val_off:etag.val_off + etag.val_len]
+            press.lines += b"etag: %b%b\r\n" % (b"" if value.startswith(b"W/") else b"W/", value)
+        for at in gone:
+            head.spans[at].flags |= EF_SPAN_HOP
+        press.streams = head.body != EF_BODY_LENGTH
+        head.body = EF_BODY_EOF  # of no length; how it is framed is not known here
+        head.content_length = 0
+        return press
+
+
+cdef class Press:
+    def __dealloc__(self):
+        out_free(&self.out)
+
+    cdef int put(self, Exchange ex, const uint8_t *data, size_t n) except -1:
+        """A piece of the answer."""
+        cdef size_t at = 0, size
+        ex.engine.count_n(G_COMPRESSED_IN, n)
+        self.dirty = True
+        while at < n:
+            size = PRESS_SLICE if n - at > PRESS_SLICE else n - at
+            self.add(ex, self.encoder.put(data[at:at + size]))
+            at += size
+        return 0
+
+    cdef int add(self, Exchange ex, bytes data) except -1:
+        cdef size_t n = PyBytes_GET_SIZE(data)
+        if n:
+            out_reserve(&self.out, n)
+            out_raw(&self.out, PyBytes_AS_STRING(data), n)
+            ex.bytes_out += n
+            ex.engine.count_n(G_COMPRESSED_OUT, n)
+        return 0
+
+    cdef int hand_over(self, Exchange ex, bint ended) except -1:
+        """Its client's stream gets what is ready; it has to stay until that is flushed."""
+        if ended:
+            self.add(ex, self.encoder.finish())
+        elif self.streams and self.dirty:
+            self.dirty = False
+            self.add(ex, self.encoder.flush())
+        return ex.down.response_body(self.out.data, self.out.size) if self.out.size else 0
+
+    cdef int end(self, Exchange ex) except -1:
+        """It is over, however."""
+        if self.encoder is not None:
+            self.encoder = None
+            ex.engine.pressing -= 1
+        return 0
+
+
+cdef int hand_over(Exchange ex, bint ended) except -1:
+    """What is ready of an answer that is made anew on its way: gRPC-Web, or another encoding. It stays until it is flushed."""
+    if ex.web is not None:
+        return ex.web.hand_over(ex.down)
+    if ex.press is not None and ex.press.encoder is not None:
+        return ex.press.hand_over(ex, ended)
+    return 0
+
+
+cdef int handed_over(Exchange ex) except -1:
+    """It is flushed."""
+    if ex.web is not None:
+        ex.web.flushed()
+    elif ex.press is not None and ex.press.out.cap:
+        out_free(&ex.press.out)
+    return 0

@@ -1,0 +1,32 @@
+"""Encodings for answers, as a BackendTrafficPolicy asks for them.
+
+In: parts of BackendTrafficPolicy documents. Out: Structs. Their fields have the names that Envoy Gateway gives them.
+Must never: be on by default: what an attacker can put beside a secret, encoding gives away (BREACH).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from edgefast.resources.model.fields import Element
+
+
+class Encoder(Element, frozen=True, kw_only=True):
+    """Settings of an encoding; there are none: it is level 1."""
+
+
+class Compressor(Element, frozen=True, kw_only=True):
+    """One encoding that answers may get."""
+
+    type: Annotated[
+        Literal["Gzip", "Brotli", "Zstd"], Meta(description="Which: gzip, br or zstd at level 1.")
+    ]
+    min_content_length: Annotated[
+        Annotated[int, Meta(ge=30, le=1073741824)] | None,
+        Meta(description="Bytes that an answer has at least, if it says its length. Absent: 1024."),
+    ] = None
+    gzip: Annotated[Encoder | None, Meta(description="Nothing to set.")] = None
+    brotli: Annotated[Encoder | None, Meta(description="Nothing to set.")] = None
+    zstd: Annotated[Encoder | None, Meta(description="Nothing to set.")] = None

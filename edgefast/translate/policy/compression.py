@@ -1,0 +1,54 @@
+"""Encodings for answers: BackendTrafficPolicy spec.compressor -> ir.Compression.
+
+In: the fields. Out: encodings in order and the least length; every mistake told.
+Source: BackendTrafficPolicy, with the fields of Envoy Gateway.
+Must never: encode what nobody has asked for.
+"""
+
+from __future__ import annotations
+
+from edgefast import ir
+from edgefast.problem import did_you_mean, supported_text
+from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.resources.rules.traffic import check_spelling, check_types
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.violation import refuse_violations
+
+__all__ = ["translate_compression"]
+
+_ENCODINGS: dict[str, ir.Encoding] = {"Gzip": "gzip", "Brotli": "br", "Zstd": "zstd"}
+_MOST = 3
+_LEAST, _LARGEST = 30, 1 << 30
+
+
+def translate_compression(spec: BackendTrafficPolicySpec, report: Report) -> ir.Compression | None:
+    """Translate it; None: nothing is said. Of what a report refuses nothing is to be used."""
+    name = "compressor" if spec.compressor is not None else "compression"
+    given = spec.compressor if spec.compressor is not None else spec.compression
+    if given is None:
+        return None
+    refuse_violations((*check_spelling(spec), *check_types(spec)), report, "spec", "Invalid")
+    if len(given) > _MOST:
+        said = f"{len(given)} encodings, at most {_MOST}"
+        report.refuse(f"spec.{name}", "TooMany", said, condition="Invalid")
+    encodings: list[ir.Encoding] = []
+    sizes: set[int] = set()
+    for at, one in enumerate(given):
+        where = f"spec.{name}[{at}]"
+        if one.type not in _ENCODINGS:
+            said, hint = supported_text(one.type, _ENCODINGS), did_you_mean(one.type, _ENCODINGS)
+            report.refuse(f"{where}.type", "NotSupported", said, hint, condition="Invalid")
+            continue
+        encodings.append(_ENCODINGS[one.type])
+        size = one.min_content_length
+        if size is None:
+            continue
+        if not _LEAST <= size <= _LARGEST:
+            said = f"{size} (expected {_LEAST} to {_LARGEST})"
+            report.refuse(f"{where}.minContentLength", "Invalid", said, condition="Invalid")
+        sizes.add(size)
+        if len(sizes) > 1:
+            said = f"{size} (all encodings have one: {min(sizes)} is said before)"
+            report.refuse(f"{where}.minContentLength", "Conflicted", said, condition="Invalid")
+    made = ir.Compression(encodings=tuple(encodings))
+    return ir.Compression(made.encodings, min(sizes)) if sizes else made

@@ -1,0 +1,27 @@
+"""Encodings for answers that are in force for a rule, in words. Whether an answer is encoded its backend decides by its head.
+
+In: a rule's traffic units in their order: overrides, the highest first, then the most specific one. Out: what is in force, whose it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgefast import ir
+
+__all__ = ["describe_compression", "find_compression"]
+
+
+def find_compression(units: Sequence[ir.PolicyUnit]) -> tuple[ir.Compression, str] | None:
+    """Return what is in force, and whose it is."""
+    for unit in units:
+        if unit.traffic is not None and unit.traffic.compression is not None:
+            return unit.traffic.compression, unit.name
+    return None
+
+
+def describe_compression(one: ir.Compression) -> str:
+    """Return what it does."""
+    if not one.encodings:
+        return "answers are not encoded"
+    return f"answers of {one.min_size} bytes or more may be encoded: {', '.join(one.encodings)}"
