@@ -139,8 +139,10 @@ def check_spelling(spec: BackendTrafficPolicySpec) -> Iterable[Violation]:
     BackendTrafficPolicySpec,
     "compressor",
     "compression",
-    cel="[has(self.compressor) ? self.compressor : [], has(self.compression) ? self.compression : []].all("
-    "list, list.all(one, list.exists_one(other, other.type == one.type)))",
+    cel="(!has(self.compressor) || self.compressor.all(one, "
+    "self.compressor.exists_one(other, other.type == one.type))) && "
+    "(!has(self.compression) || self.compression.all(one, "
+    "self.compression.exists_one(other, other.type == one.type)))",
     message="each type of compressor may be there once",
 )
 def check_types(spec: BackendTrafficPolicySpec) -> Iterable[Violation]:
