@@ -182,8 +182,12 @@ def answer_rule(
     prefix_len: int,
     limits: Sequence[LimitPart],
     guarded: Guarded = _UNGUARDED,
+    behind: Head | None = None,
 ) -> tuple[Answer, ...]:
-    """Return what the rule's shares answer, the most frequent first; how to correct mistakes is up to `advise`."""
+    """Return what the rule's shares answer, the most frequent first; how to correct mistakes is up to `advise`.
+
+    behind: the request as it is when its policies are done with it, where that differs.
+    """
     if rule.status:
         why = rule.reason or "the rule is not valid"
         return (
@@ -222,7 +226,14 @@ def answer_rule(
     struck = fault.share(grpc=head.grpc) if fault is not None else 0.0
     for share, percent in shares if rule.backends else [(None, 100.0)]:
         one = _answer_share(
-            served, listener, head, rule, share, prefix_len, guarded.answer or limited
+            served,
+            listener,
+            head,
+            rule,
+            share,
+            prefix_len,
+            guarded.answer or limited,
+            behind or head,
         )
         parts = [(one, percent)]
         if fault is not None and struck and one.check != "cors":
@@ -249,6 +260,7 @@ def _answer_share(
     share: ir.BackendRef | None,
     prefix_len: int,
     stopped: Answer | None,
+    behind: Head,
 ) -> Answer:
     cors = (share.cors if share else None) or rule.cors
     if cors is not None and is_preflight(head):
@@ -264,7 +276,7 @@ def _answer_share(
             check="redirect",
             status=redirect.status,
             why="a RequestRedirect filter",
-            location=write_location(redirect, listener, head, prefix_len),
+            location=write_location(redirect, listener, behind, prefix_len),
         )
     if rule.direct is not None:
         why = "an HTTPRouteFilter answers"
@@ -279,6 +291,13 @@ def _answer_share(
             why=why,
             reasons=name_reasons(why),
         )
+    rewrite = merge_rewrites(rule.rewrite, share.rewrite)
+    by = rewrite.path if rewrite is not None else None
+    if by is not None and by.kind == "regex" and head.path.startswith(b"/"):
+        if rewrite_path(head.path, by) is None:
+            why = f"what an HTTPRouteFilter makes of {cut(head.path.decode())} is no path"
+            fix = "let it begin with /, without //, dot segments, space, ? and #, and be no longer than 8 KiB"
+            return Answer(kind="status", check="rewrite", status=500, why=why, fix=fix)
     endpoints, _ = served.endpoints(share.cluster)
     if not endpoints:
         why = f"{share.cluster} has no endpoints"
@@ -291,13 +310,6 @@ def _answer_share(
             fix=fix,
             reasons=("EndpointsNotFound",),
         )
-    rewrite = merge_rewrites(rule.rewrite, share.rewrite)
-    by = rewrite.path if rewrite is not None else None
-    if by is not None and by.kind == "regex" and head.path.startswith(b"/"):
-        if rewrite_path(head.path, by) is None:
-            why = f"what an HTTPRouteFilter makes of {cut(head.path.decode())} is no path"
-            fix = "let it begin with /, without //, dot segments, space, ? and #, and be no longer than 8 KiB"
-            return Answer(kind="status", check="rewrite", status=500, why=why, fix=fix)
     why = fix = ""
     if all(one.failing for one in endpoints):
         why = "the last request to each of its endpoints failed; expect 503 or 504"

@@ -133,7 +133,7 @@ def _explain_rule(
     guarded = (
         Guarded() if rule.status else judge_units(served, rule, head, client.address, now=ask.now)
     )
-    found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits, guarded)
+    found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits, guarded, seen)
     units = served.units(rule.traffic)
     fault = None if rule.status else find_fault(units)
     overrides, whose = ((), "") if rule.status else find_overrides(units)

@@ -109,7 +109,7 @@ def find_outcome(served: Served, ask: Ask) -> Outcome:
     guarded = Guarded()
     if (rule.policies or rule.ext_auth is not None) and not rule.status:
         guarded = judge_units(served, rule, head, client.address, blind=True)
-    found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits, guarded)
+    found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits, guarded, seen)
     return Outcome(
         found,
         rule,

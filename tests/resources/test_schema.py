@@ -32,6 +32,9 @@ def test_schema_is_structural(kind: str) -> None:
         free = node.get("x-kubernetes-preserve-unknown-fields")
         either = node.get("x-kubernetes-int-or-string")
         assert ("type" in node) or free or either, path
+        assert node.get("properties") != {}, (
+            path
+        )  # dropped on storing: the next apply is a conflict
         assert set(node.get("required", ())) <= set(node.get("properties", ())), path
         keys = node.get("x-kubernetes-list-map-keys", ())
         assert set(keys) <= set(node.get("items", {}).get("required", ())), path

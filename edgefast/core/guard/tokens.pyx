@@ -37,9 +37,6 @@ cdef class Tokens(Proof):
                     continue
                 outcome = _SEVERAL if places.several else verifier.look(token)
                 if outcome is None:
-                    if asker.ex.down.handing and asker.ex.down.defers:  # as above
-                        asker.deferred = True
-                        return UNDECIDED
                     asker.question = verifier.submit(token, asker.settle_token)
                     outcome = asker.question.outcome
                     if outcome is None:

@@ -69,7 +69,7 @@ def _keep_unserved(schema: dict[str, Any], path: list[str], closes: Closes) -> N
     for part in path[:-1]:
         schema = schema["items"] if part == "[]" else schema["properties"][part]
     fate = "it is passed over" if closes == "nothing" else "whatever has it stands closed"
-    schema["properties"][path[-1]] = {
+    schema.setdefault("properties", {})[path[-1]] = {
         "x-kubernetes-preserve-unknown-fields": True,
         "description": f"Not available yet: {fate}.",
     }
@@ -106,8 +106,9 @@ def _struct_schema(shape: Shape, documented: Any) -> dict[str, Any]:
     result: dict[str, Any] = {
         "type": "object",
         "description": describe(shape.struct),
-        "properties": properties,
     }
+    if properties:  # API servers drop an empty one: what they keep would not be what was applied
+        result["properties"] = properties
     required = [field.name for field in shape.fields if field.required]
     if required:
         result["required"] = required
