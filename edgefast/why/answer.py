@@ -33,8 +33,6 @@ from edgefast.why.traffic import (
 from edgefast.why.trial import cut
 from edgefast.why.unserved import Unserved
 
-_UNGUARDED = Guarded()
-
 _FIXES = {
     "head": "send a request that docs/http1.md allows",
     "path": "send a path without it",
@@ -181,12 +179,12 @@ def answer_rule(
     rule: ir.Rule,
     prefix_len: int,
     limits: Sequence[LimitPart],
-    guarded: Guarded = _UNGUARDED,
-    behind: Head | None = None,
+    guarded: Guarded,
+    behind: Head,
 ) -> tuple[Answer, ...]:
     """Return what the rule's shares answer, the most frequent first; how to correct mistakes is up to `advise`.
 
-    behind: the request as it is when its policies are done with it, where that differs.
+    head: the request as it came. behind: as it is when its policies are done with it.
     """
     if rule.status:
         why = rule.reason or "the rule is not valid"
@@ -233,7 +231,7 @@ def answer_rule(
             share,
             prefix_len,
             guarded.answer or limited,
-            behind or head,
+            behind,
         )
         parts = [(one, percent)]
         if fault is not None and struck and one.check != "cors":

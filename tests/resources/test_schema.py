@@ -32,9 +32,8 @@ def test_schema_is_structural(kind: str) -> None:
         free = node.get("x-kubernetes-preserve-unknown-fields")
         either = node.get("x-kubernetes-int-or-string")
         assert ("type" in node) or free or either, path
-        assert node.get("properties") != {}, (
-            path
-        )  # dropped on storing: the next apply is a conflict
+        # An empty one is dropped when it is stored: the next apply would be a conflict.
+        assert node.get("properties") != {}, path
         assert set(node.get("required", ())) <= set(node.get("properties", ())), path
         keys = node.get("x-kubernetes-list-map-keys", ())
         assert set(keys) <= set(node.get("items", {}).get("required", ())), path

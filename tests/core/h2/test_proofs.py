@@ -6,6 +6,7 @@ from h2.events import ResponseReceived, StreamEnded
 
 from core.guard.passwords_held import Held
 from core.guard.proofs import basic, make_keys, make_passwords, prove, slow
+from core.guard.test_tokens import bearer, token, tokens
 from core.h2.test_both import begin, events
 from core.world import World
 from edgefast import ir
@@ -52,3 +53,18 @@ async def test_a_stream_that_is_taken_back_at_once_costs_no_hash(world: World) -
     heads = {one.stream_id: dict(one.headers) for one in found if isinstance(one, ResponseReceived)}
     assert {number: head[":status"] for number, head in heads.items()} == {7: "200"}
     assert held.begun == 1
+
+
+async def test_a_token_is_judged_before_the_body_behind_it(world: World) -> None:
+    """Also of one read: who has no business here is not told how large bodies may be."""
+    route = await prove(world, tokens(), http2=HTTP2, body_size=10)
+    client, frames = await begin(world, route.port)
+    post = [(":method", "POST"), *GET[1:]]
+    sent = {1: token(aud="other"), 3: token()}
+    for number, text in sent.items():
+        frames.send_headers(number, [*post, *bearer(text)])
+        frames.send_data(number, b"x" * 100, end_stream=True)
+    await client.send(frames.data_to_send())
+    found = await events(client, frames, StreamEnded, 2)
+    heads = {one.stream_id: dict(one.headers) for one in found if isinstance(one, ResponseReceived)}
+    assert {number: head[":status"] for number, head in heads.items()} == {1: "403", 3: "413"}

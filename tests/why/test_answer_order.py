@@ -1,0 +1,42 @@
+"""Which check answers where several would, and what of a request is left when it does: as core/exchange/exchange.pyx has it."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import pytest
+
+from edgefast import ir
+from edgefast.why import explain, read_ask
+from edgefast.why.outcome import find_outcome
+from why.test_guarded import guard, serve
+
+pytestmark = pytest.mark.pure
+
+KEYS = ir.PolicyUnit(
+    name="security/ns/who#apiKeyAuth",
+    api_key=ir.ApiKeyAuth(
+        clients=((sha256(b"k-ann").digest(), "ann"),),
+        places=ir.CredentialPlaces(params=("key",)),
+        sanitize=True,
+    ),
+)
+
+
+@pytest.mark.parametrize(("path", "wanted"), [("/a", ("rewrite", 500)), ("/b", ("endpoints", 503))])
+def test_a_path_is_rewritten_before_endpoints_are_looked_for(
+    path: str, wanted: tuple[str, int]
+) -> None:
+    to = ir.PathRewrite(kind="regex", value="", pattern="^/a$")
+    empty = (ir.Cluster(name="service/ns/web/80"),)
+    served = serve(clusters=empty, rewrite=ir.Rewrite(path=to))
+    asked = read_ask("GET", f"http://a.example{path}", (), "192.0.2.1")
+    (answer,) = explain(served, asked).answers
+    assert (answer.check, answer.status) == wanted
+
+
+def test_a_redirect_has_no_key_in_it() -> None:
+    served = guard(KEYS, redirect=ir.Redirect(status=301, scheme="https"))
+    asked = read_ask("GET", "http://a.example/x?y=1&key=k-ann", (), "192.0.2.1")
+    for found in (explain(served, asked).answers, find_outcome(served, asked).answers):
+        assert [one.location for one in found] == ["https://a.example/x?y=1"]
