@@ -51,6 +51,7 @@ cdef enum:
     CHECK_LINES = 128  # header lines that it has at most: as many as a head (EF_MAX_HEADERS)
     AUTH_TRIES = 3  # connections that a call may need: an old one may have ended, another endpoint may be there
     AUTH_TIMEOUT_MOST = 60000  # ms; ceiling of a call's timeout
+    ACCEPT_ENCODING = 256  # bytes of a client's list of encodings; a longer one says nothing
     PRESSES = 256  # answers of a worker that are encoded at one time (docs/policies.md)
     PRESS_SLICE = 16384  # bytes that are encoded at once: about 100 us
     FAULT_DELAYS = 1024  # requests of a worker that wait on purpose (docs/policies.md)

@@ -182,7 +182,7 @@ cdef class Attempts(UpstreamUser):
         return 0
 
     cdef bint takes_bulk(self) noexcept:
-        return self.down.has_room()
+        return self.down.has_room() and not may_encode(<Exchange>self)
 
     cdef bint forwards_bulk(self) noexcept:
         """A large piece of the request can go on at once."""

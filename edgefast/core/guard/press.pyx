@@ -1,9 +1,9 @@
 # Encodings for answers of backends that have none (ir.Compression; encoding.py makes them).
 #
-# In: the request's Accept-Encoding, the head and the bytes of an answer. Out: the same, encoded, in slices that leave the loop to others; what
-# comes without a length goes on as it comes. What a client must be able to tell apart is said: Content-Encoding, Vary, an ETag that is weak. Of a
-# worker PRESSES answers are encoded at one time, whose memory that bounds; others go on as they are. Must never encode what is a part of something
-# (206), what its server wants left alone (no-transform), or what has an encoding; nor end an answer whose backend has not ended it.
+# In: the request's Accept-Encoding, the head and the bytes of an answer. Out: the same, encoded, at most a small read of it (READ_SMALL) before it is
+# others' turn; what comes without a length goes on as it comes. What a client must be able to tell apart is said: Content-Encoding, Vary, an ETag that
+# is weak. Of a worker PRESSES answers are encoded at one time, whose memory that bounds; others go on as they are. Must never encode what is a part of
+# something (206), what its server wants left alone (no-transform), or what has an encoding; nor end an answer whose backend has not ended it.
 
 cdef uint32_t HASH_ACCEPT_ENCODING = ef_name_hash(<const uint8_t *>b"accept-encoding", 15)
 cdef uint32_t HASH_CONTENT_ENCODING = ef_name_hash(<const uint8_t *>b"content-encoding", 16)
@@ -27,17 +27,27 @@ cdef bint is_plain_type(bytes kind):
 
 
 cdef int learn_encodings(Exchange ex, const uint8_t *base, const ef_head *head) except -1:
-    """What the client takes, of a request on its way to a backend; its lines are one list (RFC 9110 5.3)."""
+    """What the client takes, of a request on its way to a backend; its lines are one list (RFC 9110 5.3), none where it is longer than it is read."""
     cdef const ef_span *span
     cdef bytes found = None, value
+    cdef size_t size = 0
     cdef uint16_t i
     for i in range(head.n_spans):
         span = &head.spans[i]
         if is_named(base, <ef_span *>span, HASH_ACCEPT_ENCODING, "accept-encoding", 15):
+            size += <size_t>span.val_len + 1
+            if size > ACCEPT_ENCODING:
+                found = None
+                break
             value = base[span.val_off:span.val_off + span.val_len]
             found = value if found is None else found + b"," + value
     ex.accepts = found
     return 0
+
+
+cdef bint may_encode(Exchange ex) noexcept:
+    """It takes ten times as long as to pass on what is read."""
+    return ex.accepts is not None and (not ex.started_response or (ex.press is not None and ex.press.encoder is not None))
 
 
 cdef class Compression:

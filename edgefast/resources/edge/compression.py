@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from edgefast.resources.model.fields import Element
+from edgefast.resources.model.fields import Element, Size
 
 
 class Encoder(Element, frozen=True, kw_only=True):
@@ -24,8 +24,10 @@ class Compressor(Element, frozen=True, kw_only=True):
         Literal["Gzip", "Brotli", "Zstd"], Meta(description="Which: gzip, br or zstd at level 1.")
     ]
     min_content_length: Annotated[
-        Annotated[int, Meta(ge=30, le=1073741824)] | None,
-        Meta(description="Bytes that an answer has at least, if it says its length. Absent: 1024."),
+        Size | None,
+        Meta(
+            description="Bytes that an answer has at least, if it says its length: 30 to 1Gi. Absent: 1024."
+        ),
     ] = None
     gzip: Annotated[Encoder | None, Meta(description="Nothing to set.")] = None
     brotli: Annotated[Encoder | None, Meta(description="Nothing to set.")] = None

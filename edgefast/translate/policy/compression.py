@@ -10,6 +10,7 @@ from __future__ import annotations
 from edgefast import ir
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.resources.model.size import parse_size
 from edgefast.resources.rules.traffic import check_spelling, check_types
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
@@ -40,15 +41,20 @@ def translate_compression(spec: BackendTrafficPolicySpec, report: Report) -> ir.
             report.refuse(f"{where}.type", "NotSupported", said, hint, condition="Invalid")
             continue
         encodings.append(_ENCODINGS[one.type])
-        size = one.min_content_length
-        if size is None:
+        given_size = one.min_content_length
+        if given_size is None:
             continue
+        try:
+            size = parse_size(given_size)
+        except ValueError:
+            size = 0
         if not _LEAST <= size <= _LARGEST:
-            said = f"{size} (expected {_LEAST} to {_LARGEST})"
+            said = f"{given_size} (expected {_LEAST} to {_LARGEST})"
             report.refuse(f"{where}.minContentLength", "Invalid", said, condition="Invalid")
+            continue
         sizes.add(size)
         if len(sizes) > 1:
-            said = f"{size} (all encodings have one: {min(sizes)} is said before)"
+            said = f"{given_size} (all encodings have one: {min(sizes)} is said before)"
             report.refuse(f"{where}.minContentLength", "Conflicted", said, condition="Invalid")
     made = ir.Compression(encodings=tuple(encodings))
     return ir.Compression(made.encodings, min(sizes)) if sizes else made

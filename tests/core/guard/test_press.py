@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import random
 import zlib
@@ -105,6 +106,72 @@ async def test_what_is_small_stays(world: World) -> None:
     for size, told in ((99, None), (100, "gzip")):
         answer = await client.ask(asking(path=f"/{size}"))
         assert answer.value("content-encoding") == told
+
+
+async def test_a_list_is_read_up_to_a_length(world: World) -> None:
+    client, _ = await serve(world, lambda call: make_response(TEXT, 200, PLAIN))
+    for more, told in ((250, "gzip"), (251, None), (30_000, None)):
+        lines = [
+            ("accept-encoding", "gzip"),
+            ("accept-encoding", "a," * (more // 2) + "a" * (more % 2)),
+        ]
+        answer = await client.ask(make_request(headers=lines))
+        assert answer.value("content-encoding") == told, more
+        assert answer.value("vary") == "Accept-Encoding"
+
+
+async def test_what_is_above_the_bound_goes_on_as_it_is(world: World) -> None:
+    """Also behind HTTP/2 clients' resets a place is free again."""
+    backend = await world.backend()
+    fleet = make_fleet(
+        make_listener(http2=ir.Http2Settings(enabled=True)),
+        make_host(make_rule(traffic=(TRAFFIC,))),
+        make_cluster(backend.port, max_connections=1000),
+        encoding(),
+    )
+    port = await world.serve(fleet)
+    held = []
+    for _ in range(4):
+        client, frames = await begin(world, port)
+        get = [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "test")]
+        for stream in range(1, 128, 2):
+            frames.send_headers(stream, [*get, ("accept-encoding", "gzip")], end_stream=True)
+        await client.send(frames.data_to_send())
+        for _ in range(64):
+            call = await backend.call()
+            call.send(make_response(TEXT, 200, PLAIN)[:-1])
+        held.append((client, frames))
+    await world.until(lambda: world.engine.dump()["pressing"] == 256)
+    late = await world.client(port)
+    await late.send(asking())
+    call = await backend.call()
+    call.send(make_response(TEXT, 200, PLAIN))
+    answer = await late.response()
+    assert answer.value("content-encoding") is None and answer.body == TEXT
+    client, frames = held[0]
+    frames.reset_stream(1)
+    await client.send(frames.data_to_send())
+    await world.until(lambda: world.engine.dump()["pressing"] == 255)
+    for client, _ in held:
+        client.reset()
+    await world.until(lambda: world.engine.dump()["pressing"] == 0)
+
+
+async def test_a_fast_backend_is_read_in_small_pieces(world: World) -> None:
+    """What is encoded in one turn is what a small read has: others have their turns in between."""
+    noise = random.Random(3).randbytes(2_000_000)
+    client, backend = await serve(world)
+    await client.send(asking())
+    call = await backend.call()
+    call.send(make_response(noise, 200, PLAIN))
+    reading = asyncio.ensure_future(client.response())
+    before = most = 0
+    while not reading.done():
+        await world.turns(1)
+        now = world.counters["compressed_in"]
+        most, before = max(most, now - before), now
+    assert gzip.decompress(reading.result().body) == noise
+    assert 0 < most <= 65536
 
 
 @pytest.mark.parametrize(
