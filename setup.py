@@ -139,6 +139,7 @@ class BuildExt(build_ext):
             extension.depends += map(str, Path("csrc").rglob("*.h"))
             extension.include_dirs = [d for d in extension.include_dirs if d != "csrc"]
             extension.extra_compile_args = COMPILE
+            extension.libraries = [*extension.libraries, "m"]
             # What static libraries bring along must not be seen, or take the place of, anybody else's.
             extension.extra_link_args = [*SANITIZERS, "-Wl,--exclude-libs,ALL"]
             if DEBUG:

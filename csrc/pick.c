@@ -1,6 +1,8 @@
 /* pick.c - see pick.h. */
 #include "pick.h"
 
+#include <math.h>
+
 int ef_pick_wrr(int64_t *current, const uint32_t *weight, uint32_t n) {
     int64_t total = 0;
     int best = -1;
@@ -83,6 +85,38 @@ int ef_pick_endpoint(const ef_endpoint_load *load, uint32_t n, uint64_t tried, u
     second += second >= first;
     b = find_eligible(load, tried, choice, second);
     return (int)less_loaded(load, a, b);
+}
+
+/* What comes first in `relax`, as a number. */
+static unsigned rank(const ef_endpoint_load *load, uint32_t i, uint64_t tried) {
+    const unsigned stale = i < 64 && (tried >> i & 1) != 0;
+    return load[i].ejected != 0 ? 2 + stale : stale;
+}
+
+/* -ln of a number in (0, 1): the least of such numbers, each divided by its weight, is each one's as often as it weighs. */
+static double cost(uint64_t draw) { return -log(((double)(draw >> 11) + 0.5) * 0x1p-53); }
+
+/* One draw beats another. Equal weights need no logarithm: it is monotone. */
+static int beats(uint64_t draw, uint32_t weight, uint64_t best, uint32_t best_weight) {
+    if (weight == best_weight) return draw > best;
+    if (weight == 0 || best_weight == 0) return best_weight == 0;
+    return cost(draw) * best_weight < cost(best) * weight;
+}
+
+int ef_pick_hashed(const ef_endpoint_load *load, const uint64_t *ids, uint32_t n, uint64_t tried, uint64_t key) {
+    int found = -1;
+    unsigned best_rank = 4;
+    uint64_t best = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const unsigned at = rank(load, i, tried);
+        if (at > best_rank) continue;
+        const uint64_t draw = remix(ids[i] ^ key);
+        if (at == best_rank && !beats(draw, load[i].weight, best, load[found].weight)) continue;
+        found = (int)i;
+        best_rank = at;
+        best = draw;
+    }
+    return found;
 }
 
 uint64_t ef_random(uint64_t state[2]) {

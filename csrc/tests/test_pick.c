@@ -109,6 +109,87 @@ static void test_endpoint_load(void) {
         CHECK(ef_pick_endpoint(load, N, 0, ef_random(state)) != 3);
 }
 
+/* --- by a key ---------------------------------------------------------------------------------------------------- */
+
+enum { SET = 100, KEYS = 100000 };
+
+static void name_all(uint64_t *ids, uint32_t n) {
+    uint64_t state[2] = {77, 78};
+    for (uint32_t i = 0; i < n; i++)
+        ids[i] = ef_random(state);
+}
+
+static void test_hashed_few(void) {
+    ef_endpoint_load load[3];
+    const uint64_t ids[3] = {5, 6, 7};
+    set(load, 3);
+    CHECK_EQUAL(ef_pick_hashed(load, ids, 0, 0, 1), -1);
+    load[0].ejected = 1;
+    CHECK_EQUAL(ef_pick_hashed(load, ids, 1, 1, 1), 0); /* there is no other */
+    for (uint64_t key = 0; key < 200; key++) {
+        CHECK(ef_pick_hashed(load, ids, 3, 0, key) != 0);
+        CHECK_EQUAL(ef_pick_hashed(load, ids, 3, 2, key), 2); /* tried: the next one that is not ejected */
+        CHECK(ef_pick_hashed(load, ids, 3, 6, key) != 0);     /* rather one of them again */
+        CHECK_EQUAL(ef_pick_hashed(load, ids, 3, 6, key), ef_pick_hashed(load, ids, 3, 0, key));
+    }
+    load[1].ejected = load[2].ejected = 1;
+    for (uint64_t key = 0; key < 200; key++)
+        CHECK(ef_pick_hashed(load, ids, 3, 1, key) != 0); /* panic: all are in again, but the tried one */
+}
+
+static void test_hashed_shares(void) {
+    ef_endpoint_load load[SET];
+    uint64_t ids[SET];
+    unsigned count[SET] = {0};
+    name_all(ids, SET);
+    set(load, SET);
+    for (uint64_t key = 0; key < KEYS; key++)
+        count[ef_pick_hashed(load, ids, SET, 0, key)]++;
+    for (int i = 0; i < SET; i++)
+        CHECK(count[i] > 850 && count[i] < 1150);
+    for (int i = 0; i < SET; i++) {
+        load[i].weight = i < 50 ? 1 : 3;
+        count[i] = 0;
+    }
+    load[7].weight = 0;
+    for (uint64_t key = 0; key < KEYS; key++)
+        count[ef_pick_hashed(load, ids, SET, 0, key)]++;
+    for (int i = 0; i < SET; i++) {
+        const unsigned due = load[i].weight * KEYS / (49 + 150);
+        CHECK(count[i] >= due * 3 / 4 && count[i] <= due * 5 / 4);
+    }
+}
+
+/* Who goes takes its own keys along and no others, in whatever order the others stand; one that is ejected, or tried, as if it went. */
+static void test_hashed_moves(int uneven) {
+    ef_endpoint_load load[SET], fewer[SET];
+    uint64_t ids[SET], rest[SET];
+    unsigned moved = 0;
+    name_all(ids, SET);
+    set(load, SET);
+    for (uint32_t i = 0; uneven && i < SET; i++)
+        load[i].weight = 1 + i % 5;
+    const uint32_t gone = 40;
+    for (uint32_t i = 0, k = SET - 1; i < SET; i++) { /* turned around, without it */
+        if (i == gone) continue;
+        rest[--k] = ids[i];
+        fewer[k] = load[i];
+    }
+    for (uint64_t key = 0; key < 20000; key++) {
+        const int before = ef_pick_hashed(load, ids, SET, 0, key);
+        const int after = ef_pick_hashed(fewer, rest, SET - 1, 0, key);
+        load[gone].ejected = 1;
+        CHECK_EQUAL(ids[ef_pick_hashed(load, ids, SET, 0, key)], rest[after]);
+        load[gone].ejected = 0;
+        CHECK_EQUAL(ids[ef_pick_hashed(load, ids, SET, (uint64_t)1 << gone, key)], rest[after]);
+        if (before == (int)gone)
+            moved++;
+        else
+            CHECK_EQUAL(ids[before], rest[after]);
+    }
+    CHECK(moved > 50);
+}
+
 static void test_random(void) {
     uint64_t state[2] = {1, 0}, ones[64] = {0};
     for (int i = 0; i < 10000; i++) {
@@ -128,6 +209,10 @@ int main(void) {
     test_endpoint_fair(7, 0);
     test_endpoint_fair(150, 0x5555555555555555u);
     test_endpoint_load();
+    test_hashed_few();
+    test_hashed_shares();
+    test_hashed_moves(0);
+    test_hashed_moves(1);
     test_random();
     return FINISH();
 }

@@ -82,6 +82,7 @@ include "guard/policy.pyx"
 include "guard/fault.pyx"
 include "guard/override.pyx"
 include "guard/press.pyx"
+include "guard/hashpolicy.pyx"
 include "guard/traffic.pyx"
 # limits that count it
 include "limit/limit.pyx"

@@ -84,6 +84,7 @@ cdef class Spares(Watched):
         ex.override = None
         ex.press = None
         ex.accepts = None
+        ex.handed = None
         ex.verdict = None
         ex.crowd = None
         ex.listener = None

@@ -1,4 +1,4 @@
-# What policies of traffic say for one rule: the largest body, timeouts, faults, other answers, encodings (ir.Traffic).
+# What policies of traffic say for one rule: the largest body, timeouts, faults, other answers, encodings, which endpoint (ir.Traffic).
 #
 # In: the units that the rule names, overrides first. Out: one number for each setting, made when a request comes and any unit has
 # changed since: what policies say changes without a rule being made anew. Of each setting the first default that says it holds,
@@ -49,7 +49,7 @@ cdef class Traffic:
     cdef int learn(self) except -1:
         cdef Policy policy
         self.closed = None
-        self.fault = self.overrides = self.compression = None
+        self.fault = self.overrides = self.compression = self.hash = None
         for policy in self.policies:
             if policy.status or policy.traffic is None:
                 self.closed = policy
@@ -67,6 +67,8 @@ cdef class Traffic:
             self.overrides = Overrides(overrides) if overrides else None
             compression = self.first("compression")
             self.compression = Compression(compression) if compression is not None and compression.encodings else None
+            hashed = self.first("hash")
+            self.hash = HashPolicy(hashed) if hashed is not None and hashed != type(hashed)() else None
             self.timeout_line = self.engine.tables.timeout_line(
                 self.request_timeout if self.request_timeout >= 0 else self.default_timeout
             )
@@ -89,6 +91,12 @@ cdef class Traffic:
     cdef bint strikes(self, Exchange ex, Routed *at, const ef_request *request) except -1:
         """A fault on purpose has the request, whose only chance this is."""
         return self.fault is not None and not ex.struck and self.fault.strike(ex, at, request)
+
+    cdef int read(self, Exchange ex, const uint8_t *base, const ef_head *head, const uint8_t *query, size_t query_len) except -1:
+        """Note of a request on its way to a backend what its answer, or the choice of an endpoint, depends on."""
+        if self.compression is not None:
+            learn_encodings(ex, base, head)
+        return self.hash.read(ex, base, head, query, query_len) if self.hash is not None else 0
 
     cdef int let_wait(self, Exchange ex) noexcept:
         """Nothing speaks against the request any more: it may be silent for as long as is said."""

@@ -29,8 +29,8 @@ cdef int write_request_head(
             upgrade = span
     if replaced is None and backend.path_kind and path[0] == c"/":  # "*" stays what it is
         replaced = replace_path(path[:path_len], prefix_len, backend.path_kind == 1, backend.path)
-    if ex.rule.traffic is not None and ex.rule.traffic.compression is not None:
-        learn_encodings(ex, base, head)
+    if ex.rule.traffic is not None:
+        ex.rule.traffic.read(ex, base, head, query, query_len)
     out.size = 0
     out_reserve(
         out,

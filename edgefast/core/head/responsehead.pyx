@@ -60,6 +60,9 @@ cdef int write_response_head(Exchange ex, const uint8_t *base, ef_head *head, ui
     if ex.web is not None and ex.web.translates:
         out_reserve(out, PyBytes_GET_SIZE(ex.web.answer_line) + 512)
         out_bytes(out, without(ex.web.answer_line, ops))
+    if ex.handed is not None:
+        out_reserve(out, PyBytes_GET_SIZE(ex.handed) + 512)
+        out_bytes(out, ex.handed)
     if ex.press is not None:
         out_reserve(out, PyBytes_GET_SIZE(ex.press.lines) + 512)
         out_bytes(out, ex.press.lines)

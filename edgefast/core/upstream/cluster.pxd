@@ -7,6 +7,7 @@ cdef class Cluster(Pool):
         dict resolved       # hostname -> tuple of addresses; () while unknown
         uint32_t version    # another one when its endpoints are others
         uint32_t ejected
+        uint64_t *ids       # of each endpoint
         TlsContext tls      # None: plain
         TlsContext tls_h1   # what offers HTTP/1.1 alone; `tls`, where that does
         TlsContext tls_stream   # what offers nothing, of connections that are passed on; None: not asked for yet

@@ -17,6 +17,7 @@ cdef class Cluster(Pool):
 
     def __dealloc__(self):
         free(self.load)
+        free(self.ids)
 
     cdef int update(self, object spec) except -1:
         """Take a new ir.Cluster (or None: removed). Raises what is wrong with its TLS settings, then nothing has changed."""
@@ -51,6 +52,7 @@ cdef class Cluster(Pool):
     cdef int rebuild(self) except -1:
         cdef Endpoint endpoint
         cdef ef_endpoint_load *load
+        cdef uint64_t *ids
         cdef dict before = {}
         cdef list now = []
         cdef set seen = set()
@@ -74,7 +76,10 @@ cdef class Cluster(Pool):
             del self.resolved[hostname]
             self.engine.resolver.forget(hostname, self._on_resolved)
         load = <ef_endpoint_load *>calloc(len(addresses) + 1, sizeof(ef_endpoint_load))
-        if load == NULL:
+        ids = <uint64_t *>calloc(len(addresses) + 1, sizeof(uint64_t))
+        if load == NULL or ids == NULL:
+            free(load)
+            free(ids)
             raise MemoryError
         for address, port, weight in addresses:
             if (address, port) in seen:
@@ -87,6 +92,7 @@ cdef class Cluster(Pool):
             if endpoint.index >= 0:
                 load[len(now)] = self.load[endpoint.index]
             load[len(now)].weight = weight
+            ids[len(now)] = endpoint.id
             now.append(endpoint)
         for endpoint in before.values():
             if endpoint.index >= 0 and self.load[endpoint.index].ejected:
@@ -99,7 +105,8 @@ cdef class Cluster(Pool):
         if now != self.endpoints:
             self.version += 1
         free(self.load)
-        self.load = load
+        free(self.ids)
+        self.load, self.ids = load, ids
         self.endpoints = now
         self.size = <uint32_t>len(now)
         return self.serve_pending()
@@ -116,11 +123,14 @@ cdef class Cluster(Pool):
                 return True
         return False
 
-    cdef Endpoint pick(self, uint64_t tried):
+    cdef Endpoint pick(self, uint64_t tried, const uint64_t *key):
         cdef int i
         if self.size == 1:
             return <Endpoint>PyList_GET_ITEM(self.endpoints, 0)
-        i = ef_pick_endpoint(self.load, self.size, tried, ef_random(self.engine.random))
+        if key != NULL:
+            i = ef_pick_hashed(self.load, self.ids, self.size, tried, key[0])
+        else:
+            i = ef_pick_endpoint(self.load, self.size, tried, ef_random(self.engine.random))
         if i < 0:
             return None
         return <Endpoint>PyList_GET_ITEM(self.endpoints, i)

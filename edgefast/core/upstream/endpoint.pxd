@@ -8,6 +8,7 @@ cdef class Endpoint(Timer):
         str host
         int port            # 0: unix socket at `host`
         bytes text          # "127.0.0.1:8080"
+        uint64_t id         # of `text`: what keys are hashed with
         bytes log           # the same as a JSON string
         list idle           # Outbound, most recently used last
         list shared         # H2Client, the oldest first

@@ -19,6 +19,7 @@ cdef class Endpoint(Timer):
         else:
             text = f"{host}:{port}"
         self.text = text.encode()
+        self.id = hash_same(self.text)
         self.log = json_encode(text)
 
     cdef int stop_idle(self) except -1:
