@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from edgefast.irbackend import HashPolicy
 from edgefast.iranswer import Compression, Fault, ResponseOverride
+from edgefast.irbackend import HashPolicy
 from edgefast.ircredential import AccessToken, ApiKeyAuth, BasicAuth, Jwt
 from edgefast.irtelemetry import Struct
 
