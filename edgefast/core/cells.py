@@ -144,6 +144,18 @@ GLOBALS: tuple[str, ...] = (
     "compressed_out",
 )
 
+#: Those that say how much there is now, of a worker: its successor begins with none.
+GAUGES: tuple[str, ...] = (
+    "connections_active",
+    "handshakes_active",
+    "requests_active",
+    "upstream_connections_active",
+    "tunnels_active",
+    "turn_longest_us",
+    "stream_connections_active",
+    "stream_sessions_active",
+)
+
 ROW: tuple[str, ...] = (
     "requests_1xx",
     "requests_2xx",

@@ -32,6 +32,7 @@ cdef enum:
     MIRROR_LIMIT = 65536  # bytes a mirrored request may lag behind before it is dropped
     EJECT_AFTER = 5  # consecutive failures
     EJECT_MS = 30000  # times the number of ejections so far
+    EJECT_PERCENT = 50  # of a cluster's endpoints
     EJECT_MAX_MS = 300000  # longest ejection
     RETRY_BUDGET_PERCENT = 20  # of a cluster's active requests
     RETRY_BUDGET_MIN = 3  # retries that are always allowed

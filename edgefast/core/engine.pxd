@@ -10,6 +10,7 @@ include "net/kernel.pxi"
 include "stream/kernel.pxi"
 
 from edgefast.core.csrcgrpc cimport *
+from edgefast.core.csrcbackend cimport *
 from edgefast.core.csrch2 cimport *
 from edgefast.core.nghttp2 cimport *
 
@@ -43,6 +44,11 @@ cdef class Mirror
 cdef class Endpoint
 cdef class Pool
 cdef class Cluster
+cdef class Health
+cdef class HealthRecord
+cdef class Outlier
+cdef class Ejections
+cdef class Breaker
 cdef class UpstreamUser
 cdef class Line
 cdef class Turns
@@ -118,6 +124,9 @@ include "h1/gather.pxd"
 include "exchange/cut.pxd"
 include "exchange/inbound.pxd"
 include "exchange/outbound.pxd"
+include "upstream/health.pxd"
+include "upstream/outlier.pxd"
+include "upstream/breaker.pxd"
 include "upstream/upstreamuser.pxd"
 include "upstream/pool.pxd"
 include "upstream/endpoint.pxd"
@@ -205,6 +214,8 @@ cdef class Engine:
         Gather gather
         Tables tables
         readonly Limiter limiter
+        Health health
+        Outlier outlier         # where no policy says
         # life
         readonly int worker
         object upstream_tls

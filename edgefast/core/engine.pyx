@@ -97,6 +97,8 @@ include "exchange/grpcretry.pyx"
 include "exchange/grpcweb.pyx"
 include "exchange/failures.pyx"
 include "exchange/backoff.pyx"
+include "exchange/repeats.pyx"
+include "exchange/judged.pyx"
 include "exchange/attempts.pyx"
 include "exchange/gathered.pyx"
 include "exchange/requestbody.pyx"
@@ -110,20 +112,7 @@ include "head/trailers.pyx"
 include "head/requesthead.pyx"
 include "head/responsehead.pyx"
 # a backend
-include "upstream/ranks.pyx"
-include "upstream/line.pyx"
-include "upstream/turns.pyx"
-include "upstream/upstreamuser.pyx"
-include "upstream/endpoint.pyx"
-include "upstream/behind.pyx"
-include "upstream/bodyclient.pyx"
-include "upstream/bodyshare.pyx"
-include "upstream/answershare.pyx"
-include "upstream/crowding.pyx"
-include "upstream/newcomer.pyx"
-include "upstream/pooldial.pyx"
-include "upstream/pool.pyx"
-include "upstream/cluster.pyx"
+include "upstream/room.pxi"
 include "exchange/outbound.pyx"
 include "h1/requester.pyx"
 include "h1/client.pyx"
@@ -157,12 +146,13 @@ cdef class Engine:
 
     loop: a uvloop loop. arena: read-only view of the whole reserved mapping. stats: writable view of this worker's segment
     (csrc/stat.h). upstream_tls: ir.UpstreamTls -> TlsContext. access_log: takes batches of complete lines and must not block.
-    limits: writable view of the counters that all workers share (csrc/limit.h). spans: takes batches of spans (span.pyx) and says whether
+    limits: writable view of the counters that all workers share (csrc/limit.h). health: the same of backends (csrc/health.h); None: this
+    worker's are its own. spans: takes batches of spans (span.pyx) and says whether
     it did; must not block. token_desk: gives the worker's tokendesk.TokenDesk when the first policy asks for tokens; None: the engine
     makes one, for which nobody fetches keys.
     """
 
-    def __cinit__(self, loop, arena, stats, *, int worker, upstream_tls, access_log, limits, spans=None, token_desk=None):
+    def __cinit__(self, loop, arena, stats, *, int worker, upstream_tls, access_log, limits, health=None, spans=None, token_desk=None):
         cdef Py_buffer view
         cdef size_t size
         cdef ReactorCells cells
@@ -202,11 +192,8 @@ cdef class Engine:
             raise ValueError("stats is not a counter segment")
         ef_stat_adopt(self.stat)
         Py_INCREF(self.stat_view)  # mapped as long as the process lives: a rule may outlive its engine, and lets go of its row
-        for name in (
-            "connections_active", "handshakes_active", "requests_active", "upstream_connections_active", "tunnels_active", "turn_longest_us",
-            "stream_connections_active", "stream_sessions_active",
-        ):
-            self.stat.globals[GLOBALS.index(name)] = 0  # gauges of a worker that died
+        for name in GAUGES:
+            self.stat.globals[GLOBALS.index(name)] = 0  # of a worker that died
         cells = self.reactor.cells
         cells.turns = &self.stat.globals[G_TURNS]
         cells.events = &self.stat.globals[G_TURN_EVENTS]
@@ -215,6 +202,8 @@ cdef class Engine:
         cells.longest_us = &self.stat.globals[G_TURN_LONGEST_US]
         self.reactor.tell(&cells)
         self.limiter = Limiter(self, limits)
+        self.health = Health(health, worker)
+        self.outlier = Outlier()
         self.unmatched = ef_stat_hold(self.stat, <const uint8_t *>b"-\t-", 3)
         self.connections = set()
         self.old = set()

@@ -103,9 +103,9 @@ cdef class Attempts(UpstreamUser):
         self.tries += 1
         self.note_tried()
         # nothing was sent: any method may go to another endpoint, each at most once
-        if self.tries < 4 and popcount(self.tried_of(self.backend.cluster)) < self.backend.cluster.size and self.in_budget():
+        if self.tries < 4 and popcount(self.tried_of(self.backend.cluster)) < self.backend.cluster.size and in_budget(self):
             return self.retry(0, 0, F_CONNECT)
-        if self.rule.has_retry and self.tries <= <uint32_t>self.rule.attempts and self.in_budget():
+        if self.rule.has_retry and self.tries <= <uint32_t>self.rule.attempts and in_budget(self):
             return self.retry(backoff(self, self.rule.backoff), 0, F_CONNECT)
         if self.grpc and grpc_repeats(self, GRPC_UNAVAILABLE):
             return self.retry(backoff(self, self.settings.grpc_backoff), 0, F_CONNECT)
@@ -123,7 +123,8 @@ cdef class Attempts(UpstreamUser):
             self.fail(502, F_PROTOCOL)
             return 1
         self.upstream_us = now - self.sent
-        if self.rule.has_retry and head.response_status in self.rule.retry_codes and self.may_retry(self.rule.attempts):
+        judge_head(self, base, head)
+        if self.rule.has_retry and head.response_status in self.rule.retry_codes and may_retry(self, self.rule.attempts):
             return self.repeat(backoff(self, self.rule.backoff), head.response_status)
         if self.grpc and self.settings.grpc_codes:
             wait = grpc_repeats_after(self, base, head)
@@ -199,6 +200,7 @@ cdef class Attempts(UpstreamUser):
             return 0
         if self.grpc:
             note_grpc_trailers(self, lines, n)
+            judge_call(self, self.grpc_status)
         keep_trailers(kept, lines, n, self.backend.response_ops, True)
         if self.web is not None and self.web.translates:
             return self.web.answer_trailers(kept.data, kept.size)
@@ -229,27 +231,27 @@ cdef class Attempts(UpstreamUser):
             if self.tunnel:
                 self.down.refuse_more()
                 return self.finish()
-            endpoint.failed()
+            endpoint.failed(self.outlier)
             return self.abort(F_PROTOCOL if why == LOST_PROTOCOL else F_RESET)
         if why == LOST_SWITCHED:
             self.upstream_us = self.engine.reactor.now_us() - self.sent
             return self.fail(502, F_PROTOCOL)
         if why == LOST_PROTOCOL:
-            endpoint.failed()
+            endpoint.failed(self.outlier)
             return self.fail(502, F_PROTOCOL)
         if not up.got_bytes:
             if up.unprocessed:
-                if self.may_go_again(up):
+                if may_go_again(self, up):
                     return self.retry(0, 0, F_RESET)
-            elif up.served and idempotent(self.method) and self.may_retry(3):
+            elif up.served and idempotent(self.method) and may_retry(self, 3):
                 return self.retry(0, 0, F_RESET)
-            elif self.rule.has_retry and idempotent(self.method) and self.may_retry(self.rule.attempts):
-                endpoint.failed()
+            elif self.rule.has_retry and idempotent(self.method) and may_retry(self, self.rule.attempts):
+                endpoint.failed(self.outlier)
                 return self.retry(backoff(self, self.rule.backoff), 0, F_RESET)
             if self.grpc and grpc_repeats(self, GRPC_UNAVAILABLE):
-                endpoint.failed()
+                endpoint.failed(self.outlier)
                 return self.retry(backoff(self, self.settings.grpc_backoff), 0, F_RESET)
-        endpoint.failed()
+        endpoint.failed(self.outlier)
         # A route that retries knows that its backends may be away: 503, as without a connection (conformance HTTPRouteRetryConnectionError).
         return self.fail(503 if self.rule.has_retry and not up.got_bytes else 502, F_RESET)
 
@@ -275,38 +277,6 @@ cdef class Attempts(UpstreamUser):
         return self.abort(F_SLOW_READER)
 
     # --- tries -----------------------------------------------------------------------------------------------------
-
-    cdef bint in_budget(self) except -1:
-        """Repeats are a part of what is asked of this cluster: one whose requests all fail leaves others theirs."""
-        cdef Cluster cluster = self.backend.cluster
-        cdef int64_t limit
-        if self.rule.has_retry and self.rule.attempts == 0:
-            return False  # "an explicit zero value MUST disable retries" (HTTPRouteRetry.attempts)
-        if self.retrying:
-            return True
-        limit = cluster.active * RETRY_BUDGET_PERCENT // 100
-        if limit < RETRY_BUDGET_MIN:
-            limit = RETRY_BUDGET_MIN
-        if cluster.retrying >= limit:
-            self.engine.count(G_RETRIES_OVER_BUDGET)
-            return False
-        self.retrying = True
-        cluster.retrying += 1
-        return True
-
-    cdef bint may_retry(self, uint32_t most) except -1:
-        """A request that may have reached a backend may go out again only if its bytes are still here, at most so many times; and either it is
-        idempotent and its connection was an old one, or a retry of the configuration asks for it: who asks knows."""
-        if not self.keeps_body or self.upgrade or self.tries > most:
-            return False
-        return (self.body_done or not self.expects_body) and self.in_budget()
-
-    cdef bint may_go_again(self, Outbound up) except -1:
-        """Nothing was done for it: as good as a failed connect, while all that was sent is still here. What a backend itself sends back
-        is no sign that it fails, so it takes nothing of the budget."""
-        if not self.keeps_body or self.tries >= 4 or (self.rule.has_retry and self.rule.attempts == 0):
-            return False
-        return up.may_refuse or self.in_budget()
 
     cdef int ask(self) except -1:
         """Begin a try: ask for a connection."""
@@ -354,9 +324,9 @@ cdef class Attempts(UpstreamUser):
             self.try_deadline = 0
             if (
                 not self.started_response and self.rule.has_retry and idempotent(self.method)
-                and (504 in self.rule.retry_codes or not self.rule.retry_codes) and self.may_retry(self.rule.attempts)
+                and (504 in self.rule.retry_codes or not self.rule.retry_codes) and may_retry(self, self.rule.attempts)
             ):
-                self.endpoint.failed()
+                self.endpoint.failed(self.outlier)
                 self.drop_upstream(CUT_TIMEOUT)
                 self.rearm()
                 return self.retry(backoff(self, self.rule.backoff), 0, F_TIMEOUT)
@@ -383,7 +353,7 @@ cdef class Attempts(UpstreamUser):
             self.down.refuse_more()
             return self.fail(408, flag)
         if self.endpoint is not None and self.up is not None:
-            self.endpoint.failed()
+            self.endpoint.failed(self.outlier)
         return self.fail(504, flag)
 
     cdef int drop_upstream(self, Cut why) except -1:

@@ -88,9 +88,6 @@ cdef class Attempts(UpstreamUser):
     cdef int cut_answer(self) except -1
     cdef int write(self, iovec *iov, int n, size_t total, bint end) except -1
     cdef bint still_takes(self, int64_t now) except -1
-    cdef bint may_retry(self, uint32_t most) except -1
-    cdef bint may_go_again(self, Outbound up) except -1
-    cdef bint in_budget(self) except -1
     cdef int ask(self) except -1
     cdef int retry(self, int64_t wait, int status, uint32_t why) except -1
     cdef int repeat(self, int64_t wait, int status) except -1

@@ -375,7 +375,7 @@ cdef class Exchange(RequestBody):
         if self.forwarded:
             self.backend.cluster.active -= 1
         if self.retrying:
-            self.backend.cluster.retrying -= 1
+            self.backend.cluster.own[EF_SHARE_RETRIES] -= 1
         if self.mirrors is not None and not self.body_done:
             for mirror in self.mirrors:
                 mirror.stop()

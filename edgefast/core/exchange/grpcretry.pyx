@@ -9,7 +9,7 @@ cdef uint32_t HASH_GRPC_PUSHBACK = ef_name_hash(<const uint8_t *>b"grpc-retry-pu
 
 cdef bint grpc_repeats(Attempts tries, int status) except -1:
     """A call that ends like this goes to a backend again."""
-    if not tries.settings.grpc_codes >> <uint32_t>status & 1 or not tries.may_retry(tries.settings.grpc_attempts):
+    if not tries.settings.grpc_codes >> <uint32_t>status & 1 or not may_retry(tries, tries.settings.grpc_attempts):
         return False
     tries.engine.count(G_GRPC_RETRIES)
     return True

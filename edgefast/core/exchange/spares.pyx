@@ -68,6 +68,8 @@ cdef class Spares(Watched):
         ex.settings = None
         ex.up = None
         ex.endpoint = None
+        ex.outlier = None
+        ex.breaker = None
         ex.line = None
         ex.place = None
         ex.sender = None

@@ -9,7 +9,7 @@ cdef bint h2_retire(H2Client session) except -1:
     is one of the cluster's for as long as the last of its requests likes."""
     cdef Cluster cluster = session.cluster
     if (
-        session.draining or cluster.connections >= cluster.max_connections
+        session.draining or cluster.own[EF_SHARE_CONNECTIONS] >= cluster.max_connections
         or cluster.retiring >= max(cluster.max_connections // H2_RETIRING, <uint32_t>1)
     ):
         return False

@@ -163,7 +163,7 @@ cdef class Passage(Timer):
         self.endpoint = endpoint
         self.note_asked()
         self.chosen = True
-        cluster.load[endpoint.index].active += 1
+        cluster.count(endpoint)
         self.engine.count(G_UPSTREAM_CONNECTS)
         self.dial = dial
         if self.tries < STREAM_TRIES and <uint32_t>self.tries < cluster.size:
@@ -188,7 +188,7 @@ cdef class Passage(Timer):
         self.dial = None
         self.engine.count(G_UPSTREAM_CONNECT_FAILURES)
         if not stale:
-            self.endpoint.failed()
+            self.endpoint.failed(None)
         self.let_endpoint_go()
         if stale and self.tries < STREAM_TRIES:
             return self.choose_again()

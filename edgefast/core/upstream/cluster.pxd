@@ -6,17 +6,20 @@ cdef class Cluster(Pool):
         object spec         # ir.Cluster
         dict resolved       # hostname -> tuple of addresses; () while unknown
         uint32_t version    # another one when its endpoints are others
-        uint32_t ejected
+        ef_health_record **records  # of each endpoint
+        uint32_t seen       # version of its own record when it was looked at who is out
+        Ejections ejections # when it is looked at again
         uint64_t *ids       # of each endpoint
         TlsContext tls      # None: plain
         TlsContext tls_h1   # what offers HTTP/1.1 alone; `tls`, where that does
         TlsContext tls_stream   # what offers nothing, of connections that are passed on; None: not asked for yet
         str sni
         bytes log           # name as a JSON string
-        int64_t active, retrying    # requests that are for it, and of these, those that had to be repeated
+        int64_t active      # requests that are for it
         size_t gathered     # bytes of its bodies that are gathered whole (exchange/gathered.pyx)
         object __weakref__
 
     cdef int update(self, object spec) except -1
     cdef TlsContext stream_tls(self)
     cdef int rebuild(self) except -1
+    cdef int look(self) except -1

@@ -13,11 +13,16 @@ cdef class Cluster(Pool):
         self.log = json_encode(name)
         self.resolved = {}
         self.endpoints = []
-        self.pending = Turns(engine)
+        self.record = engine.health.hold(b"cluster/" + name.encode())
+        self.own = self.record.own
+        self.ejections = Ejections.__new__(Ejections, self)
+        self.pending = PoolTurns.__new__(PoolTurns, engine)
+        self.pending.own = self.own
 
     def __dealloc__(self):
         free(self.load)
         free(self.ids)
+        free(self.records)
 
     cdef int update(self, object spec) except -1:
         """Take a new ir.Cluster (or None: removed). Raises what is wrong with its TLS settings, then nothing has changed."""
@@ -53,6 +58,7 @@ cdef class Cluster(Pool):
         cdef Endpoint endpoint
         cdef ef_endpoint_load *load
         cdef uint64_t *ids
+        cdef ef_health_record **records
         cdef dict before = {}
         cdef list now = []
         cdef set seen = set()
@@ -77,9 +83,11 @@ cdef class Cluster(Pool):
             self.engine.resolver.forget(hostname, self._on_resolved)
         load = <ef_endpoint_load *>calloc(len(addresses) + 1, sizeof(ef_endpoint_load))
         ids = <uint64_t *>calloc(len(addresses) + 1, sizeof(uint64_t))
-        if load == NULL or ids == NULL:
+        records = <ef_health_record **>calloc(len(addresses) + 1, sizeof(ef_health_record *))
+        if load == NULL or ids == NULL or records == NULL:
             free(load)
             free(ids)
+            free(records)
             raise MemoryError
         for address, port, weight in addresses:
             if (address, port) in seen:
@@ -93,11 +101,9 @@ cdef class Cluster(Pool):
                 load[len(now)] = self.load[endpoint.index]
             load[len(now)].weight = weight
             ids[len(now)] = endpoint.id
+            records[len(now)] = endpoint.record.at
             now.append(endpoint)
         for endpoint in before.values():
-            if endpoint.index >= 0 and self.load[endpoint.index].ejected:
-                self.ejected -= 1
-            self.engine.wheel.disarm(endpoint)
             endpoint.index = -1
             endpoint.stop_idle()
         for i, item in enumerate(now):
@@ -106,10 +112,26 @@ cdef class Cluster(Pool):
             self.version += 1
         free(self.load)
         free(self.ids)
-        self.load, self.ids = load, ids
+        free(self.records)
+        self.load, self.ids, self.records = load, ids, records
         self.endpoints = now
         self.size = <uint32_t>len(now)
+        self.look()
         return self.serve_pending()
+
+    cdef int look(self) except -1:
+        """See who is out, and until when the first of them is."""
+        cdef uint64_t now = self.engine.wheel.now, first = 0
+        cdef uint32_t i
+        self.seen = ef_health_version(self.record.at)
+        for i in range(self.size):
+            self.load[i].ejected = ef_health_is_out(self.records[i], now)
+            if self.load[i].ejected and (first == 0 or self.records[i].until_ms < first):
+                first = self.records[i].until_ms
+        if first:
+            return self.engine.wheel.arm(self.ejections, first)
+        self.engine.wheel.disarm(self.ejections)
+        return 0
 
     def _on_resolved(self, hostname, addresses):
         """The resolver's answer: a tuple of addresses, () when the name has none. The last good answer is the resolver's care."""
@@ -127,6 +149,8 @@ cdef class Cluster(Pool):
         cdef int i
         if self.size == 1:
             return <Endpoint>PyList_GET_ITEM(self.endpoints, 0)
+        if self.seen != ef_health_version(self.record.at):
+            self.look()
         if key != NULL:
             i = ef_pick_hashed(self.load, self.ids, self.size, tried, key[0])
         else:
@@ -136,9 +160,10 @@ cdef class Cluster(Pool):
         return <Endpoint>PyList_GET_ITEM(self.endpoints, i)
 
     def dump(self):
+        self.look()
         return {
             "name": self.name,
-            "connections": self.connections,
+            "connections": self.own[EF_SHARE_CONNECTIONS],
             "pending": self.pending.waiting,
             "bodies": len(self.bodies.holders) if self.bodies is not None else 0,
             "bodies_waiting": self.bodies.waiting if self.bodies is not None else 0,
@@ -151,8 +176,8 @@ cdef class Cluster(Pool):
                     "shared": len((<Endpoint>e).shared),
                     "streams": sum([(<H2Client>one).load() for one in (<Endpoint>e).shared]),
                     "healthy": not self.load[(<Endpoint>e).index].ejected,
-                    "failures": (<Endpoint>e).failures,
-                    "ejections": (<Endpoint>e).ejections,
+                    "failures": (<Endpoint>e).record.at.failures[EF_FAILURE_LOCAL],
+                    "ejections": (<Endpoint>e).record.at.ejections,
                 }
                 for e in self.endpoints
             ],

@@ -33,7 +33,7 @@ cdef class Crowding(Timer):
         cdef bytes address, most = None
         cdef size_t held = 0, keeps = cluster.max_connections // CROWD_PART
         cdef int left, gone = 0
-        if cluster.connections < cluster.max_connections or (cluster.bodies is None and cluster.answers is None):
+        if cluster.own[EF_SHARE_CONNECTIONS] < cluster.max_connections or (cluster.bodies is None and cluster.answers is None):
             return 0
         slow = self.find_slow()
         for address, found in slow.items():

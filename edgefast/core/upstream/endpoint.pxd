@@ -1,6 +1,6 @@
-# One address of a cluster, its health and its idle connections.
+# One address of a cluster, how it fares, and its idle connections.
 
-cdef class Endpoint(Timer):
+cdef class Endpoint:
     cdef:
         Cluster cluster
         int index           # in cluster.endpoints; -1: removed from the cluster
@@ -14,10 +14,9 @@ cdef class Endpoint(Timer):
         list shared         # H2Client, the oldest first
         PoolDial coming     # a connection that is being made for whoever waits for it; None: none
         UpstreamProtocol speaks     # of one where that is found out: what it agreed on last
-        uint32_t failures   # consecutive
-        uint32_t ejections
-        int64_t ejected_at      # ms, the last time
+        HealthRecord record # failures in a row, ejections: of all workers
 
     cdef int succeeded(self) except -1
+    cdef int answered(self, Outlier how, int status) except -1
+    cdef int failed(self, Outlier how) except -1
     cdef int stop_idle(self) except -1
-    cdef int failed(self) except -1

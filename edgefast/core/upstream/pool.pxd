@@ -14,9 +14,10 @@ cdef class Pool:
         list endpoints
         ef_endpoint_load *load  # of each endpoint
         uint32_t size           # how many
-        uint32_t connections
+        HealthRecord record     # how it fares, and what of it all workers have
+        uint32_t *own           # this worker's part (EF_SHARE_*): connections, users that wait, tries in progress, retries
         uint32_t retiring       # of these, that end because so many requests were cancelled on them (h2/cancels.pyx)
-        Turns pending       # who waits for a connection
+        PoolTurns pending   # who waits for a connection
         uint32_t max_connections, max_pending   # of the spec
         BodyShare bodies    # None while no body is on its way
         AnswerShare answers # None while no client is slower than its backend
@@ -25,6 +26,8 @@ cdef class Pool:
     cdef Endpoint pick(self, uint64_t tried, const uint64_t *key)
     cdef bint resolving(self)
     cdef int acquire(self, UpstreamUser user) except -1
+    cdef int find(self, UpstreamUser user) except -1
+    cdef int overflow(self, UpstreamUser user) except -1
     cdef int give(self, UpstreamUser user, Outbound up) except -1
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1
     cdef int dial_more(self, HttpSettings settings, Endpoint endpoint) except -1
@@ -41,6 +44,8 @@ cdef class Pool:
     cdef int lost_shared(self, H2Client session) except -1
     cdef int release(self, Outbound up) except -1
     cdef int lost(self, Outbound up) except -1
+    cdef void begin(self, UpstreamUser user, Endpoint endpoint) noexcept
+    cdef void count(self, Endpoint endpoint) noexcept
     cdef void done(self, Endpoint endpoint) noexcept
     cdef BodyShare share(self)
     cdef AnswerShare slow_answers(self)

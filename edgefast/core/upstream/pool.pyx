@@ -33,19 +33,32 @@ cdef class Pool:
     cdef int acquire(self, UpstreamUser user) except -1:
         """Give the user a connection, to an endpoint that it has not tried, if there is one: on_up_ready or on_up_failed is called, now or
         later."""
-        cdef Endpoint endpoint
-        cdef Outbound up
-        cdef Entry entry
         user.ticket += 1
         user.chosen = False
         user.stop_waiting()
+        if user.breaker is None:
+            return self.find(user)
+        if not user.breaker.admit(self, user):
+            return self.overflow(user)
+        try:
+            return self.find(user)
+        finally:
+            user.breaker.settle(self, user)
+
+    cdef int overflow(self, UpstreamUser user) except -1:
+        self.engine.count(G_PENDING_REFUSED)
+        return user.on_up_failed(UP_OVERFLOW)
+
+    cdef int find(self, UpstreamUser user) except -1:
+        cdef Endpoint endpoint
+        cdef Outbound up
+        cdef Entry entry
         if user.streams and user.place is None:
             entry = self.share().enter(user)
             if entry == SHARE_WAITS:
                 return 0
             if entry == SHARE_FULL:
-                self.engine.count(G_PENDING_REFUSED)
-                return user.on_up_failed(UP_OVERFLOW)
+                return self.overflow(user)
         if self.size == 0:
             if self.resolving():
                 return self.wait(user)
@@ -59,7 +72,7 @@ cdef class Pool:
             return self.give(user, up)
         if endpoint.coming is not None and (self.protocol == SPEAKS_H2 or not user.switches) and endpoint.coming.turns.waiting < H2_SOON:
             return endpoint.coming.turns.join(user)
-        if self.connections >= self.max_connections:
+        if not may_connect(self, user):
             up = self.any_free(user)  # of whichever endpoint: waiting beside an idle connection would be absurd
             if up is not None:
                 self.engine.count(G_UPSTREAM_REUSES)
@@ -72,11 +85,13 @@ cdef class Pool:
 
     cdef int wait(self, UpstreamUser user) except -1:
         """Until there is a connection; when too many do, the client with most of them gives way."""
-        if self.pending.make_room(user, self.max_pending):
+        cdef uint32_t most = self.max_pending
+        if user.breaker is not None:
+            most = user.breaker.pending_here(self, most)
+        if self.pending.make_room(user, most) and (user.breaker is None or user.breaker.reserve(self)):
             self.pending.join(user)
             return self.serve_pending()  # who gave way may have left a connection, too
-        self.engine.count(G_PENDING_REFUSED)
-        return user.on_up_failed(UP_OVERFLOW)
+        return self.overflow(user)
 
     cdef int share_out(self) except -1:
         """While somebody waits, a client that holds a large part of what there is may have to give way."""
@@ -90,9 +105,10 @@ cdef class Pool:
         return next_of(self.pending) if self.pending.waiting else None
 
     cdef int give(self, UpstreamUser user, Outbound up) except -1:
-        self.load[up.endpoint.index].active += 1
-        user.endpoint = up.endpoint
-        user.chosen = True
+        if user.breaker is not None and not user.counted and not user.breaker.admit(self, user):
+            up.drop(CUT_CANCEL)  # others came meanwhile
+            return self.overflow(user)
+        self.begin(user, up.endpoint)
         return user.on_up_ready(up)
 
     cdef Outbound checkout(self, UpstreamUser user, Endpoint endpoint):
@@ -108,7 +124,7 @@ cdef class Pool:
                 if late is None or len(session.paced) < len(late.paced):
                     late = session
             if late is not None:
-                if endpoint.coming is None and self.connections < self.max_connections:
+                if endpoint.coming is None and may_connect(self, user):
                     self.dial_more(user.settings, endpoint)  # the next one is there when this one is full
                 return late.open_call()
         return self.checkout_idle(endpoint) if PyList_GET_SIZE(endpoint.idle) else None
@@ -139,9 +155,8 @@ cdef class Pool:
     # --- connections that are being made ---------------------------------------------------------------------------------------------
 
     cdef PoolDial make_dial(self, HttpSettings settings, Endpoint endpoint, bint alone):
-        """`alone`: it is to be HTTP/1.1, and one user's."""
+        """It is counted already (may_connect). `alone`: it is to be HTTP/1.1, and one user's."""
         cdef PoolDial dial = PoolDial.__new__(PoolDial)
-        self.connections += 1
         self.engine.count(G_UPSTREAM_CONNECTS)
         dial.pool = self
         dial.endpoint = endpoint
@@ -155,9 +170,7 @@ cdef class Pool:
             return endpoint.coming.turns.join(user)
         dial = self.make_dial(user.settings, endpoint, self.protocol == SPEAKS_H1 or user.switches)
         user.waiting = True
-        user.endpoint = endpoint
-        user.chosen = True
-        self.load[endpoint.index].active += 1
+        self.begin(user, endpoint)
         dial.user = user
         dial.ticket = user.ticket
         return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, dial.fresh, user.settings.connect_timeout)
@@ -248,7 +261,7 @@ cdef class Pool:
         cdef Endpoint endpoint = dial.endpoint
         cdef UpstreamUser user
         self.engine.count(G_UPSTREAM_CONNECT_FAILURES)
-        endpoint.failed()
+        endpoint.failed(dial.outlier())
         if endpoint.coming is dial:
             endpoint.coming = None
         if dial.turns is None:
@@ -272,16 +285,17 @@ cdef class Pool:
             up.stop(False)
             return 0
         user = self.next_pending()
+        while user is not None and user.breaker is not None and not user.breaker.admit(self, user):
+            self.overflow(user)
+            user = self.next_pending()
         if user is not None:
-            user.endpoint = endpoint
-            user.chosen = True
-            self.load[endpoint.index].active += 1
+            self.begin(user, endpoint)
             return user.on_up_ready(up)
         endpoint.idle.append(up)
         return 0
 
     cdef int lost(self, Outbound up) except -1:
-        self.connections -= 1
+        self.own[EF_SHARE_CONNECTIONS] -= 1
         if self.answers is not None:
             self.answers.connection_lost()
         if up.parked:
@@ -293,15 +307,32 @@ cdef class Pool:
         return self.serve_pending()
 
     cdef int lost_shared(self, H2Client session) except -1:
-        self.connections -= 1
+        self.own[EF_SHARE_CONNECTIONS] -= 1
         if session.retired:
             self.retiring -= 1
         if session in session.endpoint.shared:
             session.endpoint.shared.remove(session)
         return 0
 
+    cdef void begin(self, UpstreamUser user, Endpoint endpoint) noexcept:
+        """A try of the user's, on this endpoint."""
+        user.endpoint = endpoint
+        user.chosen = True
+        if user.counted:
+            user.counted = False
+            self.load[endpoint.index].active += 1
+        else:
+            self.count(endpoint)
+
+    cdef void count(self, Endpoint endpoint) noexcept:
+        """A try on this endpoint."""
+        self.load[endpoint.index].active += 1
+        self.own[EF_SHARE_REQUESTS] += 1
+
     cdef void done(self, Endpoint endpoint) noexcept:
         """A try on this endpoint has ended, however it did."""
+        if self.own[EF_SHARE_REQUESTS]:
+            self.own[EF_SHARE_REQUESTS] -= 1
         if endpoint.index >= 0 and self.load[endpoint.index].active > 0:
             self.load[endpoint.index].active -= 1
 
@@ -319,7 +350,7 @@ cdef class Pool:
 
     cdef int serve_pending(self) except -1:
         while self.pending.waiting and (self.size or not self.resolving()):
-            if self.size and self.connections >= self.max_connections:
+            if self.size and not could_connect(self, self.pending.first()):
                 return 0
             self.acquire(self.next_pending())
         return 0

@@ -3,9 +3,7 @@
 
 cdef class DialTurns(Turns):
     cdef int join(self, UpstreamUser user) except -1:
-        self.endpoint.cluster.load[self.endpoint.index].active += 1
-        user.endpoint = self.endpoint
-        user.chosen = True
+        self.endpoint.cluster.begin(user, self.endpoint)
         return Turns.join(self, user)
 
     cdef int leave(self, UpstreamUser user) except -1:
@@ -14,6 +12,13 @@ cdef class DialTurns(Turns):
 
 
 cdef class PoolDial(Dial):
+    cdef Outlier outlier(self):
+        """Of whoever it is made for; None: nobody says anything."""
+        cdef UpstreamUser user = self.user
+        if self.turns is not None and self.turns.waiting:
+            user = self.turns.first()
+        return user.outlier if user is not None else None
+
     cdef Wire wire(self):
         if self.fresh.wanted is None:
             return None
@@ -45,7 +50,7 @@ cdef class PoolDial(Dial):
             self.pool.engine.handshakes.sessions.forget(self.speaks.backend)
         self.fresh = None
         if not opened:
-            self.pool.connections -= 1
+            self.pool.own[EF_SHARE_CONNECTIONS] -= 1
         if self.reactor.closing:  # nobody is served any more
             if self.turns is None:
                 self.pool.done(self.endpoint)

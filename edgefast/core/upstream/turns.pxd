@@ -18,3 +18,9 @@ cdef class Turns(Timer):    # for queues whose users wait until somebody falls b
     cdef bint make_room(self, UpstreamUser user, uint32_t most) except -1
     cdef UpstreamUser least_of(self, Line line)
     cdef int refuse(self, UpstreamUser user) except -1
+
+
+cdef class PoolTurns(Turns):    # who waits for any connection of a pool
+    cdef:
+        uint32_t *own       # where they are counted, EF_SHARE_PENDING
+        bint reserved       # the next one is counted already

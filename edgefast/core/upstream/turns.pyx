@@ -92,3 +92,17 @@ cdef class Turns(Timer):
         self.engine.count(G_PENDING_REFUSED)
         self.engine.count(G_PENDING_GAVE_WAY)
         return user.on_up_failed(UP_OVERFLOW)
+
+
+cdef class PoolTurns(Turns):
+    cdef int join(self, UpstreamUser user) except -1:
+        Turns.join(self, user)
+        if self.reserved:
+            self.reserved = False
+        else:
+            self.own[EF_SHARE_PENDING] += 1
+        return 0
+
+    cdef int leave(self, UpstreamUser user) except -1:
+        self.own[EF_SHARE_PENDING] -= 1
+        return Turns.leave(self, user)

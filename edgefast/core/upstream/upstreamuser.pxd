@@ -22,6 +22,9 @@ cdef class UpstreamUser(Timer):
         uint32_t tried_at   # ... in this version of their cluster
         bint hashed         # `hash_key` decides which endpoint it gets (guard/hashpolicy.pyx)
         uint64_t hash_key
+        Outlier outlier     # which failures are too many; None: no policy says
+        Breaker breaker     # how much of a cluster there may be; None: no policy says
+        bint counted        # as a try of a cluster's, before it has an endpoint
         bint waiting
         bint switches       # asks for a tunnel: not every connection can have one
         Line line           # where it waits; None: for its own connect, or not at all

@@ -1,0 +1,38 @@
+# Whether a request may go to a backend once more: what is kept of it, how often it went, what its cluster's other requests leave.
+#
+# In: a request whose try has ended. Out: yes, then it is one of the cluster's repeats until it is over; or no.
+
+cdef bint in_budget(Attempts tries) except -1:
+    """Repeats are a part of what is asked of this cluster: one whose requests all fail leaves others theirs."""
+    cdef Cluster cluster = tries.backend.cluster
+    cdef Breaker breaker = tries.breaker
+    cdef int64_t limit
+    if tries.rule.has_retry and tries.rule.attempts == 0:
+        return False  # "an explicit zero value MUST disable retries" (HTTPRouteRetry.attempts)
+    if tries.retrying:
+        return True
+    if breaker is not None and breaker.retries >= 0:
+        tries.retrying = cluster.record.take(EF_SHARE_RETRIES, clipped(breaker.retries))
+    else:
+        limit = max(cluster.active * RETRY_BUDGET_PERCENT // 100, <int64_t>RETRY_BUDGET_MIN)
+        tries.retrying = cluster.own[EF_SHARE_RETRIES] < limit
+        cluster.own[EF_SHARE_RETRIES] += tries.retrying
+    if not tries.retrying:
+        tries.engine.count(G_RETRIES_OVER_BUDGET)
+    return tries.retrying
+
+
+cdef bint may_retry(Attempts tries, uint32_t most) except -1:
+    """A request that may have reached a backend may go out again only if its bytes are still here, at most so many times; and either it is
+    idempotent and its connection was an old one, or a retry of the configuration asks for it: who asks knows."""
+    if not tries.keeps_body or tries.upgrade or tries.tries > most:
+        return False
+    return (tries.body_done or not tries.expects_body) and in_budget(tries)
+
+
+cdef bint may_go_again(Attempts tries, Outbound up) except -1:
+    """Nothing was done for it: as good as a failed connect, while all that was sent is still here. What a backend itself sends back
+    is no sign that it fails, so it takes nothing of the budget."""
+    if not tries.keeps_body or tries.tries >= 4 or (tries.rule.has_retry and tries.rule.attempts == 0):
+        return False
+    return up.may_refuse or in_budget(tries)

@@ -1,0 +1,60 @@
+# Circuit breakers: how much of a cluster the requests of a rule may have (BackendTrafficPolicy circuitBreaker).
+#
+# In: what all workers have of the cluster (health.pyx), whatever rules it is for. Out: whether a request may go on: what is too much is
+# refused at once (503), but for connections, for which it waits as at the cluster's own bound. Of what other workers hold a worker knows
+# when it looks, so nothing is exceeded, whoever comes at the same time. Must cost nothing where no policy has one.
+
+cdef class Breaker:
+    def __init__(self, int64_t connections, int64_t pending, int64_t requests, int64_t retries):
+        self.connections, self.pending, self.requests, self.retries = connections, pending, requests, retries
+
+    cdef bint admit(self, Pool pool, UpstreamUser user) noexcept:
+        """One more try, if there may be one: then it is counted before it has an endpoint."""
+        if self.requests < 0:
+            return True
+        user.counted = pool.record.take(EF_SHARE_REQUESTS, clipped(self.requests))
+        return user.counted
+
+    cdef void settle(self, Pool pool, UpstreamUser user) noexcept:
+        """It has none yet: it is asked again when it gets one."""
+        if user.counted:
+            user.counted = False
+            pool.own[EF_SHARE_REQUESTS] -= 1
+
+    cdef uint32_t pending_here(self, Pool pool, uint32_t most) noexcept:
+        """How many may wait in this worker, beside those who wait in others."""
+        cdef uint64_t others
+        if self.pending < 0:
+            return most
+        others = pool.record.others(EF_SHARE_PENDING)
+        return min(most, clipped(self.pending - <int64_t>others) if others < <uint64_t>self.pending else 0)
+
+    cdef bint reserve(self, Pool pool) noexcept:
+        """A place for one who waits, which whoever joins next has."""
+        if self.pending < 0:
+            return True
+        pool.pending.reserved = pool.record.take(EF_SHARE_PENDING, clipped(self.pending))
+        return pool.pending.reserved
+
+
+cdef inline uint32_t clipped(int64_t number) noexcept:
+    return <uint32_t>min(number, <int64_t>0xffffffff)
+
+
+cdef bint may_connect(Pool pool, UpstreamUser user) noexcept:
+    """The user's cluster may have one more connection, which is counted then."""
+    if pool.own[EF_SHARE_CONNECTIONS] >= pool.max_connections:
+        return False
+    if user.breaker is not None and user.breaker.connections >= 0:
+        return pool.record.take(EF_SHARE_CONNECTIONS, clipped(user.breaker.connections))
+    pool.own[EF_SHARE_CONNECTIONS] += 1
+    return True
+
+
+cdef bint could_connect(Pool pool, UpstreamUser user) noexcept:
+    """The same, and nothing is counted."""
+    if pool.own[EF_SHARE_CONNECTIONS] >= pool.max_connections:
+        return False
+    if user.breaker is None or user.breaker.connections < 0:
+        return True
+    return pool.own[EF_SHARE_CONNECTIONS] + pool.record.others(EF_SHARE_CONNECTIONS) < <uint64_t>user.breaker.connections

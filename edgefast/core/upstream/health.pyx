@@ -1,0 +1,65 @@
+# How clusters and endpoints fare, in memory that all workers share (csrc/health.h has how).
+#
+# In: names of clusters and endpoints, the same in all workers. Out: their records, held as long as anybody here has to do with them.
+# A name has one record here whoever asks. Where there is no room for one, or no segment, it is this worker's own: then bounds are
+# kept by each worker for itself, which is said once. Must never be asked for by a request.
+
+cdef class Health:
+    def __init__(self, segment, uint32_t worker):
+        """segment: writable view of the whole mapping, or None; worker: its seat there."""
+        cdef Py_buffer view
+        self.records = WeakValueDictionary()
+        self.seat, self.seats = worker, 1
+        if segment is None:
+            return
+        self.view = memoryview(segment)
+        PyObject_GetBuffer(self.view, &view, PyBUF_WRITABLE)
+        self.segment = <ef_health *>view.buf
+        size = view.len
+        PyBuffer_Release(&view)
+        if ef_health_check(self.segment, size) < 0:
+            raise ValueError("health is not a segment of records")
+        self.seats = ef_health_seats(self.segment)
+        if worker >= self.seats:
+            raise ValueError(f"health has {self.seats} seats, and none for worker {worker}")
+        Py_INCREF(self.view)  # mapped as long as the process lives: a record may outlive its engine
+
+    cdef HealthRecord hold(self, bytes name):
+        cdef HealthRecord record
+        cdef uint64_t key = hash_same(name) or 1
+        record = self.records.get(key)
+        if record is None:
+            record = HealthRecord(self, key)
+            self.records[key] = record
+        return record
+
+
+cdef class HealthRecord:
+    def __cinit__(self, Health owner, uint64_t key):
+        self.seat, self.seats = owner.seat, owner.seats
+        if owner.segment != NULL:
+            self.at = ef_health_hold(owner.segment, key, self.seat)
+            if self.at != NULL:
+                self.segment = owner.segment
+            else:
+                _log.warning("no room for what workers count together of a cluster or endpoint: each counts for itself")
+        if self.at == NULL:
+            self.seat, self.seats = 0, 1
+            self.at = <ef_health_record *>calloc(1, sizeof(ef_health_record) + sizeof(ef_share))
+            if self.at == NULL:
+                raise MemoryError
+        self.own = self.at.shares[self.seat].count
+
+    def __dealloc__(self):
+        if self.segment != NULL:
+            ef_health_release(self.segment, self.at, self.seat)
+        else:
+            free(self.at)
+
+    cdef uint64_t others(self, uint32_t what) noexcept:
+        """What the other workers have of it."""
+        return ef_share_sum(self.at, self.seats, what) - self.own[what]
+
+    cdef bint take(self, uint32_t what, uint32_t most) noexcept:
+        """One more, if all workers together have no more than so many then."""
+        return ef_share_take(self.at, self.seats, self.seat, what, most)

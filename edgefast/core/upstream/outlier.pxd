@@ -1,0 +1,17 @@
+# When an endpoint is left out for a while.
+
+cdef class Outlier:
+    cdef:
+        uint32_t after[EF_HEALTH_FAILURES]  # failures in a row, EF_FAILURE_*; 0: never
+        uint64_t base_ms, max_ms, sweep_ms
+        uint32_t percent        # of a cluster's endpoints, that may be out
+        bint always_one         # one may, whatever `percent` says
+
+    cdef int failed(self, Endpoint endpoint) except -1
+    cdef int answered(self, Endpoint endpoint, int status) except -1
+    cdef int judge(self, Endpoint endpoint, uint32_t kind) except -1
+    cdef uint32_t most(self, uint32_t size) noexcept
+
+
+cdef class Ejections(Timer):
+    cdef Cluster cluster

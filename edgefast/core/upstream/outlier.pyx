@@ -1,0 +1,75 @@
+# When an endpoint is left out for a while: as policies say it (ir.OutlierDetection), and where none does.
+#
+# In: whether tries of a rule went well, as all rules and workers count it. Out: endpoints that are ejected, for everybody. What counts
+# as a failure is the same for all, how many of them are too many is the rule's: so a rule may eject for what others have found.
+# Must never leave more of a cluster out than is said; when all are, any is taken (csrc/pick.h).
+
+cdef class Outlier:
+    def __init__(self, spec=None):
+        """spec: ir.OutlierDetection; None: no policy says anything."""
+        self.max_ms = EJECT_MAX_MS
+        if spec is None:
+            self.after[EF_FAILURE_LOCAL] = EJECT_AFTER
+            self.base_ms = EJECT_MS
+            self.percent = EJECT_PERCENT
+            return
+        if spec.local is None:
+            self.after[EF_FAILURE_ANY_GATEWAY], self.after[EF_FAILURE_ANY_SERVER] = spec.gateway, spec.server
+        else:
+            self.after[EF_FAILURE_LOCAL] = spec.local
+            self.after[EF_FAILURE_GATEWAY], self.after[EF_FAILURE_SERVER] = spec.gateway, spec.server
+        self.base_ms = spec.base
+        self.max_ms = max(<uint64_t>EJECT_MAX_MS, self.base_ms)
+        self.sweep_ms = spec.interval
+        self.percent = spec.percent
+        self.always_one = spec.always_one
+
+    cdef int failed(self, Endpoint endpoint) except -1:
+        """A connect, or a connection without a whole answer."""
+        self.judge(endpoint, EF_FAILURE_LOCAL)
+        self.judge(endpoint, EF_FAILURE_ANY_GATEWAY)
+        return self.judge(endpoint, EF_FAILURE_ANY_SERVER)
+
+    cdef int answered(self, Endpoint endpoint, int status) except -1:
+        """It has answered with this status, of gRPC the one that says as much."""
+        if status < 500:
+            ef_health_succeed(endpoint.record.at, EF_FAILURE_SERVER)
+            ef_health_succeed(endpoint.record.at, EF_FAILURE_ANY_SERVER)
+        else:
+            self.judge(endpoint, EF_FAILURE_SERVER)
+            self.judge(endpoint, EF_FAILURE_ANY_SERVER)
+        if 502 <= status <= 504:
+            self.judge(endpoint, EF_FAILURE_GATEWAY)
+            return self.judge(endpoint, EF_FAILURE_ANY_GATEWAY)
+        ef_health_succeed(endpoint.record.at, EF_FAILURE_GATEWAY)
+        ef_health_succeed(endpoint.record.at, EF_FAILURE_ANY_GATEWAY)
+        return 0
+
+    cdef int judge(self, Endpoint endpoint, uint32_t kind) except -1:
+        """One more failure in a row."""
+        cdef Cluster cluster = endpoint.cluster
+        cdef ef_ejection how
+        cdef uint32_t many = ef_health_fail(endpoint.record.at, kind)
+        if self.after[kind] == 0 or many < self.after[kind] or endpoint.index < 0:
+            return 0
+        how.now_ms = cluster.engine.wheel.now
+        how.base_ms, how.max_ms, how.sweep_ms = self.base_ms, self.max_ms, self.sweep_ms
+        how.most = self.most(cluster.size)
+        if ef_health_eject(cluster.record.at, cluster.records, cluster.size, endpoint.index, &how):
+            cluster.engine.count(G_ENDPOINT_EJECTIONS)
+        return 0
+
+    cdef uint32_t most(self, uint32_t size) noexcept:
+        """How many of so many may be out."""
+        cdef uint32_t many = <uint32_t>(<uint64_t>size * self.percent // 100)
+        return 1 if many == 0 and self.always_one else many
+
+
+cdef class Ejections(Timer):
+    """Looks again when the next endpoint of a cluster is back."""
+
+    def __cinit__(self, Cluster cluster):
+        self.cluster = cluster
+
+    cdef int on_deadline(self, int64_t now) except -1:
+        return self.cluster.look()
