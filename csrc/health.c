@@ -86,7 +86,8 @@ static uint32_t place_of(ef_health *s, uint64_t key) {
 
 static void give_free(ef_health *s, uint32_t number) {
     ef_health_record *record = record_of(s, number);
-    record->key = record->holders = 0;
+    record->key = 0;
+    record->holders = 0;
     record->version = s->free_;
     s->free_ = number + 1;
 }
@@ -111,6 +112,9 @@ static void mend(ef_health *s) {
     if (s->used > s->records) s->used = s->records;
     for (uint32_t i = s->used; i-- > 0;) {
         ef_health_record *record = record_of(s, i);
+        record->holders = 0;
+        for (uint32_t seat = 0; seat < s->seats; seat++)
+            record->holders += record->shares[seat].count[EF_SHARE_HELD];
         uint32_t *place = record->key && record->holders ? &index_of(s)[place_of(s, record->key)] : NULL;
         if (place != NULL && *place == 0) {
             *place = i + 1;
@@ -157,19 +161,21 @@ static ef_health_record *make(ef_health *s, uint64_t key, uint32_t place) {
 }
 
 ef_health_record *ef_health_hold(ef_health *s, uint64_t key, uint32_t seat) {
-    if (key == 0 || (seat >= s->seats && seat != EF_HEALTH_AGENT) || lock(s)) return NULL;
+    if (key == 0 || seat >= s->seats || lock(s)) return NULL;
     const uint32_t place = place_of(s, key);
     const uint32_t number = index_of(s)[place];
     ef_health_record *record = number ? record_of(s, number - 1) : make(s, key, place);
-    if (record != NULL) record->holders |= (uint64_t)1 << seat;
+    if (record != NULL && !record->shares[seat].count[EF_SHARE_HELD]) {
+        record->shares[seat].count[EF_SHARE_HELD] = 1;
+        record->holders++;
+    }
     unlock(s);
     return record;
 }
 
 static void leave(ef_health *s, ef_health_record *record, uint32_t seat) {
-    if (seat < s->seats) memset(&record->shares[seat], 0, sizeof(ef_share));
-    record->holders &= ~((uint64_t)1 << seat);
-    if (record->holders) return;
+    memset(&record->shares[seat], 0, sizeof(ef_share));
+    if (--record->holders) return;
     const uint32_t place = place_of(s, record->key);
     const uint32_t number = index_of(s)[place];
     if (number == 0 || record_of(s, number - 1) != record) return;
@@ -180,15 +186,15 @@ static void leave(ef_health *s, ef_health_record *record, uint32_t seat) {
 
 void ef_health_release(ef_health *s, ef_health_record *record, uint32_t seat) {
     if (lock(s)) return; /* the agent forgets it with the seat */
-    if (record->holders >> seat & 1) leave(s, record, seat);
+    if (record->shares[seat].count[EF_SHARE_HELD]) leave(s, record, seat);
     unlock(s);
 }
 
 int ef_health_forget(ef_health *s, uint32_t seat) {
-    if (lock(s)) return -1;
+    if (seat >= s->seats || lock(s)) return -1;
     for (uint32_t i = 0; i < s->used; i++) {
         ef_health_record *record = record_of(s, i);
-        if (record->key && record->holders >> seat & 1) leave(s, record, seat);
+        if (record->key && record->shares[seat].count[EF_SHARE_HELD]) leave(s, record, seat);
     }
     unlock(s);
     return 0;

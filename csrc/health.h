@@ -5,7 +5,7 @@
  *   +--------+--------------+--------------------------------------------------------------------------+
  *
  * A record is a cluster's or an endpoint's; whose it is says its key, which is the same in all processes. Who has anything to do with it
- * holds it (a bit for each seat), and it is free when nobody does: so its size is that of what is served now. Finding and holding one
+ * holds it (a word of its share says so), and it is free when nobody does: so its size is that of what is served now. Finding and holding one
  * takes the segment's lock, which is taken when tables change and never by a request; it is robust: who is killed while it has the lock
  * leaves it to the next one, which makes the index anew from the records.
  *
@@ -22,14 +22,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #define EF_HEALTH_MAGIC    0x31484645u
-#define EF_HEALTH_SEATS    62u /* workers */
-#define EF_HEALTH_AGENT    63u /* the seat of who has no share */
-#define EF_HEALTH_RECORDS  (1u << 17)
+#define EF_HEALTH_SEATS    1024u
+#define EF_HEALTH_RECORDS  (1u << 16)
 #define EF_HEALTH_LOCK_MS  100u /* that the lock is waited for; whoever had it so long is stopped */
 #define EF_HEALTH_FAILURES 5u
 
 /* What is counted: places in a share. */
-enum { EF_SHARE_CONNECTIONS, EF_SHARE_PENDING, EF_SHARE_REQUESTS, EF_SHARE_RETRIES, EF_SHARE_WORDS = 16 };
+enum { EF_SHARE_CONNECTIONS, EF_SHARE_PENDING, EF_SHARE_REQUESTS, EF_SHARE_RETRIES, EF_SHARE_HELD = 15, EF_SHARE_WORDS };
 /* Kinds of failures in a row: places in `failures`. Connects and connections; answers of 502, 503 and 504; all of 5xx; both together. */
 enum { EF_FAILURE_LOCAL, EF_FAILURE_GATEWAY, EF_FAILURE_SERVER, EF_FAILURE_ANY_GATEWAY, EF_FAILURE_ANY_SERVER };
 
@@ -38,13 +37,13 @@ typedef struct ef_share {
 } ef_share;
 typedef struct ef_health_record {
     uint64_t key;        /* 0: free */
-    uint64_t holders;    /* a bit for each seat */
     uint64_t until_ms;   /* out until then */
     uint64_t ejected_ms; /* when it was ejected last */
     uint32_t ejections;  /* so often; old ones are forgiven */
     uint32_t version;    /* of a cluster: another one when any of its endpoints is in or out; of a free one: the next free one */
     uint32_t failures[EF_HEALTH_FAILURES];
-    uint32_t reserved_[1];
+    uint32_t holders; /* seats */
+    uint32_t reserved_[2];
     ef_share shares[];
 } ef_health_record;
 typedef struct ef_health ef_health;

@@ -18,6 +18,27 @@ class HashCookie(Struct, frozen=True, gc=False):
     attributes: str = ""  # of such a one: "; Path=/; Secure", as they are written
 
 
+class OutlierDetection(Struct, frozen=True, gc=False):
+    """Endpoints that are left out for a while (BackendTrafficPolicy healthCheck.passive). Times are milliseconds here."""
+
+    server: int = 5  # answers of 5xx in a row; 0: never
+    gateway: int = 0  # answers of 502, 503, 504 in a row
+    # Connects and connections that fail in a row; None: they count as an answer of 502 would.
+    local: int | None = None
+    base: int = 30_000  # out for so long, times how often it was
+    interval: int = 0  # till the next multiple of this; 0: to the millisecond
+    percent: int = 50  # of a cluster's endpoints that may be out
+    always_one: bool = False  # one may, however few there are
+
+
+class RetryBudget(Struct, frozen=True, gc=False):
+    """Repeats as a part of a cluster's requests (BackendTrafficPolicy circuitBreaker.retryBudget)."""
+
+    numerator: int
+    denominator: int = 100
+    least: int = 3  # so many at least
+
+
 class HashPolicy(Struct, frozen=True, gc=False):
     """What of a request decides which endpoint it gets: one of its parts (BackendTrafficPolicy loadBalancer.consistentHash).
 

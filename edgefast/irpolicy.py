@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from edgefast.iranswer import Compression, Fault, ResponseOverride
-from edgefast.irbackend import HashPolicy
+from edgefast.irbackend import HashPolicy, OutlierDetection, RetryBudget
 from edgefast.ircredential import AccessToken, ApiKeyAuth, BasicAuth, Jwt
 from edgefast.irtelemetry import Struct
 
@@ -90,6 +90,13 @@ class Traffic(Struct, frozen=True, gc=False):
     override: tuple[ResponseOverride, ...] | None = None  # the first that matches
     compression: Compression | None = None
     hash: HashPolicy | None = None
+    # Of what a cluster has of all workers of a proxy; 0: none.
+    max_connections: int | None = None
+    max_pending: int | None = None  # requests that wait for a connection
+    max_requests: int | None = None
+    max_retries: int | None = None
+    retry_budget: RetryBudget | None = None
+    outlier: OutlierDetection | None = None
 
 
 # --- a unit -----------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ static ef_health *make(uint32_t records) {
 static void drop(ef_health *s, uint32_t records) { munmap(s, ef_health_size(records, SEATS)); }
 
 static void test_bounds(void) {
-    static _Alignas(64) uint8_t mem[4096];
+    static _Alignas(64) uint8_t mem[8192];
     CHECK_EQUAL(ef_health_init(mem, sizeof mem, 0, 1), -1);
     CHECK_EQUAL(ef_health_init(mem, sizeof mem, 1, 0), -1);
     CHECK_EQUAL(ef_health_init(mem, sizeof mem, 1, EF_HEALTH_SEATS + 1), -1);
@@ -43,13 +43,14 @@ static void test_bounds(void) {
     CHECK_EQUAL(ef_health_seats((ef_health *)(void *)mem), 2);
     CHECK(ef_health_hold((ef_health *)(void *)mem, 0, 0) == NULL);
     CHECK(ef_health_hold((ef_health *)(void *)mem, 1, 2) == NULL); /* no such seat */
-    CHECK(ef_health_hold((ef_health *)(void *)mem, 1, EF_HEALTH_AGENT) != NULL);
+    CHECK_EQUAL(ef_health_forget((ef_health *)(void *)mem, 2), -1);
+    CHECK(ef_health_hold((ef_health *)(void *)mem, 1, 1) != NULL);
 }
 
 static void test_holders(void) {
     ef_health *s = make(8);
     ef_health_record *one = ef_health_hold(s, 7, 0);
-    CHECK(one != NULL && one == ef_health_hold(s, 7, 1) && one == ef_health_hold(s, 7, EF_HEALTH_AGENT));
+    CHECK(one != NULL && one == ef_health_hold(s, 7, 1) && one == ef_health_hold(s, 7, 3));
     CHECK(ef_health_hold(s, 8, 0) != one);
     CHECK_EQUAL(ef_health_used(s), 2);
     one->shares[0].count[EF_SHARE_REQUESTS] = 5;
@@ -60,7 +61,7 @@ static void test_holders(void) {
     CHECK_EQUAL(one->failures[EF_FAILURE_LOCAL], 3); /* others hold it still */
     CHECK_EQUAL(ef_health_forget(s, 1), 0);
     CHECK_EQUAL(ef_health_used(s), 2);
-    ef_health_release(s, one, EF_HEALTH_AGENT);
+    ef_health_release(s, one, 3);
     CHECK_EQUAL(ef_health_used(s), 1);
     one = ef_health_hold(s, 7, 2);
     CHECK(one != NULL && one->failures[EF_FAILURE_LOCAL] == 0);
@@ -114,7 +115,7 @@ static void test_killed_with_lock(void) {
         const pid_t child = fork();
         if (child == 0) {
             ef_health_record *half = ef_health_hold(s, 5 + (uint64_t)i, 1);
-            half->holders = 0; /* as if it was killed in the middle */
+            half->shares[1].count[EF_SHARE_HELD] = 0; /* as if it was killed in the middle */
             pthread_mutex_t *lock = (pthread_mutex_t *)(void *)((uint8_t *)s + 8 * sizeof(uint32_t));
             pthread_mutex_lock(lock);
             kill(getpid(), SIGKILL);

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from edgefast import ir
 from edgefast.console.state import State
 from edgefast.table.rowlabel import label_policy
+from edgefast.why.backend import describe_backend, find_backend
 from edgefast.why.described import describe_unit, write_setting
 from edgefast.why.encoding import describe_compression, find_compression
 from edgefast.why.fault import describe_fault, find_fault
@@ -24,6 +25,7 @@ _OF_LISTENER = {
     "request_timeout": "route_timeout",
     "idle_timeout": "stream_idle_timeout",
 }
+_OF_BACKEND = {"outlier": "endpoints", "retry_budget": "repeats"}
 _MISSING = "is not in the table: answers 500"
 
 
@@ -62,6 +64,8 @@ def list_settings(
     encoded = find_compression(units)
     if encoded is not None:
         yield "encodings", f"{describe_compression(encoded[0])}, {encoded[1]}"
+    for part in find_backend(units):
+        yield _OF_BACKEND[part.field], f"{describe_backend(part.value)}, {part.unit}"
 
 
 def _beside(one: Setting, http: ir.HttpSettings | None) -> str:

@@ -47,7 +47,6 @@ cdef class Cluster
 cdef class Health
 cdef class HealthRecord
 cdef class Outlier
-cdef class Ejections
 cdef class Breaker
 cdef class UpstreamUser
 cdef class Line
@@ -216,6 +215,7 @@ cdef class Engine:
         readonly Limiter limiter
         Health health
         Outlier outlier         # where no policy says
+        object ask_others       # told of a cluster whose connections are other workers'; None: nobody is there
         # life
         readonly int worker
         object upstream_tls

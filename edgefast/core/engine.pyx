@@ -147,12 +147,12 @@ cdef class Engine:
     loop: a uvloop loop. arena: read-only view of the whole reserved mapping. stats: writable view of this worker's segment
     (csrc/stat.h). upstream_tls: ir.UpstreamTls -> TlsContext. access_log: takes batches of complete lines and must not block.
     limits: writable view of the counters that all workers share (csrc/limit.h). health: the same of backends (csrc/health.h); None: this
-    worker's are its own. spans: takes batches of spans (span.pyx) and says whether
+    worker's are its own. ask_others: told the name of a cluster whose connections other workers are to lend (lend). spans: takes batches of spans (span.pyx) and says whether
     it did; must not block. token_desk: gives the worker's tokendesk.TokenDesk when the first policy asks for tokens; None: the engine
     makes one, for which nobody fetches keys.
     """
 
-    def __cinit__(self, loop, arena, stats, *, int worker, upstream_tls, access_log, limits, health=None, spans=None, token_desk=None):
+    def __cinit__(self, loop, arena, stats, *, int worker, upstream_tls, access_log, limits, health=None, ask_others=None, spans=None, token_desk=None):
         cdef Py_buffer view
         cdef size_t size
         cdef ReactorCells cells
@@ -203,6 +203,7 @@ cdef class Engine:
         self.reactor.tell(&cells)
         self.limiter = Limiter(self, limits)
         self.health = Health(health, worker)
+        self.ask_others = ask_others
         self.outlier = Outlier()
         self.unmatched = ef_stat_hold(self.stat, <const uint8_t *>b"-\t-", 3)
         self.connections = set()
@@ -357,6 +358,11 @@ cdef class Engine:
         """Hand over what has been logged and traced so far."""
         self.log.flush()
         self.spans.flush()
+
+    def lend(self, str name):
+        """Give up connections of a cluster for users that wait in other workers."""
+        cluster = self.tables.clusters.get(name)
+        return lend(<Cluster>cluster) if cluster is not None else 0
 
     def forget_rows(self, labels):
         """Give away the rows of these labels (as they are in rows) that no rule holds; returns how many there were."""

@@ -13,6 +13,7 @@ from edgefast import ir
 from edgefast.credential import show
 from edgefast.table import Hit
 from edgefast.translate.match.hostname import narrower
+from edgefast.why.backend import COUNTED, describe_backend, find_backend
 from edgefast.why.encoding import describe_compression
 from edgefast.why.explanation import RulePart, SettingPart
 from edgefast.why.fault import describe_fault
@@ -20,7 +21,7 @@ from edgefast.why.origin import Origin
 from edgefast.why.override import describe_overrides
 from edgefast.why.proofs import describe_proof, is_proof
 from edgefast.why.served import Served
-from edgefast.why.traffic import Setting, settle_traffic
+from edgefast.why.traffic import COUNTS, Setting, settle_traffic
 from edgefast.why.trial import describe_match
 from edgefast.why.unserved import Unserved
 
@@ -120,6 +121,7 @@ def describe_unit(unit: ir.PolicyUnit) -> str:
         said.append(describe_overrides(unit.traffic.override))
     if unit.traffic is not None and unit.traffic.compression is not None:
         said.append(describe_compression(unit.traffic.compression))
+    said += [describe_backend(one.value) for one in find_backend([unit])]
     return ", ".join(said) or "says nothing"
 
 
@@ -127,6 +129,8 @@ def write_setting(field: str, value: int) -> tuple[str, str]:
     """Return a setting of ir.Traffic in words."""
     if field == "body_size":
         return "request body", f"{value} bytes" if value else "of any size"
+    if field in COUNTS:
+        return COUNTED[field], f"{value} at most"
     return _SETTINGS[field], f"{value} ms" if value else "without end"
 
 

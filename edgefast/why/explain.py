@@ -19,6 +19,7 @@ from edgefast.table import Hit
 from edgefast.table.match import Call, find_listener, order_hostnames
 from edgefast.why import answer as answers
 from edgefast.why.ask import STREAMS, Ask
+from edgefast.why.backend import describe_units
 from edgefast.why.candidates import find_candidates
 from edgefast.why.client import Client, drop_untrusted, find_client
 from edgefast.why.counted import judge_limits
@@ -168,6 +169,7 @@ def _explain_rule(
             *((f"{fault.unit}: {describe_fault(fault.fault)} on purpose",) if fault else ()),
             *((f"{whose}: {describe_overrides(overrides)}",) if overrides else ()),
             *((f"{encoded[1]}: {describe_compression(encoded[0])}",) if encoded else ()),
+            *(() if rule.status else describe_units(units)),
             *(note_call(http.grpc, web=bool(head.web)) if head.grpc else ()),
         ),
         table=served.version,

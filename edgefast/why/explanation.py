@@ -135,8 +135,8 @@ class UnitPart(Value, frozen=True, kw_only=True):
 class SettingPart(Value, frozen=True, kw_only=True):
     """A setting of policies that is in force."""
 
-    name: str  # "body_size", "request_timeout", "idle_timeout", "send_timeout"
-    value: int  # bytes or milliseconds; 0: without end
+    name: str  # "body_size", "request_timeout", "max_connections", ... (a field of ir.Traffic)
+    value: int  # bytes or milliseconds, 0: without end; or a count
     unit: str = ""  # whose it is; "": the route's own
     cut_by: str = (
         ""  # an override, or the EdgeProxy, that allows no more where the unit asks for more

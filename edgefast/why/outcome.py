@@ -12,6 +12,7 @@ from edgefast import ir
 from edgefast.table.match import Call, find_listener
 from edgefast.why import answer as answers
 from edgefast.why.ask import Ask
+from edgefast.why.backend import find_backend
 from edgefast.why.changes import Side
 from edgefast.why.client import drop_untrusted, find_client
 from edgefast.why.counted import judge_limits
@@ -147,6 +148,7 @@ def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple
     more += (("override", overrides),) if overrides else ()
     encoded = find_compression(units)
     more += (("compression", encoded[0]),) if encoded is not None else ()
+    more += tuple((one.field, one.value) for one in find_backend(units))
     return (*((one.field, one.value) for one in found.values()), *more)
 
 

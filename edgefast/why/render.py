@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from edgefast.problem import ask_about
 from edgefast.why.ask import STREAMS
+from edgefast.why.backend import COUNTED
 from edgefast.why.explanation import (
     Answer,
     Asked,
@@ -163,9 +164,11 @@ def _unit(label: str, one: UnitPart) -> Iterator[str]:
 def _setting(one: SettingPart) -> str:
     if one.name == "body_size":
         value = f"{one.value} bytes" if one.value else "any"
+    elif one.name in COUNTED:
+        value = f"{one.value} at most"
     else:
         value = _time(one.value)
-    said = f"{_SETTINGS[one.name]} {value} ({one.unit or 'the route'}"
+    said = f"{_SETTINGS.get(one.name) or COUNTED[one.name]} {value} ({one.unit or 'the route'}"
     return f"{said}, cut by {one.cut_by})" if one.cut_by else f"{said})"
 
 

@@ -20,6 +20,8 @@ LISTENER = "EdgeProxy spec.http.bodySize"
 _CALLS = "grpcroute/"
 #: Fields of ir.Traffic in the order in which they are told.
 FIELDS = ("body_size", "request_timeout", "idle_timeout", "send_timeout")
+#: Those of them that are counts of what a backend has: 0 is none of it, not without end.
+COUNTS = ("max_connections", "max_pending", "max_requests", "max_retries")
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -36,7 +38,7 @@ def settle_traffic(
 ) -> dict[str, Setting]:
     """Return each setting that any unit (or the route, of the request's timeout) says, by field."""
     found = {}
-    for field in FIELDS:
+    for field in (*FIELDS, *COUNTS):
         one = _settle(field, units, ceilings, own)
         if one is not None:
             found[field] = one
@@ -49,11 +51,12 @@ def _settle(
     bounds, said = _list(field, units[:ceilings]), _list(field, units[ceilings:])
     if field == "request_timeout" and own is not None and own.request is not None:
         said.insert(0, ("", own.request))
-    least = min(bounds, key=lambda one: one[1] or math.inf, default=None)
+    endless = math.inf if field in FIELDS else 0
+    least = min(bounds, key=lambda one: one[1] or endless, default=None)
     if not said:
         return None if least is None else Setting(field, least[1], least[0])
     name, value = said[0]
-    if least is not None and _is_less(least[1], value):
+    if least is not None and (least[1] or endless) < (value or endless):
         return Setting(field, least[1], name, cut_by=least[0])
     return Setting(field, value, name)
 

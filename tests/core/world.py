@@ -76,22 +76,31 @@ class World:
         rows: int = 64,
         upstream_tls: Callable[[ir.UpstreamTls], TlsContext] = refuse_tls,
         access_log: Callable[[bytes], None] | None = None,
+        health: memoryview | None = None,
+        worker: int = 0,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        self.loop = uvloop.new_event_loop()
+        """`health`: a segment that other worlds may share, each as another worker; on the loop of one of them."""
+        self.loop = loop or uvloop.new_event_loop()
+        self._owns_loop = loop is None
         self.arena = mmap.mmap(-1, ARENA)
         self.counters = Counters(rows)
         self.limits, self.limit_room = make_limits()
         self.batches: list[bytes] = []  # of the access log
         self.spans: list[bytes] = []
+        self.asked: list[str] = []  # clusters whose connections other workers are to lend
+        self.lender: Any = None  # the engine that is told so
         self.takes_spans = True
         self.engine: Any = Engine(
             self.loop,
             memoryview(self.arena).toreadonly(),
             self.counters.memory,
-            worker=0,
+            worker=worker,
             upstream_tls=upstream_tls,
             access_log=access_log or self.batches.append,
             limits=self.limits,
+            health=health,
+            ask_others=self._on_asked,
             spans=self._on_spans,
         )
         self.places: dict[tuple[str, str], tuple[int, int]] = {}
@@ -108,6 +117,11 @@ class World:
 
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.errors.append(f"{context.get('message')}: {context.get('exception')!r}")
+
+    def _on_asked(self, cluster: str) -> None:
+        self.asked.append(cluster)
+        if self.lender is not None:
+            self.loop.call_soon(self.lender.lend, cluster)
 
     def _on_spans(self, batch: bytes) -> bool:
         if self.takes_spans:
@@ -348,6 +362,8 @@ class World:
         self.engine.close(0)
         for sock in self._holds:
             sock.close()
+        if not self._owns_loop:
+            return
         for task in asyncio.all_tasks(self.loop):
             task.cancel()
         self.loop.run_until_complete(self.turns())

@@ -11,8 +11,8 @@ cdef bint in_budget(Attempts tries) except -1:
         return False  # "an explicit zero value MUST disable retries" (HTTPRouteRetry.attempts)
     if tries.retrying:
         return True
-    if breaker is not None and breaker.retries >= 0:
-        tries.retrying = cluster.record.take(EF_SHARE_RETRIES, clipped(breaker.retries))
+    if breaker is not None and (breaker.retries >= 0 or breaker.denominator):
+        tries.retrying = breaker.repeat(cluster)
     else:
         limit = max(cluster.active * RETRY_BUDGET_PERCENT // 100, <int64_t>RETRY_BUDGET_MIN)
         tries.retrying = cluster.own[EF_SHARE_RETRIES] < limit

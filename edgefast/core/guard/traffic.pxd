@@ -19,10 +19,14 @@ cdef class Traffic:
         Overrides overrides     # None: none
         Compression compression # None: none
         HashPolicy hash         # None: none
+        Outlier outlier         # None: as where there is no policy
+        Breaker breaker         # None: none
 
     cdef bint strikes(self, Exchange ex, Routed *at, const ef_request *request) except -1
     cdef object first(self, str leaf)
     cdef int64_t settle(self, str leaf, int64_t own) except? -2
+    cdef int64_t least(self, str leaf) except? -2
+    cdef Breaker learn_breaker(self)
     cdef int learn(self) except -1
     cdef bint apply(self, Exchange ex) except -1
     cdef int read(self, Exchange ex, const uint8_t *base, const ef_head *head, const uint8_t *query, size_t query_len) except -1

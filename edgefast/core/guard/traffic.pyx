@@ -46,10 +46,30 @@ cdef class Traffic:
                 return said
         return None
 
+    cdef int64_t least(self, str leaf) except? -2:
+        """A bound of which 0 leaves nothing: that of the first default that says it, or of any override, if it is less; -1: nobody says it."""
+        cdef Policy policy
+        cdef int64_t value = -1
+        for policy in reversed(self.policies[self.ceilings:]):
+            said = getattr(policy.traffic, leaf)
+            value = value if said is None else said
+        for policy in self.policies[:self.ceilings]:
+            said = getattr(policy.traffic, leaf)
+            if said is not None and (value < 0 or said < value):
+                value = said
+        return value
+
+    cdef Breaker learn_breaker(self):
+        cdef Breaker breaker = Breaker(
+            self.least("max_connections"), self.least("max_pending"), self.least("max_requests"), self.least("max_retries"),
+            self.first("retry_budget"),
+        )
+        return breaker if breaker.bounds() else None
+
     cdef int learn(self) except -1:
         cdef Policy policy
         self.closed = None
-        self.fault = self.overrides = self.compression = self.hash = None
+        self.fault = self.overrides = self.compression = self.hash = self.outlier = self.breaker = None
         for policy in self.policies:
             if policy.status or policy.traffic is None:
                 self.closed = policy
@@ -69,6 +89,9 @@ cdef class Traffic:
             self.compression = Compression(compression) if compression is not None and compression.encodings else None
             hashed = self.first("hash")
             self.hash = HashPolicy(hashed) if hashed is not None and hashed != type(hashed)() else None
+            outlier = self.first("outlier")
+            self.outlier = Outlier(outlier) if outlier is not None else None
+            self.breaker = self.learn_breaker()
             self.timeout_line = self.engine.tables.timeout_line(
                 self.request_timeout if self.request_timeout >= 0 else self.default_timeout
             )
@@ -86,6 +109,8 @@ cdef class Traffic:
             ex.body_size = <uint64_t>stricter(<int64_t>ex.body_size, self.body_size)
         ex.request_timeout = self.request_timeout
         ex.send_timeout = self.send_timeout
+        ex.outlier = self.outlier
+        ex.breaker = self.breaker
         return False
 
     cdef bint strikes(self, Exchange ex, Routed *at, const ef_request *request) except -1:

@@ -5,8 +5,24 @@
 # when it looks, so nothing is exceeded, whoever comes at the same time. Must cost nothing where no policy has one.
 
 cdef class Breaker:
-    def __init__(self, int64_t connections, int64_t pending, int64_t requests, int64_t retries):
+    def __init__(self, int64_t connections, int64_t pending, int64_t requests, int64_t retries, budget):
+        """budget: ir.RetryBudget or None."""
         self.connections, self.pending, self.requests, self.retries = connections, pending, requests, retries
+        if budget is not None:
+            self.numerator, self.denominator, self.least = budget.numerator, budget.denominator, budget.least
+
+    cdef bint bounds(self) noexcept:
+        """It says anything."""
+        return max(self.connections, self.pending, self.requests, self.retries) >= 0 or self.denominator != 0
+
+    cdef bint repeat(self, Pool pool) noexcept:
+        """One more repeat, if there may be one; it is counted."""
+        cdef uint64_t most = <uint64_t>self.retries if self.retries >= 0 else 0xffffffff, part
+        if self.denominator:
+            part = ef_share_sum(pool.record.at, pool.record.seats, EF_SHARE_REQUESTS)
+            part += ef_share_sum(pool.record.at, pool.record.seats, EF_SHARE_PENDING)
+            most = min(most, max(part * self.numerator // self.denominator, <uint64_t>self.least))
+        return pool.record.take(EF_SHARE_RETRIES, clipped(most))
 
     cdef bint admit(self, Pool pool, UpstreamUser user) noexcept:
         """One more try, if there may be one: then it is counted before it has an endpoint."""
@@ -46,6 +62,8 @@ cdef bint may_connect(Pool pool, UpstreamUser user) noexcept:
     if pool.own[EF_SHARE_CONNECTIONS] >= pool.max_connections:
         return False
     if user.breaker is not None and user.breaker.connections >= 0:
+        if pool.lent_until > pool.engine.wheel.now:
+            return False
         return pool.record.take(EF_SHARE_CONNECTIONS, clipped(user.breaker.connections))
     pool.own[EF_SHARE_CONNECTIONS] += 1
     return True
@@ -57,4 +75,6 @@ cdef bint could_connect(Pool pool, UpstreamUser user) noexcept:
         return False
     if user.breaker is None or user.breaker.connections < 0:
         return True
+    if pool.lent_until > pool.engine.wheel.now:
+        return False
     return pool.own[EF_SHARE_CONNECTIONS] + pool.record.others(EF_SHARE_CONNECTIONS) < <uint64_t>user.breaker.connections

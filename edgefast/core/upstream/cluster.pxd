@@ -8,7 +8,6 @@ cdef class Cluster(Pool):
         uint32_t version    # another one when its endpoints are others
         ef_health_record **records  # of each endpoint
         uint32_t seen       # version of its own record when it was looked at who is out
-        Ejections ejections # when it is looked at again
         uint64_t *ids       # of each endpoint
         TlsContext tls      # None: plain
         TlsContext tls_h1   # what offers HTTP/1.1 alone; `tls`, where that does
@@ -22,4 +21,3 @@ cdef class Cluster(Pool):
     cdef int update(self, object spec) except -1
     cdef TlsContext stream_tls(self)
     cdef int rebuild(self) except -1
-    cdef int look(self) except -1

@@ -15,7 +15,6 @@ cdef class Cluster(Pool):
         self.endpoints = []
         self.record = engine.health.hold(b"cluster/" + name.encode())
         self.own = self.record.own
-        self.ejections = Ejections.__new__(Ejections, self)
         self.pending = PoolTurns.__new__(PoolTurns, engine)
         self.pending.own = self.own
 
@@ -46,6 +45,9 @@ cdef class Cluster(Pool):
         if spec is not None:
             self.max_connections, self.max_pending = spec.max_connections, spec.max_pending
         self.rebuild()
+        if spec is None:  # nobody waits here any more
+            self.borrow_at = 0
+            self.rearm()
         return 0
 
     cdef TlsContext stream_tls(self):
@@ -120,7 +122,6 @@ cdef class Cluster(Pool):
         return self.serve_pending()
 
     cdef int look(self) except -1:
-        """See who is out, and until when the first of them is."""
         cdef uint64_t now = self.engine.wheel.now, first = 0
         cdef uint32_t i
         self.seen = ef_health_version(self.record.at)
@@ -128,10 +129,8 @@ cdef class Cluster(Pool):
             self.load[i].ejected = ef_health_is_out(self.records[i], now)
             if self.load[i].ejected and (first == 0 or self.records[i].until_ms < first):
                 first = self.records[i].until_ms
-        if first:
-            return self.engine.wheel.arm(self.ejections, first)
-        self.engine.wheel.disarm(self.ejections)
-        return 0
+        self.back_at = first
+        return self.rearm()
 
     def _on_resolved(self, hostname, addresses):
         """The resolver's answer: a tuple of addresses, () when the name has none. The last good answer is the resolver's care."""

@@ -11,7 +11,3 @@ cdef class Outlier:
     cdef int answered(self, Endpoint endpoint, int status) except -1
     cdef int judge(self, Endpoint endpoint, uint32_t kind) except -1
     cdef uint32_t most(self, uint32_t size) noexcept
-
-
-cdef class Ejections(Timer):
-    cdef Cluster cluster

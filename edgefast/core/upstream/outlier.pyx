@@ -63,13 +63,3 @@ cdef class Outlier:
         """How many of so many may be out."""
         cdef uint32_t many = <uint32_t>(<uint64_t>size * self.percent // 100)
         return 1 if many == 0 and self.always_one else many
-
-
-cdef class Ejections(Timer):
-    """Looks again when the next endpoint of a cluster is back."""
-
-    def __cinit__(self, Cluster cluster):
-        self.cluster = cluster
-
-    cdef int on_deadline(self, int64_t now) except -1:
-        return self.cluster.look()

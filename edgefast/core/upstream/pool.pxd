@@ -7,7 +7,7 @@ cdef enum UpstreamProtocol:
     SPEAKS_ALPN = 2     # what TLS agrees on
 
 
-cdef class Pool:
+cdef class Pool(Timer):
     cdef:
         Engine engine
         UpstreamProtocol protocol
@@ -21,6 +21,10 @@ cdef class Pool:
         uint32_t max_connections, max_pending   # of the spec
         BodyShare bodies    # None while no body is on its way
         AnswerShare answers # None while no client is slower than its backend
+        int64_t back_at     # ms; when the next endpoint that is out is back; 0: none is
+        int64_t borrow_at   # ms; when it is looked for what other workers have (lending.pyx); 0: nobody waits for that
+        bint lends          # the next connection that is free is another worker's
+        int64_t lent_until  # ms; until then none is made where others may have its place
         Crowding crowding   # None while nobody waits for one of max_connections
 
     cdef Endpoint pick(self, uint64_t tried, const uint64_t *key)
@@ -50,6 +54,8 @@ cdef class Pool:
     cdef BodyShare share(self)
     cdef AnswerShare slow_answers(self)
     cdef int wait(self, UpstreamUser user) except -1
+    cdef int look(self) except -1
+    cdef int rearm(self) except -1
     cdef int share_out(self) except -1
     cdef UpstreamUser next_pending(self)
     cdef int serve_pending(self) except -1

@@ -17,7 +17,7 @@ cdef UpstreamUser served(Turns turns, UpstreamUser user):
     return user
 
 
-cdef class Pool:
+cdef class Pool(Timer):
     # --- what a cluster knows --------------------------------------------------------------------------------------------------------
 
     cdef Endpoint pick(self, uint64_t tried, const uint64_t *key):
@@ -27,6 +27,26 @@ cdef class Pool:
     cdef bint resolving(self):
         """A name is not resolved yet: there may be endpoints soon."""
         raise NotImplementedError
+
+    cdef int look(self) except -1:
+        """See who is out, and until when the first of them is."""
+        raise NotImplementedError
+
+    # --- what comes later ------------------------------------------------------------------------------------------------------------
+
+    cdef int rearm(self) except -1:
+        cdef int64_t at = stricter(self.back_at, self.borrow_at)
+        if at:
+            return self.engine.wheel.arm(self, at)
+        self.engine.wheel.disarm(self)
+        return 0
+
+    cdef int on_deadline(self, int64_t now) except -1:
+        if self.back_at and self.back_at <= now:
+            self.look()
+        if self.borrow_at and self.borrow_at <= now:
+            borrow_again(self)
+        return self.rearm()
 
     # --- connections -----------------------------------------------------------------------------------------------------------------
 
@@ -90,6 +110,8 @@ cdef class Pool:
             most = user.breaker.pending_here(self, most)
         if self.pending.make_room(user, most) and (user.breaker is None or user.breaker.reserve(self)):
             self.pending.join(user)
+            if user.breaker is not None and user.breaker.connections >= 0:
+                borrow(self, TICK_MS)
             return self.serve_pending()  # who gave way may have left a connection, too
         return self.overflow(user)
 
@@ -284,6 +306,8 @@ cdef class Pool:
         if endpoint.index < 0 or not up.is_open():
             up.stop(False)
             return 0
+        if self.lends:
+            return lend_freed(self, up)
         user = self.next_pending()
         while user is not None and user.breaker is not None and not user.breaker.admit(self, user):
             self.overflow(user)

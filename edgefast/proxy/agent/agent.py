@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -25,8 +26,9 @@ from edgefast.proxy.agent.refusal import describe_refusal
 from edgefast.proxy.agent.sharedstate import SharedState
 from edgefast.proxy.agent.uncounted import Uncounted
 from edgefast.proxy.agent.unresolved import Unresolved
-from edgefast.proxy.agent.workerslot import WorkerSlot
+from edgefast.proxy.agent.workerslot import WorkerSlot, have_others_lend
 from edgefast.proxy.control import messages
+from edgefast.proxy.health.memory import HealthMemory
 from edgefast.proxy.keys.keyfetch import KeyFetch
 from edgefast.proxy.limits.count import LimitCount
 from edgefast.proxy.limits.memory import LimitMemory
@@ -96,6 +98,7 @@ class Agent:
         self.file_limit = raise_limit()
         self.arena = Arena(settings.arena_bytes)
         self.limits = LimitMemory.go_on(inherited.take_memory(MEMORY) if inherited else None)
+        self.health = HealthMemory(settings.workers)
         ring = TicketRing.go_on(inherited.take_memory(TICKETS) if inherited else None)
         self.tickets = TicketKeys(ring)
         self.ledger = Ledger(self.arena)
@@ -117,6 +120,7 @@ class Agent:
             command,
             self.arena,
             self.limits,
+            self.health,
             self.tickets,
             self.ledger,
             self.listeners,
@@ -143,6 +147,7 @@ class Agent:
             WorkerSlot(number, self._shared, settings.stat_rows)
             for number in range(settings.workers)
         ]
+        self._shared.on_connections_wanted = partial(have_others_lend, self.slots)
         self.drain = Drain(self._shared, self.slots, self.listeners, settings)
         self.drain.sockets_stay = lambda: store.keeps
         self.on_serving: Callable[[], Awaitable[None]] | None = None  # before readiness is told
@@ -192,6 +197,7 @@ class Agent:
             for slot in self.slots:
                 slot.segment.close()
             self.limits.close()
+            self.health.close()
             self.tickets.close()
             self.arena.close()
         return status

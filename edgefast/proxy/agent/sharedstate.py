@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from edgefast.proxy.control import messages
+from edgefast.proxy.health.memory import HealthMemory
 from edgefast.proxy.keys.keyfetch import ToldKeys
 from edgefast.proxy.limits.memory import LimitMemory
 from edgefast.proxy.sockets.listeners import Listeners
@@ -32,6 +33,7 @@ class SharedState:
         command: Sequence[str],
         arena: Arena,
         limits: LimitMemory,
+        health: HealthMemory,
         tickets: TicketKeys,
         ledger: Ledger,
         listeners: Listeners,
@@ -45,6 +47,7 @@ class SharedState:
         self.command = command
         self.arena = arena
         self.limits = limits
+        self.health = health
         self.tickets = tickets
         self.ledger = ledger
         self.listeners = listeners
@@ -64,6 +67,7 @@ class SharedState:
         self.on_spans: Callable[[bytes], None] = lambda _: None  # what traced requests tell
         self.keys: Mapping[tuple[str, str], ToldKeys] = {}  # of issuers, that are fetched
         self.on_keys_wanted: Callable[[str, str], None] = lambda *_: None
+        self.on_connections_wanted: Callable[[int, str], None] = lambda *_: None  # by whom, of what
         self.on_uncounted: Callable[[messages.Uncounted], None] = lambda _: None
 
     @property

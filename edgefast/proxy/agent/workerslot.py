@@ -39,7 +39,7 @@ from edgefast.proxy.settings import (
 )
 from edgefast.ratelimit.standing import Standing
 
-__all__ = ["WorkerSlot"]
+__all__ = ["WorkerSlot", "have_others_lend"]
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +116,11 @@ class WorkerSlot:
         self._update.old_rows = list(labels)
         self.wake()
 
+    def lend(self, cluster: str) -> None:
+        """Have the worker give up connections for others."""
+        self._update.lends[cluster] = None
+        self.wake()
+
     async def run(self) -> None:
         """Keep a worker alive until the phase is `stopping` and the last one is gone."""
         loop = asyncio.get_running_loop()
@@ -175,6 +180,7 @@ class WorkerSlot:
             channel.close()
             pid = self.pid
             self._update.dumps.fail()
+            self._shared.health.forget(self.number)
             self._forget_worker()
             excused = not process.killed and status in _EXCUSED
             if self._shared.ledger.forget(self.number, excused=excused):
@@ -256,6 +262,8 @@ class WorkerSlot:
                 self._shared.on_uncounted(message)
             case messages.KeysWanted(uri, cluster):
                 self._shared.on_keys_wanted(uri, cluster)
+            case messages.ConnectionsWanted(cluster):
+                self._shared.on_connections_wanted(self.number, cluster)
             case messages.OldGone():
                 self.old_gone = True
                 self._shared.on_progress()
@@ -302,6 +310,13 @@ class WorkerSlot:
             has_work = self._update.ack_due is not None or bool(self._update.dumps)
             if why := watchdog.look(read_process(self.pid), self._heard, has_work=has_work):
                 raise _WorkerHung(f"frozen, {why}")
+
+
+def have_others_lend(slots: Iterable[WorkerSlot], wanted_by: int, cluster: str) -> None:
+    """Have all workers but one give up connections of a cluster."""
+    for slot in slots:
+        if slot.number != wanted_by:
+            slot.lend(cluster)
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterable[BaseException]:

@@ -35,6 +35,7 @@ class WorkerUpdate:
         self._shared = shared
         self.ack_due: float | None = None  # loop time by which a table must have been taken in
         self.old_rows: list[bytes] = []  # labels of counters to give away
+        self.lends: dict[str, None] = {}  # clusters whose connections others wait for
         self.dumps = Dumps()
         self._asked: set[int] = set()  # dumps
         self._places: dict[Seat, int] = {}
@@ -50,7 +51,7 @@ class WorkerUpdate:
             self._number, shared.arena.capacity, shared.log_level, shared.access_log
         )
         self._level = shared.log_level
-        memories = (shared.limits.fd, shared.tickets.fd)
+        memories = (shared.limits.fd, shared.tickets.fd, shared.health.fd)
         await channel.send(hello, (shared.arena.reader_fd, segment, *memories))
 
     def extend(self, now: float) -> None:
@@ -72,6 +73,10 @@ class WorkerUpdate:
             await self._send_keys_gone(channel)
             await self._send_closed(channel)
             await self._send_orders(channel, exit_ordered=exit_ordered)
+            while self.lends:
+                cluster = next(iter(self.lends))
+                del self.lends[cluster]
+                await channel.send(messages.Lend(cluster))
             for number in self.dumps.numbers() - self._asked:
                 self._asked.add(number)
                 await channel.send(messages.DumpRequest(number))

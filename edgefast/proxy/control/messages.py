@@ -82,7 +82,8 @@ class _Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class Hello(_Message, frozen=True):
-    """First of all; brings the descriptors of the arena, the counters, the limits and the keys of tickets, in this order."""
+    """First of all; brings the descriptors of the arena, the counters, the limits, the keys of tickets and the health of
+    backends, in this order."""
 
     worker: int
     arena_bytes: int
@@ -182,6 +183,12 @@ class KeysGone(_Message, frozen=True):
     cluster: str
 
 
+class Lend(_Message, frozen=True):
+    """Users of this cluster wait in another worker for connections that this one may have (ConnectionsWanted)."""
+
+    cluster: str
+
+
 AgentMessage = (
     Hello
     | Sockets
@@ -199,6 +206,7 @@ AgentMessage = (
     | ForgetRows
     | Keys
     | KeysGone
+    | Lend
 )
 
 
@@ -284,6 +292,12 @@ class KeysWanted(_Message, frozen=True):
     cluster: str
 
 
+class ConnectionsWanted(_Message, frozen=True):
+    """There may be no more connections of this cluster, and users wait for one: other workers are told to lend."""
+
+    cluster: str
+
+
 class Drained(_Message, frozen=True):
     """Sockets are closed and no connection is left."""
 
@@ -299,6 +313,7 @@ WorkerMessage = (
     | Spans
     | Uncounted
     | KeysWanted
+    | ConnectionsWanted
     | OldGone
     | Drained
 )

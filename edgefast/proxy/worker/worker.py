@@ -44,6 +44,7 @@ from edgefast.proxy.worker.acceptors import Acceptors
 from edgefast.proxy.worker.orphan import OrphanedWorker
 from edgefast.proxy.worker.table import WorkerTable
 from edgefast.proxy.worker.tokenkeys import TokenKeys
+from edgefast.proxy.worker.wishes import Wishes
 
 __all__ = ["main"]
 
@@ -72,11 +73,11 @@ class Worker:
     """The life after `Hello`."""
 
     def __init__(self, channel: _IncomingChannel, hello: messages.Hello, fds: list[int]) -> None:
-        arena_fd, stats_fd, limits_fd, tickets_fd = fds
+        arena_fd, stats_fd, limits_fd, tickets_fd, health_fd = fds
         arena, stats = map_arena(arena_fd, hello.arena_bytes), map_segment(stats_fd)
-        limits = map_segment(limits_fd)
+        limits, health = map_segment(limits_fd), map_segment(health_fd)
         use_tickets(map_ring(tickets_fd))
-        for fd in (arena_fd, stats_fd):
+        for fd in (arena_fd, stats_fd, health_fd):
             os.close(fd)
         self._memories = {
             MEMORY: limits_fd,
@@ -95,6 +96,7 @@ class Worker:
         )
         self._spans = SpanSender(self._say, lambda count: add_global(stats, "spans_dropped", count))
         self._token_keys = TokenKeys(self._say)
+        self._wishes = Wishes(self._say)
         self._engine = Engine(
             asyncio.get_running_loop(),
             arena,
@@ -103,6 +105,8 @@ class Worker:
             upstream_tls=self._table.upstream_tls,
             access_log=self._log,
             limits=limits,
+            health=health,
+            ask_others=self._wishes.ask,
             spans=self._spans,
             token_desk=self._token_keys.desk,
         )
@@ -125,6 +129,7 @@ class Worker:
                 tasks.create_task(self._serve_starved())
                 tasks.create_task(self._spans.run())
                 tasks.create_task(self._token_keys.run())
+                tasks.create_task(self._wishes.run())
                 tasks.create_task(self._limit_store.tell(self._say))
                 try:
                     while await self._obey(await self._receive(), tasks):
@@ -182,6 +187,8 @@ class Worker:
                 set_level(level)
             case messages.ForgetRows(labels):
                 self._engine.forget_rows(labels)
+            case messages.Lend(cluster):
+                self._engine.lend(cluster)
             case messages.Keys() | messages.KeysGone():
                 self._token_keys.take(message)
             case messages.Drain():
@@ -323,7 +330,7 @@ async def _serve(sock: socket.socket) -> None:
     async with asyncio.timeout(STARTED_DEADLINE):
         await channel.send(messages.Started(os.getpid(), tls_library()))
         hello, descriptors = await channel.receive()
-    if not isinstance(hello, messages.Hello) or len(descriptors) != 4:
+    if not isinstance(hello, messages.Hello) or len(descriptors) != 5:
         log.error("the agent did not say hello")
         raise SystemExit(1)
     set_level(hello.log_level)

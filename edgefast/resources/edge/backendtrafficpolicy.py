@@ -11,8 +11,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from edgefast.resources.edge.circuitbreaker import CircuitBreaker
 from edgefast.resources.edge.compression import Compressor
 from edgefast.resources.edge.fault import FaultInjection
+from edgefast.resources.edge.healthcheck import HealthCheck
 from edgefast.resources.edge.policytarget import Aim, MergeType, Newer, TargetReferences
 from edgefast.resources.edge.responseoverride import ResponseOverride
 from edgefast.resources.model.closed import Closed
@@ -64,6 +66,12 @@ class BackendTrafficPolicySpec(Element, frozen=True, kw_only=True):
         RequestBuffer | None, Meta(description="How large bodies of requests may be.")
     ] = None
     timeout: Annotated[TrafficTimeout | None, Meta(description="Timeouts.")] = None
+    circuit_breaker: Annotated[
+        CircuitBreaker | None, Meta(description="How much of a backend there may be at once.")
+    ] = None
+    health_check: Annotated[
+        HealthCheck | None, Meta(description="Which endpoints are left out because they fail.")
+    ] = None
     fault_injection: Annotated[
         FaultInjection | None,
         Meta(description="Faults on purpose, to see what clients do about them."),

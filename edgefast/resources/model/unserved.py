@@ -63,8 +63,10 @@ UNSERVED: dict[str, dict[str, Closes]] = {
         **_under("spec", "object", "targetRef", "targetSelectors"),
         **_under("spec", "object", "admissionControl", "bandwidthLimit", "rateLimit"),
         **_under("spec", "object", "httpUpgrade", "proxyProtocol"),
-        **_under("spec", "nothing", "circuitBreaker", "connection"),
-        **_under("spec", "nothing", "dns", "healthCheck", "http2", "loadBalancer"),
+        **_under("spec", "nothing", "connection", "dns", "http2", "loadBalancer"),
+        **_under("spec.circuitBreaker", "nothing", "maxRequestsPerConnection", "perEndpoint"),
+        **_under("spec.healthCheck", "nothing", "active", "panicThreshold"),
+        "spec.healthCheck.passive.failurePercentageThreshold": "nothing",
         **_under("spec", "nothing", "retry", "routingType", "tcpKeepalive"),
         **_under("spec", "nothing", "telemetry", "useClientProtocol"),
         # What is answered, and whose answers are meant.

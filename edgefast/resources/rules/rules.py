@@ -14,6 +14,7 @@ from typing import Any
 from edgefast.resources.model.fields import Element
 from edgefast.resources.model.shape import FieldShape, Shape, shape_of
 from edgefast.resources.rules import (
+    backend,
     config,
     core,
     edge,
@@ -43,6 +44,7 @@ _BOOKS = (
     jwt.BOOK,
     routefilter.BOOK,
     traffic.BOOK,
+    backend.BOOK,
     config.BOOK,
 )
 

@@ -9,12 +9,17 @@ Must never: fill in a leaf that is not said.
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
+from edgefast.resources.edge.backendtrafficpolicy import (
+    BackendTrafficPolicy,
+    HTTPTrafficTimeout,
+)
+from edgefast.resources.edge.circuitbreaker import CircuitBreaker
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.model.size import parse_size
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.facts.policyshape import CLOSED
+from edgefast.translate.policy.backend import translate_budget, translate_passive
 from edgefast.translate.policy.compression import translate_compression
 from edgefast.translate.policy.fault import translate_fault
 from edgefast.translate.policy.outcome import (
@@ -73,17 +78,22 @@ def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> 
     if spec.response_override is not None:
         namespace, where = policy.metadata.namespace, "spec.responseOverride"
         override = translate_overrides(spec.response_override, namespace, reader, report, where)
-    compression = translate_compression(spec, report)
-    if http is None:
-        return ir.Traffic(body_size=size, fault=fault, override=override, compression=compression)
+    breaker = spec.circuit_breaker or CircuitBreaker()
+    http = http or HTTPTrafficTimeout()
     return ir.Traffic(
         body_size=size,
-        compression=compression,
+        compression=translate_compression(spec, report),
         fault=fault,
         override=override,
         request_timeout=_read_time(http.request_timeout, report, f"{path}.requestTimeout"),
         idle_timeout=_read_time(http.stream_idle_timeout, report, f"{path}.streamIdleTimeout"),
         send_timeout=_read_time(http.send_timeout, report, f"{path}.sendTimeout"),
+        max_connections=breaker.max_connections,
+        max_pending=breaker.max_pending_requests,
+        max_requests=breaker.max_parallel_requests,
+        max_retries=breaker.max_parallel_retries,
+        retry_budget=translate_budget(breaker, report, "spec.circuitBreaker"),
+        outlier=translate_passive(spec, report),
     )
 
 

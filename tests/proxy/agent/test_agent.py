@@ -144,7 +144,7 @@ def test_a_worker_has_only_its_own_descriptors() -> None:
         names, maps = look_into(agent.slots[0].pid)
         assert sum(name.startswith("socket:") for name in names) <= 8
         # Arena, its own counters, limits, ticket keys: the last two twice, the second time for whoever takes over from a lone worker.
-        assert sum("memfd" in name for name in names) == 6
+        assert sum("memfd" in name for name in names) == 7
         os.close(secret)
         arena = [line for line in maps if "edgefast-table" in line]
         assert arena

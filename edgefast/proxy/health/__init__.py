@@ -1,0 +1,1 @@
+"""How backends fare: the memory in which all workers count together."""

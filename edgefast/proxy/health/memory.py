@@ -1,0 +1,57 @@
+"""Memory for how clusters and endpoints fare: made by the agent, mapped by every worker (csrc/health.h).
+
+In: how many workers there are, and which of them is gone. Out: a descriptor. A proxy begins with new memory: what its predecessor knew
+of backends is found out again, and while both serve each counts what it has itself. Must never write to what workers count, but for
+what a dead one has left.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import mmap
+import os
+from typing import Any
+
+from edgefast._csrc import ffi, lib
+
+__all__ = ["HealthMemory"]
+
+log = logging.getLogger(__name__)
+
+#: Who maps it is never left with less than was there (fcntl(2): file seals).
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+
+
+class HealthMemory:
+    """The segment of one proxy. Its seats are the workers' numbers; one more is the agent's."""
+
+    def __init__(self, workers: int, records: int = lib.EF_HEALTH_RECORDS) -> None:
+        """Make it; it takes memory as it is used. Raises ValueError when there are too many workers."""
+        self.agent_seat = workers
+        size = int(lib.ef_health_size(records, workers + 1))
+        self.fd = os.memfd_create("edgefast-health", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.fd, size)
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _SEALS)
+        self._memory = mmap.mmap(self.fd, size)
+        self._view: Any = ffi.from_buffer(self._memory)
+        if lib.ef_health_init(self._view, size, records, workers + 1) != 0:
+            self.close()
+            raise ValueError(f"no memory for {workers} workers (at most {lib.EF_HEALTH_SEATS - 1})")
+        self._segment: Any = ffi.cast("ef_health *", self._view)
+
+    @property
+    def used(self) -> int:
+        """Clusters and endpoints that any worker has to do with."""
+        return int(lib.ef_health_used(self._segment))
+
+    def forget(self, worker: int) -> None:
+        """A worker is gone: nothing of what it had counts any more."""
+        if lib.ef_health_forget(self._segment, worker) != 0:
+            log.error("what worker %d counted of backends could not be taken back", worker)
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        ffi.release(self._view)
+        self._memory.close()
+        os.close(self.fd)

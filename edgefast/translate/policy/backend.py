@@ -1,0 +1,60 @@
+"""How backends are treated: BackendTrafficPolicy spec.circuitBreaker and spec.healthCheck -> leaves of an ir.Traffic.
+
+In: the fields. Out: the same in milliseconds; every mistake told.
+Source: BackendTrafficPolicy, with the fields of Envoy Gateway.
+Must never: fill in a number that is not said.
+"""
+
+from __future__ import annotations
+
+from edgefast import ir
+from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.resources.edge.circuitbreaker import CircuitBreaker
+from edgefast.resources.edge.healthcheck import PassiveHealthCheck
+from edgefast.resources.rules.backend import MAX_EJECTION, check_budget
+from edgefast.translate.policy.extauth import read_bounded
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.violation import refuse_violations
+
+__all__ = ["translate_budget", "translate_passive"]
+
+
+def translate_budget(
+    breaker: CircuitBreaker | None, report: Report, path: str
+) -> ir.RetryBudget | None:
+    """Translate the budget of a breaker; None: it has none."""
+    if breaker is None or breaker.retry_budget is None:
+        return None
+    budget = breaker.retry_budget
+    refuse_violations(check_budget(budget), report, f"{path}.retryBudget", "Invalid")
+    share = budget.percent
+    return ir.RetryBudget(share.numerator, share.denominator, budget.min_retry_concurrency)
+
+
+def translate_passive(spec: BackendTrafficPolicySpec, report: Report) -> ir.OutlierDetection | None:
+    """Translate what is said of endpoints that fail; None: nothing is."""
+    check = spec.health_check
+    if check is None or check.passive is None:
+        return None
+    return _translate_passive(check.passive, report, "spec.healthCheck.passive")
+
+
+def _translate_passive(one: PassiveHealthCheck, report: Report, path: str) -> ir.OutlierDetection:
+    interval = 0
+    if one.interval is not None:
+        interval = read_bounded(one.interval, MAX_EJECTION, report, f"{path}.interval")
+    if not 0 <= one.max_ejection_percent <= 100:
+        said = f"{one.max_ejection_percent} (expected 0 to 100)"
+        report.refuse(f"{path}.maxEjectionPercent", "Invalid", said, condition="Invalid")
+    where = f"{path}.baseEjectionTime"
+    return ir.OutlierDetection(
+        server=one.consecutive_5xx_errors,
+        gateway=one.consecutive_gateway_errors,
+        local=one.consecutive_local_origin_failures
+        if one.split_external_local_origin_errors
+        else None,
+        base=read_bounded(one.base_ejection_time, MAX_EJECTION, report, where),
+        interval=interval,
+        percent=one.max_ejection_percent,
+        always_one=one.always_eject_one_endpoint,
+    )
