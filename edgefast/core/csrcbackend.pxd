@@ -1,6 +1,6 @@
-# What Cython sees of the part of csrc/ that is about backends: how they fare. The headers are the manual; the names here are theirs.
+# What Cython sees of the part of csrc/ that is about backends: who gets a request, and how they fare. The headers are the manual; the names here are theirs.
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
 cdef extern from "health.h" nogil:
@@ -46,3 +46,15 @@ cdef extern from "health.h" nogil:
     uint32_t ef_health_fail(ef_health_record *endpoint, uint32_t kind)
     void ef_health_succeed(ef_health_record *endpoint, uint32_t kind)
     int ef_health_eject(ef_health_record *cluster, ef_health_record **endpoints, uint32_t n, uint32_t at, const ef_ejection *how)
+
+
+cdef extern from "pick.h" nogil:
+    ctypedef struct ef_endpoint_load:
+        uint32_t active
+        uint32_t weight
+        uint8_t ejected
+
+    int ef_pick_wrr(int64_t *current, const uint32_t *weight, uint32_t n)
+    int ef_pick_endpoint(const ef_endpoint_load *load, uint32_t n, uint64_t tried, uint64_t rnd)
+    int ef_pick_hashed(const ef_endpoint_load *load, const uint64_t *ids, uint32_t n, uint64_t tried, uint64_t key)
+    uint64_t ef_random(uint64_t *state)

@@ -16,6 +16,7 @@ from edgefast._csrc import lib
 from edgefast.reasons.named import name_reasons
 from edgefast.table.match import find_listener
 from edgefast.why.ask import Ask
+from edgefast.why.backend import COUNTED
 from edgefast.why.explanation import Answer, LimitPart
 from edgefast.why.fault import find_fault
 from edgefast.why.forwarded import merge_rewrites, replace_path, rewrite_path
@@ -25,8 +26,10 @@ from edgefast.why.override import replace_answers
 from edgefast.why.served import Served
 from edgefast.why.traffic import (
     LISTENER,
+    Setting,
     body_limit,
     bound_body,
+    find_shut,
     own_timeouts,
     settle_traffic,
 )
@@ -232,6 +235,7 @@ def answer_rule(
             prefix_len,
             guarded.answer or limited,
             behind,
+            find_shut(settings),
         )
         parts = [(one, percent)]
         if fault is not None and struck and one.check != "cors":
@@ -259,6 +263,7 @@ def _answer_share(
     prefix_len: int,
     stopped: Answer | None,
     behind: Head,
+    shut: Setting | None,
 ) -> Answer:
     cors = (share.cors if share else None) or rule.cors
     if cors is not None and is_preflight(head):
@@ -296,6 +301,11 @@ def _answer_share(
             why = f"what an HTTPRouteFilter makes of {cut(head.path.decode())} is no path"
             fix = "let it begin with /, without //, dot segments, space, ? and #, and be no longer than 8 KiB"
             return Answer(kind="status", check="rewrite", status=500, why=why, fix=fix)
+    if shut is not None:
+        what = f"{COUNTED[shut.field]} of {share.cluster}"
+        why = f"{shut.cut_by or shut.unit} allows no {what}"
+        fix = "raise its circuitBreaker's number: 0 lets nothing through"
+        return Answer(kind="status", check="circuit_breaker", status=503, why=why, fix=fix)
     endpoints, _ = served.endpoints(share.cluster)
     if not endpoints:
         why = f"{share.cluster} has no endpoints"

@@ -22,7 +22,7 @@ from edgefast.why.asked import NEVER_SET, describe_question, fold_name
 from edgefast.why.explanation import Answer, Place, UnitPart, Verdict
 from edgefast.why.head import Head
 from edgefast.why.origin import Origin
-from edgefast.why.proofs import describe_proof, is_proof, pass_on, prove, sets_of
+from edgefast.why.proofs import describe_proof, is_proof, leave_for_next, pass_on, prove, sets_of
 from edgefast.why.served import Served
 from edgefast.why.tokens import Proof, Shown
 
@@ -62,6 +62,7 @@ def judge_units(
     asks: tuple[str, ...] = ()
     services = list_services(served, rule)
     request = drop_set(served, rule, head).request()
+    came = head  # less what proofs take out for one another
     behind = _pass_proofs(served, rule, head, _drop(head, _set_by_proofs(served, rule)), now)
     units = served.units(rule.policies)
     shown = Shown({one.name: [each.name for each in one.jwt.providers] for one in units if one.jwt})
@@ -71,8 +72,9 @@ def judge_units(
             assert asked is not None  # a filter of the rule's own asks
             said = _ask(served, asked, behind, services)
         elif is_proof(unit):
-            proof = None if blind else prove(unit, head, now)
+            proof = None if blind else prove(unit, came, now)
             said = _prove(unit, proof)
+            came = leave_for_next(unit, came)
             if unit.jwt is not None:
                 shown = Shown(shown.providers, unit.name, proof, proof is not None)
         else:
@@ -242,6 +244,7 @@ def _pass_proofs(served: Served, rule: ir.Rule, came: Head, head: Head, now: flo
     for unit in served.units(rule.policies):
         if is_proof(unit):
             head = pass_on(unit, came, head, now)
+            came = leave_for_next(unit, came)
     return head
 
 

@@ -20,7 +20,7 @@ from edgefast.htpasswd import verify
 from edgefast.why.head import Head, Line
 from edgefast.why.tokens import Proof, describe_places, describe_tokens, prove_token
 
-__all__ = ["describe_proof", "is_proof", "pass_on", "prove", "sets_of"]
+__all__ = ["describe_proof", "is_proof", "leave_for_next", "pass_on", "prove", "sets_of"]
 
 _BASIC = ir.CredentialPlaces(headers=(("authorization", "Basic "),))
 _UNKNOWN = "<whoever it is>"
@@ -75,15 +75,26 @@ def pass_on(unit: ir.PolicyUnit, came: Head, head: Head, now: float) -> Head:
     return _add(head, forward, user.encode()) if forward and user else head
 
 
+def leave_for_next(unit: ir.PolicyUnit, came: Head) -> Head:
+    """Return the request as the next proof sees it: parameters that were taken out are gone, lines are hidden from backends only."""
+    keys = unit.api_key
+    return _strip_query(keys.places, came) if keys is not None and keys.sanitize else came
+
+
+def _strip_query(places: ir.CredentialPlaces, head: Head) -> Head:
+    if not places.params or head.query is None:
+        return head
+    names = {one.encode() for one in places.params}
+    kept = [
+        one
+        for one in head.query.split(b"&")
+        if unquote_to_bytes(one.partition(b"=")[0]) not in names
+    ]
+    return msgspec.structs.replace(head, query=b"&".join(kept) or None)
+
+
 def _strip(places: ir.CredentialPlaces, head: Head) -> Head:
-    if places.params and head.query is not None:
-        names = {one.encode() for one in places.params}
-        kept = [
-            one
-            for one in head.query.split(b"&")
-            if unquote_to_bytes(one.partition(b"=")[0]) not in names
-        ]
-        head = msgspec.structs.replace(head, query=b"&".join(kept) or None)
+    head = _strip_query(places, head)
     cookies = [
         piece.strip(b" \t")
         for line in head.lines

@@ -8,7 +8,7 @@ Must never: take "without end" (0) for the smaller of two.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -87,6 +87,12 @@ def own_timeouts(rule: ir.Rule) -> ir.Timeouts | None:
     if rule.timeouts is not None and not rule.timeouts.request and rule.route.startswith(_CALLS):
         return None
     return rule.timeouts
+
+
+def find_shut(settings: Mapping[str, Setting]) -> Setting | None:
+    """Return the bound that lets nothing through to a rule's backends; None: there is none."""
+    found = (settings.get(field) for field in ("max_requests", "max_connections"))
+    return next((one for one in found if one is not None and one.value == 0), None)
 
 
 def body_limit(http: ir.HttpSettings, settings: dict[str, Setting]) -> int:

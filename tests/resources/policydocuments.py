@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.resources.edge.circuitbreaker import RetryBudget
 from edgefast.resources.edge.credentials import ExtractFrom
 from edgefast.resources.edge.fault import FaultAbort, FaultDelay, FaultInjection
+from edgefast.resources.edge.healthcheck import PassiveHealthCheck
 from edgefast.resources.edge.httproutefilter import (
     DirectResponse,
     DirectResponseBody,
@@ -113,6 +115,16 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
             for compressor in ({}, *({"compressor": one} for one in _COMPRESSORS))
             for compression in ({}, *({"compression": one} for one in _COMPRESSORS))
         ),
+    ],
+    RetryBudget: [
+        {"percent": {"numerator": numerator, **denominator}}
+        for numerator in (0, 50, 100, 101)
+        for denominator in ({}, {"denominator": 100}, {"denominator": 1000})
+    ],
+    PassiveHealthCheck: [
+        {**base, **interval}
+        for base in ({}, *({"baseEjectionTime": one} for one in ("0s", "1ms", "1h", "1h1ms")))
+        for interval in ({}, *({"interval": one} for one in ("0s", "1ms", "60m", "61m")))
     ],
     AuthorizationRule: [
         {"action": "Allow", **operation, **principal}

@@ -239,6 +239,8 @@ class Tables:
             pick = self._random.choice
             traffic = ir.Traffic(
                 body_size=pick([None, 0, 1000]),
+                max_requests=pick([None] * 8 + [0, 100]),
+                max_connections=pick([None] * 8 + [0, 100]),
                 request_timeout=pick([None, 0, 700, 3000]),
                 override=pick([None] * 3 + [REPLACED]),
                 fault=pick([None] * 5 + [ir.Fault(status=418, abort_share=1_000_000)]),

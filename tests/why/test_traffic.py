@@ -7,7 +7,7 @@ import random
 import pytest
 
 from edgefast import ir
-from edgefast.why.traffic import FIELDS, LISTENER, body_limit, bound_body, settle_traffic
+from edgefast.why.traffic import COUNTS, FIELDS, LISTENER, body_limit, bound_body, settle_traffic
 
 pytestmark = pytest.mark.pure
 
@@ -79,4 +79,21 @@ def test_no_override_is_passed() -> None:
                     wanted = bound
                     continue
                 wanted = min((one for one in (wanted, bound) if one), default=0)
+            assert (found[field].value if field in found else None) == wanted
+
+
+def test_of_a_count_nothing_is_the_strictest() -> None:
+    chance = random.Random(18)
+    for _ in range(2000):
+        units = [
+            unit(f"u{at}", **{field: chance.choice(UNSAID) for field in COUNTS})
+            for at in range(chance.randint(0, 4))
+        ]
+        ceilings = chance.randint(0, len(units))
+        found = settle_traffic(units, ceilings)
+        for field in COUNTS:
+            values = [getattr(one.traffic, field) for one in units]
+            first = next((one for one in values[ceilings:] if one is not None), None)
+            bounds = [one for one in values[:ceilings] if one is not None]
+            wanted = min([*bounds, *(() if first is None else (first,))], default=None)
             assert (found[field].value if field in found else None) == wanted

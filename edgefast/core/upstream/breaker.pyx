@@ -26,6 +26,8 @@ cdef class Breaker:
 
     cdef bint admit(self, Pool pool, UpstreamUser user) noexcept:
         """One more try, if there may be one: then it is counted before it has an endpoint."""
+        if self.connections == 0:
+            return False  # those that others have made are not for it
         if self.requests < 0:
             return True
         user.counted = pool.record.take(EF_SHARE_REQUESTS, clipped(self.requests))

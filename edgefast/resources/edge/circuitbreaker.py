@@ -10,17 +10,29 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from edgefast.resources.gatewayapi.httproutefilter import Fraction
 from edgefast.resources.model.fields import Element
 
 _Count = Annotated[int, Meta(ge=0, le=4294967295)]
+
+
+class RetryShare(Element, frozen=True, kw_only=True):
+    """numerator / denominator, 1 at most."""
+
+    numerator: Annotated[
+        Annotated[int, Meta(ge=0, le=2147483647)], Meta(description="Of so many requests ...")
+    ]
+    denominator: Annotated[
+        Annotated[int, Meta(ge=1, le=2147483647)],
+        Meta(description="... out of so many."),
+    ] = 100
 
 
 class RetryBudget(Element, frozen=True, kw_only=True):
     """Requests that may be repeats, as a part of all that a backend has at the time."""
 
     percent: Annotated[
-        Fraction, Meta(description="Of the requests that are on their way, waiting ones included.")
+        RetryShare,
+        Meta(description="Of the requests that are on their way, waiting ones included."),
     ]
     min_retry_concurrency: Annotated[
         Annotated[int, Meta(ge=0, le=4294967295)],

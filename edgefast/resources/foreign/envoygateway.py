@@ -118,11 +118,12 @@ ENVOY_GATEWAY = Project(
                 "loadBalancer": later(
                     "endpoints share requests by weight and by what they have in flight"
                 ),
-                "healthCheck": later(
-                    "endpoints that fail are ejected for a while without a setting"
+                "healthCheck": here(
+                    "BackendTrafficPolicy spec.healthCheck.passive, of which half of the endpoints may be out by default"
                 ),
-                "circuitBreaker": later(
-                    "1024 connections and as many waiting requests for each backend and worker"
+                "circuitBreaker": here(
+                    "BackendTrafficPolicy spec.circuitBreaker, for all routes and workers of a proxy together; maxParallelRetries and "
+                    "retryBudget both hold"
                 ),
                 "bandwidthLimit": never(
                     "nothing is slowed down; RateLimitFilter spec.global counts requests"
@@ -139,6 +140,13 @@ ENVOY_GATEWAY = Project(
                 "routingType": never("requests go to endpoints, never to a Service's address"),
             },
             inner={
+                "healthCheck.active": later("endpoints that fail are left out by their answers"),
+                "healthCheck.panicThreshold": later(
+                    "endpoints that are out are used when all of them are"
+                ),
+                "healthCheck.passive.failurePercentageThreshold": later("rows of failures count"),
+                "circuitBreaker.perEndpoint": later("a bound holds for all endpoints together"),
+                "circuitBreaker.maxRequestsPerConnection": later(),
                 "responseOverride[].response.header": later(
                     "the filter ResponseHeaderModifier of an HTTPRoute's rules, for answers of backends"
                 ),

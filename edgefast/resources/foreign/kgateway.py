@@ -117,12 +117,8 @@ KGATEWAY = Project(
                 "healthCheck": later(
                     "endpoints that fail are ejected for a while without a setting"
                 ),
-                "outlierDetection": later(
-                    "endpoints that fail are ejected for a while without a setting"
-                ),
-                "circuitBreakers": later(
-                    "1024 connections and as many waiting requests for each backend and worker"
-                ),
+                "outlierDetection": here("BackendTrafficPolicy spec.healthCheck.passive"),
+                "circuitBreakers": here("BackendTrafficPolicy spec.circuitBreaker"),
                 "perConnectionBufferLimitBytes": never(
                     "buffers are bounded by EdgeProxy spec.http.bufferBytes"
                 ),

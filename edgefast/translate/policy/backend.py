@@ -16,7 +16,16 @@ from edgefast.translate.policy.extauth import read_bounded
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 
-__all__ = ["translate_budget", "translate_passive"]
+__all__ = ["read_count", "translate_budget", "translate_passive"]
+
+_MOST = 4294967295
+
+
+def read_count(given: int | None, report: Report, path: str) -> int | None:
+    """Return a number that is one of them; None: it is not said."""
+    if given is not None and not 0 <= given <= _MOST:
+        report.refuse(path, "Invalid", f"{given} (expected 0 to {_MOST})", condition="Invalid")
+    return given
 
 
 def translate_budget(
@@ -28,7 +37,16 @@ def translate_budget(
     budget = breaker.retry_budget
     refuse_violations(check_budget(budget), report, f"{path}.retryBudget", "Invalid")
     share = budget.percent
-    return ir.RetryBudget(share.numerator, share.denominator, budget.min_retry_concurrency)
+    where = f"{path}.retryBudget"
+    least = read_count(budget.min_retry_concurrency, report, f"{where}.minRetryConcurrency") or 0
+    for name, number, first in (
+        ("numerator", share.numerator, 0),
+        ("denominator", share.denominator, 1),
+    ):
+        if not first <= number <= _MOST:
+            said = f"{number} (expected {first} to {_MOST})"
+            report.refuse(f"{where}.percent.{name}", "Invalid", said, condition="Invalid")
+    return ir.RetryBudget(share.numerator, share.denominator, least)
 
 
 def translate_passive(spec: BackendTrafficPolicySpec, report: Report) -> ir.OutlierDetection | None:
@@ -46,6 +64,12 @@ def _translate_passive(one: PassiveHealthCheck, report: Report, path: str) -> ir
     if not 0 <= one.max_ejection_percent <= 100:
         said = f"{one.max_ejection_percent} (expected 0 to 100)"
         report.refuse(f"{path}.maxEjectionPercent", "Invalid", said, condition="Invalid")
+    for name, number in (
+        ("consecutive5XxErrors", one.consecutive_5xx_errors),
+        ("consecutiveGatewayErrors", one.consecutive_gateway_errors),
+        ("consecutiveLocalOriginFailures", one.consecutive_local_origin_failures),
+    ):
+        read_count(number, report, f"{path}.{name}")
     where = f"{path}.baseEjectionTime"
     return ir.OutlierDetection(
         server=one.consecutive_5xx_errors,

@@ -19,7 +19,7 @@ from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.model.size import parse_size
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.facts.policyshape import CLOSED
-from edgefast.translate.policy.backend import translate_budget, translate_passive
+from edgefast.translate.policy.backend import read_count, translate_budget, translate_passive
 from edgefast.translate.policy.compression import translate_compression
 from edgefast.translate.policy.fault import translate_fault
 from edgefast.translate.policy.outcome import (
@@ -78,7 +78,7 @@ def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> 
     if spec.response_override is not None:
         namespace, where = policy.metadata.namespace, "spec.responseOverride"
         override = translate_overrides(spec.response_override, namespace, reader, report, where)
-    breaker = spec.circuit_breaker or CircuitBreaker()
+    breaker, bounds = spec.circuit_breaker or CircuitBreaker(), "spec.circuitBreaker"
     http = http or HTTPTrafficTimeout()
     return ir.Traffic(
         body_size=size,
@@ -88,11 +88,17 @@ def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> 
         request_timeout=_read_time(http.request_timeout, report, f"{path}.requestTimeout"),
         idle_timeout=_read_time(http.stream_idle_timeout, report, f"{path}.streamIdleTimeout"),
         send_timeout=_read_time(http.send_timeout, report, f"{path}.sendTimeout"),
-        max_connections=breaker.max_connections,
-        max_pending=breaker.max_pending_requests,
-        max_requests=breaker.max_parallel_requests,
-        max_retries=breaker.max_parallel_retries,
-        retry_budget=translate_budget(breaker, report, "spec.circuitBreaker"),
+        max_connections=read_count(breaker.max_connections, report, f"{bounds}.maxConnections"),
+        max_pending=read_count(
+            breaker.max_pending_requests, report, f"{bounds}.maxPendingRequests"
+        ),
+        max_requests=read_count(
+            breaker.max_parallel_requests, report, f"{bounds}.maxParallelRequests"
+        ),
+        max_retries=read_count(
+            breaker.max_parallel_retries, report, f"{bounds}.maxParallelRetries"
+        ),
+        retry_budget=translate_budget(breaker, report, bounds),
         outlier=translate_passive(spec, report),
     )
 
