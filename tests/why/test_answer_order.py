@@ -9,6 +9,7 @@ import pytest
 from edgefast import ir
 from edgefast.why import explain, read_ask
 from edgefast.why.outcome import find_outcome
+from tests.tokens import issuer
 from why.test_guarded import guard, serve
 
 pytestmark = pytest.mark.pure
@@ -40,3 +41,21 @@ def test_a_redirect_has_no_key_in_it() -> None:
     asked = read_ask("GET", "http://a.example/x?y=1&key=k-ann", (), "192.0.2.1")
     for found in (explain(served, asked).answers, find_outcome(served, asked).answers):
         assert [one.location for one in found] == ["https://a.example/x?y=1"]
+
+
+def test_what_one_proof_takes_out_is_no_token_for_the_next() -> None:
+    """The key's parameter is where a token may be, too; it is none, which is only told where it is."""
+    provider = ir.JwtProvider(
+        name="p",
+        issuer=issuer.ISSUER,
+        keys=issuer.key_set(issuer.jwk("EdDSA")),
+        places=ir.CredentialPlaces(params=("key",)),
+    )
+    tokens = ir.PolicyUnit(
+        name="security/ns/who#jwt", jwt=ir.Jwt(providers=(provider,), optional=True)
+    )
+    asked = read_ask("GET", "http://a.example/?key=k-ann", (), "192.0.2.1")
+    (answer,) = explain(guard(KEYS, tokens), asked).answers
+    assert answer.kind == "backend"
+    (answer,) = explain(guard(tokens), asked).answers
+    assert answer.status == 401
