@@ -17,6 +17,7 @@ from edgefast.iranswer import Fault as Fault
 from edgefast.iranswer import ResponseOverride as ResponseOverride
 from edgefast.irbackend import HashCookie as HashCookie
 from edgefast.irbackend import HashPolicy as HashPolicy
+from edgefast.irbackend import LoadBalancer as LoadBalancer
 from edgefast.ircredential import AccessClaim as AccessClaim
 from edgefast.ircredential import AccessToken as AccessToken
 from edgefast.ircredential import ApiKeyAuth as ApiKeyAuth

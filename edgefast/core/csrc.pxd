@@ -238,12 +238,7 @@ cdef extern from "pick.h" nogil:
 
     int ef_pick_wrr(int64_t *current, const uint32_t *weight, uint32_t n)
     int ef_pick_endpoint(const ef_endpoint_load *load, uint32_t n, uint64_t tried, uint64_t rnd)
-    int ef_pick_hashed(const ef_endpoint_load *load, const uint64_t *ids, uint32_t n, uint64_t tried, uint64_t key)
     uint64_t ef_random(uint64_t *state)
-
-
-cdef extern from "siphash.h" nogil:
-    uint64_t ef_siphash13(const uint8_t *seed, const uint8_t *data, size_t len)
 
 
 cdef extern from "stat.h" nogil:

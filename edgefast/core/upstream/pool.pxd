@@ -22,7 +22,7 @@ cdef class Pool:
         AnswerShare answers # None while no client is slower than its backend
         Crowding crowding   # None while nobody waits for one of max_connections
 
-    cdef Endpoint pick(self, uint64_t tried, const uint64_t *key)
+    cdef Endpoint pick(self, uint64_t tried, Balance balance, uint64_t key)
     cdef bint resolving(self)
     cdef int acquire(self, UpstreamUser user) except -1
     cdef int give(self, UpstreamUser user, Outbound up) except -1
