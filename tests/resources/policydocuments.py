@@ -25,6 +25,7 @@ from edgefast.resources.edge.jwt import (
     LocalJWKS,
     RemoteJWKS,
 )
+from edgefast.resources.edge.loadbalancer import ConsistentHash, HashCookie, LoadBalancer
 from edgefast.resources.edge.policytarget import PolicyTargetReference
 from edgefast.resources.edge.responseoverride import (
     ResponseOverride,
@@ -59,6 +60,15 @@ _COMPRESSORS: list[list[Document]] = [
     [{"type": "Gzip"}],
     [{"type": "Gzip"}, {"type": "Brotli"}],
     [{"type": "Gzip"}, {"type": "Gzip", "minContentLength": 100}],
+]
+_HASH: Document = {"type": "SourceIP"}
+_PARTS: list[Document] = [
+    {},
+    {"header": {"name": "x"}},
+    *({"headers": [{"name": one} for one in names]} for names in ("x", "xy", "xX", "xyX")),
+    {"cookie": {"name": "c"}},
+    {"queryParams": [{"name": "q"}, {"name": "Q"}]},
+    {"header": {"name": "x"}, "cookie": {"name": "c"}},
 ]
 _SERVICE = {"name": "auth", "port": 80}
 _LOCAL: Document = {"localJWKS": {"inline": "{}"}}
@@ -113,6 +123,21 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
             for compressor in ({}, *({"compressor": one} for one in _COMPRESSORS))
             for compression in ({}, *({"compression": one} for one in _COMPRESSORS))
         ),
+    ],
+    LoadBalancer: [
+        {"type": kind, **hashed}
+        for kind in ("ConsistentHash", "LeastRequest", "RoundRobin", "Random")
+        for hashed in ({}, {"consistentHash": _HASH})
+    ],
+    ConsistentHash: [
+        {"type": kind, **part}
+        for kind in ("SourceIP", "Header", "Headers", "Cookie", "QueryParams")
+        for part in _PARTS
+    ],
+    HashCookie: [
+        {"name": "c", **ttl, **attributes}
+        for ttl in ({}, {"ttl": "0s"}, {"ttl": "1h30m"})
+        for attributes in ({}, {"attributes": {}}, {"attributes": {"Path": "/"}})
     ],
     AuthorizationRule: [
         {"action": "Allow", **operation, **principal}

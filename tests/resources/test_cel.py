@@ -46,7 +46,7 @@ from edgefast.resources.edge.ratelimitfilter import (
     RateLimitSourceCIDR,
 )
 from edgefast.resources.model.shape import Shape, shape_of
-from edgefast.resources.rules import config, edge, jwt, policy, routefilter, traffic
+from edgefast.resources.rules import config, edge, jwt, loadbalancer, policy, routefilter, traffic
 from edgefast.resources.rules.rule import Rule
 from edgefast.resources.schema.schema import plain_default
 from resources.policydocuments import POLICY_DOCUMENTS
@@ -54,7 +54,9 @@ from resources.policydocuments import POLICY_DOCUMENTS
 pytestmark = pytest.mark.pure
 
 RULES = [
-    rule for one in (edge, jwt, policy, routefilter, traffic, config) for rule in one.BOOK.rules
+    rule
+    for one in (edge, jwt, loadbalancer, policy, routefilter, traffic, config)
+    for rule in one.BOOK.rules
 ]
 Document = dict[str, Any]
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import pytest
 
 from edgefast.resources.model.shape import shape_of
-from edgefast.resources.rules import config, edge, jwt, policy, routefilter, traffic
+from edgefast.resources.rules import config, edge, jwt, loadbalancer, policy, routefilter, traffic
 from edgefast.resources.rules.rule import Rule
 from edgefast.resources.rules.rules import _BOOKS, rules_of
 
 pytestmark = pytest.mark.pure
 
 RULES = [rule for book in _BOOKS for rule in book.rules]
-OWN = [rule for one in (edge, jwt, policy, routefilter, traffic, config) for rule in one.BOOK.rules]
+OWN = [
+    rule
+    for one in (edge, jwt, loadbalancer, policy, routefilter, traffic, config)
+    for rule in one.BOOK.rules
+]
 
 
 def _name(rule: Rule) -> str:

@@ -23,6 +23,7 @@ from edgefast.resources.rules import (
     hostname,
     httproute,
     jwt,
+    loadbalancer,
     policy,
     reference,
     routefilter,
@@ -43,6 +44,7 @@ _BOOKS = (
     jwt.BOOK,
     routefilter.BOOK,
     traffic.BOOK,
+    loadbalancer.BOOK,
     config.BOOK,
 )
 

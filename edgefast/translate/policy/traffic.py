@@ -8,6 +8,8 @@ Must never: fill in a leaf that is not said.
 
 from __future__ import annotations
 
+import msgspec
+
 from edgefast import ir
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.resources.kinds import ref_of
@@ -17,6 +19,7 @@ from edgefast.translate.facts.facts import Reader
 from edgefast.translate.facts.policyshape import CLOSED
 from edgefast.translate.policy.compression import translate_compression
 from edgefast.translate.policy.fault import translate_fault
+from edgefast.translate.policy.loadbalancer import translate_load_balancer
 from edgefast.translate.policy.outcome import (
     Aims,
     OwnOutcome,
@@ -73,14 +76,20 @@ def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> 
     if spec.response_override is not None:
         namespace, where = policy.metadata.namespace, "spec.responseOverride"
         override = translate_overrides(spec.response_override, namespace, reader, report, where)
-    compression = translate_compression(spec, report)
-    if http is None:
-        return ir.Traffic(body_size=size, fault=fault, override=override, compression=compression)
-    return ir.Traffic(
+    balancer = None
+    if spec.load_balancer is not None:
+        balancer = translate_load_balancer(spec.load_balancer, report, "spec.loadBalancer")
+    made = ir.Traffic(
         body_size=size,
-        compression=compression,
+        compression=translate_compression(spec, report),
         fault=fault,
+        load_balancer=balancer,
         override=override,
+    )
+    if http is None:
+        return made
+    return msgspec.structs.replace(
+        made,
         request_timeout=_read_time(http.request_timeout, report, f"{path}.requestTimeout"),
         idle_timeout=_read_time(http.stream_idle_timeout, report, f"{path}.streamIdleTimeout"),
         send_timeout=_read_time(http.send_timeout, report, f"{path}.sendTimeout"),
