@@ -14,6 +14,7 @@ from edgefast.table.rowlabel import label_policy
 from edgefast.why.described import describe_unit, write_setting
 from edgefast.why.encoding import describe_compression, find_compression
 from edgefast.why.fault import describe_fault, find_fault
+from edgefast.why.loadbalancer import describe_balancer, find_balancer
 from edgefast.why.override import describe_overrides, find_overrides
 from edgefast.why.traffic import LISTENER, Setting, bound_body, own_timeouts, settle_traffic
 
@@ -62,6 +63,9 @@ def list_settings(
     encoded = find_compression(units)
     if encoded is not None:
         yield "encodings", f"{describe_compression(encoded[0])}, {encoded[1]}"
+    balanced = find_balancer(units)
+    if balanced is not None:
+        yield "endpoints", f"{describe_balancer(balanced[0])}, {balanced[1]}"
 
 
 def _beside(one: Setting, http: ir.HttpSettings | None) -> str:
