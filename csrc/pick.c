@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "siphash.h"
+
 int ef_pick_wrr(int64_t *current, const uint32_t *weight, uint32_t n) {
     int64_t total = 0;
     int best = -1;
@@ -103,6 +105,11 @@ static int beats(uint64_t draw, uint32_t weight, uint64_t best, uint32_t best_we
     return cost(draw) * best_weight < cost(best) * weight;
 }
 
+uint64_t ef_pick_key(const uint8_t *data, size_t len) {
+    /* EF_SIPHASH_SEED bytes, and no secret: it only has to be everybody's */
+    return ef_siphash13((const uint8_t *)"edgefast.hash/v1", data, len);
+}
+
 int ef_pick_hashed(const ef_endpoint_load *load, const uint64_t *ids, uint32_t n, uint64_t tried, uint64_t key) {
     int found = -1;
     unsigned best_rank = 4;
@@ -115,6 +122,70 @@ int ef_pick_hashed(const ef_endpoint_load *load, const uint64_t *ids, uint32_t n
         found = (int)i;
         best_rank = at;
         best = draw;
+    }
+    return found;
+}
+
+/* The best rank that any endpoint has; as a rule the first one has it. */
+static unsigned best_rank_of(const ef_endpoint_load *load, uint32_t n, uint64_t tried) {
+    unsigned best = 3;
+    for (uint32_t i = 0; i < n && best != 0; i++) {
+        const unsigned at = rank(load, i, tried);
+        if (at < best) best = at;
+    }
+    return best;
+}
+
+/* What all endpoints of a rank weigh; 0: nothing, then each weighs as much as any other. */
+static uint64_t total_weight(const ef_endpoint_load *load, uint32_t n, uint64_t tried, unsigned best) {
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (rank(load, i, tried) == best) total += load[i].weight;
+    return total;
+}
+
+void ef_pick_begin_turns(const ef_endpoint_load *load, int64_t *turns, uint32_t n, uint64_t random[2]) {
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < n; i++)
+        total += load[i].weight;
+    for (uint32_t i = 0; i < n; i++)
+        turns[i] = (int64_t)(ef_random(random) % (total != 0 ? total : n));
+}
+
+int ef_pick_turn(const ef_endpoint_load *load, int64_t *turns, uint32_t n, uint64_t tried) {
+    const unsigned best = best_rank_of(load, n, tried);
+    int found = -1;
+    for (uint32_t least = 0; found < 0 && least < 2; least++) { /* again where no weight is left: all are equal then */
+        int64_t total = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            const uint32_t weight = least != 0 ? 1 : load[i].weight;
+            if (weight == 0 || rank(load, i, tried) != best) continue;
+            turns[i] += weight;
+            total += weight;
+            if (found < 0 || turns[i] > turns[found]) found = (int)i;
+        }
+        if (found >= 0) turns[found] -= total;
+    }
+    return found;
+}
+
+int ef_pick_random(const ef_endpoint_load *load, uint32_t n, uint64_t tried, uint64_t rnd) {
+    if (n == 0) return -1;
+    const unsigned best = best_rank_of(load, n, tried);
+    const uint64_t total = total_weight(load, n, tried, best);
+    uint64_t left = total != 0 ? rnd % total : 0;
+    uint32_t count = 0;
+    int found = -1;
+    for (uint32_t i = 0; i < n; i++) {
+        if (rank(load, i, tried) != best) continue;
+        if (total == 0) { /* each of those so far with the same chance */
+            rnd = remix(rnd);
+            if (rnd % ++count == 0) found = (int)i;
+        } else if (left < load[i].weight) {
+            return (int)i;
+        } else {
+            left -= load[i].weight;
+        }
     }
     return found;
 }

@@ -1,5 +1,5 @@
-/* pick.h - choosing: smooth weighted round robin over a rule's backends; over a cluster's endpoints least-request of two, or by a key.
- * Pure arithmetic on caller's arrays. */
+/* pick.h - choosing: smooth weighted round robin over a rule's backends; over a cluster's endpoints least-request of two, by a key,
+ * in turn, or by chance. Pure arithmetic on caller's arrays. */
 #ifndef EF_PICK_H
 #define EF_PICK_H
 #include <stddef.h>
@@ -22,5 +22,16 @@ int ef_pick_endpoint(const ef_endpoint_load *load, uint32_t n, uint64_t tried, u
  * comes; past its endpoint it goes where it would go without it. Weighted: as many keys per weight (weight 0 comes last).
  * Returns the index, -1 when n == 0. Cost: one pass over the array; three times as much where weights differ. */
 int ef_pick_hashed(const ef_endpoint_load *load, const uint64_t *ids, uint32_t n, uint64_t tried, uint64_t key);
+/* What requests and endpoints are hashed to for it: the same in every process, on every machine, in every release. */
+uint64_t ef_pick_key(const uint8_t *data, size_t len);
+/* Smooth weighted round robin over the same eligible endpoints: in `turns` each one's place, which others' eligibility does not
+ * change, so that one that comes back has nothing to catch up with (weight 0 comes last). Returns the index, -1 when n == 0.
+ * Cost: two passes over the array at most. */
+int ef_pick_turn(const ef_endpoint_load *load, int64_t *turns, uint32_t n, uint64_t tried);
+/* Places to begin with, by chance: many workers do not begin with one endpoint. Anew where a weight or the set has changed. */
+void ef_pick_begin_turns(const ef_endpoint_load *load, int64_t *turns, uint32_t n, uint64_t random[2]);
+/* One of the same eligible endpoints by chance, as often as it weighs (weight 0 comes last); rnd is a fresh 64-bit random.
+ * Returns the index, -1 when n == 0. Cost: two passes over the array. */
+int ef_pick_random(const ef_endpoint_load *load, uint32_t n, uint64_t tried, uint64_t rnd);
 uint64_t ef_random(uint64_t state[2]); /* xoroshiro128+ */
 #endif

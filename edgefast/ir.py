@@ -17,6 +17,7 @@ from edgefast.iranswer import Fault as Fault
 from edgefast.iranswer import ResponseOverride as ResponseOverride
 from edgefast.irbackend import HashCookie as HashCookie
 from edgefast.irbackend import HashPolicy as HashPolicy
+from edgefast.irbackend import LoadBalancer as LoadBalancer
 from edgefast.irbackend import OutlierDetection as OutlierDetection
 from edgefast.irbackend import RetryBudget as RetryBudget
 from edgefast.ircredential import AccessClaim as AccessClaim

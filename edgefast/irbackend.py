@@ -6,6 +6,8 @@ Must never: be what decides which backend a request goes to; rules do.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from edgefast.irtelemetry import Struct
 
 
@@ -42,10 +44,18 @@ class RetryBudget(Struct, frozen=True, gc=False):
 class HashPolicy(Struct, frozen=True, gc=False):
     """What of a request decides which endpoint it gets: one of its parts (BackendTrafficPolicy loadBalancer.consistentHash).
 
-    Nothing of it is set: the endpoint with the fewest requests gets it, as without any policy.
+    A request that has nothing of it gets one by least requests.
     """
 
     source: bool = False  # the client's address
     headers: tuple[str, ...] = ()  # those that the request has, together
     cookie: HashCookie | None = None
     params: tuple[str, ...] = ()  # of its query, as well
+
+
+class LoadBalancer(Struct, frozen=True, gc=False):
+    """By what a request's endpoint is chosen (BackendTrafficPolicy loadBalancer). Weights of endpoints count with all of them."""
+
+    # The less busy one of two, as without any policy; each in its turn; any; the one that `hash` finds.
+    type: Literal["least_request", "round_robin", "random", "hash"] = "least_request"
+    hash: HashPolicy | None = None  # of "hash", and of nothing else

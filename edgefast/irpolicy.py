@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from edgefast.iranswer import Compression, Fault, ResponseOverride
-from edgefast.irbackend import HashPolicy, OutlierDetection, RetryBudget
+from edgefast.irbackend import LoadBalancer, OutlierDetection, RetryBudget
 from edgefast.ircredential import AccessToken, ApiKeyAuth, BasicAuth, Jwt
 from edgefast.irtelemetry import Struct
 
@@ -89,7 +89,7 @@ class Traffic(Struct, frozen=True, gc=False):
     fault: Fault | None = None
     override: tuple[ResponseOverride, ...] | None = None  # the first that matches
     compression: Compression | None = None
-    hash: HashPolicy | None = None
+    load_balancer: LoadBalancer | None = None
     # Of what a cluster has of all workers of a proxy; 0: none.
     max_connections: int | None = None
     max_pending: int | None = None  # requests that wait for a connection

@@ -190,6 +190,116 @@ static void test_hashed_moves(int uneven) {
     CHECK(moved > 50);
 }
 
+/* --- in turn, and by chance -------------------------------------------------------------------------------------- */
+
+static void test_turns_few(void) {
+    ef_endpoint_load load[3];
+    int64_t turns[3] = {0};
+    set(load, 3);
+    CHECK_EQUAL(ef_pick_turn(load, turns, 0, 0), -1);
+    load[0].ejected = 1;
+    CHECK_EQUAL(ef_pick_turn(load, turns, 1, 1), 0); /* there is no other */
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQUAL(ef_pick_turn(load, turns, 3, 2), 2); /* tried: the next one that is not ejected */
+        CHECK(ef_pick_turn(load, turns, 3, 6) != 0);     /* rather one of them again */
+    }
+    load[1].ejected = load[2].ejected = 1;
+    for (int i = 0; i < 20; i++)
+        CHECK(ef_pick_turn(load, turns, 3, 1) != 0); /* panic: all are in again, but the tried one */
+    set(load, 3);
+    load[0].weight = load[1].weight = 0;
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQUAL(ef_pick_turn(load, turns, 3, 0), 2);
+        CHECK(ef_pick_turn(load, turns, 3, 4) < 2); /* those without weight come last, but they come */
+    }
+}
+
+/* Wherever they begin: each has had its share at every moment, but for a request or two, and of equals each one a round. */
+static void test_turns_shares(void) {
+    enum { N = 70, ROUNDS = 20 };
+    ef_endpoint_load load[N];
+    int64_t turns[N];
+    unsigned firsts = 0;
+    for (uint64_t seed = 1; seed < 40; seed++) {
+        uint64_t state[2] = {seed, 7};
+        unsigned count[N] = {0};
+        int64_t total = 0;
+        set(load, N);
+        for (uint32_t i = 0; i < N; i++) {
+            if (seed & 1) load[i].weight = 1 + i % 7;
+            total += load[i].weight;
+        }
+        ef_pick_begin_turns(load, turns, N, state);
+        for (int64_t at = 1; at <= total * ROUNDS; at++) {
+            const int pick = ef_pick_turn(load, turns, N, 0);
+            if (at == 1) firsts |= pick < 32 ? 1u << pick : 0;
+            count[pick]++;
+            for (uint32_t i = 0; i < N; i++) {
+                const int64_t off = (int64_t)count[i] * total - at * load[i].weight;
+                CHECK(off > -2 * total && off < 2 * total);
+            }
+            if (!(seed & 1) && at % N == 0)
+                for (uint32_t i = 0; i < N; i++)
+                    CHECK_EQUAL(count[i], at / N);
+        }
+    }
+    CHECK((firsts & (firsts - 1)) != 0); /* not all begin with the same */
+}
+
+/* One that was away gets its share when it is back, and no more. */
+static void test_turns_return(void) {
+    enum { N = 5 };
+    ef_endpoint_load load[N];
+    int64_t turns[N] = {0};
+    unsigned count[N] = {0};
+    set(load, N);
+    load[2].ejected = 1;
+    for (int i = 0; i < 4000; i++)
+        count[ef_pick_turn(load, turns, N, 0)]++;
+    for (uint32_t i = 0; i < N; i++)
+        CHECK_EQUAL(count[i], i == 2 ? 0 : 1000);
+    load[2].ejected = 0;
+    memset(count, 0, sizeof count);
+    for (int i = 0; i < 10; i++)
+        count[ef_pick_turn(load, turns, N, 0)]++;
+    for (uint32_t i = 0; i < N; i++)
+        CHECK(count[i] >= 1 && count[i] <= 3);
+}
+
+static void test_by_chance(void) {
+    enum { N = 100, EACH = 1000 };
+    ef_endpoint_load load[N];
+    unsigned count[N] = {0}, total = 0;
+    uint64_t state[2] = {11, 12};
+    set(load, N);
+    CHECK_EQUAL(ef_pick_random(load, 0, 0, 5), -1);
+    const uint64_t tried = 0x10;
+    for (uint32_t i = 0; i < N; i++) {
+        load[i].weight = i % 4;
+        load[i].ejected = i % 10 == 3;
+        total += i == 4 || load[i].ejected ? 0 : load[i].weight;
+    }
+    for (unsigned i = 0; i < total * EACH; i++)
+        count[ef_pick_random(load, N, tried, ef_random(state))]++;
+    for (uint32_t i = 0; i < N; i++) {
+        const unsigned due = i == 4 || load[i].ejected ? 0 : load[i].weight * EACH;
+        CHECK(count[i] >= due * 4 / 5 && count[i] <= due * 6 / 5);
+    }
+    set(load, N);
+    for (uint32_t i = 0; i < N; i++) { /* no weight at all: all are equal */
+        load[i].weight = 0;
+        count[i] = 0;
+    }
+    for (int i = 0; i < N * EACH; i++)
+        count[ef_pick_random(load, N, 0, ef_random(state))]++;
+    for (int i = 0; i < N; i++)
+        CHECK(count[i] > EACH * 4 / 5 && count[i] < EACH * 6 / 5);
+    load[0].ejected = load[1].ejected = 1;
+    CHECK_EQUAL(ef_pick_random(load, 1, 1, 9), 0);
+    for (int i = 0; i < 100; i++)
+        CHECK_EQUAL(ef_pick_random(load, 2, 1, ef_random(state)), 1); /* panic: the untried one */
+}
+
 static void test_random(void) {
     uint64_t state[2] = {1, 0}, ones[64] = {0};
     for (int i = 0; i < 10000; i++) {
@@ -213,6 +323,10 @@ int main(void) {
     test_hashed_shares();
     test_hashed_moves(0);
     test_hashed_moves(1);
+    test_turns_few();
+    test_turns_shares();
+    test_turns_return();
+    test_by_chance();
     test_random();
     return FINISH();
 }

@@ -15,6 +15,7 @@ from edgefast.why.backend import describe_backend, find_backend
 from edgefast.why.described import describe_unit, write_setting
 from edgefast.why.encoding import describe_compression, find_compression
 from edgefast.why.fault import describe_fault, find_fault
+from edgefast.why.loadbalancer import describe_balancer, find_balancer
 from edgefast.why.override import describe_overrides, find_overrides
 from edgefast.why.traffic import LISTENER, Setting, bound_body, own_timeouts, settle_traffic
 
@@ -25,7 +26,7 @@ _OF_LISTENER = {
     "request_timeout": "route_timeout",
     "idle_timeout": "stream_idle_timeout",
 }
-_OF_BACKEND = {"outlier": "endpoints", "retry_budget": "repeats"}
+_OF_BACKEND = {"outlier": "failing endpoints", "retry_budget": "repeats"}
 _MISSING = "is not in the table: answers 500"
 
 
@@ -66,6 +67,9 @@ def list_settings(
         yield "encodings", f"{describe_compression(encoded[0])}, {encoded[1]}"
     for part in find_backend(units):
         yield _OF_BACKEND[part.field], f"{describe_backend(part.value)}, {part.unit}"
+    balanced = find_balancer(units)
+    if balanced is not None:
+        yield "endpoints", f"{describe_balancer(balanced[0])}, {balanced[1]}"
 
 
 def _beside(one: Setting, http: ir.HttpSettings | None) -> str:

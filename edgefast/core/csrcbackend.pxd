@@ -56,5 +56,4 @@ cdef extern from "pick.h" nogil:
 
     int ef_pick_wrr(int64_t *current, const uint32_t *weight, uint32_t n)
     int ef_pick_endpoint(const ef_endpoint_load *load, uint32_t n, uint64_t tried, uint64_t rnd)
-    int ef_pick_hashed(const ef_endpoint_load *load, const uint64_t *ids, uint32_t n, uint64_t tried, uint64_t key)
     uint64_t ef_random(uint64_t *state)

@@ -132,6 +132,7 @@ def make_ffi(root: Path = ROOT) -> FFI:
         '#pragma GCC diagnostic ignored "-Wconversion"\n' + includes,
         sources=[str(path.relative_to(root)) for path in sources],
         depends=[str(path.relative_to(root)) for path in headers],
+        libraries=["m"],
         extra_compile_args=[
             *(["-O1", "-g", "-UNDEBUG"] if debug else ["-O2"]),
             *["-std=c11", *WARNINGS],

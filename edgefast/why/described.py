@@ -17,6 +17,7 @@ from edgefast.why.backend import COUNTED, describe_backend, find_backend
 from edgefast.why.encoding import describe_compression
 from edgefast.why.explanation import RulePart, SettingPart
 from edgefast.why.fault import describe_fault
+from edgefast.why.loadbalancer import describe_balancer
 from edgefast.why.origin import Origin
 from edgefast.why.override import describe_overrides
 from edgefast.why.proofs import describe_proof, is_proof
@@ -122,6 +123,8 @@ def describe_unit(unit: ir.PolicyUnit) -> str:
     if unit.traffic is not None and unit.traffic.compression is not None:
         said.append(describe_compression(unit.traffic.compression))
     said += [describe_backend(one.value) for one in find_backend([unit])]
+    if unit.traffic is not None and unit.traffic.load_balancer is not None:
+        said.append(describe_balancer(unit.traffic.load_balancer))
     return ", ".join(said) or "says nothing"
 
 

@@ -45,8 +45,9 @@ from edgefast.why.explanation import (
 from edgefast.why.fault import describe_fault, find_fault
 from edgefast.why.forwarded import hide_head, to_http2, write_head
 from edgefast.why.grpcstatus import name_statuses, note_call
-from edgefast.why.guarded import Guarded, judge_units, see_behind
+from edgefast.why.guarded import Guarded, judge_units, knows_behind, see_behind
 from edgefast.why.head import Head, Refusal, scan_head
+from edgefast.why.loadbalancer import choose_endpoint, describe_balancer, find_balancer
 from edgefast.why.mistake import advise
 from edgefast.why.override import describe_overrides, find_overrides
 from edgefast.why.served import Served
@@ -139,6 +140,9 @@ def _explain_rule(
     fault = None if rule.status else find_fault(units)
     overrides, whose = ((), "") if rule.status else find_overrides(units)
     encoded = None if rule.status else find_compression(units)
+    balanced = None if rule.status else find_balancer(units)
+    known = balanced is not None and knows_behind(served, rule, head, ask.now)
+    by = balanced[0] if balanced is not None and known else ir.LoadBalancer()
     settings = bound_body(http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
     hostname = hit.virtual_host.rpartition("/")[2]
     return Explanation(
@@ -147,7 +151,9 @@ def _explain_rule(
         listener=_listener(served, listener),
         virtual_hosts=_tried(served, listener, head.host, hostname),
         rule=describe_rule(served.origin, hit),
-        backends=() if rule.status else _backends(served, seen, listener, client, hit, settings),
+        backends=()
+        if rule.status
+        else _backends(served, seen, listener, client, hit, settings, by),
         mirrors=tuple(
             f"{one.cluster} ({one.numerator} of {one.denominator})" for one in rule.mirrors
         ),
@@ -170,6 +176,7 @@ def _explain_rule(
             *((f"{whose}: {describe_overrides(overrides)}",) if overrides else ()),
             *((f"{encoded[1]}: {describe_compression(encoded[0])}",) if encoded else ()),
             *(() if rule.status else describe_units(units)),
+            *((f"{balanced[1]}: {describe_balancer(balanced[0])}",) if balanced else ()),
             *(note_call(http.grpc, web=bool(head.web)) if head.grpc else ()),
         ),
         table=served.version,
@@ -183,6 +190,7 @@ def _backends(
     client: Client,
     hit: Hit,
     settings: Mapping[str, Setting],
+    by: ir.LoadBalancer,
 ) -> tuple[BackendPart, ...]:
     rule, parts = hit.rule, []
     total = sum(one.weight for one in rule.backends) or 1
@@ -193,7 +201,10 @@ def _backends(
         endpoints, fallback = served.endpoints(share.cluster) if share.cluster else ((), False)
         sent = share.cluster and not (share.redirect or rule.redirect or rule.direct)
         lines: tuple[str, ...] = ()
+        chosen = ""
         if sent:
+            if cluster is not None:
+                chosen = choose_endpoint(by, cluster, head, client.address, listener.http)
             lines = write_head(
                 head, rule, share, hit.prefix_len, client, listener.http, tls=tls, timeout=timeout
             )
@@ -210,6 +221,7 @@ def _backends(
                 fallback=fallback,
                 tls=cluster.tls.sni if cluster is not None and cluster.tls is not None else "",
                 endpoints=endpoints,
+                chosen=chosen,
                 head=lines,
                 place=served.origin.backend(rule, at),
             )

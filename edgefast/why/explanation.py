@@ -100,6 +100,7 @@ class BackendPart(Value, frozen=True, kw_only=True):
     fallback: bool = False  # the endpoints are terminating ones; no others are left
     tls: str = ""  # the name that the backend's certificate must have
     endpoints: tuple[EndpointPart, ...] = ()
+    chosen: str = ""  # of them, while all are well: the one that the request's key finds; "": none, or it is not known
     head: tuple[str, ...] = ()  # the request head as this backend would see it
     place: Place = Place()
 

@@ -235,6 +235,14 @@ def see_behind(served: Served, rule: ir.Rule, head: Head, now: float = 0.0) -> H
     return _pass_proofs(served, rule, head, drop_set(served, rule, head), now)
 
 
+def knows_behind(served: Served, rule: ir.Rule, head: Head, now: float = 0.0) -> bool:
+    """Tell whether `see_behind` has all that a backend sees: no service adds to it, and whose the request is can be told."""
+    proofs = [one for one in served.units(rule.policies) if is_proof(one)]
+    return not list_services(served, rule) and all(
+        prove(one, head, now) is not None for one in proofs
+    )
+
+
 def _set_by_proofs(served: Served, rule: ir.Rule) -> set[str]:
     units = served.units(rule.policies)
     return {fold_name(name) for one in units if is_proof(one) for name in sets_of(one)}

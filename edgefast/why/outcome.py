@@ -21,6 +21,7 @@ from edgefast.why.explanation import Answer
 from edgefast.why.fault import find_fault
 from edgefast.why.guarded import Guarded, count_asked, judge_units, see_behind
 from edgefast.why.head import Refusal, scan_head
+from edgefast.why.loadbalancer import find_balancer
 from edgefast.why.override import find_overrides
 from edgefast.why.served import Served
 from edgefast.why.traffic import bound_body, own_timeouts, settle_traffic
@@ -149,6 +150,11 @@ def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple
     encoded = find_compression(units)
     more += (("compression", encoded[0]),) if encoded is not None else ()
     more += tuple((one.field, one.value) for one in find_backend(units))
+    balanced = find_balancer(units)
+    if (
+        balanced is not None and balanced[0] != ir.LoadBalancer()
+    ):  # which is what is done without it
+        more += (("load_balancer", balanced[0]),)
     return (*((one.field, one.value) for one in found.values()), *more)
 
 

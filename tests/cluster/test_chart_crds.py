@@ -49,6 +49,7 @@ from edgefast.resources.edge.jwt import (
     LocalJWKS,
     RemoteJWKS,
 )
+from edgefast.resources.edge.loadbalancer import ConsistentHash, HashCookie, LoadBalancer
 from edgefast.resources.edge.policytarget import PolicyTargetReference
 from edgefast.resources.edge.ratelimitfilter import (
     RateLimitFilterSpec,
@@ -75,7 +76,7 @@ from edgefast.resources.edge.securitypolicy import (
 from edgefast.resources.kinds import EDGE_GROUP, KINDS
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.unserved import UNSERVED
-from edgefast.resources.rules import edge, jwt, policy, routefilter, traffic
+from edgefast.resources.rules import edge, jwt, loadbalancer, policy, routefilter, traffic
 from resources.test_cel import DOCUMENTS
 
 Document = dict[str, Any]
@@ -122,6 +123,14 @@ def _faulty(part: Document) -> tuple[str, Document]:
 
 def _overriding(part: Document) -> tuple[str, Document]:
     return "BackendTrafficPolicy", {"targetRefs": [_TARGET], "responseOverride": [part]}
+
+
+def _balanced(part: Document) -> tuple[str, Document]:
+    return "BackendTrafficPolicy", {"targetRefs": [_TARGET], "loadBalancer": part}
+
+
+def _hashed(part: Document) -> tuple[str, Document]:
+    return _balanced({"type": "ConsistentHash", "consistentHash": part})
 
 
 def _provider(part: Document) -> tuple[str, Document]:
@@ -171,6 +180,9 @@ WRAPS: dict[type, Wrap] = {
     FaultInjection: _faulty,
     FaultDelay: lambda part: _faulty({"delay": part}),
     FaultAbort: lambda part: _faulty({"abort": part}),
+    LoadBalancer: _balanced,
+    ConsistentHash: _hashed,
+    HashCookie: lambda part: _hashed({"type": "Cookie", "cookie": part}),
     ResponseOverride: _overriding,
     StatusCodeMatch: lambda part: _overriding({"match": {"statusCodes": [part]}, "response": {}}),
     StatusCodeRange: lambda part: _overriding(
@@ -192,7 +204,11 @@ WRAPS: dict[type, Wrap] = {
     DirectResponseBody: lambda part: _answer({"body": part}),
     HTTPCookieMatch: lambda part: ("HTTPRouteFilter", {"matches": [{"cookies": [part]}]}),
 }
-RULES = [rule for one in (edge, jwt, policy, routefilter, traffic) for rule in one.BOOK.rules]
+RULES = [
+    rule
+    for one in (edge, jwt, loadbalancer, policy, routefilter, traffic)
+    for rule in one.BOOK.rules
+]
 
 
 def _object(struct: type, part: Document) -> Document:
@@ -279,6 +295,7 @@ def test_fields_that_are_not_served_yet_are_kept(apiserver: ApiServer) -> None:
             _cached({"ttl": "1s"}, "http"),
             _cached({"ttl": "1s"}, "grpc"),
             ("BackendTrafficPolicy", {"targetRefs": [_TARGET], "timeout": {"http": {}}}),
+            _hashed({"type": "SourceIP"}),
         ]
     ):
         here = []

@@ -27,6 +27,7 @@ from edgefast.resources.edge.jwt import (
     LocalJWKS,
     RemoteJWKS,
 )
+from edgefast.resources.edge.loadbalancer import ConsistentHash, HashCookie, LoadBalancer
 from edgefast.resources.edge.policytarget import PolicyTargetReference
 from edgefast.resources.edge.responseoverride import (
     ResponseOverride,
@@ -61,6 +62,15 @@ _COMPRESSORS: list[list[Document]] = [
     [{"type": "Gzip"}],
     [{"type": "Gzip"}, {"type": "Brotli"}],
     [{"type": "Gzip"}, {"type": "Gzip", "minContentLength": 100}],
+]
+_HASH: Document = {"type": "SourceIP"}
+_PARTS: list[Document] = [
+    {},
+    {"header": {"name": "x"}},
+    *({"headers": [{"name": one} for one in names]} for names in ("x", "xy", "xX", "xyX")),
+    {"cookie": {"name": "c"}},
+    {"queryParams": [{"name": "q"}, {"name": "Q"}]},
+    {"header": {"name": "x"}, "cookie": {"name": "c"}},
 ]
 _SERVICE = {"name": "auth", "port": 80}
 _LOCAL: Document = {"localJWKS": {"inline": "{}"}}
@@ -125,6 +135,21 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
         {**base, **interval}
         for base in ({}, *({"baseEjectionTime": one} for one in ("0s", "1ms", "1h", "1h1ms")))
         for interval in ({}, *({"interval": one} for one in ("0s", "1ms", "60m", "61m")))
+    ],
+    LoadBalancer: [
+        {"type": kind, **hashed}
+        for kind in ("ConsistentHash", "LeastRequest", "RoundRobin", "Random")
+        for hashed in ({}, {"consistentHash": _HASH})
+    ],
+    ConsistentHash: [
+        {"type": kind, **part}
+        for kind in ("SourceIP", "Header", "Headers", "Cookie", "QueryParams")
+        for part in _PARTS
+    ],
+    HashCookie: [
+        {"name": "c", **ttl, **attributes}
+        for ttl in ({}, {"ttl": "0s"}, {"ttl": "1h30m"})
+        for attributes in ({}, {"attributes": {}}, {"attributes": {"Path": "/"}})
     ],
     AuthorizationRule: [
         {"action": "Allow", **operation, **principal}

@@ -46,7 +46,16 @@ from edgefast.resources.edge.ratelimitfilter import (
     RateLimitSourceCIDR,
 )
 from edgefast.resources.model.shape import Shape, shape_of
-from edgefast.resources.rules import backend, config, edge, jwt, policy, routefilter, traffic
+from edgefast.resources.rules import (
+    backend,
+    config,
+    edge,
+    jwt,
+    loadbalancer,
+    policy,
+    routefilter,
+    traffic,
+)
 from edgefast.resources.rules.rule import Rule
 from edgefast.resources.schema.schema import plain_default
 from resources.policydocuments import POLICY_DOCUMENTS
@@ -55,7 +64,7 @@ pytestmark = pytest.mark.pure
 
 RULES = [
     rule
-    for one in (edge, jwt, policy, routefilter, traffic, backend, config)
+    for one in (edge, jwt, loadbalancer, policy, routefilter, traffic, backend, config)
     for rule in one.BOOK.rules
 ]
 Document = dict[str, Any]

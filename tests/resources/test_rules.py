@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from edgefast.resources.model.shape import shape_of
-from edgefast.resources.rules import backend, config, edge, jwt, policy, routefilter, traffic
+from edgefast.resources.rules import (
+    backend,
+    config,
+    edge,
+    jwt,
+    loadbalancer,
+    policy,
+    routefilter,
+    traffic,
+)
 from edgefast.resources.rules.rule import Rule
 from edgefast.resources.rules.rules import _BOOKS, rules_of
 
@@ -14,7 +23,7 @@ pytestmark = pytest.mark.pure
 RULES = [rule for book in _BOOKS for rule in book.rules]
 OWN = [
     rule
-    for one in (edge, jwt, policy, routefilter, traffic, backend, config)
+    for one in (edge, jwt, loadbalancer, policy, routefilter, traffic, backend, config)
     for rule in one.BOOK.rules
 ]
 

@@ -150,6 +150,7 @@ EXCLUDES = {("HTTPRouteFilter", "directResponse"): "urlRewrite"}
 #: Of a kind: a field that stands in another one's place, with what that has.
 INSTEAD = {("SecurityPolicy", "extAuth", "grpc"): "http"}
 FETCHED = {"uri": "https://issuer.example.com/keys"}
+HASHED = {"type": "ConsistentHash", "consistentHash": {"type": "SourceIP"}}
 JUDGED = list(PLACES)
 BESIDE = """
 apiVersion: gateway.edge.io/v1alpha1
@@ -364,6 +365,8 @@ def test_a_field_that_is_not_available_yet(kind: str, field: str) -> None:
     raw["spec"].pop(EXCLUDES.get((kind, path[1]), ""), None)
     if other := INSTEAD.get((kind, *path[1:3])):
         raw["spec"][path[1]][path[2]] = raw["spec"][path[1]].pop(other)
+    if "loadBalancer" in path:
+        raw["spec"]["loadBalancer"] = {**HASHED}
     if "remoteJWKS" in path:
         raw["spec"]["jwt"]["providers"] = [{"name": "issuer", "remoteJWKS": {**FETCHED}}]
     _reach(raw, _shape(kind), path[:-1])[path[-1]] = {"a": 1}

@@ -1,6 +1,6 @@
 """Random fleets and requests for the tests that hold an explanation against a real engine.
 
-In: a seed. Out: a fleet that an engine can serve (all clusters are one loopback port, one has no endpoints), and requests
+In: a seed. Out: a fleet that an engine can serve (all clusters are one port of loopback addresses, one has no endpoints), and requests
 that often meet: few hosts, paths, names and values, so that everything collides. The same seed gives the same.
 Must never: make what the engine answers by chance, such as shares of equal weight with different statuses.
 """
@@ -16,6 +16,7 @@ from edgefast import ir
 from edgefast.why import Ask
 from tests.table.reference import precedence
 from tests.tokens import issuer
+from tests.why.balancers import BALANCERS, random_endpoints
 
 PORTS = (8080, 8081)
 HOSTS = ("www.example.com", "api.example.com", "example.com", "a.b.example.com", "other.org")
@@ -65,8 +66,10 @@ class Tables:
         """Return a fleet."""
         listeners = self._listeners()
         hosts = [host for one in listeners for host in self._hosts(one)]
-        endpoint = ir.Endpoint(address="127.0.0.1", port=self._backend)
-        clusters = [ir.Cluster(name=name, endpoints=(endpoint,)) for name in CLUSTERS]
+        clusters = [
+            ir.Cluster(name=name, endpoints=random_endpoints(self._random, self._backend))
+            for name in CLUSTERS
+        ]
         return ir.Fleet(
             name="standalone",
             listeners=tuple(listeners),
@@ -86,9 +89,8 @@ class Tables:
         return self._random.randrange(100) < percent
 
     def _listeners(self) -> list[ir.Listener]:
-        names = self._random.sample(
-            [(p, h) for p in PORTS for h in HOSTNAMES], self._random.randint(1, 4)
-        )
+        places = [(p, h) for p in PORTS for h in HOSTNAMES]
+        names = self._random.sample(places, self._random.randint(1, 4))
         http = {port: self._settings() for port in PORTS}
         return [
             ir.Listener(
@@ -134,9 +136,8 @@ class Tables:
         )
 
     def _path(self) -> str:
-        return "".join(
-            f"/{self._random.choice(SEGMENTS)}" for _ in range(self._random.randint(0, 3))
-        )
+        count = self._random.randint(0, 3)
+        return "".join(f"/{self._random.choice(SEGMENTS)}" for _ in range(count))
 
     def _match(self) -> ir.Match:
         kind: ir.PathKind = self._random.choice(["exact", "prefix", "prefix", "prefix", "regex"])
@@ -243,6 +244,7 @@ class Tables:
                 max_connections=pick([None] * 8 + [0, 100]),
                 request_timeout=pick([None, 0, 700, 3000]),
                 override=pick([None] * 3 + [REPLACED]),
+                load_balancer=pick([None, *[pick(BALANCERS)] * 4]),
                 fault=pick([None] * 5 + [ir.Fault(status=418, abort_share=1_000_000)]),
             )
             return ir.PolicyUnit(name=name, traffic=traffic)
@@ -327,7 +329,7 @@ class Tables:
         traffic = tuple(self._random.sample(UNITS[3:], self._random.randint(0, 2)))
         return {
             "policies": tuple(one for one in names if self._chance(chances.get(one, 20))),
-            "traffic": traffic if self._chance(30) else (),
+            "traffic": traffic if self._chance(40) else (),
             "ceilings": self._random.randint(0, len(traffic)),
             "direct": ir.DirectResponse(status=self._random.choice([200, 418]), body=b"own")
             if self._chance(6)

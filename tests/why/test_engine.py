@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from core.backend import Call, make_response
+from core.backend import Backend, Call, make_response
 from core.client import Client, Response
 from core.world import World
 from edgefast.why import Ask, Explanation, Served, explain
@@ -38,7 +38,8 @@ class Bench:
         return make_response(b"", 200)
 
     async def open(self) -> int:
-        backend = await self.world.backend(self._answer)
+        backend = await Backend(self._answer).start(host="0.0.0.0")
+        self.world.keep(backend)
         for port in PORTS:
             self.ports[port] = await self.world.listen(port)
         return backend.port
@@ -75,7 +76,7 @@ class Bench:
 
 async def compare_tables(bench: Bench, seeds: range, requests: int) -> dict[str, int]:
     """Explain and ask; how often each kind of answer came."""
-    port, seen = await bench.open(), dict.fromkeys(("backend", "redirect", "status"), 0)
+    port, seen = await bench.open(), dict.fromkeys(("backend", "chosen", "redirect", "status"), 0)
     for seed in seeds:
         tables = Tables(seed, port)
         fleet = tables.fleet()
@@ -108,7 +109,9 @@ def _compare_answer(
         assert line["backend"] in {one.backend for one in said.answers if one.kind == "backend"}
         wanted = [one.head for one in said.backends if one.name == line["backend"]]
         assert any(_is_head(heads[0], one) for one in wanted), f"{about}\n{heads[0]!r}\n{wanted}"
-        return "backend"
+        chosen = {one.chosen for one in said.backends if one.name == line["backend"]} - {""}
+        assert line["endpoint"] in (chosen or {line["endpoint"]}), about
+        return "chosen" if chosen else "backend"
     own = [one for one in said.answers if one.kind != "backend"]
     assert response.status in {one.status for one in own}, about
     (kind,) = {one.kind for one in own if one.status == response.status}
@@ -131,7 +134,7 @@ def _is_head(raw: bytes, lines: tuple[str, ...]) -> bool:
 @pytest.mark.wire
 def test_an_engine_does_what_is_explained() -> None:
     seen = run_worlds(Bench, compare_tables, range(40), 25)
-    assert all(count > 20 for count in seen.values()), seen
+    assert seen.pop("chosen") and all(count > 20 for count in seen.values()), seen
 
 
 @pytest.mark.heavy
@@ -139,4 +142,4 @@ def test_an_engine_does_what_is_explained() -> None:
 @pytest.mark.parametrize("start", range(0, 1000, 100))
 def test_an_engine_does_what_is_explained_over_many_tables(start: int) -> None:
     seen = run_worlds(Bench, compare_tables, range(1000 + start, 1100 + start), 100)
-    assert all(count > 200 for count in seen.values()), seen
+    assert seen.pop("chosen") > 5 and all(count > 200 for count in seen.values()), seen

@@ -5,12 +5,9 @@
 # what is hashed can find out which endpoint that is, so it is no secret and decides nothing but that. Must never read more of a request than
 # its head has.
 
-cdef const uint8_t *_SAME_SEED = <const uint8_t *>b"edgefast.hash/v1"  # of EF_SIPHASH_SEED bytes
-
-
 cdef uint64_t hash_same(bytes value) noexcept:
     """The same in every process."""
-    return ef_siphash13(_SAME_SEED, <const uint8_t *>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))
+    return ef_pick_key(<const uint8_t *>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))
 
 
 cdef class HashPolicy:
@@ -36,15 +33,16 @@ cdef class HashPolicy:
             if value is None and self.handed is not None:
                 value = self.make_cookie(ex)
         else:
-            found = self.in_headers(base, head) if self.headers else self.in_params(query, query_len)
+            found = self.in_headers(base, head, ex.settings.drop_flags) if self.headers else self.in_params(query, query_len)
             value = b"\0".join(found) if found else None
-        ex.hashed = value is not None
-        if ex.hashed:
+        if value is not None:
+            ex.balance = BY_KEY
             ex.hash_key = hash_same(value)
         return 0
 
-    cdef list in_headers(self, const uint8_t *base, const ef_head *head):
-        """Of each name, in the order of the policy, its lines in theirs; a name that is not there takes its place with nothing."""
+    cdef list in_headers(self, const uint8_t *base, const ef_head *head, uint8_t drop_flags):
+        """Of each name, in the order of the policy, its lines in theirs; a name that is not there takes its place with nothing. What goes no
+        further (`drop_flags`) is not there."""
         cdef const ef_span *span
         cdef HeaderNames names
         cdef list found = []
@@ -53,7 +51,7 @@ cdef class HashPolicy:
         for names in self.headers:
             for i in range(head.n_spans):
                 span = &head.spans[i]
-                if names.has(base + span.name_off, span.name_len):
+                if not span.flags & drop_flags and names.has(base + span.name_off, span.name_len):
                     found.append(base[span.val_off:span.val_off + span.val_len])
                     some = True
             found.append(b"")

@@ -18,6 +18,7 @@ cdef class Traffic:
         Fault fault             # None: none
         Overrides overrides     # None: none
         Compression compression # None: none
+        Balance balance         # of endpoints; BY_KEY: as `hash` says it, where a request has a key
         HashPolicy hash         # None: none
         Outlier outlier         # None: as where there is no policy
         Breaker breaker         # None: none

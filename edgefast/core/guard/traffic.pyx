@@ -87,8 +87,9 @@ cdef class Traffic:
             self.overrides = Overrides(overrides) if overrides else None
             compression = self.first("compression")
             self.compression = Compression(compression) if compression is not None and compression.encodings else None
-            hashed = self.first("hash")
-            self.hash = HashPolicy(hashed) if hashed is not None and hashed != type(hashed)() else None
+            balancer = self.first("load_balancer")
+            self.balance = <Balance>BALANCES[balancer.type] if balancer is not None else BY_LOAD
+            self.hash = HashPolicy(balancer.hash) if self.balance == BY_KEY else None
             outlier = self.first("outlier")
             self.outlier = Outlier(outlier) if outlier is not None else None
             self.breaker = self.learn_breaker()
@@ -121,7 +122,10 @@ cdef class Traffic:
         """Note of a request on its way to a backend what its answer, or the choice of an endpoint, depends on."""
         if self.compression is not None:
             learn_encodings(ex, base, head)
-        return self.hash.read(ex, base, head, query, query_len) if self.hash is not None else 0
+        if self.hash is not None:
+            return self.hash.read(ex, base, head, query, query_len)
+        ex.balance = self.balance
+        return 0
 
     cdef int let_wait(self, Exchange ex) noexcept:
         """Nothing speaks against the request any more: it may be silent for as long as is said."""

@@ -9,6 +9,7 @@ cdef class Cluster(Pool):
         ef_health_record **records  # of each endpoint
         uint32_t seen       # version of its own record when it was looked at who is out
         uint64_t *ids       # of each endpoint
+        int64_t *turns      # places of each (BY_TURN); NULL: nobody has asked since there was another set
         TlsContext tls      # None: plain
         TlsContext tls_h1   # what offers HTTP/1.1 alone; `tls`, where that does
         TlsContext tls_stream   # what offers nothing, of connections that are passed on; None: not asked for yet
@@ -21,3 +22,4 @@ cdef class Cluster(Pool):
     cdef int update(self, object spec) except -1
     cdef TlsContext stream_tls(self)
     cdef int rebuild(self) except -1
+    cdef int64_t *places(self) except NULL

@@ -1,7 +1,7 @@
 # A cluster: its endpoints as they were applied and as their names resolve, and the choice among them.
 #
 # In: ir.Cluster (updated in place, so that health and pools survive a rollout), answers of the resolver. Out: an endpoint, by least request
-# of two (csrc/pick.h). Its connections are the pool's.
+# of two, or as a policy says it (csrc/pick.h). Its connections are the pool's.
 
 cdef dict UPSTREAM_PROTOCOLS = {"http1": SPEAKS_H1, "h2": SPEAKS_H2, "alpn": SPEAKS_ALPN}
 
@@ -22,6 +22,7 @@ cdef class Cluster(Pool):
         free(self.load)
         free(self.ids)
         free(self.records)
+        free(self.turns)
 
     cdef int update(self, object spec) except -1:
         """Take a new ir.Cluster (or None: removed). Raises what is wrong with its TLS settings, then nothing has changed."""
@@ -115,7 +116,8 @@ cdef class Cluster(Pool):
         free(self.load)
         free(self.ids)
         free(self.records)
-        self.load, self.ids, self.records = load, ids, records
+        free(self.turns)
+        self.load, self.ids, self.records, self.turns = load, ids, records, NULL
         self.endpoints = now
         self.size = <uint32_t>len(now)
         self.look()
@@ -144,19 +146,32 @@ cdef class Cluster(Pool):
                 return True
         return False
 
-    cdef Endpoint pick(self, uint64_t tried, const uint64_t *key):
+    cdef Endpoint pick(self, uint64_t tried, Balance balance, uint64_t key):
         cdef int i
         if self.size == 1:
             return <Endpoint>PyList_GET_ITEM(self.endpoints, 0)
         if self.seen != ef_health_version(self.record.at):
             self.look()
-        if key != NULL:
-            i = ef_pick_hashed(self.load, self.ids, self.size, tried, key[0])
-        else:
+        if balance == BY_LOAD:
             i = ef_pick_endpoint(self.load, self.size, tried, ef_random(self.engine.random))
+        elif balance == BY_KEY:
+            i = ef_pick_hashed(self.load, self.ids, self.size, tried, key)
+        elif balance == BY_TURN:
+            i = ef_pick_turn(self.load, self.places(), self.size, tried)
+        else:
+            i = ef_pick_random(self.load, self.size, tried, ef_random(self.engine.random))
         if i < 0:
             return None
         return <Endpoint>PyList_GET_ITEM(self.endpoints, i)
+
+    cdef int64_t *places(self) except NULL:
+        """Of each endpoint in turns."""
+        if self.turns == NULL:
+            self.turns = <int64_t *>calloc(self.size + 1, sizeof(int64_t))
+            if self.turns == NULL:
+                raise MemoryError
+            ef_pick_begin_turns(self.load, self.turns, self.size, self.engine.random)
+        return self.turns
 
     def dump(self):
         self.look()

@@ -20,8 +20,8 @@ cdef UpstreamUser served(Turns turns, UpstreamUser user):
 cdef class Pool(Timer):
     # --- what a cluster knows --------------------------------------------------------------------------------------------------------
 
-    cdef Endpoint pick(self, uint64_t tried, const uint64_t *key):
-        """An endpoint that is not among the tried ones, if there is another; None: there is none. `key`: whose it is; NULL: anybody's."""
+    cdef Endpoint pick(self, uint64_t tried, Balance balance, uint64_t key):
+        """An endpoint that is not among the tried ones, if there is another; None: there is none. `key` is of BY_KEY."""
         raise NotImplementedError
 
     cdef bint resolving(self):
@@ -83,7 +83,7 @@ cdef class Pool(Timer):
             if self.resolving():
                 return self.wait(user)
             return user.on_up_failed(UP_NO_ENDPOINT)
-        endpoint = self.pick(user.tried_of(<Cluster>self), &user.hash_key if user.hashed else NULL)
+        endpoint = self.pick(user.tried_of(<Cluster>self), user.balance, user.hash_key)
         if endpoint is None:
             return user.on_up_failed(UP_NO_ENDPOINT)
         up = self.checkout(user, endpoint)

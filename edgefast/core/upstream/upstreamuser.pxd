@@ -20,8 +20,8 @@ cdef class UpstreamUser(Timer):
         uint32_t ticket     # number of the try: a late connection finds out that nobody waits
         uint64_t tried      # endpoints that were tried, by index ...
         uint32_t tried_at   # ... in this version of their cluster
-        bint hashed         # `hash_key` decides which endpoint it gets (guard/hashpolicy.pyx)
-        uint64_t hash_key
+        Balance balance     # by what it gets its endpoint
+        uint64_t hash_key   # of BY_KEY (guard/hashpolicy.pyx)
         Outlier outlier     # which failures are too many; None: no policy says
         Breaker breaker     # how much of a cluster there may be; None: no policy says
         bint counted        # as a try of a cluster's, before it has an endpoint

@@ -1,4 +1,4 @@
-"""BackendTrafficPolicy: how requests and backends are treated: the size of bodies, timeouts, faults.
+"""BackendTrafficPolicy: how requests and backends are treated: the size of bodies, timeouts, faults, endpoints.
 
 In: `gateway.edge.io/v1alpha1` documents. Out: `BackendTrafficPolicy`. Its fields have the names that Envoy Gateway gives them.
 Source: GEP-713 (attachment). What Envoy Gateway has and this release lacks stands in `model/unserved.py`.
@@ -15,6 +15,7 @@ from edgefast.resources.edge.circuitbreaker import CircuitBreaker
 from edgefast.resources.edge.compression import Compressor
 from edgefast.resources.edge.fault import FaultInjection
 from edgefast.resources.edge.healthcheck import HealthCheck
+from edgefast.resources.edge.loadbalancer import LoadBalancer
 from edgefast.resources.edge.policytarget import Aim, MergeType, Newer, TargetReferences
 from edgefast.resources.edge.responseoverride import ResponseOverride
 from edgefast.resources.model.closed import Closed
@@ -85,6 +86,9 @@ class BackendTrafficPolicySpec(Element, frozen=True, kw_only=True):
     compression: Annotated[
         Annotated[tuple[Compressor, ...], Meta(max_length=3)] | None,
         Meta(description="The older name of `compressor`; one of both."),
+    ] = None
+    load_balancer: Annotated[
+        LoadBalancer | None, Meta(description="Which endpoint of a backend gets a request.")
     ] = None
     response_override: Annotated[
         Annotated[tuple[ResponseOverride, ...], Meta(max_length=64)] | None,

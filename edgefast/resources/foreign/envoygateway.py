@@ -115,8 +115,9 @@ ENVOY_GATEWAY = Project(
                 "faultInjection": here(
                     "BackendTrafficPolicy spec.faultInjection, of requests that have been let in; a delay is 60s at most, and counts in their timeout"
                 ),
-                "loadBalancer": later(
-                    "endpoints share requests by weight and by what they have in flight"
+                "loadBalancer": here(
+                    "BackendTrafficPolicy spec.loadBalancer; RoundRobin counts for each worker, ConsistentHash has no table, and a cookie "
+                    "is for all paths of its site"
                 ),
                 "healthCheck": here(
                     "BackendTrafficPolicy spec.healthCheck.passive, of which half of the endpoints may be out by default"
@@ -147,6 +148,14 @@ ENVOY_GATEWAY = Project(
                 "healthCheck.passive.failurePercentageThreshold": later("rows of failures count"),
                 "circuitBreaker.perEndpoint": later("a bound holds for all endpoints together"),
                 "circuitBreaker.maxRequestsPerConnection": later(),
+                "loadBalancer.consistentHash.tableSize": never(
+                    "endpoints are found without a table, and no key moves that need not"
+                ),
+                "loadBalancer.endpointOverride": never(
+                    "no header names an endpoint; consistentHash keeps requests together"
+                ),
+                "loadBalancer.slowStart": later("a new endpoint gets its full share at once"),
+                "loadBalancer.zoneAware": later("endpoints of all zones share requests alike"),
                 "responseOverride[].response.header": later(
                     "the filter ResponseHeaderModifier of an HTTPRoute's rules, for answers of backends"
                 ),

@@ -111,8 +111,8 @@ KGATEWAY = Project(
                 "upstreamProxyProtocol": here(
                     "Backend spec.proxyProtocol and EdgeProxy spec.proxyProtocol, of layer 4"
                 ),
-                "loadBalancer": later(
-                    "endpoints share requests by weight and by what they have in flight"
+                "loadBalancer": here(
+                    "BackendTrafficPolicy spec.loadBalancer of routes; ringHash and maglev are ConsistentHash"
                 ),
                 "healthCheck": later(
                     "endpoints that fail are ejected for a while without a setting"

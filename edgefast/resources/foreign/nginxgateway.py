@@ -47,10 +47,12 @@ NGINX_GATEWAY = Project(
                 ),
                 "keepAlive": here("EdgeProxy spec.http.upstreamIdle"),
                 "zoneSize": never("endpoints need no memory of their own"),
-                "loadBalancingMethod": later(
-                    "endpoints share requests by weight and by what they have in flight"
+                "loadBalancingMethod": here(
+                    "BackendTrafficPolicy spec.loadBalancer of routes: LeastRequest, RoundRobin, Random or ConsistentHash"
                 ),
-                "hashMethodKey": later(),
+                "hashMethodKey": here(
+                    "BackendTrafficPolicy spec.loadBalancer.consistentHash: an address, headers, a cookie or parameters"
+                ),
                 "useClusterIP": never("requests go to endpoints, never to a Service's address"),
             },
         ),

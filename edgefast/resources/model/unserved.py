@@ -63,10 +63,13 @@ UNSERVED: dict[str, dict[str, Closes]] = {
         **_under("spec", "object", "targetRef", "targetSelectors"),
         **_under("spec", "object", "admissionControl", "bandwidthLimit", "rateLimit"),
         **_under("spec", "object", "httpUpgrade", "proxyProtocol"),
-        **_under("spec", "nothing", "connection", "dns", "http2", "loadBalancer"),
+        **_under("spec", "nothing", "connection", "dns", "http2"),
         **_under("spec.circuitBreaker", "nothing", "maxRequestsPerConnection", "perEndpoint"),
         **_under("spec.healthCheck", "nothing", "active", "panicThreshold"),
         "spec.healthCheck.passive.failurePercentageThreshold": "nothing",
+        # Envoy's table, which nothing here has, and whose size its API server fills in where nobody has written it.
+        "spec.loadBalancer.consistentHash.tableSize": "nothing",
+        **_under("spec.loadBalancer", "nothing", "endpointOverride", "slowStart", "zoneAware"),
         **_under("spec", "nothing", "retry", "routingType", "tcpKeepalive"),
         **_under("spec", "nothing", "telemetry", "useClientProtocol"),
         # What is answered, and whose answers are meant.

@@ -24,6 +24,7 @@ from edgefast.resources.rules import (
     hostname,
     httproute,
     jwt,
+    loadbalancer,
     policy,
     reference,
     routefilter,
@@ -45,6 +46,7 @@ _BOOKS = (
     routefilter.BOOK,
     traffic.BOOK,
     backend.BOOK,
+    loadbalancer.BOOK,
     config.BOOK,
 )
 

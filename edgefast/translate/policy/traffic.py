@@ -22,6 +22,7 @@ from edgefast.translate.facts.policyshape import CLOSED
 from edgefast.translate.policy.backend import read_count, translate_budget, translate_passive
 from edgefast.translate.policy.compression import translate_compression
 from edgefast.translate.policy.fault import translate_fault
+from edgefast.translate.policy.loadbalancer import translate_load_balancer
 from edgefast.translate.policy.outcome import (
     Aims,
     OwnOutcome,
@@ -80,10 +81,14 @@ def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> 
         override = translate_overrides(spec.response_override, namespace, reader, report, where)
     breaker, bounds = spec.circuit_breaker or CircuitBreaker(), "spec.circuitBreaker"
     http = http or HTTPTrafficTimeout()
+    balancer = None
+    if spec.load_balancer is not None:
+        balancer = translate_load_balancer(spec.load_balancer, report, "spec.loadBalancer")
     return ir.Traffic(
         body_size=size,
         compression=translate_compression(spec, report),
         fault=fault,
+        load_balancer=balancer,
         override=override,
         request_timeout=_read_time(http.request_timeout, report, f"{path}.requestTimeout"),
         idle_timeout=_read_time(http.stream_idle_timeout, report, f"{path}.streamIdleTimeout"),

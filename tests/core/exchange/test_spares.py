@@ -126,7 +126,7 @@ async def test_a_plain_request_behind_all_others(world: World) -> None:
 
 
 #: What is no reference, and needs not be let go of.
-_PLAIN = re.compile(r"u?int\d*_t|int|unsigned|bint|size_t|double|void")
+_PLAIN = re.compile(r"u?int\d*_t|int|unsigned|bint|size_t|double|void|Balance")
 
 
 def test_all_that_an_exchange_refers_to_is_let_go_of() -> None:

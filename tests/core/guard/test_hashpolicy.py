@@ -17,7 +17,11 @@ from edgefast import ir
 
 def hashing(**parts: Any) -> ir.PolicyUnit:
     """A unit by which requests find their endpoint."""
-    return ir.PolicyUnit(name=TRAFFIC, traffic=ir.Traffic(hash=ir.HashPolicy(**parts)))
+    return balancing(ir.LoadBalancer(type="hash", hash=ir.HashPolicy(**parts)))
+
+
+def balancing(one: ir.LoadBalancer) -> ir.PolicyUnit:
+    return ir.PolicyUnit(name=TRAFFIC, traffic=ir.Traffic(load_balancer=one))
 
 
 async def serve(
@@ -157,7 +161,7 @@ async def test_an_endpoint_that_is_gone_takes_its_own_along(world: World) -> Non
 
 
 async def test_least_requests_is_said_by_nothing(world: World) -> None:
-    port, _ = await serve(world, hashing())
+    port, _ = await serve(world, balancing(ir.LoadBalancer()))
     client = await world.client(port)
     spread = {await where(client, headers=[("x-user", "one")]) for _ in range(60)}
     assert len(spread) == 5

@@ -29,10 +29,13 @@ class Backend:
         self.held = self.most = self.count = self.connections = self.most_connections = 0
         self.port = 0
 
-    async def start(self) -> Backend:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512)
-        self.port = server.sockets[0].getsockname()[1]
+    async def __aenter__(self) -> Backend:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512)
+        self.port = self._server.sockets[0].getsockname()[1]
         return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -96,56 +99,55 @@ async def get(port: int) -> int:
         writer.close()
 
 
-def busy(agent: Agent) -> int:
-    """Workers that have a request."""
-    return sum(slot.active > 0 for slot in agent.slots)
-
-
 def test_a_bound_holds_for_all_workers_and_survives_one() -> None:
     async def talk(agent: Agent) -> None:
-        backend, port = await Backend().start(), free_port()
-        await agent.publish(table(port, ir.Traffic(max_requests=6), backend.port))
-        asked = [asyncio.create_task(get(port)) for _ in range(40)]
-        await until(lambda: sum(one.done() for one in asked) == 34, "34 are refused")
-        assert {one.result() for one in asked if one.done()} == {503}
-        await until(lambda: backend.held == 6, "six are there")
-        await until(lambda: busy(agent) == 2, "both workers have some")
-        pid = agent.slots[0].pid
-        os.kill(pid, signal.SIGKILL)
-        await until(lambda: agent.slots[0].serving and agent.slots[0].pid != pid, "a successor")
-        await until(lambda: backend.held < 6, "those of the dead one are gone")
-        left = backend.held
-        more = [asyncio.create_task(get(port)) for _ in range(40)]
-        await until(
-            lambda: sum(one.done() for one in more) == 40 - (6 - left), "the rest is refused"
-        )
-        backend.go.set()
-        assert sorted(await asyncio.gather(*more)) == [200] * (6 - left) + [503] * (34 + left)
-        await asyncio.gather(*asked)
-        assert backend.most <= 6
+        port = free_port()
+        async with Backend() as backend:
+            await agent.publish(table(port, ir.Traffic(max_requests=6), backend.port))
+            asked = [asyncio.create_task(get(port)) for _ in range(40)]
+            await until(lambda: sum(one.done() for one in asked) == 34, "34 are refused")
+            assert {one.result() for one in asked if one.done()} == {503}
+            await until(lambda: backend.held == 6, "six are there")
+            await until(lambda: sum(slot.active for slot in agent.slots) == 6, "word of them")
+            slot = max(agent.slots, key=lambda slot: slot.active)
+            pid = slot.pid
+            os.kill(pid, signal.SIGKILL)
+            await until(lambda: slot.serving and slot.pid != pid, "a successor")
+            await until(lambda: backend.held < 6, "those of the dead one are gone")
+            left = backend.held
+            more = [asyncio.create_task(get(port)) for _ in range(40)]
+            await until(
+                lambda: sum(one.done() for one in more) == 40 - (6 - left), "the rest is refused"
+            )
+            backend.go.set()
+            assert sorted(await asyncio.gather(*more)) == [200] * (6 - left) + [503] * (34 + left)
+            await asyncio.gather(*asked)
+            assert backend.most <= 6
 
     with_agent(talk, workers=2)
 
 
 def test_workers_lend_one_another_connections() -> None:
     async def talk(agent: Agent) -> None:
-        backend, port = await Backend(_GOOD).start(), free_port()
-        await agent.publish(table(port, ir.Traffic(max_connections=1), backend.port))
-        for _ in range(3):  # however they fall to the workers
-            answers = await asyncio.gather(*(get(port) for _ in range(20)))
-            assert set(answers) == {200}
-        assert backend.most_connections == 1
+        port = free_port()
+        async with Backend(_GOOD) as backend:
+            await agent.publish(table(port, ir.Traffic(max_connections=1), backend.port))
+            for _ in range(3):  # however they fall to the workers
+                answers = await asyncio.gather(*(get(port) for _ in range(20)))
+                assert set(answers) == {200}
+            assert backend.most_connections == 1
 
     with_agent(talk, workers=2)
 
 
 def test_an_endpoint_is_out_for_all_workers() -> None:
     async def talk(agent: Agent) -> None:
-        bad, good, port = await Backend(_BAD).start(), await Backend(_GOOD).start(), free_port()
-        outlier = ir.OutlierDetection(server=5)
-        await agent.publish(table(port, ir.Traffic(outlier=outlier), bad.port, good.port))
-        answers = [await get(port) for _ in range(80)]
-        assert answers.count(500) == bad.count == 5
-        assert answers.count(200) == 75
+        port = free_port()
+        async with Backend(_BAD) as bad, Backend(_GOOD) as good:
+            outlier = ir.OutlierDetection(server=5)
+            await agent.publish(table(port, ir.Traffic(outlier=outlier), bad.port, good.port))
+            answers = [await get(port) for _ in range(80)]
+            assert answers.count(500) == bad.count == 5
+            assert answers.count(200) == 75
 
     with_agent(talk, workers=2)

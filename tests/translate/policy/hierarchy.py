@@ -122,6 +122,7 @@ def policy_object(plain: Plain, timeout: str = "1s") -> Object:
     if "traffic" in plain.features:
         spec["timeout"] = {"http": {"requestTimeout": timeout}}
         spec["compressor"] = [{"type": "Gzip"}]
+        spec["loadBalancer"] = {"type": "RoundRobin"}
         spec["faultInjection"] = {"abort": {"httpStatus": 503, "percentage": 1}}
     metadata = {"name": plain.name, "namespace": "default", "creationTimestamp": plain.created}
     raw = {"apiVersion": EDGE, "kind": plain.kind, "metadata": metadata, "spec": spec}

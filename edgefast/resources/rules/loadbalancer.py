@@ -1,0 +1,97 @@
+"""Rules about `loadBalancer` of a BackendTrafficPolicy, each with its CEL twin for the CRD.
+
+In: parts of the kind. Out: violations; `cel` says the same to an API server.
+Must never: differ from its CEL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from edgefast.resources.edge.loadbalancer import (
+    ConsistentHash,
+    HashCookie,
+    HashHeader,
+    LoadBalancer,
+)
+from edgefast.resources.rules.rule import RuleBook, Violation
+
+BOOK = RuleBook()
+
+#: By type of a consistent hash: the field that says it.
+PARTS = {
+    "Header": ("header", "header"),
+    "Headers": ("headers", "headers"),
+    "Cookie": ("cookie", "cookie"),
+    "QueryParams": ("query_params", "queryParams"),
+}
+
+
+@BOOK.on(
+    LoadBalancer,
+    "type",
+    "consistent_hash",
+    cel="(self.type == 'ConsistentHash') == has(self.consistentHash)",
+    message="consistentHash must be set with type ConsistentHash, and only there",
+)
+def check_hash(one: LoadBalancer) -> Iterable[Violation]:
+    """What is hashed has to be said."""
+    hashes = one.type == "ConsistentHash"
+    if hashes and one.consistent_hash is None:
+        return (Violation(("consistentHash",), "Required", "with type ConsistentHash"),)
+    if not hashes and one.consistent_hash is not None:
+        return (Violation(("consistentHash",), "Forbidden", f"with type {one.type}"),)
+    return ()
+
+
+@BOOK.on(
+    ConsistentHash,
+    "type",
+    *(attr for attr, _ in PARTS.values()),
+    cel=" && ".join(
+        f"(self.type == '{kind}') == has(self.{name})" for kind, (_, name) in PARTS.items()
+    ),
+    message="of header, headers, cookie and queryParams the one that type says must be set, and no other",
+)
+def check_part(one: ConsistentHash) -> Iterable[Violation]:
+    """There is one key."""
+    for kind, (attr, name) in PARTS.items():
+        said = getattr(one, attr) is not None
+        if kind == one.type and not said:
+            yield Violation((name,), "Required", f"with type {kind}")
+        if kind != one.type and said:
+            yield Violation((name,), "Forbidden", f"with type {one.type}")
+
+
+@BOOK.on(
+    ConsistentHash,
+    "headers",
+    cel="!has(self.headers) || self.headers.all(one, "
+    "self.headers.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))",
+    message="each header may be there once",
+)
+def check_headers(one: ConsistentHash) -> Iterable[Violation]:
+    """Names have no case."""
+    return _find_doubles(one.headers or ())
+
+
+def _find_doubles(headers: Sequence[HashHeader]) -> Iterable[Violation]:
+    seen: set[str] = set()
+    for index, header in enumerate(headers):
+        if header.name.lower() in seen:
+            yield Violation(("headers", index, "name"), "Duplicate", f'"{header.name}"')
+        seen.add(header.name.lower())
+
+
+@BOOK.on(
+    HashCookie,
+    "ttl",
+    "attributes",
+    cel="has(self.ttl) || !has(self.attributes) || size(self.attributes) == 0",
+    message="attributes are those of a cookie that clients are given: ttl must be set",
+)
+def check_given(one: HashCookie) -> Iterable[Violation]:
+    """A cookie that nobody is given has no attributes."""
+    if one.attributes and one.ttl is None:
+        return (Violation(("attributes",), "Forbidden", "without ttl"),)
+    return ()
