@@ -37,7 +37,7 @@ cdef class Tokens(Proof):
                     continue
                 outcome = _SEVERAL if places.several else verifier.look(token)
                 if outcome is None:
-                    asker.question = verifier.submit(token, asker.settle_token)
+                    asker.question = verifier.submit(token, asker.settle_token, asker.ex.origin() or b"")
                     outcome = asker.question.outcome
                     if outcome is None:
                         return UNDECIDED
