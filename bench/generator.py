@@ -70,6 +70,7 @@ class LoadResult:
     p99: float
     p999: float
     cut: int = 0  # times that a client beside the load was ended
+    most: float = 0.0  # the longest; wrk does not say
 
 
 def make_command(load: Load, scenario: Scenario, port: int, seconds: float) -> list[str]:
@@ -169,4 +170,5 @@ def decode_result(output: bytes) -> LoadResult:
         p99=latency["p99"],
         p999=latency["p999"],
         cut=result.get("cut", 0),
+        most=latency.get("max", 0.0),
     )

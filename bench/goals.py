@@ -114,6 +114,9 @@ def list_goals() -> Iterator[Goal]:
     yield Goal("h2-beside", "p99 with the two / without", 2.0, _metric("p99_share"))
     yield Goal("h2-attacks", "p99 of others, attacked / alone", 2.0, _metric("p99_share"))
     yield Goal("h2-attacks", "bytes of memory that an attack takes", 64 << 20, _metric("grown"))
+    yield Goal("floods", "p99 of others, flooded / alone", 2.0, _metric("p99_share"))
+    what = "p99 of others, passwords and tokens / as many 404s"
+    yield Goal("floods", what, 1.25, _metric("of_plain"), must=False)
     for quantile in ("p50", "p99", "p999"):
         what = f"{quantile} added to direct / nginx's"
         yield Goal("latency", what, 1.0, _added(quantile, "nginx"), must=False)

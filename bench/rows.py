@@ -10,6 +10,7 @@ from functools import partial
 from bench.attacks import measure_attacks
 from bench.beside import measure_beside
 from bench.field import Bench, Variant
+from bench.floods import measure_floods
 from bench.generator import Load
 from bench.latency import measure_latency
 from bench.limits import measure_limits
@@ -84,6 +85,7 @@ def _list_rows() -> dict[str, Row]:
     beside = partial(measure_beside, load=many, scenario=h2)
     add("h2-beside", "h2-8x16 beside a client that reads nothing and a slow one", beside)
     add("h2-attacks", "what others feel while a client of HTTP/2 means no good", measure_attacks)
+    add("floods", "what others feel while passwords or tokens come unpaced", measure_floods)
     add("latency", "open loop at a fixed rate", measure_latency)
     add("limits", "rate limits, with Redis and with shared memory", measure_limits)
     add("syscalls", "system calls per keep-alive GET", measure_syscalls)
