@@ -54,6 +54,8 @@ class Load:
     refusals: bool = False  # 429 is an answer
     resume: bool = False  # a new TLS connection resumes the session of one before
     streams: int = 0  # open on each connection of HTTP/2; without it, that load is KEPT connections
+    header: str = ""  # one line more
+    encoding: str = ""  # the only one that is accepted
     beside: bool = False  # a client that reads nothing and a slow one beside it
 
 
@@ -91,6 +93,10 @@ def make_command(load: Load, scenario: Scenario, port: int, seconds: float) -> l
         argv += ["--users", str(load.users)]
     if load.refusals:
         argv.append("--refusals")
+    if load.header:
+        argv += ["--header", load.header]
+    if load.encoding:
+        argv += ["--encoding", load.encoding]
     if load.rate:
         argv += ["--rate", str(load.rate)]
     return ["taskset", "-c", str(LOAD_CPU), *argv]
