@@ -100,8 +100,9 @@ def _list_places(entrants: Sequence[Entrant], policy: Policy, table: Table) -> l
         ways.setdefault(one.running.peer.name, {})[one.variant.label] = one.running
     places = []
     for peer, runs in ways.items():
-        reason = "started in one way only" if len(runs) < 2 else _find_fault(runs["kept"], policy)
-        if reason:
+        if len(runs) < 2:  # the field says why
+            continue
+        if reason := _find_fault(runs["kept"], policy):
             table.add_missing(peer, reason)
             continue
         places += [Place(peer, way, runs["none" if way == "none" else "kept"]) for way in PATHS]
@@ -201,7 +202,8 @@ def _add_line(
     table.values[peer] = {key: value for key, value in found.items() if not isnan(value)}
     line = [peer, *(f"{each[way]:.2f}" for way in PATHS)]
     line += [f"{middle:.2f} ({low:.2f} to {high:.2f})", f"{found['of_request']:.2f}"]
-    line += [f"{found[one]:.2f}" if one in found else "-" for one in ("nginx", "envoy")]
+    shown = [found.get(one, nan) for one in ("nginx", "envoy")]
+    line += ["-" if isnan(one) else f"{one:.2f}" for one in shown]
     table.lines.append([*line, str(errors)])
 
 
