@@ -54,6 +54,8 @@ class Load:
     refusals: bool = False  # 429 is an answer
     resume: bool = False  # a new TLS connection resumes the session of one before
     streams: int = 0  # open on each connection of HTTP/2; without it, that load is KEPT connections
+    header: str = ""  # one line more
+    encoding: str = ""  # the only one that is accepted
     beside: bool = False  # a client that reads nothing and a slow one beside it
 
 
@@ -70,6 +72,7 @@ class LoadResult:
     p99: float
     p999: float
     cut: int = 0  # times that a client beside the load was ended
+    most: float = 0.0  # the longest; wrk does not say
 
 
 def make_command(load: Load, scenario: Scenario, port: int, seconds: float) -> list[str]:
@@ -90,6 +93,10 @@ def make_command(load: Load, scenario: Scenario, port: int, seconds: float) -> l
         argv += ["--users", str(load.users)]
     if load.refusals:
         argv.append("--refusals")
+    if load.header:
+        argv += ["--header", load.header]
+    if load.encoding:
+        argv += ["--encoding", load.encoding]
     if load.rate:
         argv += ["--rate", str(load.rate)]
     return ["taskset", "-c", str(LOAD_CPU), *argv]
@@ -169,4 +176,5 @@ def decode_result(output: bytes) -> LoadResult:
         p99=latency["p99"],
         p999=latency["p999"],
         cut=result.get("cut", 0),
+        most=latency.get("max", 0.0),
     )

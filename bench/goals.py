@@ -114,6 +114,10 @@ def list_goals() -> Iterator[Goal]:
     yield Goal("h2-beside", "p99 with the two / without", 2.0, _metric("p99_share"))
     yield Goal("h2-attacks", "p99 of others, attacked / alone", 2.0, _metric("p99_share"))
     yield Goal("h2-attacks", "bytes of memory that an attack takes", 64 << 20, _metric("grown"))
+    yield Goal("floods", "p99 of others, flooded / alone", 2.0, _metric("p99_share"))
+    what = "p99 of others, passwords and tokens / as many 404s"
+    yield Goal("floods", what, 1.25, _metric("of_plain"), must=False)
+    yield from list_policy_goals()
     for quantile in ("p50", "p99", "p999"):
         what = f"{quantile} added to direct / nginx's"
         yield Goal("latency", what, 1.0, _added(quantile, "nginx"), must=False)
@@ -129,6 +133,20 @@ def list_goals() -> Iterator[Goal]:
     yield Goal("start", "ms from exec to the last of 1,000 routes", 1_000, _metric("start_ms"))
     yield Goal("start", "ms from a changed file to the added route", 100, _metric("reload_ms"))
     yield from list_limit_goals()
+
+
+def list_policy_goals() -> Iterator[Goal]:
+    """What policies may add to a request: microseconds, or parts of what others add or of a second request."""
+    for row, limit in (("policy-cidr", 0.3), ("policy-jwt", 3.0), ("policy-hash", 1.0)):
+        yield Goal(row, "us of CPU added", limit, _metric("added"))
+    yield Goal("policy-jwt", "us added / Envoy's with its cache", 1.0, _cpu_ratio("envoy"))
+    yield Goal("policy-extauth", "us added / a second request", 1.3, _metric("of_request"))
+    for row in ("policy-gzip", "policy-br", "policy-zstd"):
+        yield Goal(row, "us added / Envoy's at its level", 1.0, _cpu_ratio("envoy"))
+    yield Goal("policy-gzip", "us added / nginx's at its level", 1.0, _cpu_ratio("nginx"))
+    for row in ("policy-cidr", "policy-extauth", "policy-hash"):
+        yield Goal(row, "us added / Envoy's", 1.0, _cpu_ratio("envoy"), must=False)
+    yield Goal("policy-cidr", "us added to requests without it", 0.3, _metric("unused"), must=False)
 
 
 def list_limit_goals() -> Iterator[Goal]:

@@ -15,6 +15,7 @@ TLS = ("-DBENCH_TLS", "-lssl", "-lcrypto")
 HTTP2 = ("-lnghttp2",)
 TOOLS: dict[str, tuple[str, tuple[str, ...]]] = {
     "origin": ("origin.c", ()),
+    "origin-loopbacks": ("origin.c", ("-DBENCH_LOOPBACKS",)),
     "floor": ("floor.c", ()),
     "floor-tls": ("floor.c", TLS),
     "load": ("load.c", ()),

@@ -170,6 +170,8 @@ def _make_backend(index: int, origin_port: int, scenario: Scenario) -> list[Obje
         "metadata": {"name": f"{name}-1", "namespace": NAMESPACE, "labels": labels},
         "addressType": "IPv4",
         "ports": [{"name": "http", "port": origin_port, "protocol": transport}],
-        "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": True}}],
+        "endpoints": [
+            {"addresses": [one], "conditions": {"ready": True}} for one in scenario.list_addresses()
+        ],
     }
     return [service, slice_]

@@ -24,10 +24,13 @@ class Origins:
     http2: int
     tls: int  # the floor with TLS, in front of the first: for connections that are passed on
     udp: int
+    loopbacks: int  # on all of 127.0.0.0/8: for backends of many endpoints
     certificate: Certificate
 
     def find(self, scenario: Scenario) -> int:
         """The one that a scenario's proxies are in front of."""
+        if scenario.endpoints > 1:
+            return self.loopbacks
         if scenario.stream == "udp":
             return self.udp
         if scenario.stream == "tls":
@@ -50,6 +53,7 @@ def run_origins(folder: Path) -> Iterator[Origins]:
             http2=run("origin-h2"),
             tls=run("floor-tls", str(http1), str(certificate.cert), str(certificate.key)),
             udp=run("origin-udp"),
+            loopbacks=run("origin-loopbacks"),
             certificate=certificate,
         )
 

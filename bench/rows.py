@@ -10,18 +10,29 @@ from functools import partial
 from bench.attacks import measure_attacks
 from bench.beside import measure_beside
 from bench.field import Bench, Variant
+from bench.floods import measure_floods
 from bench.generator import Load
 from bench.latency import measure_latency
 from bench.limits import measure_limits
 from bench.measure import measure_load
 from bench.memory import measure_idle, measure_route_memory
-from bench.scenario import Scenario, Spread
+from bench.policies import measure_policy
+from bench.scenario import Policy, Scenario, Spread
 from bench.startup import measure_start
 from bench.syscalls import measure_syscalls
 from bench.table import Table
 
 Row = Callable[[Bench], Table]
 ONE_ROUTE = [Variant("", Scenario())]
+POLICIES: dict[Policy, str] = {
+    "cidr": "an address that is looked up in 100 ranges",
+    "jwt": "a signed token that is known",
+    "extauth": "a service that is asked about each request",
+    "gzip": "gzip of 16 KiB at level 1",
+    "br": "brotli of 16 KiB at level 1",
+    "zstd": "zstd of 16 KiB at level 1",
+    "hash": "one of 100 endpoints by a header",
+}
 
 
 def _load_row(name: str, title: str, load: Load, scenario: Scenario | None = None) -> Row:
@@ -84,6 +95,9 @@ def _list_rows() -> dict[str, Row]:
     beside = partial(measure_beside, load=many, scenario=h2)
     add("h2-beside", "h2-8x16 beside a client that reads nothing and a slow one", beside)
     add("h2-attacks", "what others feel while a client of HTTP/2 means no good", measure_attacks)
+    add("floods", "what others feel while passwords or tokens come unpaced", measure_floods)
+    for policy, title in POLICIES.items():
+        add(f"policy-{policy}", f"what {title} adds", partial(measure_policy, policy=policy))
     add("latency", "open loop at a fixed rate", measure_latency)
     add("limits", "rate limits, with Redis and with shared memory", measure_limits)
     add("syscalls", "system calls per keep-alive GET", measure_syscalls)

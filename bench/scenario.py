@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Spread = Literal["hosts", "paths"]
+Policy = Literal["", "cidr", "jwt", "extauth", "gzip", "br", "zstd", "hash"]
 Stream = Literal["", "tcp", "tls", "udp"]
 CALL_SERVICE, CALL_METHOD = "bench.Echo", "Unary"
 CALL_PATH = f"/{CALL_SERVICE}/{CALL_METHOD}"
@@ -31,6 +32,7 @@ class Scenario:
     own_backends: every route has a backend of its own (same origin address), else all share one.
     logs: access log on, JSON, into a file. connections: client connections that must be possible.
     stream: what the proxy passes on unread; its backend speaks HTTP/1.1 then, over TLS for "tls", or echoes datagrams.
+    policy: what holds for requests under /get/kept of route 0, and for none under /get/open. endpoints: of every backend, on addresses of their own.
     http2: clients speak HTTP/2 (prior knowledge); http2_backends: backends do. grpc: the route is a gRPC method's.
     """
 
@@ -44,6 +46,8 @@ class Scenario:
     http2_backends: bool = False
     grpc: bool = False
     stream: Stream = ""
+    policy: Policy = ""
+    endpoints: int = 1
 
     def make_http1(self) -> "Scenario":
         """The same in HTTP/1.1 on both sides: what HTTP/2's rows are read against."""
@@ -62,6 +66,12 @@ class Scenario:
         if self.spread == "hosts":
             return Route(f"www-{index}.example.com", "/get", backend)
         return Route("www-0.example.com", f"/route-{index}/get", backend)
+
+    def list_addresses(self) -> list[str]:
+        """Of the endpoints of a backend."""
+        if self.endpoints == 1:
+            return ["127.0.0.1"]
+        return [f"127.1.{number // 250}.{number % 250 + 1}" for number in range(self.endpoints)]
 
     @property
     def backends(self) -> int:

@@ -2,6 +2,7 @@
  *
  *   load --port P [--connections 64] [--seconds 4] [--requests N] [--rate R] [--close]
  *        [--hosts K] [--paths K] [--suffix /bytes/N] [--body N] [--users K] [--refusals] [--rotate]
+ *        [--header "Name: value"] [--encoding NAME]
  *
  * Closed loop (no --rate): every connection sends its next request when an answer is complete.
  * Open loop (--rate R): request i is due at start + i / R, whether or not a connection is free;
@@ -12,6 +13,7 @@
  *   /route-<i>/get, i random below K (default: /get). --body N: POST with Content-Length N.
  * --users K: a header X-User-Id: user-<i>, i random below K.
  * --rotate: with --rate, the connection that has waited longest is next, so that none idles until it is closed.
+ * --header: one line more. --encoding: the only one that is accepted; an answer in chunks is one then.
  * --refusals: a 429 with an empty chunked body is an answer, not an error; counted as "refused" too.
  *
  * Stops at --seconds or after --requests, whichever comes first; waits 3 s for the last answers.
@@ -24,9 +26,10 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 
+#include "chunked.h"
 #include "histogram.h"
 #include "options.h"
-#include "text.h"
+#include "request.h"
 #include "wire.h"
 
 #define MAX_CONNS  4096
@@ -44,6 +47,7 @@ struct conn {
     size_t sent, have;
     char *request;
     size_t request_len;
+    struct chunked chunked;
     char answer[HEAD_BYTES];
 };
 
@@ -95,40 +99,7 @@ static void fail(struct conn *c, uint64_t *counter) {
     open_conn(c);
 }
 
-static unsigned pick(unsigned below) { return (unsigned)(((wire_random(&random_state) >> 32) * below) >> 32); }
-
-/* Six headers, as browsers and API clients send; the POST body follows, already in place. */
-static void write_request(struct conn *c) {
-    static const char rest[] =
-        ".example.com\r\nUser-Agent: edgefast-bench/1.0 (closed loop)\r\nAccept: "
-        "text/html,application/json;q=0.9,*/*;q=0.8\r\nAccept-Encoding: gzip, deflate, br\r\n"
-        "Accept-Language: en-US,en;q=0.5\r\nCookie: session=0123456789abcdef0123456789abcdef\r\n";
-    char *to = append_text(c->request, opt.body ? "POST " : "GET ");
-    if (opt.paths) {
-        to = append_text(to, "/route-");
-        to = append_number(to, pick(opt.paths));
-    }
-    to = append_text(to, "/get");
-    to = append_text(to, opt.suffix);
-    to = append_text(to, " HTTP/1.1\r\nHost: www-");
-    to = append_number(to, opt.hosts > 1 ? pick(opt.hosts) : 0);
-    memcpy(to, rest, sizeof rest - 1);
-    to += sizeof rest - 1;
-    if (opt.users) {
-        to = append_text(to, "X-User-Id: user-");
-        to = append_number(to, pick(opt.users));
-        to = append_text(to, "\r\n");
-    }
-    if (opt.close) to = append_text(to, "Connection: close\r\n");
-    if (opt.body) {
-        to = append_text(to, "Content-Length: ");
-        to = append_number(to, opt.body);
-        to = append_text(to, "\r\n");
-    }
-    to = append_text(to, "\r\n");
-    memset(to, 'x', opt.body);
-    c->request_len = (size_t)(to - c->request) + opt.body;
-}
+static void write_request(struct conn *c) { c->request_len = request_write(c->request, &random_state); }
 
 static void push_request(struct conn *c) {
     ssize_t n = write(c->fd, c->request + c->sent, c->request_len - c->sent);
@@ -224,6 +195,9 @@ static void on_answer_head(struct conn *c) {
         count.wrong_status = count.last_status;
         fail(c, &count.status_errors);
         return;
+    } else if (opt.encoding && (value = wire_header(c->answer, end, "transfer-encoding:", 18, NULL))) {
+        c->chunked.have = 0;
+        c->body_left = !chunked_ends(&c->chunked, end, c->have - (size_t)(end - c->answer)) ? CHUNKED : 0;
     } else {
         value = wire_header(c->answer, end, "content-length:", 15, NULL);
         uint64_t body = c->have - (size_t)(end - c->answer), size = value ? wire_number(value) : 0;
@@ -242,6 +216,17 @@ static void on_answer_head(struct conn *c) {
 }
 
 static void on_answer_body(struct conn *c) {
+    if (c->body_left == CHUNKED) {
+        static char piece[1 << 16];
+        ssize_t got = read(c->fd, piece, sizeof piece);
+        if (got <= 0) {
+            if (got == 0 || errno != EAGAIN) fail(c, &count.io_errors);
+        } else {
+            count.bytes += (uint64_t)got;
+            if (chunked_ends(&c->chunked, piece, (size_t)got)) on_answer(c);
+        }
+        return;
+    }
     size_t want = c->body_left < (1u << 20) ? (size_t)c->body_left : 1u << 20;
     ssize_t n = recv(c->fd, NULL, want, MSG_TRUNC);
     if (n <= 0) {
@@ -384,7 +369,7 @@ int main(int argc, char **argv) {
     stop_ns = start + (uint64_t)(opt.seconds * 1e9);
     open_count = opt.connections;
     for (unsigned i = 0; i < opt.connections; i++) {
-        conns[i].request = malloc(2048 + (size_t)opt.body);
+        conns[i].request = malloc(2048 + MAX_HEADER + (size_t)opt.body);
         if (!conns[i].request) wire_die("malloc");
         open_conn(&conns[i]);
     }

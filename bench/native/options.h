@@ -12,24 +12,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CONNS 4096
+#define MAX_CONNS  4096
+#define MAX_HEADER 2048
 
 static struct {
     unsigned port, connections, hosts, paths, users;
     double seconds, rate;
     uint64_t requests, body;
     bool close, refusals, rotate;
-    const char *suffix;
+    const char *suffix, *header, *encoding;
 } opt = {.connections = 64, .hosts = 1, .seconds = 4, .requests = UINT64_MAX, .suffix = ""};
 
 static inline void read_options(int argc, char **argv) {
-    static const struct option longopts[] = {{"port", 1, 0, 'p'},    {"connections", 1, 0, 'c'},
-                                             {"seconds", 1, 0, 's'}, {"requests", 1, 0, 'n'},
-                                             {"rate", 1, 0, 'r'},    {"close", 0, 0, 'x'},
-                                             {"hosts", 1, 0, 'h'},   {"paths", 1, 0, 'q'},
-                                             {"suffix", 1, 0, 'f'},  {"body", 1, 0, 'b'},
-                                             {"users", 1, 0, 'u'},   {"refusals", 0, 0, 'z'},
-                                             {"rotate", 0, 0, 'o'},  {0, 0, 0, 0}};
+    static const struct option longopts[] = {
+        {"port", 1, 0, 'p'},   {"connections", 1, 0, 'c'}, {"seconds", 1, 0, 's'},  {"requests", 1, 0, 'n'},
+        {"rate", 1, 0, 'r'},   {"close", 0, 0, 'x'},       {"hosts", 1, 0, 'h'},    {"paths", 1, 0, 'q'},
+        {"suffix", 1, 0, 'f'}, {"body", 1, 0, 'b'},        {"users", 1, 0, 'u'},    {"refusals", 0, 0, 'z'},
+        {"rotate", 0, 0, 'o'}, {"header", 1, 0, 'H'},      {"encoding", 1, 0, 'e'}, {0, 0, 0, 0}};
     int key;
     while ((key = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
         switch (key) {
@@ -72,12 +71,19 @@ static inline void read_options(int argc, char **argv) {
         case 'o':
             opt.rotate = true;
             break;
+        case 'H':
+            opt.header = optarg;
+            break;
+        case 'e':
+            opt.encoding = optarg;
+            break;
         default:
             exit(2);
         }
     }
     if (!opt.port || !opt.connections || opt.connections > MAX_CONNS || !opt.hosts || (opt.close && opt.rate > 0) ||
-        strlen(opt.suffix) > 512) {
+        strlen(opt.suffix) > 512 || (opt.header && strlen(opt.header) > MAX_HEADER) ||
+        (opt.encoding && strlen(opt.encoding) > 64)) {
         fprintf(stderr, "load: --port and 1..%d --connections are needed; --close excludes --rate\n", MAX_CONNS);
         exit(2);
     }

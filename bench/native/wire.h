@@ -52,7 +52,7 @@ static inline void wire_set_nodelay(int fd) {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-/* Listens on 127.0.0.1; *port 0 is replaced by the port the kernel chose. */
+/* Listens on 127.0.0.1, with BENCH_LOOPBACKS on all of 127.0.0.0/8; *port 0 is replaced by the port the kernel chose. */
 static inline int wire_listen(unsigned *port) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int one = 1;
@@ -60,6 +60,10 @@ static inline int wire_listen(unsigned *port) {
     socklen_t len = sizeof addr;
     if (fd < 0) wire_die("socket");
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+#ifdef BENCH_LOOPBACKS
+    addr.sin_addr.s_addr = htonl(INADDR_ANY);
+    if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3)) wire_die("SO_BINDTODEVICE");
+#endif
     if (bind(fd, (struct sockaddr *)&addr, len) < 0) wire_die("bind");
     if (listen(fd, 4096) < 0) wire_die("listen");
     if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0) wire_die("getsockname");

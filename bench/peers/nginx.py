@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 
+from bench.peers import nginxpolicy
 from bench.peers.peer import Peer, Running, Setup, find_program, read_first_line
 from bench.scenario import Route, Scenario
 
@@ -51,6 +52,7 @@ class Nginx(Peer):
     """Debian's nginx."""
 
     name = "nginx"
+    policies = True
 
     def find_program(self) -> Path | None:
         """nginx of the system."""
@@ -61,7 +63,9 @@ class Nginx(Peer):
         return read_first_line([str(self.find_program()), "-v"]).rpartition(": ")[2]
 
     def check_scenario(self, scenario: Scenario) -> str | None:
-        """Debian has its stream part as a module."""
+        """Debian has its stream part as a module; of encodings it has one, and no tokens."""
+        if scenario.policy in nginxpolicy.WITHOUT:
+            return "has no such policy"
         return "has no stream module" if scenario.stream and not STREAM_MODULE.exists() else None
 
     def render(self, setup: Setup) -> list[str]:
@@ -118,8 +122,12 @@ def _render_lines(setup: Setup) -> Iterator[str]:
             yield " grpc_set_header X-Edge-Expected-Rq-Timeout-Ms 15000;\n"
     keep = 16 if scenario.own_backends else 256  # nginx reserves them: a pool each is dear
     for index in range(scenario.backends):
-        yield f" upstream b{index} {{ server 127.0.0.1:{setup.origin_port};"
+        servers = " ".join(
+            f"server {one}:{setup.origin_port};" for one in scenario.list_addresses()
+        )
+        yield f" upstream b{index} {{ {servers}"
         yield f" keepalive {keep}; keepalive_requests 10000000; }}\n"
+    yield nginxpolicy.render_upstream(scenario, setup.origin_port)
     listen = f"127.0.0.1:{setup.port}" + " ssl" * scenario.tls + " http2" * scenario.http2
     tls = ""
     if scenario.tls:
@@ -130,6 +138,7 @@ def _render_lines(setup: Setup) -> Iterator[str]:
     yield " location / { return 404; } }\n"
     for host, routes in groupby(scenario.list_routes(), key=lambda route: route.host):
         yield f" server {{ listen {listen}; server_name {host};{tls}\n"
+        yield nginxpolicy.render_location(scenario.policy)
         yield from (_render_location(route, scenario.http2_backends) for route in routes)
         yield "  location / { return 404; }\n }\n"
     yield "}\n"

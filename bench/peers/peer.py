@@ -64,6 +64,7 @@ class Peer(ABC):
     """One kind of proxy."""
 
     name: str
+    policies: bool = False  # takes scenarios with a policy
     routes: bool = True  # chooses a backend by host and path
 
     @abstractmethod
@@ -103,6 +104,8 @@ class Peer(ABC):
         """Render, start on the proxy CPU and wait for the first 200 on the last route."""
         if self.find_program() is None:
             raise PeerUnavailable("not installed")
+        if setup.scenario.policy and not self.policies:
+            raise PeerUnavailable("has no such policies here")
         if reason := self.check_scenario(setup.scenario):
             raise PeerUnavailable(reason)
         argv = self.render(setup)

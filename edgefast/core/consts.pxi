@@ -23,6 +23,7 @@ cdef enum:
     CROWD_RATE = 16  # times bodyRate or answerRate; who is faster is not slow
     CROWD_GRACE_MS = 250  # that its client has had before anybody is called so
     DISCARD_LIMIT = 65536  # unread request body that is worth reading to keep the connection
+    PIPELINE_TURN = 16  # requests of one connection in a turn: 64 KiB of those that are answered at once are a thousand
     PIPELINE_LIMIT = 32768  # bytes of further requests kept while one is in flight, then reading pauses
     FLUSH_STALLS = 30  # looks, LINGER_MS apart, at which a closing connection's peer may have taken nothing
     IDLE_GRACE_MS = 3000  # an idle connection that is to go may still bring one request

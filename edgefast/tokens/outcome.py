@@ -41,7 +41,7 @@ STATUS: dict[Word, int] = {
 class Outcome:
     """What comes of one token. Of good ones: whose it is, what it says, and until when that is believed."""
 
-    __slots__ = ("claims", "key", "lines", "provider", "status", "until", "word")
+    __slots__ = ("claims", "key", "lines", "provider", "status", "until", "user", "word")
 
     def __init__(
         self,
@@ -59,6 +59,9 @@ class Outcome:
         self.lines = lines  # "name: value" lines of claims, for the request to the backend
         self.until = until  # Unix seconds; of one that was verified
         self.key = key  # that verified it
+        self.user: bytes | None = (
+            None  # its subject as logs have it, made once by whoever says it; b"": it has none
+        )
 
     @property
     def good(self) -> bool:

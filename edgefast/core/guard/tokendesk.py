@@ -1,8 +1,8 @@
 """Tokens that nobody knows yet: verified in line while a turn of the loop has time for it, else one after the other.
 
 In: questions of verifiers (verifier.py), one for many who ask about the same token; keys that came. Out: outcomes, at once or later, each
-question answered once or cancelled. All that waits is bounded in number, bytes and time: past the bounds it is "busy". What takes too long for
-the loop is verified by one thread. The loop is known by three calls alone.
+question answered once or cancelled. All that waits is bounded in number, bytes and time: past the bounds it is "busy" (tokenqueue.py). What takes too
+long for the loop is verified by one thread. The loop is known by three calls alone.
 Must never: take longer in a turn than `BUDGET` and one token, or say that one is good whose key is not believed any more.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from itertools import count
 from queue import SimpleQueue
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from edgefast.core.guard.remotekeys import RemoteSet, RemoteSets
 from edgefast.core.guard.tokencache import TokenCache
+from edgefast.core.guard.tokenqueue import QUEUE, Lane, TokenQueue
 from edgefast.tokens.compact import Malformed, read_token
 from edgefast.tokens.outcome import Outcome
 from edgefast.tokens.trust import Plan, look_over
@@ -26,17 +26,15 @@ from edgefast.tokens.trust import Plan, look_over
 if TYPE_CHECKING:
     from edgefast.core.guard.verifier import Verifier
 
-__all__ = ["BUDGET", "PARKED", "PATIENCE", "QUEUE", "QUEUE_BYTES", "Loop", "Question", "TokenDesk"]
+__all__ = ["BUDGET", "PARKED", "PATIENCE", "THREADED", "Loop", "Question", "TokenDesk"]
 
 log = logging.getLogger(__name__)
 
-#: Seconds of a turn of the loop that may go into verifying.
-BUDGET = 0.001
-#: Tokens that wait for a turn or for the thread, and their bytes.
-QUEUE = 1024
-QUEUE_BYTES = 8 * 1024 * 1024
-#: Tokens that the thread has before it, read and taken apart, which may have a multiple of their bytes.
-THREADED = 32
+#: Seconds of a turn of the loop that may go into verifying, and one token: everybody else waits so long, in each turn that their request takes. A
+#: turn with nothing else in it is over in some ten microseconds: who floods gets what nobody else wants.
+BUDGET = 0.00005
+#: Tokens that the thread has before it, read and taken apart: enough to keep it busy. The others wait in turn.
+THREADED = 4
 #: Tokens that wait for keys, and the seconds that each may: strangers can make up names of keys.
 PARKED = 512
 PATIENCE = 2.0
@@ -107,13 +105,11 @@ class TokenDesk:
         self._loop = loop
         self._steady = steady
         self._shelves = count(1)
-        self._queue: deque[Job] = deque()
-        self._slow: deque[Job] = deque()  # those that the thread has no room for
+        self._queue: TokenQueue[Job] = TokenQueue()  # slow: those that the thread has no room for
         self._spent = 0.0  # of this turn
         self._turning = False
         self._parked = 0
         self._threaded = 0
-        self._bytes = 0  # of tokens in both queues
         self._thread: threading.Thread | None = None
         self._tasks: SimpleQueue[tuple[Job, Plan] | None] = SimpleQueue()
 
@@ -124,7 +120,7 @@ class TokenDesk:
     @property
     def waiting(self) -> int:
         """How many tokens are on their way."""
-        return len(self._queue) + len(self._slow) + self._threaded + self._parked
+        return self._queue.count + self._threaded + self._parked
 
     def close(self) -> None:
         """Let the thread go; nothing is asked any more."""
@@ -135,9 +131,13 @@ class TokenDesk:
     # --- a token ----------------------------------------------------------------------------------------------------
 
     def submit(
-        self, verifier: Verifier, token: bytes, callback: Callable[[Outcome], object]
+        self,
+        verifier: Verifier,
+        token: bytes,
+        callback: Callable[[Outcome], object],
+        client: bytes = b"",
     ) -> Question:
-        """Ask about a token that the cache does not know."""
+        """Ask about a token that the cache does not know; `client`: the address that it comes from."""
         question = Question(callback)
         job = verifier.jobs.get(token)
         if job is not None:
@@ -146,27 +146,23 @@ class TokenDesk:
             else:
                 question.refuse()
             return question
-        job = Job(self, verifier, token)
+        job = Job(self, verifier, token, client)
         job.enter(question)
         job.quiet = True
-        if not self._queue and self._spent < BUDGET:
+        if not self._queue.ready and self._spent < BUDGET:
             self._work(job)
         elif not self._enqueue(job):
             self._settle(job, Outcome("busy"))
         job.quiet = False
         return question
 
-    def _enqueue(self, job: Job, *, slow: bool = False) -> bool:
-        size = self._bytes + len(job.token)
-        if len(self._queue) + len(self._slow) >= QUEUE or size > QUEUE_BYTES:
-            return False
-        self._bytes = size
-        if slow:
-            self._slow.append(job)
-        else:
-            self._queue.append(job)
+    def _enqueue(self, job: Job, lane: Lane[Job] | None = None) -> bool:
+        entered, gone = self._queue.enter(job, self._queue.ready if lane is None else lane)
+        if self._queue.ready:
             self._turn_soon()
-        return True
+        for one in gone:  # not from within the request that is asking
+            self._loop.call_soon(self._settle, one, Outcome("busy"))
+        return entered
 
     def _turn_soon(self) -> None:
         if not self._turning:
@@ -176,12 +172,11 @@ class TokenDesk:
     def _turn(self) -> None:
         self._turning = False
         self._spent = 0.0
-        while self._queue and self._spent < BUDGET:
-            job = self._queue.popleft()
-            self._bytes -= len(job.token)
+        while self._queue.ready and self._spent < BUDGET:
+            job = self._queue.take(self._queue.ready)
             if job.questions:
                 self._work(job)
-        if self._queue:
+        if self._queue.ready:
             self._turn_soon()
 
     def _work(self, job: Job) -> None:
@@ -205,7 +200,7 @@ class TokenDesk:
         if not plan.slow:
             return self._conclude(job, plan, plan.try_keys())
         if self._threaded >= THREADED:
-            if not self._enqueue(job, slow=True):
+            if not self._enqueue(job, self._queue.slow):
                 self._settle(job, Outcome("busy"))
             return None
         if self._thread is None:
@@ -260,9 +255,10 @@ class TokenDesk:
 
     def _landed(self, job: Job, plan: Plan, outcome: Outcome | None) -> None:
         self._threaded -= 1
-        if self._slow:
-            self._queue.appendleft(self._slow.popleft())
-            self._turn_soon()
+        while self._queue.slow and self._threaded < THREADED:
+            waiting = self._queue.take(self._queue.slow)
+            if waiting.questions:
+                self._work(waiting)
         if outcome is None or not job.questions:
             return
         if outcome.key is not None and not outcome.key.trusted:  # keys changed meanwhile
@@ -281,6 +277,7 @@ class Job:
         "_held",
         "_timer",
         "_until",
+        "client",
         "ended",
         "questions",
         "quiet",
@@ -288,10 +285,11 @@ class Job:
         "verifier",
     )
 
-    def __init__(self, desk: TokenDesk, verifier: Verifier, token: bytes) -> None:
+    def __init__(self, desk: TokenDesk, verifier: Verifier, token: bytes, client: bytes) -> None:
         self._desk = desk
         self.verifier = verifier
         self.token = token
+        self.client = client  # of who asked first
         self.questions: dict[Question, None] = {}
         self.quiet = False  # it is answered while it is submitted
         self.ended = False

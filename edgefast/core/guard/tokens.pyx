@@ -37,7 +37,7 @@ cdef class Tokens(Proof):
                     continue
                 outcome = _SEVERAL if places.several else verifier.look(token)
                 if outcome is None:
-                    asker.question = verifier.submit(token, asker.settle_token)
+                    asker.question = verifier.submit(token, asker.settle_token, asker.ex.origin() or b"")
                     outcome = asker.question.outcome
                     if outcome is None:
                         return UNDECIDED
@@ -47,9 +47,12 @@ cdef class Tokens(Proof):
                 asker.lines += outcome.lines
                 asker.ex.token = outcome
                 asker.ex.token_unit = policy.name
-                subject = outcome.claims.get("sub")
-                if subject is not None:
-                    asker.ex.user = json_encode(subject[:TOKEN_SUBJECT])
+                user = outcome.user
+                if user is None:
+                    subject = outcome.claims.get("sub")
+                    user = outcome.user = json_encode(subject[:TOKEN_SUBJECT]) if subject is not None else b""
+                if user:
+                    asker.ex.user = user
                 return PROVEN
             if asker.refusal is None or outcome.status == 403:
                 asker.refusal = outcome

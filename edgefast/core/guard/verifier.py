@@ -64,9 +64,11 @@ class Verifier:
         """Return what came of a token that was verified before; None: `submit` it."""
         return self._find(self.shelf, token, self._clock())
 
-    def submit(self, token: bytes, callback: Callable[[Outcome], object]) -> Question:
-        """Verify a token. Its outcome is in the question at once, or the callback gets it, in a later turn of the loop."""
-        return self._desk.submit(self, token, callback)
+    def submit(
+        self, token: bytes, callback: Callable[[Outcome], object], client: bytes = b""
+    ) -> Question:
+        """Verify a token of a client. Its outcome is in the question at once, or the callback gets it, in a later turn of the loop."""
+        return self._desk.submit(self, token, callback, client)
 
 
 def make_verifiers(desk: TokenDesk, spec: Jwt) -> tuple[Verifier, ...]:

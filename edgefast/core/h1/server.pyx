@@ -56,6 +56,7 @@ cdef class H1Server(H1Responder):
         cdef size_t at = 0, length
         cdef ssize_t used
         cdef iovec iov
+        cdef int heads = 0
         cdef Connection connection = self.connection
         cdef Exchange ex
         self.handing = True
@@ -63,6 +64,11 @@ cdef class H1Server(H1Responder):
             if self.state == D_HEAD:
                 if at == n or self.write_paused:  # who does not read answers gets no further ones
                     break
+                if heads == PIPELINE_TURN:  # answered at once, each of them: others come first, and what follows stays with the kernel
+                    connection.go_on_later()
+                    connection.pause()
+                    break
+                heads += 1
                 used = self.on_head(data + at, n - at)
                 if used == 0:
                     break
@@ -102,6 +108,8 @@ cdef class H1Server(H1Responder):
                 self.discarded += n - at
                 if self.discarded > LINGER_BYTES:
                     connection.shut(True)
+                else:
+                    connection.rest()
                 at = n
                 break
             else:

@@ -11,6 +11,7 @@ cdef class Connection(Outgoing):
         bint read_paused        # by the session
         bint more               # the wire may hold bytes that no event tells of
         bint bulk               # the last read filled what it was given: a long body
+        bint rests              # it is read again in a turn to come
         bint again              # `received` follows for what is pending
         bint calls_session      # on_turn_end is the session's wish
         ByteQueue pending       # bytes received and not consumed
@@ -23,6 +24,7 @@ cdef class Connection(Outgoing):
     cdef int resume(self) except -1
     cdef int go_on(self) except -1
     cdef int go_on_later(self) except -1
+    cdef int rest(self) except -1
     cdef bint is_quiet(self) noexcept
     # time
     cdef int arm(self, int64_t ms) except -1

@@ -288,8 +288,21 @@ cdef class Connection(Outgoing):
         """The same in a turn to come, when everybody else has been looked at. What comes meanwhile is kept, too."""
         return self.reactor.later(self)
 
+    cdef int rest(self) except -1:
+        """Read on in a turn to come, when everybody else has been looked at: what comes is of no use to anybody."""
+        self.rests = True
+        self.pause()
+        return self.reactor.later(self)
+
     cdef int on_later(self) except -1:
-        return self.consume_pending()
+        if not self.rests:
+            return self.consume_pending()
+        self.rests = False
+        if self.state != WIRE_OPEN or self.ended:
+            return 0
+        self.read_paused = False  # unless it rests again
+        self.on_readable()
+        return self.update()
 
     cdef int consume_pending(self) except -1:
         cdef ssize_t used

@@ -22,6 +22,7 @@ from edgefast.proxy.control.messages import Change
 from edgefast.proxy.tls.server import ServerTls, load_secret
 from edgefast.proxy.tls.upstream import UpstreamContexts, UpstreamKey
 from edgefast.proxy.worker.acceptors import PortUse
+from edgefast.proxy.worker.libraries import load_libraries
 
 __all__ = ["Appliance", "WorkerTable"]
 
@@ -92,6 +93,9 @@ class WorkerTable:
         `rest` is awaited after every piece of work that takes its time, before the swap.
         """
         self.short = False
+        await load_libraries(
+            self._slice(one) for one in changes if one.type == "policy" and one.op == "put"
+        )
         material = await self._load_secrets(changes, rest)
         renewed = {}
         try:

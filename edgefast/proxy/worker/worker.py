@@ -26,6 +26,7 @@ import uvloop
 from edgefast.core import Engine, use_tickets
 from edgefast.core.engine import tls_library
 from edgefast.daemon.collector import keep_all, look_seldom
+from edgefast.daemon.interpreter import WORKER_INTERVAL, share_interpreter
 from edgefast.daemon.logs import set_level, start_logging
 from edgefast.proxy.accesslog.logfile import LogFile, Standard
 from edgefast.proxy.accesslog.writer import AccessLogWriter
@@ -350,6 +351,7 @@ def main() -> None:
     parser.add_argument("--fd", type=int, required=True, help="control channel")
     start_logging("info")  # until the agent says which level
     look_seldom()
+    share_interpreter(WORKER_INTERVAL)
     sock = socket.socket(fileno=parser.parse_args().fd)
     sock.set_inheritable(False)
     # The agent blocked these before exec, so that none arrives before this line.

@@ -6,7 +6,7 @@ import queue
 from collections.abc import Callable
 from typing import Any
 
-from edgefast.core.guard.tokendesk import Question, TokenDesk
+from edgefast.core.guard.tokendesk import BUDGET, Question, TokenDesk
 from edgefast.core.guard.verifier import Verifier, make_verifiers
 from edgefast.ircredential import Jwt, JwtProvider, RemoteKeys
 from edgefast.tokens.outcome import Outcome
@@ -30,7 +30,7 @@ class Timer:
 class Desk:
     """A TokenDesk and all that is around it. Verifying a token takes `cost` seconds."""
 
-    def __init__(self, cost: float = 0.0001) -> None:
+    def __init__(self, cost: float = BUDGET / 10) -> None:
         self.now = float(NOW)
         self.time = 1000.0
         self.cost = cost
@@ -98,8 +98,8 @@ class Desk:
         (one,) = make_verifiers(self.desk, Jwt(specs))
         return one
 
-    def ask(self, verifier: Verifier, token: bytes) -> Question:
-        return verifier.submit(bytes(bytearray(token)), self.note)
+    def ask(self, verifier: Verifier, token: bytes, client: bytes = b"") -> Question:
+        return verifier.submit(bytes(bytearray(token)), self.note, client)
 
     def note(self, outcome: Outcome) -> None:
         self.words.append(outcome.word)

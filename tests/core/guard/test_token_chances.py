@@ -99,7 +99,7 @@ def test_any_order(seed: int) -> None:
             key_meant = meant[question]
             assert key_meant is not None and key_meant in believed
             assert outcome.key is not None and outcome.key.key.kid == name(*key_meant)
-    assert not verifier.jobs and desk.desk._bytes == 0 and desk.desk._parked == 0
+    assert not verifier.jobs and desk.desk._queue.count == 0 and desk.desk._parked == 0
     assert any(said and said[0].good for said in answers.values())
     desk.desk.close()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from core.guard.desks import URI, Desk, remote
-from edgefast.core.guard.tokendesk import BUDGET, PARKED, PATIENCE, QUEUE, THREADED
+from edgefast.core.guard.tokendesk import BUDGET, PARKED, PATIENCE, THREADED
+from edgefast.core.guard.tokenqueue import QUEUE, QUEUE_BYTES
 from edgefast.core.guard.verifier import make_verifiers
 from edgefast.ircredential import CredentialPlaces, Jwt, JwtProvider
 from edgefast.keyset import KeySetError
@@ -80,7 +81,7 @@ def test_and_so_have_its_bytes() -> None:
     desk = Desk(cost=FULL)
     verifier = desk.verifier(LOCAL)
     said = [desk.word(verifier, b"%d" % n + b"x" * 16_000) for n in range(600)]
-    assert said.count(None) == 8 * 1024 * 1024 // 16_003 and said[-1] == "busy"
+    assert said.count(None) == QUEUE_BYTES // 16_003 and said[-1] == "busy"
     desk.settle()
     assert desk.word(verifier, b"x") == "malformed"
     desk.settle()
@@ -153,7 +154,7 @@ def test_slow_ones_are_verified_beside_the_loop(alg: str, kid: str) -> None:
 def test_the_thread_has_a_few_before_it() -> None:
     desk = Desk(cost=0.0)
     verifier = desk.verifier(SLOW)
-    count = THREADED + 40
+    count = THREADED + 70
     for number in range(count):
         assert desk.word(verifier, token("ES384", header={"kid": "a"}, sub=f"{number}")) is None
     assert desk.desk.waiting == count
