@@ -239,9 +239,8 @@ class Tables:
         if name.startswith("traffic"):
             pick = self._random.choice
             traffic = ir.Traffic(
+                **pick([{}] * 12 + [{"max_requests": pick([0, 9])}, {"max_connections": 0}]),
                 body_size=pick([None, 0, 1000]),
-                max_requests=pick([None] * 8 + [0, 100]),
-                max_connections=pick([None] * 8 + [0, 100]),
                 request_timeout=pick([None, 0, 700, 3000]),
                 override=pick([None] * 3 + [REPLACED]),
                 load_balancer=pick([None, *[pick(BALANCERS)] * 4]),
@@ -249,8 +248,7 @@ class Tables:
             )
             return ir.PolicyUnit(name=name, traffic=traffic)
         rules = tuple(self._access() for _ in range(self._random.randint(0, 3)))
-        access = ir.Authorization(rules=rules, allow=self._chance(60))
-        return ir.PolicyUnit(name=name, authorization=access)
+        return ir.PolicyUnit(name, authorization=ir.Authorization(rules, self._chance(60)))
 
     def _keys(self) -> ir.PolicyUnit:
         places = ir.CredentialPlaces(

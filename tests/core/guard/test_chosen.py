@@ -74,4 +74,4 @@ async def test_an_engine_chooses_what_is_told(world: World, number: int, undersc
     if underscores == "Drop" and "x_b" in hashed.headers:
         assert not told  # it goes no further, and is not there
     else:
-        assert len(told) > 1 or hashed.source
+        assert told  # of which how many depends on the port, which keys are hashed with
