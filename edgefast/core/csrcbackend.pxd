@@ -38,6 +38,7 @@ cdef extern from "health.h" nogil:
     int ef_health_check(const void *mem, size_t size)
     uint32_t ef_health_seats(const ef_health *s)
     ef_health_record *ef_health_hold(ef_health *s, uint64_t key, uint32_t seat)
+    int ef_health_forget(ef_health *s, uint32_t seat)
     void ef_health_release(ef_health *s, ef_health_record *record, uint32_t seat)
     uint64_t ef_share_sum(const ef_health_record *record, uint32_t seats, uint32_t what)
     int ef_share_take(ef_health_record *record, uint32_t seats, uint32_t seat, uint32_t what, uint32_t most)

@@ -359,10 +359,10 @@ cdef class Engine:
         self.log.flush()
         self.spans.flush()
 
-    def lend(self, str name):
-        """Give up connections of a cluster for users that wait in other workers."""
+    def lend(self, str name, uint32_t to):
+        """Give up connections of a cluster for users that wait in other workers; `to` has asked."""
         cluster = self.tables.clusters.get(name)
-        return lend(<Cluster>cluster) if cluster is not None else 0
+        return lend(<Cluster>cluster, to) if cluster is not None else 0
 
     def forget_rows(self, labels):
         """Give away the rows of these labels (as they are in rows) that no rule holds; returns how many there were."""

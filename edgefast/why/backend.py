@@ -50,12 +50,13 @@ def describe_backend(one: ir.OutlierDetection | ir.RetryBudget) -> str:
     if isinstance(one, ir.RetryBudget):
         share = f"{one.numerator * 100 / one.denominator:g} percent"
         return f"{share} of a backend's requests may be repeats, {one.least} at least"
+    also = " or failed connections" if one.local is None else ""
     rows = [
         f"{count} {what}"
         for count, what in (
             (one.local or 0, "failed connections"),
-            (one.gateway, "answers of 502 to 504"),
-            (one.server, "answers of 5xx"),
+            (one.gateway, f"answers of 502 to 504{also}"),
+            (one.server, f"answers of 5xx{also}"),
         )
         if count
     ]

@@ -121,7 +121,7 @@ class World:
     def _on_asked(self, cluster: str) -> None:
         self.asked.append(cluster)
         if self.lender is not None:
-            self.loop.call_soon(self.lender.lend, cluster)
+            self.loop.call_soon(self.lender.lend, cluster, self.engine.worker)
 
     def _on_spans(self, batch: bytes) -> bool:
         if self.takes_spans:
@@ -320,7 +320,7 @@ class World:
 
     def _is_quiet(self) -> bool:
         return all(
-            cluster["pending"] == 0
+            cluster["pending"] == cluster["requests"] == cluster["repeats"] == 0
             and cluster["connections"] == sum(one["idle"] for one in cluster["endpoints"])
             and not any(one["active"] for one in cluster["endpoints"])
             for cluster in self.engine.dump()["clusters"]

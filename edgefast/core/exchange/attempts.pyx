@@ -200,7 +200,6 @@ cdef class Attempts(UpstreamUser):
             return 0
         if self.grpc:
             note_grpc_trailers(self, lines, n)
-            judge_call(self, self.grpc_status)
         keep_trailers(kept, lines, n, self.backend.response_ops, True)
         if self.web is not None and self.web.translates:
             return self.web.answer_trailers(kept.data, kept.size)
@@ -211,6 +210,7 @@ cdef class Attempts(UpstreamUser):
 
     cdef int on_response_end(self) except -1:
         self.up = None
+        judge_end(self)
         if self.override is not None:
             return end_override(<Exchange>self)
         try:
@@ -223,7 +223,6 @@ cdef class Attempts(UpstreamUser):
 
     cdef int on_up_lost(self, int why) except -1:
         cdef Outbound up = self.up
-        cdef Endpoint endpoint = self.endpoint
         self.up = None
         if self.override is not None:
             return end_override(<Exchange>self)
@@ -231,13 +230,13 @@ cdef class Attempts(UpstreamUser):
             if self.tunnel:
                 self.down.refuse_more()
                 return self.finish()
-            endpoint.failed(self.outlier)
+            judge_loss(self)
             return self.abort(F_PROTOCOL if why == LOST_PROTOCOL else F_RESET)
         if why == LOST_SWITCHED:
             self.upstream_us = self.engine.reactor.now_us() - self.sent
             return self.fail(502, F_PROTOCOL)
         if why == LOST_PROTOCOL:
-            endpoint.failed(self.outlier)
+            judge_loss(self)
             return self.fail(502, F_PROTOCOL)
         if not up.got_bytes:
             if up.unprocessed:
@@ -246,12 +245,12 @@ cdef class Attempts(UpstreamUser):
             elif up.served and idempotent(self.method) and may_retry(self, 3):
                 return self.retry(0, 0, F_RESET)
             elif self.rule.has_retry and idempotent(self.method) and may_retry(self, self.rule.attempts):
-                endpoint.failed(self.outlier)
+                judge_loss(self)
                 return self.retry(backoff(self, self.rule.backoff), 0, F_RESET)
             if self.grpc and grpc_repeats(self, GRPC_UNAVAILABLE):
-                endpoint.failed(self.outlier)
+                judge_loss(self)
                 return self.retry(backoff(self, self.settings.grpc_backoff), 0, F_RESET)
-        endpoint.failed(self.outlier)
+        judge_loss(self)
         # A route that retries knows that its backends may be away: 503, as without a connection (conformance HTTPRouteRetryConnectionError).
         return self.fail(503 if self.rule.has_retry and not up.got_bytes else 502, F_RESET)
 
@@ -281,6 +280,7 @@ cdef class Attempts(UpstreamUser):
     cdef int ask(self) except -1:
         """Begin a try: ask for a connection."""
         cdef Exchange ex = <Exchange>self
+        self.judged = self.called = False
         if ex.trace is not None and ex.trace.flags & 1:
             begin_try(ex)
         return self.backend.cluster.acquire(self)
@@ -326,7 +326,7 @@ cdef class Attempts(UpstreamUser):
                 not self.started_response and self.rule.has_retry and idempotent(self.method)
                 and (504 in self.rule.retry_codes or not self.rule.retry_codes) and may_retry(self, self.rule.attempts)
             ):
-                self.endpoint.failed(self.outlier)
+                judge_loss(self)
                 self.drop_upstream(CUT_TIMEOUT)
                 self.rearm()
                 return self.retry(backoff(self, self.rule.backoff), 0, F_TIMEOUT)
@@ -353,7 +353,7 @@ cdef class Attempts(UpstreamUser):
             self.down.refuse_more()
             return self.fail(408, flag)
         if self.endpoint is not None and self.up is not None:
-            self.endpoint.failed(self.outlier)
+            judge_loss(self)
         return self.fail(504, flag)
 
     cdef int drop_upstream(self, Cut why) except -1:

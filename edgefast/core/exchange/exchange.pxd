@@ -73,6 +73,8 @@ cdef class Attempts(UpstreamUser):
         bint tunnel             # the backend has agreed
         bint started_response
         bint finished
+        bint judged             # its endpoint, for this try (judged.pyx)
+        bint called             # the answer of this try is gRPC's
         bint retrying           # counts in its cluster's retry budget
         bint forwarded          # counts in what the cluster's budget is a part of
         AnswerShare slow        # its answer waits for its client; None: it does not

@@ -1,28 +1,47 @@
-# What a backend's answer says of its endpoint (upstream/outlier.pyx).
+# What a backend's answer says of its endpoint (upstream/outlier.pyx): once for each try.
 #
-# In: the head of an answer; of a call of gRPC what tells how it ended, which may come last. Out: one judgement for each try. Connections
-# that end without an answer are judged where that is found.
+# In: the head of an answer, its end, or that it never came. Out: one judgement. What is bad is known from the head; what is good only
+# when all of it is here: an endpoint that begins every answer well and ends none is no good one. Of a call of gRPC its own status counts.
 
 cdef int judge_head(Attempts tries, const uint8_t *base, ef_head *head) except -1:
     cdef int status = -1
     cdef uint16_t i
-    if not tries.grpc or head.grpc != EF_GRPC:
-        return tries.endpoint.answered(tries.outlier, head.response_status)
+    tries.called = tries.grpc and head.grpc == EF_GRPC
+    if not tries.called:
+        return judge(tries, head.response_status) if head.response_status >= 500 else 0
     for i in range(head.n_spans):
         if is_named(base, &head.spans[i], HASH_GRPC_STATUS, "grpc-status", 11):
             status = ef_grpc_status(base + head.spans[i].val_off, head.spans[i].val_len)
-    return judge_call(tries, status) if status >= 0 else 0
+    return judge(tries, same_in_http(status)) if is_whole(head) else 0
 
 
-cdef int judge_call(Attempts tries, int status) except -1:
-    """A call has ended with a status of its own: what HTTP would have had, of those that count."""
-    cdef int same = 200
+cdef int judge_end(Attempts tries) except -1:
+    """All of it is here."""
+    return judge(tries, same_in_http(tries.grpc_status) if tries.called else 200)
+
+
+cdef int judge_loss(Attempts tries) except -1:
+    """It never came, or not to its end."""
+    cdef bint judged = tries.judged
+    tries.judged = True
+    return tries.endpoint.failed(tries.outlier, judged)
+
+
+cdef int judge(Attempts tries, int status) except -1:
+    if tries.judged or tries.endpoint is None:
+        return 0
+    tries.judged = True
+    return tries.endpoint.answered(tries.outlier, status)
+
+
+cdef int same_in_http(int status) noexcept:
+    """What HTTP would have had for a call's own status, of those that count; -1: it has told none."""
     if status == GRPC_UNAVAILABLE:
-        same = 503
-    elif status == GRPC_DEADLINE_EXCEEDED:
-        same = 504
-    elif status == GRPC_UNIMPLEMENTED:
-        same = 501
-    elif status < 0 or status == GRPC_UNKNOWN or status == GRPC_INTERNAL or status == GRPC_DATA_LOSS:
-        same = 500
-    return tries.endpoint.answered(tries.outlier, same)
+        return 503
+    if status == GRPC_DEADLINE_EXCEEDED:
+        return 504
+    if status == GRPC_UNIMPLEMENTED:
+        return 501
+    if status < 0 or status == GRPC_UNKNOWN or status == GRPC_INTERNAL or status == GRPC_DATA_LOSS:
+        return 500
+    return 200

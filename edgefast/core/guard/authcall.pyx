@@ -303,14 +303,14 @@ cdef class AuthCall(UpstreamUser):
         self.up = None
         if why == LOST_RESET and not up.got_bytes and (up.unprocessed or up.served) and self.tries < AUTH_TRIES:
             return self.ask()  # its connection was an old one; to ask twice is to ask
-        self.endpoint.failed(None)
+        self.endpoint.failed(None, False)
         return self.fail(CUT_CANCEL)
 
     cdef int on_deadline(self, int64_t now) except -1:
         if self.over:
             return 0
         if self.up is not None:
-            self.endpoint.failed(None)
+            self.endpoint.failed(None, False)
         return self.fail(CUT_TIMEOUT)
 
     # --- the verdict -----------------------------------------------------------------------------------------------

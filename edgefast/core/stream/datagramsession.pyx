@@ -20,7 +20,7 @@ cdef class DatagramSession(Watched):
         if connect(self.fd, <sockaddr *>&to.address, to.length) < 0:
             close(self.fd)
             self.fd = -1
-            endpoint.failed(None)
+            endpoint.failed(None, False)
             return False
         self.endpoint = endpoint
         self.chosen = True
@@ -87,7 +87,7 @@ cdef class DatagramSession(Watched):
     cdef bint move(self) except -1:
         """Its endpoint refuses what it is sent: another one, if there is one."""
         cdef uint64_t tried = <uint64_t>1 << self.endpoint.index if 0 <= self.endpoint.index < 64 else 0
-        self.endpoint.failed(None)
+        self.endpoint.failed(None, False)
         self.owner.engine.count(G_UPSTREAM_CONNECT_FAILURES)
         if self.cluster.size < 2:
             return True
@@ -107,7 +107,7 @@ cdef class DatagramSession(Watched):
 
     cdef int on_refused(self) except -1:
         """Nobody is there: the endpoint has failed, and the client's next datagram begins anew."""
-        self.endpoint.failed(None)
+        self.endpoint.failed(None, False)
         self.owner.engine.count(G_UPSTREAM_CONNECT_FAILURES)
         return self.end(PE_CONNECT)
 

@@ -188,7 +188,7 @@ cdef class Passage(Timer):
         self.dial = None
         self.engine.count(G_UPSTREAM_CONNECT_FAILURES)
         if not stale:
-            self.endpoint.failed(None)
+            self.endpoint.failed(None, False)
         self.let_endpoint_go()
         if stale and self.tries < STREAM_TRIES:
             return self.choose_again()

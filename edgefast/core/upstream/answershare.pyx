@@ -55,7 +55,7 @@ cdef class AnswerShare(Timer):
         cdef Cluster cluster = self.cluster
         cdef Attempts user
         cdef int most = SHARE_BURST
-        if self.serving or cluster.own[EF_SHARE_CONNECTIONS] < cluster.max_connections:
+        if self.serving or cluster.own[EF_SHARE_CONNECTIONS] < crowded_at(cluster):
             return 0
         self.serving = True
         try:

@@ -28,7 +28,7 @@ cdef class Breaker:
         """One more try, if there may be one: then it is counted before it has an endpoint."""
         if self.connections == 0:
             return False  # those that others have made are not for it
-        if self.requests < 0:
+        if self.requests < 0 or user.counted:
             return True
         user.counted = pool.record.take(EF_SHARE_REQUESTS, clipped(self.requests))
         return user.counted
@@ -61,22 +61,60 @@ cdef inline uint32_t clipped(int64_t number) noexcept:
 
 cdef bint may_connect(Pool pool, UpstreamUser user) noexcept:
     """The user's cluster may have one more connection, which is counted then."""
-    if pool.own[EF_SHARE_CONNECTIONS] >= pool.max_connections:
+    if not could_connect(pool, user):
         return False
-    if user.breaker is not None and user.breaker.connections >= 0:
-        if pool.lent_until > pool.engine.wheel.now:
-            return False
-        return pool.record.take(EF_SHARE_CONNECTIONS, clipped(user.breaker.connections))
-    pool.own[EF_SHARE_CONNECTIONS] += 1
-    return True
+    if user.breaker is None or user.breaker.connections < 0:
+        pool.own[EF_SHARE_CONNECTIONS] += 1
+        return True
+    return pool.record.take(EF_SHARE_CONNECTIONS, clipped(user.breaker.connections))
 
 
 cdef bint could_connect(Pool pool, UpstreamUser user) noexcept:
-    """The same, and nothing is counted."""
+    """The same, and nothing is counted. What was lent is left to those who wait for it for a while."""
+    cdef uint64_t all_of
+    cdef uint32_t bound
     if pool.own[EF_SHARE_CONNECTIONS] >= pool.max_connections:
         return False
     if user.breaker is None or user.breaker.connections < 0:
         return True
+    bound = clipped(user.breaker.connections)
+    if pool.tightest == 0 or bound < pool.tightest:
+        pool.tightest = bound
+    all_of = pool.own[EF_SHARE_CONNECTIONS] + pool.record.others(EF_SHARE_CONNECTIONS)
     if pool.lent_until > pool.engine.wheel.now:
+        all_of += pool.record.others(EF_SHARE_PENDING)
+    if all_of < bound:
+        return True
+    pool.held_to = max(pool.own[EF_SHARE_CONNECTIONS], <uint32_t>1)
+    return False
+
+
+cdef UpstreamUser first_connectable(Pool pool):
+    """Of those who wait, whose turn comes first and whose own bound leaves room; as far as SHARE_TURNS clients tell. None: nobody's does."""
+    cdef Line line
+    cdef UpstreamUser user
+    cdef int looks = SHARE_TURNS
+    if pool.own[EF_SHARE_CONNECTIONS] >= pool.max_connections:
+        return None
+    for line in pool.pending.order:
+        user = line.first()
+        if could_connect(pool, user):
+            return user
+        looks -= 1
+        if looks == 0:
+            break
+    return None
+
+
+cdef uint32_t crowded_at(Pool pool) noexcept:
+    """So many connections are all that this worker can have for those who wait."""
+    if pool.held_to and pool.pending.waiting:
+        return min(pool.held_to, pool.max_connections)
+    return pool.max_connections
+
+
+cdef bint may_replace(Pool pool) noexcept:
+    """There may be one more connection, whoever is bound by what."""
+    if pool.own[EF_SHARE_CONNECTIONS] >= pool.max_connections:
         return False
-    return pool.own[EF_SHARE_CONNECTIONS] + pool.record.others(EF_SHARE_CONNECTIONS) < <uint64_t>user.breaker.connections
+    return pool.tightest == 0 or pool.own[EF_SHARE_CONNECTIONS] + pool.record.others(EF_SHARE_CONNECTIONS) < pool.tightest

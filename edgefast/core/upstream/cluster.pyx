@@ -15,6 +15,7 @@ cdef class Cluster(Pool):
         self.endpoints = []
         self.record = engine.health.hold(b"cluster/" + name.encode())
         self.own = self.record.own
+        self.lends_to = -1
         self.pending = PoolTurns.__new__(PoolTurns, engine)
         self.pending.own = self.own
 
@@ -178,7 +179,9 @@ cdef class Cluster(Pool):
         return {
             "name": self.name,
             "connections": self.own[EF_SHARE_CONNECTIONS],
-            "pending": self.pending.waiting,
+            "requests": self.own[EF_SHARE_REQUESTS],
+            "repeats": self.own[EF_SHARE_RETRIES],
+            "pending": self.own[EF_SHARE_PENDING],
             "bodies": len(self.bodies.holders) if self.bodies is not None else 0,
             "bodies_waiting": self.bodies.waiting if self.bodies is not None else 0,
             "slow_answers": len(self.answers.holders) if self.answers is not None else 0,

@@ -31,9 +31,9 @@ cdef class Crowding(Timer):
         cdef UpstreamUser user
         cdef dict slow
         cdef bytes address, most = None
-        cdef size_t held = 0, keeps = cluster.max_connections // CROWD_PART
+        cdef size_t held = 0, keeps = crowded_at(cluster) // CROWD_PART
         cdef int left, gone = 0
-        if cluster.own[EF_SHARE_CONNECTIONS] < cluster.max_connections or (cluster.bodies is None and cluster.answers is None):
+        if cluster.own[EF_SHARE_CONNECTIONS] < crowded_at(cluster) or (cluster.bodies is None and cluster.answers is None):
             return 0
         slow = self.find_slow()
         for address, found in slow.items():

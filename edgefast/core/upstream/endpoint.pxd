@@ -18,5 +18,5 @@ cdef class Endpoint:
 
     cdef int succeeded(self) except -1
     cdef int answered(self, Outlier how, int status) except -1
-    cdef int failed(self, Outlier how) except -1
+    cdef int failed(self, Outlier how, bint judged) except -1
     cdef int stop_idle(self) except -1

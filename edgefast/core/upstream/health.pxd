@@ -5,8 +5,11 @@ cdef class Health:
         object view             # keeps the mapping; None: there is none, what is counted is this worker's alone
         ef_health *segment
         uint32_t seat, seats    # its own, and how many there are
+        int64_t pause_until     # ms; the lock was not to be had: it is not asked for before
+        bint told               # that there was no room
         object records          # key -> HealthRecord, of those that anybody here has
 
+    cdef ef_health_record *find(self, uint64_t key) noexcept
     cdef HealthRecord hold(self, bytes name)
 
 

@@ -22,7 +22,23 @@ cdef class Health:
         self.seats = ef_health_seats(self.segment)
         if worker >= self.seats:
             raise ValueError(f"health has {self.seats} seats, and none for worker {worker}")
+        if ef_health_forget(self.segment, worker) < 0:  # of a predecessor, if the agent could not
+            raise ValueError("the lock of the segment is not to be had")
         Py_INCREF(self.view)  # mapped as long as the process lives: a record may outlive its engine
+
+    cdef ef_health_record *find(self, uint64_t key) noexcept:
+        """In the segment; NULL: there is no room, or whoever has the lock was stopped with it."""
+        cdef int64_t now = time.monotonic_ns() // 1000000
+        cdef ef_health_record *found
+        if self.segment == NULL or now < self.pause_until:
+            return NULL
+        found = ef_health_hold(self.segment, key, self.seat)
+        if found == NULL:
+            self.pause_until = time.monotonic_ns() // 1000000 + HEALTH_PAUSE_MS
+            if not self.told:
+                self.told = True
+                _log.warning("no room for what workers count together of a cluster or endpoint: each counts some for itself")
+        return found
 
     cdef HealthRecord hold(self, bytes name):
         cdef HealthRecord record
@@ -37,13 +53,10 @@ cdef class Health:
 cdef class HealthRecord:
     def __cinit__(self, Health owner, uint64_t key):
         self.seat, self.seats = owner.seat, owner.seats
-        if owner.segment != NULL:
-            self.at = ef_health_hold(owner.segment, key, self.seat)
-            if self.at != NULL:
-                self.segment = owner.segment
-            else:
-                _log.warning("no room for what workers count together of a cluster or endpoint: each counts for itself")
-        if self.at == NULL:
+        self.at = owner.find(key)
+        if self.at != NULL:
+            self.segment = owner.segment
+        else:
             self.seat, self.seats = 0, 1
             self.at = <ef_health_record *>calloc(1, sizeof(ef_health_record) + sizeof(ef_share))
             if self.at == NULL:

@@ -7,7 +7,7 @@ cdef class Outlier:
         uint32_t percent        # of a cluster's endpoints, that may be out
         bint always_one         # one may, whatever `percent` says
 
-    cdef int failed(self, Endpoint endpoint) except -1
+    cdef int failed(self, Endpoint endpoint, bint judged) except -1
     cdef int answered(self, Endpoint endpoint, int status) except -1
     cdef int judge(self, Endpoint endpoint, uint32_t kind) except -1
     cdef uint32_t most(self, uint32_t size) noexcept

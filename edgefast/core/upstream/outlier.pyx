@@ -24,9 +24,11 @@ cdef class Outlier:
         self.percent = spec.percent
         self.always_one = spec.always_one
 
-    cdef int failed(self, Endpoint endpoint) except -1:
-        """A connect, or a connection without a whole answer."""
+    cdef int failed(self, Endpoint endpoint, bint judged) except -1:
+        """A connect, or a connection without a whole answer; `judged`: its answer counts already."""
         self.judge(endpoint, EF_FAILURE_LOCAL)
+        if judged:
+            return 0
         self.judge(endpoint, EF_FAILURE_ANY_GATEWAY)
         return self.judge(endpoint, EF_FAILURE_ANY_SERVER)
 

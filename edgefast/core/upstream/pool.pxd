@@ -23,7 +23,9 @@ cdef class Pool(Timer):
         AnswerShare answers # None while no client is slower than its backend
         int64_t back_at     # ms; when the next endpoint that is out is back; 0: none is
         int64_t borrow_at   # ms; when it is looked for what other workers have (lending.pyx); 0: nobody waits for that
-        bint lends          # the next connection that is free is another worker's
+        uint32_t tightest   # the least bound of connections that any breaker had; 0: none had one
+        uint32_t held_to    # how many this worker had when a breaker let it have no more; 0: none has, since somebody waits
+        int32_t lends_to    # the worker whose the next connection that is free is; -1: nobody's
         int64_t lent_until  # ms; until then none is made where others may have its place
         Crowding crowding   # None while nobody waits for one of max_connections
 
@@ -34,8 +36,8 @@ cdef class Pool(Timer):
     cdef int overflow(self, UpstreamUser user) except -1
     cdef int give(self, UpstreamUser user, Outbound up) except -1
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1
-    cdef int dial_more(self, HttpSettings settings, Endpoint endpoint) except -1
-    cdef PoolDial make_dial(self, HttpSettings settings, Endpoint endpoint, bint alone)
+    cdef int dial_more(self, UpstreamUser user, Endpoint endpoint) except -1
+    cdef PoolDial make_dial(self, UpstreamUser user, Endpoint endpoint, bint alone)
     cdef int on_dialed(self, UpstreamUser user, uint32_t ticket, Outbound up) except -1
     cdef int on_dialed_by_many(self, PoolDial dial, Outbound up) except -1
     cdef int on_shared(self, PoolDial dial, H2Client session) except -1

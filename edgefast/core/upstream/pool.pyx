@@ -42,11 +42,14 @@ cdef class Pool(Timer):
         return 0
 
     cdef int on_deadline(self, int64_t now) except -1:
-        if self.back_at and self.back_at <= now:
-            self.look()
-        if self.borrow_at and self.borrow_at <= now:
-            borrow_again(self)
-        return self.rearm()
+        try:
+            if self.back_at and self.back_at <= now:
+                self.look()
+            if self.borrow_at and self.borrow_at <= now:
+                borrow_again(self)
+        finally:
+            self.rearm()
+        return 0
 
     # --- connections -----------------------------------------------------------------------------------------------------------------
 
@@ -107,10 +110,13 @@ cdef class Pool(Timer):
         """Until there is a connection; when too many do, the client with most of them gives way."""
         cdef uint32_t most = self.max_pending
         if user.breaker is not None:
+            user.breaker.settle(self, user)  # it is admitted anew when its turn comes, which may be at once
             most = user.breaker.pending_here(self, most)
+            if self.pending.waiting > most:  # by others' bounds: nobody has to give way for who cannot stay
+                return self.overflow(user)
         if self.pending.make_room(user, most) and (user.breaker is None or user.breaker.reserve(self)):
             self.pending.join(user)
-            if user.breaker is not None and user.breaker.connections >= 0:
+            if user.breaker is not None and user.breaker.connections >= 0 and self.size:
                 borrow(self, TICK_MS)
             return self.serve_pending()  # who gave way may have left a connection, too
         return self.overflow(user)
@@ -147,7 +153,7 @@ cdef class Pool(Timer):
                     late = session
             if late is not None:
                 if endpoint.coming is None and may_connect(self, user):
-                    self.dial_more(user.settings, endpoint)  # the next one is there when this one is full
+                    self.dial_more(user, endpoint)  # the next one is there when this one is full
                 return late.open_call()
         return self.checkout_idle(endpoint) if PyList_GET_SIZE(endpoint.idle) else None
 
@@ -176,34 +182,35 @@ cdef class Pool(Timer):
 
     # --- connections that are being made ---------------------------------------------------------------------------------------------
 
-    cdef PoolDial make_dial(self, HttpSettings settings, Endpoint endpoint, bint alone):
+    cdef PoolDial make_dial(self, UpstreamUser user, Endpoint endpoint, bint alone):
         """It is counted already (may_connect). `alone`: it is to be HTTP/1.1, and one user's."""
         cdef PoolDial dial = PoolDial.__new__(PoolDial)
         self.engine.count(G_UPSTREAM_CONNECTS)
         dial.pool = self
         dial.endpoint = endpoint
-        dial.fresh = Newcomer.__new__(Newcomer, self.engine, endpoint, settings, dial, alone)
+        dial.outlier = user.outlier
+        dial.fresh = Newcomer.__new__(Newcomer, self.engine, endpoint, user.settings, dial, alone)
         return dial
 
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1:
         cdef PoolDial dial
         if self.protocol == SPEAKS_H2 or (self.protocol == SPEAKS_ALPN and endpoint.speaks != SPEAKS_H1 and not user.switches):
-            self.dial_more(user.settings, endpoint)
+            self.dial_more(user, endpoint)
             return endpoint.coming.turns.join(user)
-        dial = self.make_dial(user.settings, endpoint, self.protocol == SPEAKS_H1 or user.switches)
+        dial = self.make_dial(user, endpoint, self.protocol == SPEAKS_H1 or user.switches)
         user.waiting = True
         self.begin(user, endpoint)
         dial.user = user
         dial.ticket = user.ticket
         return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, dial.fresh, user.settings.connect_timeout)
 
-    cdef int dial_more(self, HttpSettings settings, Endpoint endpoint) except -1:
+    cdef int dial_more(self, UpstreamUser user, Endpoint endpoint) except -1:
         """A connection for whoever comes to wait for it."""
-        cdef PoolDial dial = self.make_dial(settings, endpoint, False)
+        cdef PoolDial dial = self.make_dial(user, endpoint, False)
         dial.turns = DialTurns.__new__(DialTurns, self.engine)
         dial.turns.endpoint = endpoint
         endpoint.coming = dial
-        return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, dial.fresh, settings.connect_timeout)
+        return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, dial.fresh, user.settings.connect_timeout)
 
     cdef int on_dialed(self, UpstreamUser user, uint32_t ticket, Outbound up) except -1:
         """A new connection of HTTP/1.1: for whom it was made, else for the pool."""
@@ -283,7 +290,7 @@ cdef class Pool(Timer):
         cdef Endpoint endpoint = dial.endpoint
         cdef UpstreamUser user
         self.engine.count(G_UPSTREAM_CONNECT_FAILURES)
-        endpoint.failed(dial.outlier())
+        endpoint.failed(dial.outlier, False)
         if endpoint.coming is dial:
             endpoint.coming = None
         if dial.turns is None:
@@ -306,8 +313,8 @@ cdef class Pool(Timer):
         if endpoint.index < 0 or not up.is_open():
             up.stop(False)
             return 0
-        if self.lends:
-            return lend_freed(self, up)
+        if self.lends_to >= 0 and lend_freed(self, up):
+            return 0
         user = self.next_pending()
         while user is not None and user.breaker is not None and not user.breaker.admit(self, user):
             self.overflow(user)
@@ -373,8 +380,12 @@ cdef class Pool(Timer):
         return self.answers
 
     cdef int serve_pending(self) except -1:
+        cdef UpstreamUser user
         while self.pending.waiting and (self.size or not self.resolving()):
-            if self.size and not could_connect(self, self.pending.first()):
-                return 0
-            self.acquire(self.next_pending())
+            user = self.pending.first()
+            if self.size and not could_connect(self, user):
+                user = first_connectable(self)
+                if user is None:
+                    return 0
+            self.acquire(served(self.pending, user))
         return 0

@@ -8,13 +8,13 @@ cdef class PoolDial(Dial):
         uint32_t ticket         # of the user's try that it is for
         TlsWire speaks          # None: plain, or not connected yet
         DialTurns turns         # who waits for it, when it may be for many; None: it is for one
+        Outlier outlier         # of whose it was at first
         Newcomer fresh          # the session before it is known what is spoken
         H1Client up             # ... and when that is HTTP/1.1
         bint refused            # the backend speaks, but not what it has to
 
     cdef int on_ready(self, H2Client session) except -1
     cdef int on_refused(self) except -1
-    cdef Outlier outlier(self)
 
 
 # Who waits for one connection that may be for all of them: each is chosen for its endpoint already.

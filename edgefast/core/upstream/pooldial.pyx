@@ -12,13 +12,6 @@ cdef class DialTurns(Turns):
 
 
 cdef class PoolDial(Dial):
-    cdef Outlier outlier(self):
-        """Of whoever it is made for; None: nobody says anything."""
-        cdef UpstreamUser user = self.user
-        if self.turns is not None and self.turns.waiting:
-            user = self.turns.first()
-        return user.outlier if user is not None else None
-
     cdef Wire wire(self):
         if self.fresh.wanted is None:
             return None

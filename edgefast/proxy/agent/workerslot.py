@@ -116,9 +116,9 @@ class WorkerSlot:
         self._update.old_rows = list(labels)
         self.wake()
 
-    def lend(self, cluster: str) -> None:
+    def lend(self, cluster: str, to: int) -> None:
         """Have the worker give up connections for others."""
-        self._update.lends[cluster] = None
+        self._update.lends[cluster, to] = None
         self.wake()
 
     async def run(self) -> None:
@@ -316,7 +316,7 @@ def have_others_lend(slots: Iterable[WorkerSlot], wanted_by: int, cluster: str) 
     """Have all workers but one give up connections of a cluster."""
     for slot in slots:
         if slot.number != wanted_by:
-            slot.lend(cluster)
+            slot.lend(cluster, wanted_by)
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterable[BaseException]:

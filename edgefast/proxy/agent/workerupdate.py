@@ -35,7 +35,9 @@ class WorkerUpdate:
         self._shared = shared
         self.ack_due: float | None = None  # loop time by which a table must have been taken in
         self.old_rows: list[bytes] = []  # labels of counters to give away
-        self.lends: dict[str, None] = {}  # clusters whose connections others wait for
+        self.lends: dict[
+            tuple[str, int], None
+        ] = {}  # clusters whose connections others wait for, who
         self.dumps = Dumps()
         self._asked: set[int] = set()  # dumps
         self._places: dict[Seat, int] = {}
@@ -74,9 +76,9 @@ class WorkerUpdate:
             await self._send_closed(channel)
             await self._send_orders(channel, exit_ordered=exit_ordered)
             while self.lends:
-                cluster = next(iter(self.lends))
-                del self.lends[cluster]
-                await channel.send(messages.Lend(cluster))
+                cluster, to = next(iter(self.lends))
+                del self.lends[cluster, to]
+                await channel.send(messages.Lend(cluster, to))
             for number in self.dumps.numbers() - self._asked:
                 self._asked.add(number)
                 await channel.send(messages.DumpRequest(number))

@@ -187,6 +187,7 @@ class Lend(_Message, frozen=True):
     """Users of this cluster wait in another worker for connections that this one may have (ConnectionsWanted)."""
 
     cluster: str
+    to: int
 
 
 AgentMessage = (

@@ -188,8 +188,8 @@ class Worker:
                 set_level(level)
             case messages.ForgetRows(labels):
                 self._engine.forget_rows(labels)
-            case messages.Lend(cluster):
-                self._engine.lend(cluster)
+            case messages.Lend(cluster, to):
+                self._engine.lend(cluster, to)
             case messages.Keys() | messages.KeysGone():
                 self._token_keys.take(message)
             case messages.Drain():
