@@ -257,6 +257,8 @@ class Listener(Struct, frozen=True, gc=False):
     stream: StreamSettings = StreamSettings()  # of TLS, TCP and UDP
     access_log: AccessLog = AccessLog()
     tracing: Tracing | None = None
+    # PolicyUnit.name of its filters, in their order: services that are asked of every request before it is routed.
+    filters: tuple[str, ...] = ()
 
 
 # --- where requests go --------------------------------------------------------------------------------------------

@@ -88,6 +88,7 @@ def _concerned(fleet: ir.Fleet, refusal: Refusal) -> Iterator[tuple[str, set[str
                 }
                 if users:
                     yield host.listener, users
+            yield from _filtered_by(fleet, asking)
         case "policy":
             for host in fleet.virtual_hosts:
                 users = {
@@ -97,6 +98,7 @@ def _concerned(fleet: ir.Fleet, refusal: Refusal) -> Iterator[tuple[str, set[str
                 }
                 if users:
                     yield host.listener, users
+            yield from _filtered_by(fleet, {refusal.name})
         case "secret":
             for front in fleet.listeners:
                 tls = front.tls
@@ -107,6 +109,13 @@ def _concerned(fleet: ir.Fleet, refusal: Refusal) -> Iterator[tuple[str, set[str
             for front in fleet.listeners:
                 if refusal.type != "listener" or front.name == refusal.name:
                     yield front.name, set()
+
+
+def _filtered_by(fleet: ir.Fleet, units: set[str]) -> Iterator[tuple[str, set[str]]]:
+    """Give the listeners of which one of these is a filter."""
+    for front in fleet.listeners:
+        if not units.isdisjoint(front.filters):
+            yield front.name, set()
 
 
 def clusters_of(rule: ir.Rule) -> set[str]:

@@ -14,7 +14,12 @@ from edgefast import ir
 from edgefast.console.index import Node
 from edgefast.console.marks import Told
 from edgefast.console.numbers import Rate
-from edgefast.console.policies import list_lost, list_policies, list_settings
+from edgefast.console.policies import (
+    list_filters_of,
+    list_lost,
+    list_policies,
+    list_settings,
+)
 from edgefast.console.rows import Row, make_row
 from edgefast.console.state import State
 from edgefast.credential import is_hidden, show, show_query
@@ -89,7 +94,7 @@ def _section(title: str, lines: Iterable[Line]) -> Section:
 def _sections(state: State, node: Node) -> Iterator[Section]:
     match node.subject:
         case ir.Listener() as listener:
-            yield from _describe_listener(listener, node)
+            yield from _describe_listener(state, listener, node)
         case ir.VirtualHost() as host:
             yield _section(
                 "Virtual host",
@@ -121,7 +126,7 @@ def _sections(state: State, node: Node) -> Iterator[Section]:
             )
 
 
-def _describe_listener(listener: ir.Listener, node: Node) -> Iterator[Section]:
+def _describe_listener(state: State, listener: ir.Listener, node: Node) -> Iterator[Section]:
     http = listener.http
     yield _section(
         "Listener",
@@ -141,6 +146,8 @@ def _describe_listener(listener: ir.Listener, node: Node) -> Iterator[Section]:
         if tls.client_ca:
             lines.append(("clients show one of", tls.client_ca))
         yield _section("TLS", lines)
+    if listener.filters:
+        yield _section("Asked before routing", [*list_filters_of(state, listener)])
     address = http.client_address
     yield _section(
         "Limits and timeouts",

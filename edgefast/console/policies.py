@@ -40,6 +40,14 @@ def list_policies(state: State, rule: ir.Rule) -> Iterator[tuple[str, str]]:
         yield "ExternalAuth", describe_unit(ir.PolicyUnit(name="", ext_auth=rule.ext_auth))
 
 
+def list_filters_of(state: State, listener: ir.Listener) -> Iterator[tuple[str, str]]:
+    """Give each filter that all requests of a listener meet before they are routed."""
+    for name in listener.filters:
+        unit = state.index.policies.get(name)
+        said = describe_unit(unit) if unit is not None else _MISSING
+        yield name.partition("#")[2], f"{said}{_count(state, name)}"
+
+
 def list_settings(
     state: State, rule: ir.Rule, http: ir.HttpSettings | None
 ) -> Iterator[tuple[str, str]]:

@@ -75,6 +75,7 @@ cdef class AuthCall
 cdef class AuthEdits
 cdef class AuthTold
 cdef class Admittance
+cdef class ListenerFilters
 cdef class ShownOwner
 cdef class ShownBodies
 cdef class Limit
@@ -173,6 +174,7 @@ include "guard/checkcall.pxd"
 include "guard/shownbodies.pxd"
 include "guard/admittance.pxd"
 include "guard/policy.pxd"
+include "guard/listenerfilters.pxd"
 include "exchange/grpcweb.pxd"
 include "exchange/exchange.pxd"
 include "exchange/gathered.pxd"

@@ -97,6 +97,47 @@ GATEWAYS = (
         example=gateway("tls: {backend: {clientCertificateRef: {name: proxy-tls}}}\n" + _HTTP),
     ),
     Page(
+        word="InvalidListenerFilter",
+        means="A filter of the listener has a mistake: a header that belongs to the proxy, a path that is none, a body that is too "
+        "large. All requests of the listener are answered 500: who was to judge them cannot.",
+        fix=("Correct the field that the message names, or remove the filter.",),
+        example=gateway(
+            "listeners:\n"
+            "- name: http\n"
+            "  port: 8080\n"
+            "  protocol: HTTP\n"
+            "  filters:\n"
+            "    requests:\n"
+            "    - type: ExternalAuth\n"
+            "      externalAuth:\n"
+            "        protocol: HTTP\n"
+            "        backendRef: {name: shop, port: 80}\n"
+            "        http: {allowedHeaders: [host], allowedResponseHeaders: [x-user]}\n"
+        ),
+    ),
+    Page(
+        word="InvalidListenerFilterRef",
+        means="A filter of the listener refers to a backend that is not there, or that cannot be used. All requests of the listener "
+        "are answered 500: who was to judge them cannot be asked.",
+        fix=(
+            "Write the Service, or correct kind, name, namespace and port of `backendRef`.",
+            "In another namespace a ReferenceGrant has to allow it: that is RefNotPermitted.",
+        ),
+        example=gateway(
+            "listeners:\n"
+            "- name: http\n"
+            "  port: 8080\n"
+            "  protocol: HTTP\n"
+            "  filters:\n"
+            "    requests:\n"
+            "    - type: ExternalAuth\n"
+            "      externalAuth:\n"
+            "        protocol: HTTP\n"
+            "        backendRef: {name: auth, port: 80}\n"
+            "        http: {allowedResponseHeaders: [x-user]}\n"
+        ),
+    ),
+    Page(
         word="InvalidParameters",
         means="`parametersRef` names no EdgeProxy. Gateways of a class without its parameters are not served.",
         fix=(

@@ -37,6 +37,8 @@ Word = Literal[
     "InvalidClientCertificateRef",
     "InvalidCredentialRef",
     "InvalidKind",
+    "InvalidListenerFilter",
+    "InvalidListenerFilterRef",
     "InvalidParameters",
     "InvalidRouteKinds",
     "ListenersNotResolved",

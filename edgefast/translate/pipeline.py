@@ -28,6 +28,11 @@ from edgefast.translate.facts.change import (
 )
 from edgefast.translate.facts.facts import Fact, World
 from edgefast.translate.facts.reference import check_grants, index_grants
+from edgefast.translate.filter.listenerfilter import (
+    FilterChange,
+    ListenerFilters,
+    translate_listener_filters,
+)
 from edgefast.translate.finding.absent import explain_absent
 from edgefast.translate.finding.orphan import find_orphans
 from edgefast.translate.finding.owned import Owned, find_owned
@@ -118,6 +123,11 @@ def translate(
     if memo:
         changed.update(changed_gateways(memo.world, world), changed_attached(memo.world, world))
 
+    # Who is asked before a request is routed.
+    filters = translate_listener_filters(
+        gateways, world, clusters.state, memo.filters if memo else ListenerFilters(), changed
+    )
+
     # What requests meet: routes, virtual hosts, fleets.
     routes = translate_routes(
         world,
@@ -127,7 +137,9 @@ def translate(
         memo.world if memo else None,
         changed,
     )
-    asking: Iterable[RouteChange | OwnChange] = chain(routes.changes, own.changes)
+    asking: Iterable[RouteChange | OwnChange | FilterChange] = chain(
+        routes.changes, own.changes, filters.changes
+    )
     clusters.count(
         (old.clusters if old else (), new.clusters if new else ()) for old, new in asking
     )
@@ -139,6 +151,7 @@ def translate(
         streams,
         clusters,
         own,
+        filters,
         limit_store.store,
         settings,
         previous.ir if previous else None,
@@ -165,16 +178,26 @@ def translate(
     judged = judge_own_policies(
         own, routes, uses, world, (memo.judged, memo.front is front) if memo else None
     )
-    users = (policies, own, judged, sums.users)
+    users = (policies, own, judged, sums.users, filters.outcomes)
     if memo and previous and all(map(is_, users, memo.users)):
         policy_statuses = previous.statuses.backend_tls_policies
     else:
         asked = find_asked(own, judged) if policies.outcomes else {}
         policy_statuses = judge_policies(
-            policies, lambda one: {*sums.users_of(one), *asked.get(one, ())}, settings
+            policies,
+            lambda one: {*sums.users_of(one), *asked.get(one, ()), *filters.users_of(one)},
+            settings,
         )
     statuses = judge_all(
-        classes, gateways, route_statuses, policy_statuses, judged, sums, settings, own.attached
+        classes,
+        gateways,
+        route_statuses,
+        policy_statuses,
+        judged,
+        sums,
+        settings,
+        own.attached,
+        filters.outcomes,
     )
 
     def find_problems() -> tuple[Problem, ...]:
@@ -187,6 +210,7 @@ def translate(
             *find_unapplied(snapshot, gateways, routes.outcomes),
         ]
         found += chain.from_iterable(map(_PROBLEMS, chain(classes.values(), gateways)))
+        found += chain.from_iterable(map(_PROBLEMS, filters.outcomes.values()))
         found += clusters.problems()
         found += sums.every_problem()
         found += policies.problems(None if settings.standalone else statuses.backend_tls_policies)
@@ -206,6 +230,7 @@ def translate(
             streams=streams.made,
             clusters=clusters.made,
             policies=own.made,
+            filters=filters.made,
         ),
         memo=Memo(
             world=world,
@@ -214,6 +239,7 @@ def translate(
             limit_store=limit_store,
             policies=policies,
             own=own,
+            filters=filters,
             judged=judged,
             uses=uses,
             users=users,

@@ -20,6 +20,7 @@ from edgefast.translate.backend.cluster import ClusterOutcome
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import World
 from edgefast.translate.facts.readers import Readers
+from edgefast.translate.filter.listenerfilter import ListenerFilters
 from edgefast.translate.finding.owned import Owned
 from edgefast.translate.finding.reach import Reach
 from edgefast.translate.fleet.front import Front
@@ -46,6 +47,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     streams: int = 0  # places of layer 4
     clusters: int
     policies: int = 0  # SecurityPolicies and BackendTrafficPolicies
+    filters: int = 0  # of listeners
 
 
 class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -57,6 +59,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     limit_store: LimitStore
     policies: Policies
     own: OwnPolicies
+    filters: ListenerFilters
     judged: OwnStatuses
     uses: OwnUses
     users: tuple[object, ...]  # what statuses of BackendTLSPolicies are judged by

@@ -50,6 +50,7 @@ from edgefast.why.head import Head, Refusal, scan_head
 from edgefast.why.loadbalancer import choose_endpoint, describe_balancer, find_balancer
 from edgefast.why.mistake import advise
 from edgefast.why.override import describe_overrides, find_overrides
+from edgefast.why.prerouted import judge_filters
 from edgefast.why.served import Served
 from edgefast.why.stream import explain_stream
 from edgefast.why.traffic import Setting, bound_body, own_timeouts, settle_traffic
@@ -87,27 +88,47 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
     if listener is None:
         return _stop(served, ask, answers.answer_no_listener(head.host, listeners, dark), head)
     client = find_client(head, ask.source, listener.http.client_address)
-    head = drop_untrusted(head, client)
+    before = judge_filters(served, listener, drop_untrusted(head, client))
+    if before.answer is not None:
+        return Explanation(
+            request=_asked(ask, head, client),
+            answers=name_statuses([before.answer], grpc=head.grpc),
+            listener=_listener(served, listener),
+            policies=before.parts,
+            notes=(*list_dark(listener, dark), *list_notes(served, listener, None)),
+            table=served.version,
+        )
+    head = before.head
     request = head.request()
     hits = list(islice(served.matcher.matches(listener.name, head.host, request), _HITS))
     near, more = find_candidates(served, listener, head.host, request, hits, most)
-    notes = list_dark(listener, dark)
+    notes = (*list_dark(listener, dark), *before.notes())
     if hits:
         found = _explain_rule(served, ask, head, listener, client, hits, near, more)
-        return msgspec.structs.replace(found, notes=(*notes, *found.notes)) if notes else found
+        if not notes and not before.parts:
+            return found
+        return msgspec.structs.replace(
+            found,
+            answers=before.settle(found.answers),
+            policies=(*before.parts, *found.policies),
+            notes=(*notes, *found.notes),
+        )
     nearest = _name(near[0]) if near else ""
     kept_out = near[0].reason if near and near[0].code in ("not_accepted", "refused") else ""
     return Explanation(
         request=_asked(ask, head, client),
-        answers=name_statuses(
-            [
-                answers.answer_closed_listener(dark)
-                if dark is not None and dark.name == listener.name
-                else answers.answer_no_rule(nearest, name_reasons(kept_out))
-            ],
-            grpc=head.grpc,
+        answers=before.settle(
+            name_statuses(
+                [
+                    answers.answer_closed_listener(dark)
+                    if dark is not None and dark.name == listener.name
+                    else answers.answer_no_rule(nearest, name_reasons(kept_out))
+                ],
+                grpc=head.grpc,
+            )
         ),
         listener=_listener(served, listener),
+        policies=before.parts,
         virtual_hosts=_tried(served, listener, head.host, None),
         candidates=near,
         more_candidates=more,

@@ -40,7 +40,7 @@ class Guarded(msgspec.Struct, frozen=True):
     asks: tuple[str, ...] = ()  # clusters of services, in order
 
 
-class _Said(msgspec.Struct, frozen=True):
+class Said(msgspec.Struct, frozen=True):
     """What one unit says."""
 
     verdict: Verdict
@@ -63,14 +63,14 @@ def judge_units(
     services = list_services(served, rule)
     request = drop_set(served, rule, head).request()
     came = head  # less what proofs take out for one another
-    behind = _pass_proofs(served, rule, head, _drop(head, _set_by_proofs(served, rule)), now)
+    behind = _pass_proofs(served, rule, head, drop_names(head, _set_by_proofs(served, rule)), now)
     units = served.units(rule.policies)
     shown = Shown({one.name: [each.name for each in one.jwt.providers] for one in units if one.jwt})
     for name, unit, asked in _in_order(rule, units):
         place = place_of(served.origin, name) if unit is not None else served.origin.rule(rule)
         if unit is None or asked is not None:
             assert asked is not None  # a filter of the rule's own asks
-            said = _ask(served, asked, behind, services)
+            said = ask_service(served, asked, behind, services)
         elif is_proof(unit):
             proof = None if blind else prove(unit, came, now)
             said = _prove(unit, proof)
@@ -82,7 +82,7 @@ def judge_units(
         if unit is not None and unit.reason and not unit.status:  # of the version before
             said = msgspec.structs.replace(said, about=(unit.reason, *said.about))
         if answer is not None:
-            said = _Said("not_asked", "an answer is there before it", said.about)
+            said = Said("not_asked", "an answer is there before it", said.about)
         parts.append(
             UnitPart(name=name, verdict=said.verdict, why=said.why, about=said.about, place=place)
         )
@@ -121,9 +121,9 @@ def _asks_token(unit: ir.PolicyUnit) -> bool:
     return any(one.token is not None for one in rules)
 
 
-def _judge(unit: ir.PolicyUnit, request: Request, client: str, shown: Shown) -> _Said:
+def _judge(unit: ir.PolicyUnit, request: Request, client: str, shown: Shown) -> Said:
     if unit.status or unit.authorization is None:
-        return _Said("broken", unit.reason, answer=answer_broken(unit))
+        return Said("broken", unit.reason, answer=answer_broken(unit))
     decision = judge_access(unit.authorization, request, client, shown)
     about = tuple(
         f"{name}{describe_access(one)}"
@@ -134,9 +134,9 @@ def _judge(unit: ir.PolicyUnit, request: Request, client: str, shown: Shown) -> 
     about += (f"and {more} more",) if more > 0 else ()
     if not shown.known and _asks_token(unit):
         said = "asks what the token says, which only a proxy with its keys can tell"
-        return _Said("asks", said, about, asks=(unit.name,))
+        return Said("asks", said, about, asks=(unit.name,))
     if decision.allow:
-        return _Said("passes", decision.why, about)
+        return Said("passes", decision.why, about)
     refused = Answer(
         kind="status",
         check="authorization",
@@ -144,16 +144,16 @@ def _judge(unit: ir.PolicyUnit, request: Request, client: str, shown: Shown) -> 
         why=f"{unit.name}: {decision.why}",
         fix=decision.failed[-1] if decision.rule is None and decision.failed else "",
     )
-    return _Said("refuses", decision.why, about, refused)
+    return Said("refuses", decision.why, about, refused)
 
 
-def _prove(unit: ir.PolicyUnit, found: Proof | None) -> _Said:
+def _prove(unit: ir.PolicyUnit, found: Proof | None) -> Said:
     about = (describe_proof(unit),)
     if found is None:
         said = "asks who it is; what it compares with is not known here"
-        return _Said("asks", said, about, asks=(unit.name,))
+        return Said("asks", said, about, asks=(unit.name,))
     if found.passes:
-        return _Said("passes", found.why, about)
+        return Said("passes", found.why, about)
     refused = Answer(
         kind="status",
         check="credentials",
@@ -161,10 +161,13 @@ def _prove(unit: ir.PolicyUnit, found: Proof | None) -> _Said:
         why=f"{unit.name}: {found.why}",
         fix="send one that is known",
     )
-    return _Said("refuses", found.why, about, refused)
+    return Said("refuses", found.why, about, refused)
 
 
-def _ask(served: Served, asked: ir.ExtAuth, head: Head, services: Sequence[ir.ExtAuth]) -> _Said:
+def ask_service(
+    served: Served, asked: ir.ExtAuth, head: Head, services: Sequence[ir.ExtAuth]
+) -> Said:
+    """Return what can be said of a question before it was asked; `services`: all who are shown the request's body with this one."""
     about = describe_question(asked, head)
     names = tuple(dict.fromkeys(one.cluster for one in asked.backends if one.weight))
     about += tuple(_say_health(served, names))
@@ -173,13 +176,13 @@ def _ask(served: Served, asked: ir.ExtAuth, head: Head, services: Sequence[ir.Ex
         said = f"{head.content_length} bytes of body, an authorisation service gets at most {most}"
         fix = "send less, or raise what it gets (bodyToExtAuth, forwardBody)"
         refused = Answer(kind="status", check="body_size", status=413, why=said, fix=fix)
-        return _Said("refuses", said, about, refused)
+        return Said("refuses", said, about, refused)
     gone = [one for one in names if not served.endpoints(one)[0]]
     if names and len(gone) < len(names):
-        return _Said("asks", f"asks {' or '.join(names)}", about, asks=names)
+        return Said("asks", f"asks {' or '.join(names)}", about, asks=names)
     why = f"{' and '.join(gone) or 'the service'} has no endpoints"
     if asked.fail_open:
-        return _Said("passes", f"{why}, and failOpen is set", about)
+        return Said("passes", f"{why}, and failOpen is set", about)
     refused = Answer(
         kind="status",
         check="auth_service",
@@ -188,7 +191,7 @@ def _ask(served: Served, asked: ir.ExtAuth, head: Head, services: Sequence[ir.Ex
         fix="let the service have ready endpoints",
         reasons=("EndpointsNotFound",),
     )
-    return _Said("refuses", why, about, refused)
+    return Said("refuses", why, about, refused)
 
 
 def _say_health(served: Served, names: Sequence[str]) -> Iterator[str]:
@@ -221,13 +224,18 @@ def count_asked(served: Served, rule: ir.Rule) -> int:
 
 def drop_set(served: Served, rule: ir.Rule, head: Head) -> Head:
     """Return the head without what proofs and services may set (core/guard/headernames.pyx): from a client nobody hears it but they."""
-    gone = {
+    gone = names_set_by(list_services(served, rule))
+    return drop_names(head, gone | _set_by_proofs(served, rule))
+
+
+def names_set_by(services: Sequence[ir.ExtAuth]) -> set[str]:
+    """Return the names of headers that services may set, as a backend may read them."""
+    return {
         fold_name(name)
-        for one in list_services(served, rule)
+        for one in services
         for name in one.to_backend
         if fold_name(name) not in NEVER_SET and not name.startswith("x-edge-")
     }
-    return _drop(head, gone | _set_by_proofs(served, rule))
 
 
 def see_behind(served: Served, rule: ir.Rule, head: Head, now: float = 0.0) -> Head:
@@ -256,7 +264,7 @@ def _pass_proofs(served: Served, rule: ir.Rule, came: Head, head: Head, now: flo
     return head
 
 
-def _drop(head: Head, gone: set[str]) -> Head:
+def drop_names(head: Head, gone: set[str]) -> Head:
     """Return the head without lines of names that fold to these."""
     if not gone:
         return head
@@ -267,12 +275,13 @@ def _drop(head: Head, gone: set[str]) -> Head:
 def answer_broken(unit: ir.PolicyUnit) -> Answer:
     """Return the answer to requests that meet a unit with a mistake, or one that is not there."""
     why = unit.reason or "it says nothing"
+    what = "filter" if unit.name.startswith("listener/") else "policy"
     return Answer(
         kind="status",
         check="policy_invalid",
         status=unit.status or 500,
         why=f"{unit.name} is broken: {why}",
-        fix="correct the policy; what it is attached to stays closed until then",
+        fix=f"correct the {what}; what it is attached to stays closed until then",
         reasons=name_reasons(why),
     )
 
@@ -281,6 +290,8 @@ def place_of(origin: Origin, unit: str) -> Place:
     """Return where a unit is written, by its name."""
     kind, _, rest = unit.partition("/")
     owner, _, feature = rest.partition("#")
+    if kind == "listener":
+        return origin.listener(owner)
     namespace, _, name = owner.partition("/")
     family: Family | None = next((one for one in KIND_OF if one == kind), None)
     if family is None or not name:

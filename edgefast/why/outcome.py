@@ -23,6 +23,7 @@ from edgefast.why.guarded import Guarded, count_asked, judge_units, see_behind
 from edgefast.why.head import Refusal, scan_head
 from edgefast.why.loadbalancer import find_balancer
 from edgefast.why.override import find_overrides
+from edgefast.why.prerouted import judge_filters, list_filter_units
 from edgefast.why.served import Served
 from edgefast.why.traffic import bound_body, own_timeouts, settle_traffic
 
@@ -101,10 +102,21 @@ def find_outcome(served: Served, ask: Ask) -> Outcome:
         return Outcome((answers.answer_handshake(named),), listener=named.name)
     client = find_client(head, ask.source, listener.http.client_address)
     head = drop_untrusted(head, client)
-    request = head.request()
-    hit = served.matcher.match(listener.name, head.host, request)
+    before = judge_filters(served, listener, head)
+    filters = tuple(map(_nameless, list_filter_units(served, listener)))
+    if before.answer is not None:
+        return Outcome(
+            (before.answer,),
+            listener=listener.name,
+            policies=filters,
+            refused=before.answer.check not in _NO_REFUSAL,
+            services=len(filters),
+        )
+    # What the request has in the names of the filters stands for what they would say.
+    hit = served.matcher.match(listener.name, head.host, head.request())
     if hit is None:
-        return Outcome((answers.answer_no_rule(""),), listener=listener.name)
+        none = before.settle((answers.answer_no_rule(""),))
+        return Outcome(none, listener=listener.name, policies=filters, services=len(filters))
     rule = hit.rule
     seen = see_behind(served, rule, head)  # by limits
     limits = judge_limits(rule, Call(seen.request()), client, None) if rule.rate_limits else ()
@@ -113,15 +125,15 @@ def find_outcome(served: Served, ask: Ask) -> Outcome:
         guarded = judge_units(served, rule, head, client.address, blind=True)
     found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits, guarded, seen)
     return Outcome(
-        found,
+        before.settle(found),
         rule,
         hit.match,
         listener.name,
         limits=tuple(one.name for one in limits if one.counts),
-        policies=tuple(map(_nameless, served.units(rule.policies))),
+        policies=(*filters, *map(_nameless, served.units(rule.policies))),
         settings=_settle(served, rule, listener.http),
         refused=_is_refused(guarded, found),
-        services=count_asked(served, rule),
+        services=len(filters) + count_asked(served, rule),
     )
 
 

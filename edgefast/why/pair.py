@@ -54,6 +54,8 @@ class Pair:
         owners = [find_listener(side.listeners(port), port, host) for side in self.sides()]
         if owners[0] is None or owners[1] is None or _facade(owners[0]) != _facade(owners[1]):
             return owners[0] is owners[1]
+        if not self._moved.isdisjoint(owners[0].filters):
+            return False
         return all(self._is_same_host(owners[0].name, name) for name in order_hostnames(host))
 
     def _is_same_host(self, listener: str, hostname: str) -> bool:
@@ -65,7 +67,7 @@ class Pair:
 
 
 def _facade(one: ir.Listener) -> tuple[object, ...]:
-    return one.name, one.hostname, one.protocol, one.http
+    return one.name, one.hostname, one.protocol, one.http, one.filters
 
 
 def _differs(old: Served, new: Served, name: str, moved: set[str]) -> bool:

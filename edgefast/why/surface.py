@@ -58,6 +58,11 @@ def compare_hosts(pair: Pair) -> Iterator[Change]:
             yield Change(kind=kind, text=said, example=make_example(ask))
 
 
+_OF_LISTENER = (
+    *("port", "protocol", "hostname", "tls", "stream", "access_log", "tracing", "filters"),
+)
+
+
 def _compare_listeners(pair: Pair) -> Iterator[Change]:
     before = {one.name: one for one in pair.old.fleet.listeners}
     for after in pair.new.fleet.listeners:
@@ -69,17 +74,16 @@ def _compare_listeners(pair: Pair) -> Iterator[Change]:
             for field in after.http.__struct_fields__
             if getattr(after.http, field) != getattr(old.http, field)
         ]
-        fields += [
-            field
-            for field in ("port", "protocol", "hostname", "tls", "stream", "access_log", "tracing")
-            if getattr(after, field) != getattr(old, field)
-        ]
+        fields += [field for field in _OF_LISTENER if getattr(after, field) != getattr(old, field)]
         if not fields:  # the port to bind: of no interest to a client
             continue
         said = f"listener {after.name} has other {', '.join(fields)}"
         opens = _asks_certificate(old) and not _asks_certificate(after)
         if opens:
             said += ": clients need no certificate any more"
+        elif len(after.filters) < len(old.filters):
+            opens = True
+            said += ": a service is not asked any more"
         kind: Kind = "opened" if opens else "listener"
         yield Change(kind=kind, opens=opens, text=said, example=_example(pair, after))
 

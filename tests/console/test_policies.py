@@ -84,6 +84,24 @@ def test_what_the_edgeproxy_says_stands_beside_settings_of_policies() -> None:
     assert "5 ms, traffic/default/size" in high.values()
 
 
+def test_filters_of_a_listener_are_told_at_it() -> None:
+    name = "listener/default/edge/http#filters.requests[0]"
+    fleet = make(ir.PolicyUnit(name=name, ext_auth=ASKED.ext_auth))
+    front = msgspec.structs.replace(fleet.listeners[0], filters=(name, f"{name}1"))
+    meter = Meter((1.0,))
+    label = b"listener/default/edge/http\tfilters.requests[0]"
+    meter.take(0.0, Counters(policies={label: (10, 0, 0, 0)}))
+    meter.take(2.0, Counters(policies={label: (20, 4, 0, 0)}))
+    state = look_at(msgspec.structs.replace(fleet, listeners=(front,)), meter=meter)
+    (rule,) = state.index.routes["default/r0"]
+    node = rule.parent.parent
+    found = {one.title: one for one in describe_node(state, node).sections}
+    (first, told), (_, missing) = found["Asked before routing"].lines
+    assert first == "filters.requests[0]" and "service/default/auth/80" in told
+    assert "5/s let in" in told and "2/s refused" in told
+    assert missing == "is not in the table: answers 500"
+
+
 def test_what_was_counted() -> None:
     meter = Meter((1.0,))
     label = b"security/default/who\tauthorization"

@@ -104,6 +104,14 @@ EDITS = st.one_of(
         st.sampled_from(["1s", "2s", "wrong"]),
     ),
     st.builds(world.service, st.just("auth")),
+    st.builds(
+        world.gateway,
+        filters=st.builds(
+            world.filters,
+            st.lists(st.sampled_from(["web", "api", "auth", "missing"]), max_size=2),
+            st.sampled_from(["x-user", "host"]),
+        ),
+    ),
     st.builds(world.listener_set, st.just("set")),
     st.sampled_from(hierarchy()),
     st.sampled_from(

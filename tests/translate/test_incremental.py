@@ -46,11 +46,16 @@ def _remembered(memo: Memo) -> dict[str, object]:
         dict(one.items())
         for one in (judged.of("SecurityPolicy"), judged.of("BackendTrafficPolicy"), judged.told)
     ]
+    found["filters"] = {
+        name: (one.gateway, one.units, one.reads, one.clusters, one.problems)
+        for name, one in memo.filters.outcomes.items()
+    }
     found["own uses"] = dict(memo.uses.counts.items())
     for fleet, shelf in memo.shelves.by_fleet.items():
         held = (shelf.hosts, shelf.clusters, shelf.uses, shelf.secrets)
         held += (shelf.policies, shelf.asked, shelf.policy_uses)
         found[f"shelf {fleet}"] = [dict(one.items()) for one in held] + [shelf.limited]
+        found[f"filters {fleet}"] = shelf.filters
     return found
 
 
@@ -168,6 +173,43 @@ def test_policies_are_looked_at_when_something_of_theirs_changed() -> None:
     assert before.statuses.backend_tls_policies and not unused.statuses.backend_tls_policies
     other = _step(snapshot.replace([world.authority(False)]), before)
     assert other.memo.policies is not before.memo.policies
+
+
+@pytest.mark.pure
+def test_a_filter_of_a_listener_is_a_unit_that_changes_alone() -> None:
+    snapshot = world.many(100).replace([world.gateway(filters=world.filters(["auth"]))])
+    before = translate(snapshot, PLAIN)
+    (fleet,) = before.ir.fleets
+    assert [one.status for one in fleet.policies] == [500]
+    there = _step(snapshot.replace([world.service("auth")]), before)
+    (after,) = there.ir.fleets
+    assert there.work == Work(routes=0, virtual_hosts=0, clusters=1, filters=1)
+    assert after.listeners == fleet.listeners
+    (unit,) = after.policies
+    assert unit.ext_auth is not None and unit.ext_auth.backends[0].cluster in {
+        one.name for one in after.clusters
+    }
+    quiet = _step(there.memo.world.snapshot.replace([world.route(1, path="/new")]), there)
+    assert quiet.work.filters == 0 and quiet.memo.filters.outcomes is there.memo.filters.outcomes
+    plain = _step(snapshot.replace([world.gateway()]), there)
+    assert not plain.ir.fleets[0].policies and not plain.memo.filters.outcomes
+
+
+@pytest.mark.pure
+def test_a_policy_of_tls_is_told_at_which_gateway_a_filter_asks() -> None:
+    snapshot = world.many(0).replace(
+        [
+            world.gateway(filters=world.filters(["auth"])),
+            world.service("auth"),
+            world.policy("p", "auth"),
+            world.authority(True),
+        ]
+    )
+    made = translate(snapshot, PLAIN)
+    status = made.statuses.backend_tls_policies["default", "p"]
+    assert [one.ancestor_ref.name for one in status.ancestors] == ["gw"]
+    plain = _step(snapshot.replace([world.gateway()]), made)
+    assert not plain.statuses.backend_tls_policies
 
 
 @pytest.mark.pure

@@ -50,6 +50,19 @@ def gateway(name: str = "gw", port: int = 80, **listener: Any) -> Object:
     )
 
 
+def filters(services: list[str], header: str = "x-user") -> dict[str, Any]:
+    """Filters of a listener, each of which asks a Service."""
+    asked = [
+        {
+            "protocol": "HTTP",
+            "backendRef": {"name": name, "port": 80},
+            "http": {"allowedResponseHeaders": [header]},
+        }
+        for name in services
+    ]
+    return {"requests": [{"type": "ExternalAuth", "externalAuth": one} for one in asked]}
+
+
 def nested_gateway(*hostnames: str) -> Object:
     """Listeners of one port, each with a hostname; "" for every host."""
     listeners = [

@@ -17,6 +17,7 @@ from edgefast.why import Ask
 from tests.table.reference import precedence
 from tests.tokens import issuer
 from tests.why.balancers import BALANCERS, random_endpoints
+from tests.why.random_filters import pick_filters, random_filters
 
 PORTS = (8080, 8081)
 HOSTS = ("www.example.com", "api.example.com", "example.com", "a.b.example.com", "other.org")
@@ -70,20 +71,18 @@ class Tables:
             ir.Cluster(name=name, endpoints=random_endpoints(self._random, self._backend))
             for name in CLUSTERS
         ]
+        units = [*map(self._unit, UNITS), self._keys(), self._users(), self._tokens()]
         return ir.Fleet(
             name="standalone",
             listeners=tuple(listeners),
             virtual_hosts=tuple(hosts),
             clusters=(*clusters, ir.Cluster(name=EMPTY)),
-            policies=(*map(self._unit, UNITS), self._keys(), self._users(), self._tokens()),
+            policies=(*units, *random_filters(self._random, EMPTY)),
         )
 
     def asks(self, count: int) -> list[Ask]:
         """Return requests."""
         return [self._ask() for _ in range(count)]
-
-    def _pick(self, *choices: object) -> object:
-        return self._random.choice(choices)
 
     def _chance(self, percent: int) -> bool:
         return self._random.randrange(100) < percent
@@ -100,6 +99,7 @@ class Tables:
                 protocol="HTTP",
                 hostname=hostname,
                 http=http[port],
+                filters=pick_filters(self._random),
             )
             for at, (port, hostname) in enumerate(names)
         ]

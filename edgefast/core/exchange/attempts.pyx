@@ -339,12 +339,12 @@ cdef class Attempts(UpstreamUser):
 
     cdef int on_client_timeout(self) except -1:
         """As long as its client would wait. No fault of the backend's: whoever asks for a moment only would have it ejected."""
-        if self.rule.row != NULL:
+        if self.rule is not None and self.rule.row != NULL:
             ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
         return self.abort(F_TIMEOUT) if self.started_response else self.fail(504, F_TIMEOUT)
 
     cdef int on_timeout(self, uint32_t flag) except -1:
-        if self.rule.row != NULL:
+        if self.rule is not None and self.rule.row != NULL:
             ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
         if self.started_response:
             return self.abort(flag)

@@ -43,6 +43,7 @@ cdef class Attempts(UpstreamUser):
         int64_t sent            # us; the try's request went out
         int64_t upstream_us     # us from there to the response head
         int64_t route_deadline, try_deadline, idle_deadline, ask_at   # ms; 0 none
+        int64_t since           # ms; when it was shown to filters of its listener, whose time is the request's; 0: it was not
         int64_t request_timeout # ms; -1 unset (the default bounds the response head), 0 none
         int64_t idle_timeout    # ms
         int64_t send_timeout    # ms; 0 none
@@ -111,6 +112,7 @@ cdef class RequestBody(Attempts):
     cdef:
         list mirrors
         list sets               # HeaderNames that whoever judges it may set, and no client; None: none
+        bytes foretold          # lines that its listener's filters gave it; None: there are no such filters, or they said nothing
         AuthTold told           # what those said of it that let it pass, beside its lines; None: nothing
         Admittance admittance   # services are asked whether it may enter; None: they are not
         Verdict verdict         # of the rule's limits; None when none counts the request
@@ -119,6 +121,7 @@ cdef class RequestBody(Attempts):
         int64_t left            # bytes of the body that are known to come after what is being handed over; -1: nobody knows
         int64_t late_at         # ms; a body that is still gathered then is a slow one
         BodyShare crowd         # whose end it waits for; None: none
+        bint shown              # services were shown its body, which is more than every request may hold, and nobody has lent it memory yet
         size_t borrowed         # bytes of what all bodies of the worker may gather past bodyStart (gathered.pyx, guard/shownbodies.pyx)
 
     cdef int set_off(self) except -1
@@ -130,6 +133,8 @@ cdef class RequestBody(Attempts):
     cdef int take_body(self, iovec *iov, int n, size_t total, int64_t left) except -1
     cdef int malformed(self) except -1
     cdef int request_trailers(self, const uint8_t *lines, size_t n) except -1
+    cdef int sift_trailers(self) except -1
+    cdef bint keep_shown(self) except -1
     cdef void forget_body(self) noexcept
     cdef int request_end(self) except -1
     cdef int bound_answer(self) except -1
@@ -160,12 +165,13 @@ cdef class Exchange(RequestBody):
 
     cdef int begin(self, const uint8_t *base, ef_head *head) except -1
     cdef int note(self, const uint8_t *base, ef_head *head) except -1
+    cdef int seek(self, Routed *at, ef_request *request) except -1
     cdef int enter(self, Routed *at, const ef_request *request) except -1
     cdef int direct(self) except -1
     cdef int reply(self, int status, bytes lines, uint32_t flag) except -1
     cdef int on_verdict(self) except -1
-    cdef bint on_cors(self, const uint8_t *base, ef_head *head) except -1
     cdef int forward(self, Routed *at) except -1
+    cdef int refuse_body(self) except -1
     cdef int answer(self, int status, bytes lines, uint32_t flag) except -1
     cdef int say(self, int status, bytes lines, bytes reason) except -1
     cdef int allow_body(self) except -1

@@ -30,7 +30,6 @@ cdef class Exchange(RequestBody):
         cdef size_t path_len = head.path_len, query_len = 0
         cdef const uint8_t *query = NULL
         cdef ef_request request
-        cdef ef_hit hit
         cdef ListenerTable named
         cdef Routed at
         cdef int result, escaped = 0
@@ -114,12 +113,24 @@ cdef class Exchange(RequestBody):
         request.query, request.query_len = query, query_len
         request.method = head.method
         request.base, request.spans, request.n_spans = base, head.spans, head.n_spans
-        self.rule = port.match(self.listener, host, head.host_len, &request, &hit)
+        at.base, at.head, at.path, at.path_len, at.prefix_len = base, head, path, path_len, 0
+        at.query, at.query_len, at.hidden, at.given = query, query_len, 0, 0
+        if self.listener.filters is not None and self.listener.filters.meet(self, &at, &request) != ADMITTED:
+            return 0
+        return self.seek(&at, &request)
+
+    cdef int seek(self, Routed *at, ef_request *request) except -1:
+        """Find its rule, and what speaks against it there; its head may be a copy with lines of its listener's filters."""
+        cdef PortTable port = self.down.peer.port
+        cdef Engine engine = self.engine
+        cdef ef_head *head = at.head
+        cdef ef_hit hit
+        self.rule = port.match(self.listener, at.base + head.host_off, head.host_len, request, &hit)
         if self.rule is None:
             engine.count(G_NO_ROUTE)
             return self.answer(404, b"", F_NO_ROUTE)
         if self.rule.guard is not None:
-            self.rule.guard.conceal(self, base, head, query, query_len)
+            self.rule.guard.conceal(self, at.base, head, at.query, at.query_len)
         if self.rule.status:
             return self.answer(self.rule.status, b"", F_INVALID)
         prefetch_row(self.rule.row)  # counted in when the exchange ends
@@ -129,23 +140,22 @@ cdef class Exchange(RequestBody):
         if self.rule.traffic is not None and self.rule.traffic.apply(self):
             return 0
         if self.body_size and self.announced > self.body_size:
-            engine.count(G_BODY_TOO_LARGE)
-            self.down.refuse_more()
-            return self.answer(413, b"", F_TOO_LARGE)
+            return self.refuse_body()
         self.backend = self.rule.choose()
         if self.backend is None:
             return self.answer(500, b"", F_INVALID)
-        if self.backend.cors is not None and self.on_cors(base, head):
+        if self.backend.cors is not None and meet_cors(self, at.base, head):
             return 0
-        at.base, at.head, at.path, at.path_len, at.prefix_len = base, head, path, path_len, hit.prefix_len
-        at.query, at.query_len, at.hidden = query, query_len, 0
-        if self.rule.guard is not None and self.rule.guard.judge(self, &at, &request) != ADMITTED:
+        at.prefix_len = hit.prefix_len
+        if self.rule.guard is not None and self.rule.guard.judge(self, at, request) != ADMITTED:
             return 0
-        return self.enter(&at, &request)
+        return self.enter(at, request)
 
     cdef int enter(self, Routed *at, const ef_request *request) except -1:
         """Nobody speaks against the request: count it, and send it where its rule says."""
         cdef bytes target
+        if self.shown and not self.keep_shown():
+            return 0
         if self.rule.traffic is not None and self.rule.traffic.strikes(self, at, request):
             return 0
         if self.rule.limits is not None:
@@ -225,35 +235,6 @@ cdef class Exchange(RequestBody):
                 break
         return 0
 
-    cdef bint on_cors(self, const uint8_t *base, ef_head *head) except -1:
-        """HTTPCORSFilter: answers preflights (True), remembers the lines for actual requests."""
-        cdef Cors cors = self.backend.cors
-        cdef const ef_span *span
-        cdef uint16_t i
-        origin = None
-        method = None
-        headers = ""
-        for i in range(head.n_spans):
-            span = &head.spans[i]
-            if span.id == EF_H_ORIGIN:
-                origin = base[span.val_off:span.val_off + span.val_len].decode("latin-1")
-            elif span.id == EF_H_ACCESS_CONTROL_REQUEST_METHOD:
-                method = base[span.val_off:span.val_off + span.val_len].decode("latin-1")
-            elif span.name_hash == HASH_REQUEST_HEADERS and span.name_len == 30:
-                headers = base[span.val_off:span.val_off + span.val_len].decode("latin-1")
-        if not cors.any_origin:
-            self.cors_lines = b"vary: Origin\r\n"  # the answer depends on it, also where none was sent
-        if origin is None:
-            return False
-        if head.method == EF_M_OPTIONS and method is not None:
-            if cors.allows(origin):
-                self.cors_lines = cors.preflight(origin, method, headers)
-            self.answer(204, b"", F_CORS)
-            return True
-        if cors.allows(origin):
-            self.cors_lines = cors.simple(origin)
-        return False
-
     cdef int forward(self, Routed *at) except -1:
         """Write the backend's request head; its bytes are gone when the limits' answer comes."""
         cdef int64_t now = self.engine.wheel.now
@@ -266,17 +247,26 @@ cdef class Exchange(RequestBody):
             bound_by_client(self, at.base, at.head)
         if self.web is not None:
             self.web.begin_request(at.base, at.head)
+        if self.trailers.size:
+            self.sift_trailers()
         write_request_head(self, at.base, at.head, at.path, at.path_len, at.query, at.query_len, at.prefix_len, rewritten)
         self.backend.cluster.active += 1
         self.forwarded = self.keeps_body = True
         self.idle_deadline = now + self.idle_timeout
         if self.request_timeout > 0 and self.route_deadline == 0:  # else it has waited to enter
-            self.route_deadline = now + self.request_timeout
+            self.route_deadline = (self.since or now) + self.request_timeout
         if self.timeout_at:
             write_timeout(self)
+        if self.body_size and self.bytes_in > self.body_size:  # of a body that came before its rule was known
+            return self.refuse_body()
         if self.verdict is not None and self.verdict.left:
             return self.rearm()
         return self.set_off()
+
+    cdef int refuse_body(self) except -1:
+        self.engine.count(G_BODY_TOO_LARGE)
+        self.down.refuse_more()
+        return self.answer(413, b"", F_TOO_LARGE)
 
     cdef bytes origin(self):
         """The client's address, of IPv6 the network that one client has. A trusted proxy that does not say whose request it brings

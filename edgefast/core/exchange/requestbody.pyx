@@ -25,13 +25,14 @@ cdef class RequestBody(Attempts):
 
     cdef int gather(self) except -1:
         """This is what has come for now."""
-        cdef BodyShare share = self.backend.cluster.bodies
+        cdef BodyShare share
         cdef int64_t now = self.engine.wheel.now
         cdef RequestBody held = self  # as in request_body
         cdef Admittance admittance = self.admittance
         cdef bint started = self.body.size >= self.settings.body_start
         if admittance is not None:
             return admittance.look()
+        share = self.backend.cluster.bodies
         if share is None or not share.crowded(self.settings) or (started and not self.gathers_on(0)):
             return held.go()
         if self.late_at == 0:
@@ -171,17 +172,35 @@ cdef class RequestBody(Attempts):
         cdef Mirror mirror
         if self.finished:
             return 0
-        keep_trailers(&self.trailers, lines, n, self.backend.request_ops, self.settings.request_limits.underscore == EF_UNDERSCORE_ALLOW)
+        keep_trailers(
+            &self.trailers, lines, n, self.backend.request_ops if self.backend is not None else None,
+            self.settings.request_limits.underscore == EF_UNDERSCORE_ALLOW,
+        )
         if self.sets is not None and self.trailers.size:  # of whoever judged it: its rule may name others by now
             drop_trailers(&self.trailers, self.sets)
             if self.told is not None:
                 self.told.drop_trailers(&self.trailers)
-        if self.rule.guard is not None and self.trailers.size:
+        if self.rule is not None and self.rule.guard is not None and self.trailers.size:
             self.rule.guard.drop_judged(&self.trailers)
         if self.mirrors is not None and self.trailers.size:
             for mirror in self.mirrors:
                 mirror.request_trailers(&self.trailers)
         return 0
+
+    cdef int sift_trailers(self) except -1:
+        """They may have come before its rule was known: what that does to heads, and who judged it there, holds for them, too."""
+        cdef bytes lines = self.trailers.data[:self.trailers.size]
+        return self.request_trailers(<const uint8_t *>PyBytes_AS_STRING(lines), PyBytes_GET_SIZE(lines))
+
+    cdef bint keep_shown(self) except -1:
+        """A body that services were shown is one of those that have been let in; False: there is no room for it, and that was answered."""
+        self.shown = False
+        if self.backend.cluster is None:
+            self.forget_body()
+        elif not self.engine.gathered.lend(self, self.body.size - REPLAY_LIMIT - self.borrowed):
+            self.fail(503, F_OVERFLOW)
+            return False
+        return True
 
     cdef void forget_body(self) noexcept:
         """It went on, and is too large to go out again."""

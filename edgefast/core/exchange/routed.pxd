@@ -1,4 +1,4 @@
-# A request that has matched a rule, as far as what comes next needs it.
+# A request on its way to a rule and from there, as far as what comes next needs it.
 
 cdef struct Routed:
     const uint8_t *base         # what the offsets of `head` count from
@@ -8,4 +8,5 @@ cdef struct Routed:
     const uint8_t *query        # NULL: none
     size_t query_len
     uint16_t hidden             # spans of `head` behind its n_spans: lines that proofs and authorisation services set and are shown, and nobody else
+    size_t given                # bytes of `base` that are the client's: lines behind them its listener's filters gave it; 0: all are
     size_t prefix_len           # bytes of `path` that a prefix match took

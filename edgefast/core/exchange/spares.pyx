@@ -81,6 +81,7 @@ cdef class Spares(Watched):
         ex.slow = None
         ex.mirrors = None
         ex.sets = None
+        ex.foretold = None
         ex.told = None
         ex.admittance = None
         ex.override = None

@@ -25,32 +25,12 @@ cdef Admission admit(
         for service in services:
             if service.body and (asker.most == 0 or service.body < asker.most):
                 asker.most = service.body
-    ex.admittance = asker
-    ex.keeps_body = True
-    asker.go_on()
-    return WAITING
+    return asker.begin()
 
 
 cdef frozenset _CORS_OWN = frozenset((
     b"access-control-allow-origin", b"access-control-allow-credentials", b"access-control-expose-headers",
 ))
-
-
-cdef int count_verdict(Engine engine, Policy policy, AuthVerdict verdict, bint cached) except -1:
-    """All that is counted of what services say is counted here; `policy` None: the rule's own filter's."""
-    if verdict.outcome == AUTH_DENIES:
-        engine.count(G_AUTH_DENIED)
-    elif verdict.outcome == AUTH_FAILS:
-        engine.count(G_AUTH_ERRORS)
-    if cached:
-        engine.count(G_AUTH_CACHED)
-    if policy is not None:
-        if cached:
-            ef_stat_add(&policy.row.cells[P_CACHED], 1)
-        ef_stat_add(&policy.row.cells[
-            P_ALLOWED if verdict.outcome == AUTH_PASSES else P_DENIED if verdict.outcome == AUTH_DENIES else P_ERROR
-        ], 1)
-    return 0
 
 
 cdef int give_up(Exchange ex) except -1:
@@ -66,6 +46,17 @@ cdef class Admittance:
         free(self.memory)
 
     # --- proofs ----------------------------------------------------------------------------------------------------
+
+    cdef Admission begin(self) except *:
+        cdef Exchange ex = self.ex
+        ex.admittance = self
+        ex.keeps_body = True
+        if ex.shown and not ex.engine.shown.lend(self, ex.body.size - REPLAY_LIMIT - ex.borrowed):  # by filters of its listener
+            ex.fail(503, F_OVERFLOW)
+            return WAITING
+        ex.shown = False
+        self.go_on()
+        return WAITING
 
     cdef bint proves(self) except -1:
         """All proofs are there; False: the request is answered, or waits for what one of them takes."""
@@ -245,7 +236,7 @@ cdef class Admittance:
         if ex.grpc:
             bound_by_client(ex, self.at.base, self.at.head)
         if ex.request_timeout > 0 and ex.route_deadline == 0:
-            ex.route_deadline = now + ex.request_timeout
+            ex.route_deadline = (ex.since or now) + ex.request_timeout
         ex.idle_deadline = now + ex.idle_timeout
         return ex.rearm()
 
@@ -308,15 +299,12 @@ cdef class Admittance:
         if self.judges is not None and not pass_judges(self):
             return 0
         if self.lines:
-            self.keep(self.lines)
+            self.keep(said_lines(self))
         if ex.told is not None and ex.trailers.size:
             ex.told.drop_trailers(&ex.trailers)
-        if self.owner is not None:  # from here on its body is one of those that have been let in
+        if self.owner is not None:  # from here on its body is one of those that have been let in (keep_shown)
             ex.engine.shown.give_back(self)
-            if ex.backend.cluster is None:
-                ex.forget_body()
-            elif not ex.engine.gathered.lend(ex, ex.body.size - REPLAY_LIMIT):
-                return ex.fail(503, F_OVERFLOW)
+            ex.shown = True
         ex.admittance = self.ex = None
         ex.gathering = False
         if ex.body_done:

@@ -57,8 +57,9 @@ cdef int put_shown(Out *out, Admittance asker, HeaderNames names) except -1:
     cdef Routed *at = &asker.at
     cdef const ef_span *span
     cdef uint16_t i
-    cdef size_t n = PyBytes_GET_SIZE(asker.lines), place = 0, after
-    cdef const uint8_t *lines = <const uint8_t *>PyBytes_AS_STRING(asker.lines)
+    cdef bytes said = said_lines(asker)
+    cdef size_t n = PyBytes_GET_SIZE(said), place = 0, after
+    cdef const uint8_t *lines = <const uint8_t *>PyBytes_AS_STRING(said)
     cdef ef_span own
     for i in range(at.head.n_spans + at.hidden):
         span = &at.head.spans[i]

@@ -85,7 +85,7 @@ cdef int drop_lines(Admittance asker, HeaderNames names) except -1:
     cdef uint16_t i, kept = 0, seen = 0, total = head.n_spans + at.hidden
     for i in range(total):
         span = &head.spans[i]
-        if names.covers(at.base + span.name_off, span.name_len):
+        if names.covers(at.base + span.name_off, span.name_len) and not is_foretold(at, span):
             continue
         if i < head.n_spans:
             seen += 1
@@ -120,7 +120,7 @@ cdef class AuthEdits:
         cdef AuthTold told = ex.told
         cdef list names = [], lines = []
         cdef HeaderNames over
-        said = {fold_line(line) for line in asker.lines.splitlines()}
+        said = {fold_line(line) for line in (asker.lines + (ex.foretold or b"")).splitlines()}
         for name, action, line in self.request:
             folded = fold_line(line)
             if folded in said:

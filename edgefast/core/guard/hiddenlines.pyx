@@ -5,7 +5,7 @@
 
 cdef int hide_headers(list sets, Routed *at, ef_request *request) except -1:
     """What proofs and services may set is theirs to say: of the client nobody hears it from here on but they. It lies behind the other
-    spans."""
+    spans. What filters of its listener gave it stays."""
     cdef ef_head *head = at.head
     cdef ef_span hidden[128]  # EF_MAX_HEADERS
     cdef ef_span *span
@@ -14,7 +14,7 @@ cdef int hide_headers(list sets, Routed *at, ef_request *request) except -1:
     for i in range(head.n_spans):
         span = &head.spans[i]
         for names in sets:
-            if names.covers(at.base + span.name_off, span.name_len):
+            if names.covers(at.base + span.name_off, span.name_len) and not is_foretold(at, span):
                 hidden[n] = span[0]
                 n += 1
                 break
@@ -60,6 +60,32 @@ cdef bytes lines_beside(bytes lines, bytes before):
     no earlier one's word away."""
     said = {fold_line(line) for line in before.splitlines()}
     return b"".join([line for line in lines.splitlines(True) if fold_line(line) not in said])
+
+
+cdef bytes said_lines(Admittance asker):
+    """What whoever judges it there said, but for what filters of its listener have said already: the first word stays."""
+    return asker.lines if asker.ex.foretold is None else lines_beside(asker.lines, asker.ex.foretold)
+
+
+cdef inline bint is_foretold(Routed *at, const ef_span *span) noexcept:
+    """A filter of its listener gave it this line."""
+    return at.given != 0 and span.name_off >= at.given
+
+
+cdef int drop_foretold(Admittance asker, HeaderNames names) except -1:
+    """Of what filters of its listener gave it, lines of these names go no further."""
+    cdef Exchange ex = asker.ex
+    cdef Routed *at = &asker.at
+    cdef ef_span *span
+    cdef uint16_t i
+    if ex.foretold is None:
+        return 0
+    for i in range(at.head.n_spans):
+        span = &at.head.spans[i]
+        if is_foretold(at, span) and names.covers(at.base + span.name_off, span.name_len):
+            span.flags |= EF_SPAN_HOP
+    ex.foretold = b"".join([line for line in ex.foretold.splitlines(True) if not covers_name(names, line.partition(b":")[0])])
+    return 0
 
 
 cdef bytes fold_line(bytes line):

@@ -93,10 +93,13 @@ cdef class Places:
         return found
 
     cdef int strip(self, Admittance asker) except -1:
-        """Take it out of cookies and of the query; header lines of these names are among those that are hidden (Proof.sets)."""
+        """Take it out of cookies and of the query; the client's header lines of these names are among those that are hidden (Proof.sets)."""
         cdef Routed *at = &asker.at
+        cdef HeaderNames names
         cdef bytes query, one
         cdef list kept
+        for _, names, _ in self.headers:
+            drop_foretold(asker, names)
         if self.cookies:
             strip_cookies(asker, self.cookies)
         if self.params and at.query != NULL:
@@ -143,6 +146,7 @@ cdef int strip_cookies(Admittance asker, list names) except -1:
                 kept.append(piece)
     if found:
         drop_lines(asker, _COOKIE)
+        drop_foretold(asker, _COOKIE)
         if kept:
             asker.lines += b"cookie: %b\r\n" % b"; ".join(kept)
     return 0

@@ -52,6 +52,23 @@ cdef class Policy:
         return ex.answer(status, lines, flag)
 
 
+cdef int count_verdict(Engine engine, Policy policy, AuthVerdict verdict, bint cached) except -1:
+    """All that is counted of what services say is counted here; `policy` None: the rule's own filter's."""
+    if verdict.outcome == AUTH_DENIES:
+        engine.count(G_AUTH_DENIED)
+    elif verdict.outcome == AUTH_FAILS:
+        engine.count(G_AUTH_ERRORS)
+    if cached:
+        engine.count(G_AUTH_CACHED)
+    if policy is not None:
+        if cached:
+            ef_stat_add(&policy.row.cells[P_CACHED], 1)
+        ef_stat_add(&policy.row.cells[
+            P_ALLOWED if verdict.outcome == AUTH_PASSES else P_DENIED if verdict.outcome == AUTH_DENIES else P_ERROR
+        ], 1)
+    return 0
+
+
 cdef class Guard:
     def __init__(self, Engine engine, spec):
         self.policies = [engine.tables.policy(name) for name in spec.policies]
@@ -82,7 +99,7 @@ cdef class Guard:
             owners.append(None)  # the rule's own filter
             sets = joined(sets, self.own.sets)
         if sets is not None:
-            ex.sets = sets
+            ex.sets = sets if ex.sets is None else ex.sets + sets  # filters of its listener have theirs
             hide_headers(sets, at, request)
         for policy in self.policies:
             if policy.status:

@@ -82,6 +82,7 @@ cdef class ListenerTable:
         self.log_min_status = log.min_status
         self.log_min_ms = log.min_duration
         self.log_program = program
+        self.filters = ListenerFilters(engine, spec.filters) if spec.filters else None
         self.traces = spec.tracing is not None
         self.trace_share = spec.tracing.sampling if self.traces else 0.0
 

@@ -45,7 +45,9 @@ def named_by(key: Key, data: bytes) -> frozenset[Key]:
     try:
         match key[0]:
             case "listener":
-                return _secrets(_names_of_listener(_LISTENER.decode(data)))
+                listener = _LISTENER.decode(data)
+                filters = {("policy", one) for one in listener.filters}
+                return _secrets(_names_of_listener(listener)) | filters
             case "cluster":
                 tls = _CLUSTER.decode(data).tls
                 return _secrets((tls.ca, tls.certificate)) if tls is not None else frozenset()

@@ -1,7 +1,7 @@
 """Listener: a port, a protocol, a hostname and who may attach routes to it.
 
 In: `spec.listeners` of Gateways and ListenerSets. Out: `Listener` (a ListenerSet's entry has the
-same fields, so it is the same Struct). Source: Gateway API v1.6 `gateway_types.go`.
+same fields, so it is the same Struct). Source: Gateway API v1.6 `gateway_types.go`, of filters v1.7 (GEP-5224).
 Must never: decide whether a protocol or a route kind is supported; that goes to the status.
 """
 
@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
+from edgefast.resources.gatewayapi.httproutefilter import HTTPExternalAuthFilter
 from edgefast.resources.model.fields import (
     AnnotationValue,
     Element,
@@ -22,7 +23,11 @@ from edgefast.resources.model.fields import (
     SectionName,
 )
 from edgefast.resources.model.meta import LabelSelector
-from edgefast.resources.model.reference import GATEWAY_GROUP, SecretObjectReference
+from edgefast.resources.model.reference import (
+    GATEWAY_GROUP,
+    LocalObjectReference,
+    SecretObjectReference,
+)
 
 
 class RouteGroupKind(Element, frozen=True, kw_only=True):
@@ -56,6 +61,20 @@ class ListenerTLSConfig(Element, frozen=True, kw_only=True):
     )
 
 
+class ListenerFilter(Element, frozen=True, kw_only=True):
+    """One filter of a listener; exactly the payload named by `type` is present."""
+
+    type: Literal["ExternalAuth", "ExtensionRef"]
+    external_auth: HTTPExternalAuthFilter | None = None
+    extension_ref: LocalObjectReference | None = None
+
+
+class ListenerFilters(Element, frozen=True, kw_only=True):
+    """What runs before a request is routed, in this order."""
+
+    requests: Annotated[tuple[ListenerFilter, ...], Meta(max_length=16)] = ()
+
+
 class Listener(Element, frozen=True, kw_only=True):
     """One listener of a Gateway or of a ListenerSet."""
 
@@ -65,3 +84,4 @@ class Listener(Element, frozen=True, kw_only=True):
     protocol: ListenerProtocol
     tls: ListenerTLSConfig | None = None
     allowed_routes: AllowedRoutes = AllowedRoutes()
+    filters: ListenerFilters | None = None

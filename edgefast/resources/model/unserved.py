@@ -29,9 +29,6 @@ class Unserved(msgspec.Struct, frozen=True, gc=False):
     known: bool  # a field of a release known here, which is not available yet
 
 
-_FILTERS: dict[str, Closes] = {"spec.listeners[].filters": "listener"}
-
-
 def _under(place: str, closes: Closes, *names: str) -> dict[str, Closes]:
     return {f"{place}.{name}": closes for name in names}
 
@@ -40,8 +37,7 @@ def _under(place: str, closes: Closes, *names: str) -> dict[str, Closes]:
 #: one of them goes with it. Schemas of our own kinds have them: an API server would drop them silently otherwise.
 UNSERVED: dict[str, dict[str, Closes]] = {
     # An address that is asked to be reachable inside the cluster only would be reachable from everywhere.
-    "Gateway": {**_FILTERS, "spec.addresses[].routability": "object"},
-    "ListenerSet": _FILTERS,
+    "Gateway": {"spec.addresses[].routability": "object"},
     "HTTPRoute": {"spec.rules[].sessionPersistence": "rule"},
     "GRPCRoute": {"spec.rules[].sessionPersistence": "rule"},
     "SecurityPolicy": {

@@ -1,7 +1,7 @@
-"""Rules about HTTPRoute filters: payloads that fit their type, and filters that fit each other.
+"""Rules about filters of routes and listeners: payloads that fit their type, and filters that fit each other.
 
 In: filters, their payloads, and the lists they stand in. Out: violations.
-Source: CEL of the Gateway API v1.6 HTTPRoute CRD.
+Source: CEL of the Gateway API v1.6 HTTPRoute CRD, and v1.7 Gateway CRD.
 Must never: say which filters this product supports.
 """
 
@@ -24,6 +24,7 @@ from edgefast.resources.gatewayapi.httproutefilter import (
     HTTPRequestMirrorFilter,
     HTTPRouteFilter,
 )
+from edgefast.resources.gatewayapi.listener import ListenerFilter
 from edgefast.resources.model.fields import Element
 from edgefast.resources.rules.rule import RuleBook, Violation
 
@@ -44,6 +45,7 @@ _GRPC_PAYLOADS = {
     word: _PAYLOADS[word]
     for word in ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestMirror", "ExtensionRef")
 }
+_LISTENER_PAYLOADS = {word: _PAYLOADS[word] for word in ("ExternalAuth", "ExtensionRef")}
 _PATH_PAYLOADS = {
     "ReplaceFullPath": ("replace_full_path", "replaceFullPath"),
     "ReplacePrefixMatch": ("replace_prefix_match", "replacePrefixMatch"),
@@ -82,6 +84,12 @@ def check_filter(one: HTTPRouteFilter) -> Iterable[Violation]:
 def check_grpc_filter(one: GRPCRouteFilter) -> Iterable[Violation]:
     """Exactly the payload that `type` names."""
     return _check_payload(one, one.type, _GRPC_PAYLOADS)
+
+
+@BOOK.on(ListenerFilter, "type", *(attr for attr, _ in _LISTENER_PAYLOADS.values()))
+def check_listener_filter(one: ListenerFilter) -> Iterable[Violation]:
+    """Exactly the payload that `type` names."""
+    return _check_payload(one, one.type, _LISTENER_PAYLOADS)
 
 
 @BOOK.on(HTTPPathModifier, "type", "replace_full_path", "replace_prefix_match")

@@ -1,7 +1,7 @@
 """Rules about Gateway and ListenerSet: listeners, TLS, addresses, labels.
 
 In: specs and their parts. Out: violations.
-Source: CEL of the Gateway API v1.6 Gateway and ListenerSet CRDs.
+Source: CEL of the Gateway API v1.6 Gateway and ListenerSet CRDs, of listeners' filters v1.7.
 Must never: say which protocols this product supports; that goes to the listener's status.
 """
 
@@ -23,12 +23,14 @@ _KEY = re.compile(rf"({_SUBDOMAIN}/)?([A-Za-z0-9][-A-Za-z0-9_.]{{0,61}})?[A-Za-z
 _HOSTNAME = re.compile(rf"(\*\.)?{_SUBDOMAIN}")
 
 
-@BOOK.on(Listener, "protocol", "tls", "hostname")
+@BOOK.on(Listener, "protocol", "tls", "hostname", "filters")
 def check_listener(one: Listener) -> Iterable[Violation]:
-    """TLS and hostname fit the protocol."""
+    """TLS, hostname and filters fit the protocol."""
     protocol, tls = one.protocol, one.tls
     if protocol == "HTTP" and tls is None:
         return
+    if one.filters is not None and protocol not in ("HTTP", "HTTPS"):
+        yield Violation(("filters",), "Forbidden", f"with protocol {protocol}")
     if protocol in ("HTTP", "TCP", "UDP") and tls is not None:
         yield Violation(("tls",), "Forbidden", f"with protocol {protocol}")
     if protocol == "HTTPS" and tls is not None and tls.mode != "Terminate":

@@ -1,6 +1,6 @@
 """Backends: where a reference of a route leads, and why it leads nowhere.
 
-In: a backendRef of a rule or mirror. Out: the `ClusterRef` to send to, or None and a problem whose
+In: a backendRef of a rule, a mirror, or whoever is asked about requests. Out: the `ClusterRef` to send to, or None and a problem whose
 reason is the Gateway API's (InvalidKind, BackendNotFound, RefNotPermitted, UnsupportedProtocol) or
 ours for what it does not name (PortNotFound, PortNotSpecified, UnsupportedValue, InvalidBackendRef).
 Source: Gateway API HTTPBackendRef, KEP-3726 for appProtocol.
@@ -33,6 +33,8 @@ SPOKEN_OF: dict[str, Spoken] = {
     "TCPRoute": "stream",
     "UDPRoute": "udp",
     "SecurityPolicy": "http",
+    "Gateway": "http",
+    "ListenerSet": "http",
 }
 #: appProtocol values that mean HTTP/1.1, and those that mean it inside TLS.
 PLAIN = ("http", "kubernetes.io/ws")

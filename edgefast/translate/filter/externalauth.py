@@ -1,4 +1,4 @@
-"""ExternalAuth: HTTPExternalAuthFilter -> ir.ExtAuth, the question that a rule asks of its own.
+"""ExternalAuth: HTTPExternalAuthFilter -> ir.ExtAuth, the question that a rule or a listener asks of its own.
 
 In: the filter's payload and where it stands. Out: its IR and the cluster that is asked, or None when refused: a question that cannot
 be asked lets nobody pass. Source: Gateway API HTTPExternalAuthFilter, GEP-1494.
@@ -35,15 +35,16 @@ def translate_external_auth(
     reader: Reader,
     report: Report,
     path: str,
+    kind: str,
 ) -> tuple[ir.ExtAuth, ClusterRef] | None:
-    """Translate the filter of a route in `namespace` on a Gateway that shows `certificate`; `path` is its field path."""
+    """Translate the filter of an object of a kind in `namespace`; its Gateway shows `certificate`; `path` is the filter's field path."""
     before = len(report.refused)
     if auth.protocol not in _PROTOCOLS:
         said = supported_text(auth.protocol, _PROTOCOLS)
         report.refuse(f"{path}.protocol", "UnsupportedValue", said)
     else:
         refuse_violations(check_external_auth(auth), report, path)
-    cluster = _resolve(auth, namespace, certificate, reader, report, f"{path}.backendRef")
+    cluster = _resolve(auth, namespace, certificate, reader, report, f"{path}.backendRef", kind)
     http, grpc = auth.http, auth.grpc
     prefix = ""
     headers: tuple[str, ...] = ()
@@ -82,16 +83,13 @@ def _resolve(
     reader: Reader,
     report: Report,
     path: str,
+    kind: str,
 ) -> ClusterRef | None:
-    unresolved = len(report.unresolved)
     http2 = auth.protocol == "GRPC"
     cluster = resolve_backend(
-        auth.backend_ref, namespace, certificate, reader, report, path, http2=http2
+        auth.backend_ref, namespace, certificate, reader, report, path, kind=kind, http2=http2
     )
     if cluster is None:
-        # Nobody can be asked, so the rule is broken: one mistake, in both conditions.
-        for problem in report.unresolved[unresolved:]:
-            report.adopt(problem, condition="UnsupportedValue")
         return None
     state = reader.cluster(cluster)
     if not state.available:

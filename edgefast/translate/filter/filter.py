@@ -223,11 +223,16 @@ def _ask(
         said = "ExternalAuth in a backendRef (supported: in the filters of a rule)"
         report.refuse(f"{path}.type", "UnsupportedValue", said)
         return
-    where = f"{path}.externalAuth"
-    made = translate_external_auth(auth, place.namespace, place.certificate, reader, report, where)
+    where, unresolved = f"{path}.externalAuth", len(report.unresolved)
+    made = translate_external_auth(
+        auth, place.namespace, place.certificate, reader, report, where, place.kind
+    )
     if made is not None:
         found.ext_auth, cluster = made
         found.clusters.append(cluster)
+    # Nobody can be asked, so the rule is broken: one mistake, in both conditions.
+    for problem in report.unresolved[unresolved:]:
+        report.adopt(problem, condition="UnsupportedValue")
 
 
 def _translate_mirror(

@@ -8,13 +8,15 @@ all of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import is_
 
 from edgefast import ir
 from edgefast.sortedmap import Values, find_unlike, values_of
 from edgefast.translate.backend.cluster import Clusters
+from edgefast.translate.filter.listenerfilter import ListenerFilters
 from edgefast.translate.fleet.fleet import STANDALONE, join_secrets
 from edgefast.translate.fleet.infra import translate_infra
 from edgefast.translate.fleet.shelf import Shelf, Shelves, refill
@@ -34,6 +36,7 @@ def assemble_fleets(
     streams: Streams,
     clusters: Clusters,
     policies: OwnPolicies,
+    filters: ListenerFilters,
     limit_store: ir.RateLimitStore | None,
     settings: Settings,
     previous: ir.IR | None,
@@ -57,7 +60,13 @@ def assemble_fleets(
         for draft in group
         for one in draft.listeners
     }
-    shelves = _refill(shelves, fleet_of, hosts, streams, clusters, policies)
+    named = {
+        name: frozenset(
+            unit for draft in group for one in draft.listeners if one.placed for unit in one.filters
+        )
+        for name, group in members.items()
+    }
+    shelves = _refill(shelves, fleet_of, named, hosts, streams, clusters, policies, filters)
     old = {fleet.name: fleet for fleet in previous.fleets} if previous else {}
     fleets = []
     for name in sorted(members):
@@ -79,10 +88,12 @@ def assemble_fleets(
 def _refill(
     shelves: Shelves,
     fleet_of: dict[str, str],
+    named: Mapping[str, frozenset[str]],
     hosts: Hosts,
     streams: Streams,
     clusters: Clusters,
     policies: OwnPolicies,
+    filters: ListenerFilters,
 ) -> Shelves:
     touched: Iterable[Place] = chain(hosts.touched, streams.touched)
     if shelves.fleet_of != fleet_of:
@@ -90,6 +101,8 @@ def _refill(
     placed: dict[str, list[Place]] = {name: [] for name in fleet_of.values()}
     for place in touched:
         placed[fleet_of[place[0]]].append(place)
+    units = ChainMap(dict(filters.units), policies.units) if filters.units else policies.units  # type: ignore[arg-type]
+    edited = policies.touched | filters.touched
     by_fleet = {
         name: refill(
             shelves.by_fleet.get(name, Shelf()),
@@ -98,8 +111,9 @@ def _refill(
             streams.outcomes,
             clusters.touched,
             clusters.outcomes,
-            policies.touched,
-            policies.units,
+            edited,
+            units,
+            named.get(name, frozenset()),
         )
         for name, places in placed.items()
     }

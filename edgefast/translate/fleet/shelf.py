@@ -33,9 +33,10 @@ class Shelf(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     uses: SortedMap[ClusterRef, int] = EMPTY  # hosts, places and units that use a cluster
     secrets: SortedMap[ClusterRef, tuple[ir.Secret, ...]] = EMPTY  # of clusters that have any
     limited: int = 0  # hosts with rate limits
-    policies: SortedMap[str, ir.PolicyUnit] = EMPTY  # units that hosts name, by name
+    policies: SortedMap[str, ir.PolicyUnit] = EMPTY  # units that hosts and listeners name, by name
     asked: SortedMap[str, tuple[ClusterRef, ...]] = EMPTY  # clusters of units that ask any
-    policy_uses: SortedMap[str, int] = EMPTY  # hosts that name a unit
+    policy_uses: SortedMap[str, int] = EMPTY  # hosts and listeners that name a unit
+    filters: frozenset[str] = frozenset()  # units that listeners name
 
 
 class Shelves(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -53,10 +54,14 @@ def refill(
     changed: Collection[ClusterRef],
     clusters: SortedMap[ClusterRef, ClusterOutcome],
     edited: Collection[str],
-    units: SortedMap[str, UnitOutcome],
+    units: Mapping[str, UnitOutcome],
+    filters: frozenset[str],
 ) -> Shelf:
-    """Return the shelf with these places, and these clusters and units if they are used, as they are now."""
-    if not touched and not changed and not edited:
+    """Return the shelf with these places, and these clusters and units if they are used, as they are now.
+
+    `filters`: all units that listeners of the fleet name.
+    """
+    if not touched and not changed and not edited and filters == shelf.filters:
         return shelf
     outcomes, served, uses = shelf.outcomes.edit(), shelf.hosts.edit(), shelf.uses.edit()
     passed = shelf.streams.edit()
@@ -98,6 +103,7 @@ def refill(
         gone = old.units if type(old) is HostOutcome else ()
         if come or gone:
             doubtful |= _count(policy_uses, gone, come)
+    doubtful |= _count(policy_uses, shelf.filters - filters, filters - shelf.filters)
     policies, asked = shelf.policies.edit(), shelf.asked.edit()
     for name in doubtful:
         unit = units[name] if name in policy_uses else None
@@ -117,6 +123,7 @@ def refill(
         policies=policies.done(),
         asked=asked.done(),
         policy_uses=policy_uses.done(),
+        filters=filters,
     )
 
 

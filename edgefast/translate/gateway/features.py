@@ -74,6 +74,7 @@ ONLY_IN: dict[str, frozenset[str]] = {
         {
             "ClusterTrustBundle",
             "GRPCRouteRequestHeaderModifier",
+            "GatewayListenerFilters",
             "GatewayRouteHostnameIntersectionPrecedence",
             "HTTPRouteBackendURLRewrite",
             "HTTPRouteRetryCodes",

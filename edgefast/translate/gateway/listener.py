@@ -8,6 +8,7 @@ Must never: drop a listener that is broken; routes still attach to it and its st
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal, cast
 
 import msgspec
@@ -44,6 +45,9 @@ from edgefast.translate.tls.tls import TlsOutcome, translate_tls
 
 NAMESPACES = ("All", "Same", "Selector")
 _NOT_YET = "it is not served yet"
+#: Types of filters.
+_FILTERS = ("ExternalAuth",)
+_FATE = "the listener answers 404"
 
 
 class ListenerDraft:
@@ -134,6 +138,15 @@ class ListenerDraft:
         """Tell whether its connections are passed on with their TLS as it is."""
         return self.spec.protocol == "TLS" and self.tls is None
 
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """Names of the units that its filters are, in their order; of one that is not served none is met."""
+        given = self.spec.filters
+        if given is None or not self.served or is_stream(self.spec.protocol):
+            return ()
+        named = f"listener/{self.name}#filters.requests"
+        return tuple(f"{named}[{at}]" for at in range(len(given.requests)))
+
     def conflict(self, reason: Word, message: str, *, lost: bool = True) -> None:
         """Mark the listener as Conflicted; not `lost`: with its equals, which conflict as well."""
         self.conflicts.append(Problem(self.report.object, self.path, reason, message))
@@ -183,6 +196,8 @@ class ListenerDraft:
             listener = msgspec.structs.replace(listener, stream=stream)
         if log != listener.access_log:
             listener = msgspec.structs.replace(listener, access_log=log)
+        if self.filters:
+            listener = msgspec.structs.replace(listener, filters=self.filters)
         return listener
 
 
@@ -208,7 +223,7 @@ def translate_listener(
             )
         return draft
     _check_name(set_ or gateway, index, draft)
-    draft.closed = _find_closing(set_ or gateway, draft)
+    draft.closed = (*_find_closing(set_ or gateway, draft), *_close_filters(draft))
     if not draft.known:
         draft.report.refuse(
             f"{draft.path}.protocol",
@@ -253,12 +268,28 @@ def _find_closing(owner: Gateway | ListenerSet, draft: ListenerDraft) -> tuple[P
     if not owner.unserved:
         return ()
     report = Report(draft.report.object)
-    refuse_unserved(owner, report, "the listener answers 404", path=draft.path)
+    refuse_unserved(owner, report, _FATE, path=draft.path)
     found = report.refused
     if isinstance(owner, Gateway):
         whole = {one.path for one in find_closing(owner)}
         found = [one for one in found if one.path not in whole]
     return tuple(found)
+
+
+def _close_filters(draft: ListenerDraft) -> Iterator[Problem]:
+    """Give what its filters close it for: a type that cannot be served is never left out (GEP-5224)."""
+    given, path = draft.spec.filters, f"{draft.path}.filters"
+    report = Report(draft.report.object)
+    if given is not None and draft.known and is_stream(draft.spec.protocol):
+        said = f"with protocol {draft.spec.protocol}; {_FATE}"
+        yield report.refuse(path, "Forbidden", said, condition="InvalidListenerFilter")
+    for at, one in enumerate(given.requests if given else ()):
+        if one.type in _FILTERS:
+            continue
+        said, ref = supported_text(one.type, _FILTERS), one.extension_ref
+        if ref is not None:
+            said += f": {ref.group}/{ref.kind} {ref.name} is nothing that runs before routing here"
+        yield report.refuse(f"{path}.requests[{at}]", "UnsupportedValue", f"{said}; {_FATE}")
 
 
 def _translate_kinds(draft: ListenerDraft) -> tuple[RouteGroupKind, ...]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from edgefast.inetaddr import read_address
 from edgefast.reasons.word import Word
 from edgefast.translate.facts.policyshape import Target
+from edgefast.translate.filter.listenerfilter import FilterOutcome
 from edgefast.translate.fleet.fleet import fleet_namespace
 from edgefast.translate.gateway.address import is_bound
 from edgefast.translate.gateway.gateway import GatewayDraft
@@ -35,6 +36,8 @@ _NAMED = 5
 
 #: What is known of fleets, by name.
 Fleets = Mapping[str, Sequence[FleetState]]
+#: Filters of listeners, by name of the listener.
+Filtered = Mapping[str, FilterOutcome]
 
 
 def index_fleets(settings: Settings) -> Fleets:
@@ -51,12 +54,19 @@ def judge_gateway(
     fleets: Fleets,
     settings: Settings,
     policies: Attached,
+    filters: Filtered,
 ) -> GatewayStatus:
     """Return the status of a Gateway; `attached` counts routes by listener name, `policies` are those on each target."""
     generation = draft.gateway.metadata.generation
     state = _state_of(draft, fleets, settings)
-    conditions = [_accepted(draft, generation), _programmed(draft, state, settings, generation)]
-    for one in (_assigned(draft, state, settings, generation), _resolved(draft, generation)):
+    conditions = [
+        _accepted(draft, generation, filters),
+        _programmed(draft, state, settings, generation, filters),
+    ]
+    for one in (
+        _assigned(draft, state, settings, generation),
+        _resolved(draft, generation, filters),
+    ):
         if one is not None:
             conditions.append(one)
     if _is_insecure(draft):
@@ -69,7 +79,7 @@ def judge_gateway(
         addresses=_addresses(draft, state, settings) if draft.accepted else (),
         conditions=tuple(conditions),
         listeners=tuple(
-            judge_listener(one, draft, attached.get(one.name, 0), generation, policies)
+            judge_listener(one, draft, attached.get(one.name, 0), generation, policies, filters)
             for one in draft.own_listeners
             if one.named
         ),
@@ -95,7 +105,12 @@ def _state_of(draft: GatewayDraft, fleets: Fleets, settings: Settings) -> FleetS
     return next(found, FleetState(name=draft.fleet))
 
 
-def _accepted(draft: GatewayDraft, generation: int) -> Condition:
+def serves(one: ListenerDraft, filters: Filtered) -> bool:
+    """Tell whether a request can come through a listener: one whose filters are broken answers 500 to all of them."""
+    return one.served and not ((found := filters.get(one.name)) and found.broken)
+
+
+def _accepted(draft: GatewayDraft, generation: int, filters: Filtered) -> Condition:
     if draft.report.refused:
         said = render_problems(draft.report.refused)
         return fails("Accepted", draft.report.refused[0].reason, said, generation)
@@ -103,13 +118,13 @@ def _accepted(draft: GatewayDraft, generation: int) -> Condition:
         first, *_ = closing = [*draft.closed, *draft.closed_by]
         said = render_problems(closing)
         return fails("Accepted", first.condition or first.reason, said, generation)
-    broken = [one for one in draft.own_listeners if not one.served]
+    broken = [one for one in draft.own_listeners if not serves(one, filters)]
     if not broken:
         return holds("Accepted", "Accepted", "Gateway is accepted", generation)
     said = f"listeners not served: {_names(broken)}"
     conflicted = [one for one in broken if one.conflicts]
     if conflicted:
-        served = [one for one in draft.own_listeners if one.served]
+        served = [one for one in draft.own_listeners if serves(one, filters)]
         said += f" (conflicted: {_names(conflicted)}; served: {_names(served) or 'none'})"
     if any(one.accepted and not one.closed for one in draft.listeners):
         return holds("Accepted", "ListenersNotValid", said, generation)
@@ -121,9 +136,13 @@ def _names(listeners: Iterable[ListenerDraft]) -> str:
 
 
 def _programmed(
-    draft: GatewayDraft, state: FleetState, settings: Settings, generation: int
+    draft: GatewayDraft,
+    state: FleetState,
+    settings: Settings,
+    generation: int,
+    filters: Filtered,
 ) -> Condition:
-    if not draft.accepted or not any(one.served for one in draft.listeners):
+    if not draft.accepted or not any(serves(one, filters) for one in draft.listeners):
         return fails("Programmed", "Invalid", "no listener is served", generation)
     if draft.unusable:
         said = render_problems(draft.unusable)
@@ -133,7 +152,7 @@ def _programmed(
         said = f"{', '.join(lacking)} cannot be used (there is {', '.join(state.addresses)})"
         return fails("Programmed", "AddressNotUsable", said, generation)
     if settings.standalone:
-        served = ", ".join(one.section for one in draft.listeners if one.served)
+        served = ", ".join(one.section for one in draft.listeners if serves(one, filters))
         return holds("Programmed", "Programmed", f"serving {served}", generation)
     failure = f"; {state.failure}" if state.failure else ""
     if not state.addresses:
@@ -197,15 +216,21 @@ def _same_address(value: str) -> str:
     return str(read_address(value) or value)
 
 
-def _resolved(draft: GatewayDraft, generation: int) -> Condition | None:
+def _resolved(draft: GatewayDraft, generation: int, filters: Filtered) -> Condition | None:
     """Judge the references of the Gateway and its listeners together; None when there are none."""
     if draft.report.unresolved:
         return judge("ResolvedRefs", draft.report.unresolved, generation, reason="", message="")
-    broken = [one.spec.name for one in draft.own_listeners if one.report.unresolved]
+    broken = [
+        one.spec.name
+        for one in draft.own_listeners
+        if one.report.unresolved or ((found := filters.get(one.name)) and found.unresolved)
+    ]
     if broken:
         said = f"listeners with references that lead nowhere: {', '.join(broken)}"
         return fails("ResolvedRefs", "ListenersNotResolved", said, generation)
-    if draft.certificate is not None or any(one.tls is not None for one in draft.own_listeners):
+    if draft.certificate is not None or any(
+        one.tls is not None or one.name in filters for one in draft.own_listeners
+    ):
         said = "All references are resolved"
         return holds("ResolvedRefs", "ResolvedRefs", said, generation)
     return None
@@ -228,11 +253,17 @@ def _addresses(
 
 
 def judge_listener(
-    one: ListenerDraft, draft: GatewayDraft, attached: int, generation: int, policies: Attached
+    one: ListenerDraft,
+    draft: GatewayDraft,
+    attached: int,
+    generation: int,
+    policies: Attached,
+    filters: Filtered,
 ) -> ListenerStatus:
     """Return the status of a listener of the Gateway or of one of its ListenerSets, whose generation it is."""
-    report = one.report
-    refused = [*report.refused, *one.closed]
+    report, filtered = one.report, filters.get(one.name)
+    refused = [*report.refused, *one.closed, *(filtered.refused if filtered else ())]
+    unresolved = [*report.unresolved, *(filtered.unresolved if filtered else ())]
     # A set may well be told first that another has the place.
     wrong = [*one.conflicts, *refused] if one.set else [*refused, *one.conflicts]
     conditions = [
@@ -243,10 +274,10 @@ def judge_listener(
             reason="Accepted",
             message="Listener is accepted",
         ),
-        _listener_programmed(one, draft, generation),
+        _listener_programmed(one, draft, generation, filtered),
         judge(
             "ResolvedRefs",
-            report.unresolved,
+            unresolved,
             generation,
             reason="ResolvedRefs",
             message="All references are resolved",
@@ -282,9 +313,14 @@ def _affected(
     return tell_affected(policies, (gateway,), places, generation)
 
 
-def _listener_programmed(one: ListenerDraft, draft: GatewayDraft, generation: int) -> Condition:
+def _listener_programmed(
+    one: ListenerDraft, draft: GatewayDraft, generation: int, filtered: FilterOutcome | None
+) -> Condition:
     if draft.report.refused or draft.closed or draft.closed_by:
         return fails("Programmed", "Invalid", "the Gateway is not accepted", generation)
+    if one.served and filtered is not None and filtered.broken:
+        said = f"all requests are answered 500: {render_problems(filtered.broken)}"
+        return fails("Programmed", "Invalid", said, generation)
     if one.served:
         return holds("Programmed", "Programmed", "Listener is served", generation)
     found = [*one.report.refused, *one.closed, *one.conflicts, *one.report.unresolved]

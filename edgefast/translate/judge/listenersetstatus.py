@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listenerset import ListenerSetDraft
 from edgefast.translate.judge.affected import Attached
-from edgefast.translate.judge.gatewaystatus import judge_listener
+from edgefast.translate.judge.gatewaystatus import Filtered, judge_listener, serves
 from edgefast.translate.status.condition import Condition, fails, holds, render_problems
 from edgefast.translate.status.status import GatewayStatus, ListenerSetStatus
 
@@ -25,13 +25,16 @@ def judge_listener_set(
     attached: Mapping[str, int],
     gateway: GatewayStatus,
     policies: Attached,
+    filters: Filtered,
 ) -> ListenerSetStatus:
     """Return the status of a ListenerSet; `attached` counts routes by listener name, `gateway` is its parent's status."""
     generation = one.listener_set.metadata.generation
     return ListenerSetStatus(
-        conditions=_judge(one, draft, gateway, generation),
+        conditions=_judge(one, draft, gateway, generation, filters),
         listeners=tuple(
-            judge_listener(listener, draft, attached.get(listener.name, 0), generation, policies)
+            judge_listener(
+                listener, draft, attached.get(listener.name, 0), generation, policies, filters
+            )
             for listener in one.listeners
             if listener.named
         ),
@@ -39,7 +42,11 @@ def judge_listener_set(
 
 
 def _judge(
-    one: ListenerSetDraft, draft: GatewayDraft, gateway: GatewayStatus, generation: int
+    one: ListenerSetDraft,
+    draft: GatewayDraft,
+    gateway: GatewayStatus,
+    generation: int,
+    filters: Filtered,
 ) -> tuple[Condition, Condition]:
     if not one.allowed:
         said, reason = render_problems(one.report.refused), one.report.refused[0].reason
@@ -53,9 +60,11 @@ def _judge(
             fails("Accepted", "ParentNotAccepted", said, generation),
             fails("Programmed", "ParentNotProgrammed", said, generation),
         )
-    broken = ", ".join(listener.spec.name for listener in one.listeners if not listener.served)
+    broken = ", ".join(
+        listener.spec.name for listener in one.listeners if not serves(listener, filters)
+    )
     said = f"listeners not served: {broken}"
-    if not one.served:
+    if not any(serves(listener, filters) for listener in one.listeners):
         return (
             fails("Accepted", "ListenersNotValid", said, generation),
             fails("Programmed", "ListenersNotValid", said, generation),
@@ -64,13 +73,17 @@ def _judge(
         accepted = holds("Accepted", "ListenersNotValid", said, generation)
     else:
         accepted = holds("Accepted", "Accepted", "ListenerSet is accepted", generation)
-    return accepted, _programmed(one, gateway, generation)
+    return accepted, _programmed(one, gateway, generation, filters)
 
 
-def _programmed(one: ListenerSetDraft, gateway: GatewayStatus, generation: int) -> Condition:
+def _programmed(
+    one: ListenerSetDraft, gateway: GatewayStatus, generation: int, filters: Filtered
+) -> Condition:
     theirs = next(found for found in gateway.conditions if found.type == "Programmed")
     if theirs.status != "True":
         said = f"the Gateway is not programmed: {theirs.reason}"
         return fails("Programmed", "ParentNotProgrammed", said, generation)
-    served = ", ".join(listener.spec.name for listener in one.listeners if listener.served)
+    served = ", ".join(
+        listener.spec.name for listener in one.listeners if serves(listener, filters)
+    )
     return holds("Programmed", "Programmed", f"serving {served}", generation)

@@ -19,7 +19,7 @@ from edgefast.translate.finding.reach import Reach
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
 from edgefast.translate.judge.affected import Attached
-from edgefast.translate.judge.gatewaystatus import index_fleets, judge_gateway
+from edgefast.translate.judge.gatewaystatus import Filtered, index_fleets, judge_gateway
 from edgefast.translate.judge.listenersetstatus import judge_listener_set
 from edgefast.translate.judge.ownstatus import OwnStatuses
 from edgefast.translate.route.outcome import RouteOutcome
@@ -55,11 +55,12 @@ def judge_all(
     sums: RouteSums,
     settings: Settings,
     attached: Attached,
+    filters: Filtered,
 ) -> Statuses:
     """Return the status of every object of ours; those of routes and policies are judged already; `attached`: policies of ours, by target."""
     fleets = index_fleets(settings)
     of_gateways = {
-        draft.key: judge_gateway(draft, sums.attached, fleets, settings, attached)
+        draft.key: judge_gateway(draft, sums.attached, fleets, settings, attached, filters)
         for draft in sorted(gateways, key=lambda draft: draft.key)
     }
     sets = sorted(
@@ -69,7 +70,9 @@ def judge_all(
         gateway_classes=_judge_classes(classes),
         gateways=of_gateways,
         listener_sets={
-            one.key: judge_listener_set(one, draft, sums.attached, of_gateways[draft.key], attached)
+            one.key: judge_listener_set(
+                one, draft, sums.attached, of_gateways[draft.key], attached, filters
+            )
             for one, draft in sets
         },
         parents={one.key: draft.key for one, draft in sets},

@@ -132,7 +132,13 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "Accepted",
             "False",
             "UnsupportedValue",
-            "A field has a value that is not served: TLS mode or option, an IP address as hostname.",
+            "A field has a value that is not served: TLS mode or option, an IP address as hostname, a type of filter.",
+        ),
+        Reason(
+            "Accepted",
+            "False",
+            "InvalidListenerFilter",
+            "A filter has a mistake: all requests of the listener are answered 500. Or its protocol has no requests: it is closed.",
         ),
         Reason("Accepted", "False", "HostnameConflict", f"As Conflicted. {_CONFLICT}."),
         Reason("Accepted", "False", "ProtocolConflict", f"As Conflicted. {_CONFLICT}."),
@@ -155,6 +161,12 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             ours=True,
         ),
         Reason("ResolvedRefs", "False", "RefNotPermitted", "No ReferenceGrant allows it."),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "InvalidListenerFilterRef",
+            "A filter refers to nobody who can be asked: all requests of the listener are answered 500.",
+        ),
         Reason(
             "ResolvedRefs",
             "False",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from controller.status.blame import NOBODY, Blame, Refusal, blame
@@ -240,6 +241,13 @@ def test_blame_finds_who_has_to_do_with_a_resource() -> None:
     assert who("listener", "default/other/http") == ([other], [])
     assert who("secret", "secret/default/cert") == ([gw], [])
     assert who("limit_store", "store") == ([gw, other], [])
+    unit = ir.PolicyUnit(
+        name="listener/default/other/http#filters.requests[0]",
+        ext_auth=ir.ExtAuth(backends=(ir.AuthBackend("asked"),)),
+    )
+    front = msgspec.structs.replace(fleet.listeners[1], filters=(unit.name,))
+    fleet = msgspec.structs.replace(fleet, listeners=(fleet.listeners[0], front), policies=(unit,))
+    assert who("policy", unit.name) == who("cluster", "asked") == ([other], [])
     assert who("virtual_host", "default/gone/http/*") == ([], [])
 
 

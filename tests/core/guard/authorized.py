@@ -1,12 +1,13 @@
 """A route whose requests are shown to an authorisation service, in one World.
 
-In: what the service answers, fields of ir.ExtAuth. Out: the service, the backend behind it, a port. Must never: let a request pass by
-itself.
+In: what the service answers, fields of ir.ExtAuth. Out: the service, the backend behind it, a port. Who asks is the rule's own filter, a
+policy's unit, or, where a test runs a second time for it (conftest.py), a filter of the listener. Must never: let a request pass by itself.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,6 +20,9 @@ from edgefast.irpolicy import AuthBackend, ExtAuth, PolicyUnit
 
 AUTH = "service/ns/auth/80"
 UNIT = "security/ns/policy#extAuth"
+T = TypeVar("T")
+FILTER = "listener/ns/gw/http#filters.requests[0]"
+PLACE = "EDGEFAST_TEST_GUARD"  # "listener": its filter asks what rules ask otherwise; also in children (core/apart.py)
 
 PASS = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 DENY = b"HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n"
@@ -64,16 +68,30 @@ def fleet_of(
     unit: bool = False,
     more: tuple[ir.Cluster, ...] = (),
 ) -> ir.Fleet:
-    """A rule with this question, as its own filter or as a policy's unit."""
+    """A rule with this question, as its own filter or as a policy's unit, or one whose listener has it."""
     settings: dict[str, Any] = {"policies": (UNIT,)} if unit else {"ext_auth": spec}
+    listener = make_listener(**(http or {}))
+    if os.environ.get(PLACE) == "listener":
+        listener, settings, unit = with_filters(listener, UNIT), {}, True
     fleet = make_fleet(
-        make_listener(**(http or {})),
+        listener,
         make_host(make_rule(**settings, **(rule or {}))),
         make_cluster(backend),
         *services,
         *more,
     )
     return msgspec.structs.replace(fleet, policies=(make_unit(spec),) if unit else ())
+
+
+def of_a_rule(test: T) -> T:
+    """Mark a test of what is different where a rule asks."""
+    test.of_a_rule = True  # type: ignore[attr-defined]
+    return test
+
+
+def with_filters(listener: ir.Listener, *names: str) -> ir.Listener:
+    """The listener with units of these names as its filters."""
+    return msgspec.structs.replace(listener, filters=names)
 
 
 async def guarded(
@@ -109,12 +127,16 @@ __all__ = [
     "AUTH",
     "CLUSTER",
     "DENY",
+    "FILTER",
     "PASS",
+    "PLACE",
     "UNIT",
     "Guarded",
     "fleet_of",
     "guarded",
     "make_auth",
     "make_unit",
+    "of_a_rule",
     "passing",
+    "with_filters",
 ]

@@ -7,7 +7,7 @@ import pytest
 from core.backend import Call, make_response
 from core.client import make_request
 from core.fleets import make_cluster
-from core.guard.authorized import AUTH, DENY, PASS, fleet_of, guarded, make_auth, passing
+from core.guard.authorized import AUTH, DENY, PASS, fleet_of, guarded, make_auth, of_a_rule, passing
 from core.world import World
 from edgefast import ir
 from edgefast.irpolicy import AuthBackend
@@ -207,6 +207,7 @@ async def test_a_policy_and_the_rules_own_are_both_asked(world: World) -> None:
     assert two.count == count and len(behind) == 1
 
 
+@of_a_rule
 async def test_a_preflight_is_answered_before(world: World) -> None:
     route = await guarded(
         world, passing(status=401), rule={"cors": ir.Cors(allow_origins=("http://a.test",))}

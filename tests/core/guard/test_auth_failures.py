@@ -11,7 +11,7 @@ from core.apart import apart, shift
 from core.backend import Call
 from core.client import make_request
 from core.fleets import make_cluster
-from core.guard.authorized import AUTH, PASS, fleet_of, guarded, make_auth, passing
+from core.guard.authorized import AUTH, PASS, fleet_of, guarded, make_auth, of_a_rule, passing
 from core.world import World
 from edgefast import ir
 from edgefast.irpolicy import AuthCache
@@ -221,6 +221,7 @@ async def test_a_service_that_trickles(world: World) -> None:
     assert (await client.response()).body == b"behind"
 
 
+@of_a_rule
 @apart(clock=True)
 async def test_the_route_has_its_time(world: World) -> None:
     route = await guarded(

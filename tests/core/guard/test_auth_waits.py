@@ -22,6 +22,7 @@ from core.guard.authorized import (
     fleet_of,
     guarded,
     make_auth,
+    of_a_rule,
     passing,
 )
 from core.world import World
@@ -53,6 +54,7 @@ async def test_one_that_leaves_while_it_waits_for_a_connection(world: World) -> 
     assert (await one.response()).status == 200
 
 
+@of_a_rule
 @pytest.mark.parametrize("unit", [False, True])
 async def test_tables_that_change_meanwhile(world: World, unit: bool) -> None:
     route = await guarded(world, None, unit=unit)

@@ -27,6 +27,12 @@ def test_a_listener_names_its_certificates() -> None:
     assert names == {("secret", "rsa"), ("secret", "ec"), ("secret", "ca")}
 
 
+def test_a_listener_names_its_filters() -> None:
+    one = ir.Listener(name="a/b/c", port=1, bind_port=1, protocol="HTTP", filters=("f#0", "f#1"))
+    names = named_by(("listener", "a/b/c"), msgspec.msgpack.encode(one))
+    assert names == {("policy", "f#0"), ("policy", "f#1")}
+
+
 def test_a_virtual_host_names_all_its_clusters() -> None:
     rules = tuple(
         ir.Rule(

@@ -1,0 +1,33 @@
+# CORS of a request (HTTPCORSFilter): preflights are answered here, and what actual answers say of their origin is noted.
+#
+# In: a routed request whose backend has a filter CORS. Out: an answer, or lines for the answer to come. Source: Fetch standard, CORS protocol.
+# Must never let an answer of the proxy's own out without its lines: a browser would hide it from the page.
+
+cdef bint meet_cors(Exchange ex, const uint8_t *base, ef_head *head) except -1:
+    """HTTPCORSFilter: answers preflights (True), remembers the lines for actual requests."""
+    cdef Cors cors = ex.backend.cors
+    cdef const ef_span *span
+    cdef uint16_t i
+    origin = None
+    method = None
+    headers = ""
+    for i in range(head.n_spans):
+        span = &head.spans[i]
+        if span.id == EF_H_ORIGIN:
+            origin = base[span.val_off:span.val_off + span.val_len].decode("latin-1")
+        elif span.id == EF_H_ACCESS_CONTROL_REQUEST_METHOD:
+            method = base[span.val_off:span.val_off + span.val_len].decode("latin-1")
+        elif span.name_hash == HASH_REQUEST_HEADERS and span.name_len == 30:
+            headers = base[span.val_off:span.val_off + span.val_len].decode("latin-1")
+    if not cors.any_origin:
+        ex.cors_lines = b"vary: Origin\r\n"  # the answer depends on it, also where none was sent
+    if origin is None:
+        return False
+    if head.method == EF_M_OPTIONS and method is not None:
+        if cors.allows(origin):
+            ex.cors_lines = cors.preflight(origin, method, headers)
+        ex.answer(204, b"", F_CORS)
+        return True
+    if cors.allows(origin):
+        ex.cors_lines = cors.simple(origin)
+    return False
