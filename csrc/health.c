@@ -32,9 +32,13 @@ static uint32_t index_size(uint32_t records) {
 
 static size_t record_size(uint32_t seats) { return sizeof(ef_health_record) + (size_t)seats * sizeof(ef_share); }
 
-static size_t records_at(uint32_t records) { return up(sizeof(ef_health)) + up((size_t)index_size(records) * sizeof(uint32_t)); }
+static size_t records_at(uint32_t records) {
+    return up(sizeof(ef_health)) + up((size_t)index_size(records) * sizeof(uint32_t));
+}
 
-size_t ef_health_size(uint32_t records, uint32_t seats) { return records_at(records) + (size_t)records * record_size(seats); }
+size_t ef_health_size(uint32_t records, uint32_t seats) {
+    return records_at(records) + (size_t)records * record_size(seats);
+}
 
 static int in_range(uint32_t records, uint32_t seats) {
     return records > 0 && records <= EF_HEALTH_RECORDS && seats > 0 && seats <= EF_HEALTH_SEATS;
@@ -46,7 +50,8 @@ int ef_health_init(void *mem, size_t len, uint32_t records, uint32_t seats) {
     pthread_mutexattr_t how;
     if (pthread_mutexattr_init(&how)) return -1;
     const int made = pthread_mutexattr_setpshared(&how, PTHREAD_PROCESS_SHARED) == 0 &&
-                     pthread_mutexattr_setrobust(&how, PTHREAD_MUTEX_ROBUST) == 0 && pthread_mutex_init(&s->lock, &how) == 0;
+                     pthread_mutexattr_setrobust(&how, PTHREAD_MUTEX_ROBUST) == 0 &&
+                     pthread_mutex_init(&s->lock, &how) == 0;
     pthread_mutexattr_destroy(&how);
     if (!made) return -1;
     s->records = records;
@@ -230,7 +235,8 @@ static uint32_t count_out(ef_health_record *const *endpoints, uint32_t n, uint64
     return out;
 }
 
-int ef_health_eject(ef_health_record *cluster, ef_health_record *const *endpoints, uint32_t n, uint32_t at, const ef_ejection *how) {
+int ef_health_eject(ef_health_record *cluster, ef_health_record *const *endpoints, uint32_t n, uint32_t at,
+                    const ef_ejection *how) {
     ef_health_record *endpoint = endpoints[at];
     uint64_t before = __atomic_load_n(&endpoint->until_ms, __ATOMIC_RELAXED);
     if (before > how->now_ms || count_out(endpoints, n, how->now_ms) >= how->most) return 0;
@@ -241,7 +247,8 @@ int ef_health_eject(ef_health_record *cluster, ef_health_record *const *endpoint
     if (span > how->max_ms) span = how->max_ms;
     uint64_t until = how->now_ms + (span ? span : 1);
     if (how->sweep_ms) until += (how->sweep_ms - until % how->sweep_ms) % how->sweep_ms;
-    if (!__atomic_compare_exchange_n(&endpoint->until_ms, &before, until, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return 0;
+    if (!__atomic_compare_exchange_n(&endpoint->until_ms, &before, until, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+        return 0;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     const int kept = count_out(endpoints, n, how->now_ms) <= how->most;
     if (kept) {

@@ -28,7 +28,14 @@
 #define EF_HEALTH_FAILURES 5u
 
 /* What is counted: places in a share. */
-enum { EF_SHARE_CONNECTIONS, EF_SHARE_PENDING, EF_SHARE_REQUESTS, EF_SHARE_RETRIES, EF_SHARE_HELD = 15, EF_SHARE_WORDS };
+enum {
+    EF_SHARE_CONNECTIONS,
+    EF_SHARE_PENDING,
+    EF_SHARE_REQUESTS,
+    EF_SHARE_RETRIES,
+    EF_SHARE_HELD = 15,
+    EF_SHARE_WORDS
+};
 /* Kinds of failures in a row: places in `failures`. Connects and connections; answers of 502, 503 and 504; all of 5xx; both together. */
 enum { EF_FAILURE_LOCAL, EF_FAILURE_GATEWAY, EF_FAILURE_SERVER, EF_FAILURE_ANY_GATEWAY, EF_FAILURE_ANY_SERVER };
 
@@ -40,7 +47,8 @@ typedef struct ef_health_record {
     uint64_t until_ms;   /* out until then */
     uint64_t ejected_ms; /* when it was ejected last */
     uint32_t ejections;  /* so often; old ones are forgiven */
-    uint32_t version;    /* of a cluster: another one when any of its endpoints is in or out; of a free one: the next free one */
+    uint32_t
+        version; /* of a cluster: another one when any of its endpoints is in or out; of a free one: the next free one */
     uint32_t failures[EF_HEALTH_FAILURES];
     uint32_t holders; /* seats */
     uint32_t reserved_[2];
@@ -82,8 +90,10 @@ static inline uint32_t ef_health_fail(ef_health_record *endpoint, uint32_t kind)
 }
 /* The row has ended. A cache line that all workers read is not written without need. */
 static inline void ef_health_succeed(ef_health_record *endpoint, uint32_t kind) {
-    if (__atomic_load_n(&endpoint->failures[kind], __ATOMIC_RELAXED)) __atomic_store_n(&endpoint->failures[kind], 0, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&endpoint->failures[kind], __ATOMIC_RELAXED))
+        __atomic_store_n(&endpoint->failures[kind], 0, __ATOMIC_RELAXED);
 }
 /* Eject one of a cluster's n endpoints: `endpoints[at]`. 1; 0: it is out already, or as many are as may be. Its rows begin anew. */
-int ef_health_eject(ef_health_record *cluster, ef_health_record *const *endpoints, uint32_t n, uint32_t at, const ef_ejection *how);
+int ef_health_eject(ef_health_record *cluster, ef_health_record *const *endpoints, uint32_t n, uint32_t at,
+                    const ef_ejection *how);
 #endif

@@ -152,7 +152,8 @@ static void test_shares(void) {
             if (held < 3 && next(&random) % 2) {
                 if (!ef_share_take(mine, SEATS, seat, EF_SHARE_REQUESTS, MOST)) continue;
                 const uint32_t in = __atomic_add_fetch(&f->in, 1, __ATOMIC_SEQ_CST);
-                if (in > __atomic_load_n(&f->most_in, __ATOMIC_SEQ_CST)) __atomic_store_n(&f->most_in, in, __ATOMIC_SEQ_CST);
+                if (in > __atomic_load_n(&f->most_in, __ATOMIC_SEQ_CST))
+                    __atomic_store_n(&f->most_in, in, __ATOMIC_SEQ_CST);
                 __atomic_add_fetch(&f->taken, 1, __ATOMIC_SEQ_CST);
                 held++;
             } else if (held) {

@@ -90,19 +90,19 @@ cdef bint could_connect(Pool pool, UpstreamUser user) noexcept:
 
 
 cdef UpstreamUser first_connectable(Pool pool):
-    """Of those who wait, whose turn comes first and whose own bound leaves room; as far as SHARE_TURNS clients tell. None: nobody's does."""
+    """Of those who wait, whose turn comes first and whose own bound leaves room; as far as SHARE_TURNS of them tell. None: nobody's does."""
     cdef Line line
     cdef UpstreamUser user
     cdef int looks = SHARE_TURNS
     if pool.own[EF_SHARE_CONNECTIONS] >= pool.max_connections:
         return None
     for line in pool.pending.order:
-        user = line.first()
-        if could_connect(pool, user):
-            return user
-        looks -= 1
-        if looks == 0:
-            break
+        for user in line.users:
+            if could_connect(pool, user):
+                return user
+            looks -= 1
+            if looks == 0:
+                return None
     return None
 
 

@@ -283,6 +283,8 @@ async def test_dump_says_what_is_applied(world: World) -> None:
     assert world.cluster(CLUSTER) == {
         "name": CLUSTER,
         "connections": 1,
+        "requests": 0,
+        "repeats": 0,
         "pending": 0,
         "bodies": 0,
         "bodies_waiting": 0,

@@ -200,3 +200,75 @@ async def test_nothing_is_left_when_a_cluster_goes(workers: Workers) -> None:
     for each in (workers, workers.other):
         each.apply(make_fleet(make_listener(), make_host(make_rule(status=404))))
     await workers.until(lambda: workers.used() == 0)
+
+
+def two_bounds(backend: Backend, **bounds: dict[str, int]) -> ir.Fleet:
+    """A rule for each name, on /name, with those bounds."""
+    units = [traffic(f"traffic/ns/{name}", **said) for name, said in bounds.items()]
+    rules = [(f"/{name}", make_rule(traffic=(f"traffic/ns/{name}",))) for name in bounds]
+    return make_fleet(make_listener(), make_host(*rules), make_cluster(backend.port), *units)
+
+
+async def test_nobody_gives_way_to_who_cannot_stay(world: World) -> None:
+    """A rule with a small bound sends none away that others' bounds let wait."""
+    backend = await world.backend()
+    small, large = {"max_connections": 1, "max_pending": 1}, {"max_connections": 1}
+    port = await world.serve(two_bounds(backend, small=small, large=large))
+    clients = [await world.client(port) for _ in range(5)]
+    await clients[0].send(make_request("/large"))
+    calls = [await backend.call()]
+    for client in clients[1:4]:
+        await client.send(make_request("/large"))
+    await world.until(lambda: pending(world) == 3)
+    assert (await clients[4].get("/small")).status == 503
+    assert pending(world) == 3
+    for at, client in enumerate(clients[:4]):
+        calls[at].reply()
+        assert (await client.response()).status == 200
+        if at < 3:
+            calls.append(await backend.call())
+
+
+async def test_who_may_connect_does_not_wait_behind_who_may_not(world: World) -> None:
+    backend = await world.backend()
+    fleet = two_bounds(backend, one={"max_connections": 1}, three={"max_connections": 3})
+    port = await world.serve(fleet)
+    held = [await world.client(port) for _ in range(3)]
+    calls = []
+    for client in held:
+        await client.send(make_request("/three"))
+        calls.append(await backend.call())
+    first, second = await world.client(port), await world.client(port)
+    await first.send(make_request("/one"))
+    await world.until(lambda: pending(world) == 1)
+    await second.send(make_request("/three"))
+    await world.until(lambda: pending(world) == 2)
+    for call, client in zip(calls[:2], held[:2], strict=True):  # these connections are no more
+        call.send(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+        call.link.close()
+        assert (await client.response()).status == 200
+    call = await backend.call()
+    assert call.path == "/three"
+    call.reply()
+    assert (await second.response()).status == 200
+    calls[2].reply()
+    assert (await held[2].response()).status == 200
+    (await backend.call()).reply()
+    assert (await first.response()).status == 200
+
+
+async def test_counts_are_even_when_bounds_meet(workers: Workers) -> None:
+    """Connections and requests bounded at once, in both workers at once: nothing is left of them (World.finish looks)."""
+    backend = await workers.backend(say("ok"))
+    one, two = await workers.serve_both(
+        bounded(backend, max_connections=2, max_requests=3, max_pending=2)
+    )
+    done = {200: 0, 503: 0}
+
+    async def ask(port: int) -> None:
+        client = await workers.client(port)
+        for _ in range(60):
+            done[(await client.get()).status] += 1
+
+    await asyncio.gather(*(ask(port) for port in (one, two) * 4))
+    assert done[200] and done[503]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.backend import make_response, say
-from core.client import Client
+from core.client import Client, make_request
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
 from core.guard.policies import TRAFFIC
 from core.upstream.workers import Workers
@@ -149,3 +149,32 @@ async def test_it_comes_back(world: World) -> None:
     for _ in range(40):
         assert (await client.get()).status == 200
     assert bad.count > before
+
+
+async def test_an_answer_that_is_cut_ends_no_row(world: World) -> None:
+    """However well it begins; and one that begins badly counts once."""
+
+    def cut(status: int) -> Any:
+        def answer(call: Any) -> None:
+            call.link.transport.write(b"HTTP/1.1 %d X\r\ncontent-length: 9\r\n\r\n12" % status)
+            call.link.close()
+
+        return answer
+
+    for status, many in ((200, 3), (503, 3)):
+        bad, good = await world.backend(), await world.backend(say("good"))
+        bad.answer = cut(status)
+        world.apply(fleet_of(detecting(server=3), bad.port, good.port))
+        port = await world.listen()
+        for _ in range(40):
+            if any(out(world)):
+                break
+            client = await world.client(port)
+            await client.send(make_request())
+            while await client.receive():
+                if client.received:
+                    break
+            client.close()
+        await world.settle()
+        assert out(world) == [True, False]
+        assert bad.count == many
