@@ -12,7 +12,7 @@ from cluster.tools.apifields import LIST, RELEASES, render_list
 from cluster.tools.versions import GATEWAY_API
 from cluster.world.apiserver import ApiServer
 
-AUTH = {
+AUTH: dict[str, Any] = {
     "type": "ExternalAuth",
     "externalAuth": {
         "protocol": "HTTP",
@@ -51,25 +51,38 @@ def test_the_release_is_supported(bench: Bench) -> None:
     assert RELEASES[-1] in said["message"]
 
 
-def test_filters_of_a_listener_close_it(bench: Bench) -> None:
-    """Nobody comes in without the authorisation that the listener asks for; its removal opens it again."""
+def test_filters_of_a_listener(bench: Bench) -> None:
+    """They are asked; nobody comes in without those that cannot be asked, nor where one is of a type that is not here; their removal
+    opens it again."""
     bench.add_route("open")
     bench.expect(bench.port, (200, "one"))
     spec = bench.get("Gateway", "gw")["spec"]
     (listener,) = spec["listeners"]
-    closed = {**listener, "filters": {"requests": [AUTH]}}
-    bench.apply("Gateway", "gw", {**spec, "listeners": [closed]})
+
+    def apply(*requests: Any) -> None:
+        filtered = {**listener, "filters": {"requests": list(requests)}}
+        bench.apply("Gateway", "gw", {**spec, "listeners": [filtered]})
+
+    apply(AUTH)  # which lets everybody in
+    bench.expect_condition("Gateway", "gw", "Programmed", "True", generation=2)
+    bench.expect(bench.port, (200, "one"))
+    nobody = {**AUTH["externalAuth"], "backendRef": {"name": "nobody", "port": 80}}
+    apply({**AUTH, "externalAuth": nobody})
+    bench.expect(bench.port, 500)
+    apply(
+        AUTH, {"type": "ExtensionRef", "extensionRef": {"group": "a.b", "kind": "C", "name": "d"}}
+    )
     bench.expect(bench.port, 404)
-    bench.expect_condition("Gateway", "gw", "Accepted", "False", "ListenersNotValid", 2)
-    bench.expect_condition("Gateway", "gw", "Programmed", "False", "Invalid", 2)
+    bench.expect_condition("Gateway", "gw", "Accepted", "False", "ListenersNotValid", 4)
+    bench.expect_condition("Gateway", "gw", "Programmed", "False", "Invalid", 4)
     for name in ("Accepted", "Programmed"):
         said = listener_condition(bench, name)
         assert said["status"] == "False"
-        assert "spec.listeners[0].filters: UnsupportedValue" in said["message"]
+        assert "spec.listeners[0].filters.requests[1]: UnsupportedValue" in said["message"]
     assert listener_condition(bench, "Accepted")["reason"] == "UnsupportedValue"
     bench.apply("Gateway", "gw", {**spec, "listeners": [listener]})
     bench.expect(bench.port, (200, "one"))
-    bench.expect_condition("Gateway", "gw", "Programmed", "True", generation=3)
+    bench.expect_condition("Gateway", "gw", "Programmed", "True", generation=5)
 
 
 def test_fields_of_a_rule_close_it(bench: Bench) -> None:

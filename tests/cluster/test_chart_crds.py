@@ -294,7 +294,15 @@ def test_fields_that_are_not_served_yet_are_kept(apiserver: ApiServer) -> None:
         [
             _cached({"ttl": "1s"}, "http"),
             _cached({"ttl": "1s"}, "grpc"),
-            ("BackendTrafficPolicy", {"targetRefs": [_TARGET], "timeout": {"http": {}}}),
+            (
+                "BackendTrafficPolicy",
+                {
+                    "targetRefs": [_TARGET],
+                    "timeout": {"http": {}},
+                    "circuitBreaker": {},
+                    "healthCheck": {"passive": {}},
+                },
+            ),
             _hashed({"type": "SourceIP"}),
         ]
     ):

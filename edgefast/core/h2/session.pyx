@@ -50,8 +50,6 @@ cdef class H2Server(H2Frames):
             self.discarded += n
             if self.discarded > LINGER_BYTES:
                 connection.shut(True)
-            else:
-                connection.rest()
             return n
         self.heard = self.engine.wheel.now
         breach = ef_h2_guard_feed_some(&self.guard, data, &some, H2_TURN, self.heard)

@@ -168,6 +168,8 @@ cdef class Connection(Outgoing):
             if events & (EPOLLIN | EPOLLERR | EPOLLHUP) and self.state == WIRE_OPEN and not self.ended and not self.read_paused:
                 self.on_readable()
         if events & (EPOLLERR | EPOLLHUP) and (self.state == WIRE_CLOSING or self.ended or self.read_paused):
+            if self.rests:  # it is read up to its end like any other that is not paused
+                return self.on_later()
             return self.on_hung_up()
         return self.update()
 
