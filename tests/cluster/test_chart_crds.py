@@ -101,6 +101,10 @@ def _selector(part: Document) -> tuple[str, Document]:
 _TARGET = {"group": GATEWAY_GROUP, "kind": "Gateway", "name": "g"}
 
 
+def _treated(**spec: Any) -> tuple[str, Document]:
+    return "BackendTrafficPolicy", {"targetRefs": [_TARGET], **spec}
+
+
 def _security(**spec: Any) -> tuple[str, Document]:
     return "SecurityPolicy", {"targetRefs": [_TARGET], **spec}
 
@@ -294,15 +298,7 @@ def test_fields_that_are_not_served_yet_are_kept(apiserver: ApiServer) -> None:
         [
             _cached({"ttl": "1s"}, "http"),
             _cached({"ttl": "1s"}, "grpc"),
-            (
-                "BackendTrafficPolicy",
-                {
-                    "targetRefs": [_TARGET],
-                    "timeout": {"http": {}},
-                    "circuitBreaker": {},
-                    "healthCheck": {"passive": {}},
-                },
-            ),
+            _treated(timeout={"http": {}}, circuitBreaker={}, healthCheck={"passive": {}}),
             _hashed({"type": "SourceIP"}),
         ]
     ):
