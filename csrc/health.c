@@ -9,6 +9,9 @@
 #include <string.h>
 #include <time.h>
 
+#ifndef EF_HEALTH_STEP
+#define EF_HEALTH_STEP() ((void)0) /* another process may come in between: tests let it (tests/test_health_races.c) */
+#endif
 #define LINE 64u
 _Static_assert(sizeof(ef_health_record) == LINE && sizeof(ef_share) == LINE, "a cache line each");
 
@@ -220,6 +223,7 @@ int ef_share_take(ef_health_record *record, uint32_t seats, uint32_t seat, uint3
     const uint32_t had = __atomic_load_n(own, __ATOMIC_RELAXED);
     for (int i = 0; i < TRIES; i++) {
         if (ef_share_sum(record, seats, what) >= most) return 0;
+        EF_HEALTH_STEP();
         __atomic_store_n(own, had + 1, __ATOMIC_RELAXED);
         __atomic_thread_fence(__ATOMIC_SEQ_CST); /* whoever looks from here on sees it, or we see theirs */
         if (ef_share_sum(record, seats, what) <= most) return 1;
@@ -240,6 +244,7 @@ int ef_health_eject(ef_health_record *cluster, ef_health_record *const *endpoint
     ef_health_record *endpoint = endpoints[at];
     uint64_t before = __atomic_load_n(&endpoint->until_ms, __ATOMIC_RELAXED);
     if (before > how->now_ms || count_out(endpoints, n, how->now_ms) >= how->most) return 0;
+    EF_HEALTH_STEP();
     const uint64_t last = __atomic_load_n(&endpoint->ejected_ms, __ATOMIC_RELAXED);
     uint32_t times = __atomic_load_n(&endpoint->ejections, __ATOMIC_RELAXED);
     if (how->now_ms - last > 2 * how->max_ms) times = 0; /* old sins are forgiven */
