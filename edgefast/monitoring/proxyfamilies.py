@@ -167,7 +167,7 @@ _CELLS = (
     ),
     count(
         "pending_refused",
-        "Requests refused because too many connections and requests wait for the backend.",
+        "Requests refused because too many wait for the backend, or a circuitBreaker lets no more through.",
         "pending_refused",
     ),
     count(

@@ -70,7 +70,7 @@ cdef bint may_connect(Pool pool, UpstreamUser user) noexcept:
 
 
 cdef bint could_connect(Pool pool, UpstreamUser user) noexcept:
-    """The same, and nothing is counted. What was lent is left to those who wait for it for a while."""
+    """The same, and nothing is counted; it is noted what bounds there are. What was lent is left to those who wait for it for a while."""
     cdef uint64_t all_of
     cdef uint32_t bound
     if pool.own[EF_SHARE_CONNECTIONS] >= pool.max_connections:

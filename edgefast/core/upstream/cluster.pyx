@@ -46,6 +46,7 @@ cdef class Cluster(Pool):
         self.spec = spec
         if spec is not None:
             self.max_connections, self.max_pending = spec.max_connections, spec.max_pending
+        self.tightest = 0  # of rules that may be others now
         self.rebuild()
         if spec is None:  # nobody waits here any more
             self.borrow_at = 0

@@ -2,7 +2,8 @@
 #
 # In: names of clusters and endpoints, the same in all workers. Out: their records, held as long as anybody here has to do with them.
 # A name has one record here whoever asks. Where there is no room for one, or no segment, it is this worker's own: then bounds are
-# kept by each worker for itself, which is said once. Must never be asked for by a request.
+# kept by each worker for itself, which is said once. Of a cluster they are found when it is made, which its first request may have done, and when
+# its endpoints change: never for a request else.
 
 cdef class Health:
     def __init__(self, segment, uint32_t worker):

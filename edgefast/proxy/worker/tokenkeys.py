@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from edgefast.proxy.control.messages import Keys, KeysGone, KeysWanted
+from edgefast.proxy.worker.wishes import Wishes
 
 if TYPE_CHECKING:
     from edgefast.core.guard.tokendesk import TokenDesk
@@ -25,11 +26,9 @@ class TokenKeys:
     """See the module's text. `send` has a deadline of its own."""
 
     def __init__(self, send: Callable[[KeysWanted], Awaitable[None]]) -> None:
-        self._send = send
+        self._wishes: Wishes[_Source] = Wishes(lambda source: send(KeysWanted(*source)))
         self._known: dict[_Source, bytes] = {}
         self._parts: dict[_Source, bytearray] = {}
-        self._wanted: dict[_Source, None] = {}
-        self._came = asyncio.Event()
         self._desk: TokenDesk | None = None
 
     def desk(self) -> TokenDesk:
@@ -58,21 +57,11 @@ class TokenKeys:
                 self._desk.remote.use(*source, self._known[source])
 
     def _want(self, uri: str, cluster: str) -> None:
-        self._wanted[uri, cluster] = None
-        self._came.set()
+        self._wishes.ask((uri, cluster))
 
     async def run(self) -> None:
         """Pass on what the desk asks for, until cancelled."""
-        while True:
-            await self._came.wait()
-            self._came.clear()
-            while self._wanted:
-                source = next(iter(self._wanted))
-                del self._wanted[source]
-                try:
-                    await self._send(KeysWanted(*source))
-                except TimeoutError:
-                    pass  # whoever waits for it has its own deadline
+        await self._wishes.run()
 
     def close(self) -> None:
         """Let the desk's thread go."""

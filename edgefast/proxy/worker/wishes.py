@@ -1,30 +1,31 @@
-"""Wishes: what a worker wants of the others, on its way to the agent.
+"""Wishes: what a worker wants of others, on its way to the agent: keys of issuers, connections that other workers have.
 
-In: names of clusters whose connections they are to lend, as often as the engine likes. Out: one word at a time for each.
-Must never block its caller, or keep more than a word for each cluster.
+In: things that can be told apart, as often as the engine likes. Out: one word at a time, for each of them once, until it is wished again.
+Must never block its caller, or keep more than one word for each thing.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-
-from edgefast.proxy.control.messages import ConnectionsWanted
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
 
 __all__ = ["Wishes"]
 
+_Thing = TypeVar("_Thing", bound=Hashable)
 
-class Wishes:
+
+class Wishes(Generic[_Thing]):
     """See the module's text. `send` has a deadline of its own."""
 
-    def __init__(self, send: Callable[[ConnectionsWanted], Awaitable[None]]) -> None:
+    def __init__(self, send: Callable[[_Thing], Awaitable[None]]) -> None:
         self._send = send
-        self._wanted: dict[str, None] = {}
+        self._wanted: dict[_Thing, None] = {}
         self._came = asyncio.Event()
 
-    def ask(self, cluster: str) -> None:
+    def ask(self, thing: _Thing) -> None:
         """Note one."""
-        self._wanted[cluster] = None
+        self._wanted[thing] = None
         self._came.set()
 
     async def run(self) -> None:
@@ -33,9 +34,9 @@ class Wishes:
             await self._came.wait()
             self._came.clear()
             while self._wanted:
-                cluster = next(iter(self._wanted))
-                del self._wanted[cluster]
+                thing = next(iter(self._wanted))
+                del self._wanted[thing]
                 try:
-                    await self._send(ConnectionsWanted(cluster))
+                    await self._send(thing)
                 except TimeoutError:
-                    pass  # who still waits asks again
+                    pass  # who still waits has a deadline of its own, or asks again

@@ -97,7 +97,9 @@ class Worker:
         )
         self._spans = SpanSender(self._say, lambda count: add_global(stats, "spans_dropped", count))
         self._token_keys = TokenKeys(self._say)
-        self._wishes = Wishes(self._say)
+        self._wishes: Wishes[str] = Wishes(
+            lambda cluster: self._say(messages.ConnectionsWanted(cluster))
+        )
         self._engine = Engine(
             asyncio.get_running_loop(),
             arena,

@@ -70,6 +70,16 @@ async def test_a_success_begins_the_count_again(world: World) -> None:
     assert world.counters["endpoint_ejections"] == 0
 
 
+async def ask_and_leave(world: World, port: int) -> None:
+    """A request on a connection of its own, whatever comes of it."""
+    client = await world.client(port)
+    await client.send(make_request())
+    while await client.receive():
+        if client.received:
+            break
+    client.close()
+
+
 @pytest.mark.parametrize("how", ["reset", "nonsense", "cut"])
 async def test_broken_answers_take_an_endpoint_out(world: World, how: str) -> None:
     bad, good = await world.backend(), await world.backend(say("good"))
@@ -90,12 +100,7 @@ async def test_broken_answers_take_an_endpoint_out(world: World, how: str) -> No
     for _ in range(200):
         if world.counters["endpoint_ejections"]:
             break
-        client = await world.client(port)
-        await client.send(make_request())
-        while await client.receive():
-            if client.received:
-                break
-        client.close()
+        await ask_and_leave(world, port)
     await world.settle()
     assert health(world) == [False, True]
     assert bad.count == 5

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from core.backend import make_response, say
-from core.client import Client, make_request
+from core.client import Client
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
 from core.guard.policies import TRAFFIC
+from core.upstream.test_ejection import ask_and_leave
 from core.upstream.workers import Workers
 from core.world import World
 from edgefast import ir
@@ -169,12 +170,7 @@ async def test_an_answer_that_is_cut_ends_no_row(world: World) -> None:
         for _ in range(40):
             if any(out(world)):
                 break
-            client = await world.client(port)
-            await client.send(make_request())
-            while await client.receive():
-                if client.received:
-                    break
-            client.close()
+            await ask_and_leave(world, port)
         await world.settle()
         assert out(world) == [True, False]
         assert bad.count == many
