@@ -20,7 +20,7 @@ struct ef_health {
     uint32_t used;  /* records that were ever given away */
     uint32_t free_; /* the first free one of these, plus one */
     uint32_t held;
-    uint32_t reserved_;
+    uint32_t prober; /* the seat, plus one; 0: nobody */
     pthread_mutex_t lock; /* shared between processes, robust */
 };
 
@@ -198,7 +198,23 @@ void ef_health_release(ef_health *s, ef_health_record *record, uint32_t seat) {
     unlock(s);
 }
 
+int ef_health_claim(ef_health *s, uint32_t seat) {
+    uint32_t nobody = 0;
+    return __atomic_compare_exchange_n(&s->prober, &nobody, seat + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) || nobody == seat + 1;
+}
+
+void ef_health_resign(ef_health *s, uint32_t seat) {
+    uint32_t own = seat + 1;
+    __atomic_compare_exchange_n(&s->prober, &own, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+void ef_health_put(ef_health_record *cluster, ef_health_record *endpoint, uint64_t state) {
+    __atomic_store_n(&endpoint->until_ms, state, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&cluster->version, 1, __ATOMIC_RELEASE);
+}
+
 int ef_health_forget(ef_health *s, uint32_t seat) {
+    if (seat < s->seats) ef_health_resign(s, seat);
     if (seat >= s->seats || lock(s)) return -1;
     for (uint32_t i = 0; i < s->used; i++) {
         ef_health_record *record = record_of(s, i);

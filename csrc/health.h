@@ -73,6 +73,12 @@ void ef_health_release(ef_health *s, ef_health_record *record, uint32_t seat);
 /* Whoever had this seat is gone. 0, or -1: the lock was not to be had. */
 int ef_health_forget(ef_health *s, uint32_t seat);
 
+/* Which seat asks endpoints how they are: the first that wants to, until it resigns or is forgotten. 1: it is this one; 0: another one. */
+int ef_health_claim(ef_health *s, uint32_t seat);
+void ef_health_resign(ef_health *s, uint32_t seat);
+/* What was found out of an endpoint, for whoever looks at its cluster's version: a state in `until_ms`. */
+void ef_health_put(ef_health_record *cluster, ef_health_record *endpoint, uint64_t state);
+
 /* What all seats have of it. */
 uint64_t ef_share_sum(const ef_health_record *record, uint32_t seats, uint32_t what);
 /* One more for this seat, if no more than `most` are there then; 1, or 0: there is none left. */

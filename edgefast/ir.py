@@ -17,6 +17,7 @@ from edgefast.iranswer import Fault as Fault
 from edgefast.iranswer import ResponseOverride as ResponseOverride
 from edgefast.irbackend import HashCookie as HashCookie
 from edgefast.irbackend import HashPolicy as HashPolicy
+from edgefast.irbackend import HealthCheck as HealthCheck
 from edgefast.irbackend import LoadBalancer as LoadBalancer
 from edgefast.irbackend import OutlierDetection as OutlierDetection
 from edgefast.irbackend import RetryBudget as RetryBudget
@@ -297,6 +298,9 @@ class Cluster(Struct, frozen=True, gc=False):
     protocol: UpstreamProtocol = "http1"
     max_connections: int = 1024
     max_pending: int = 1024
+    # Of the rules that have it: how many of their traffic units are overrides, and all of them, as Rule.traffic; each once, sorted. What is
+    # to be known of their policies before a request comes (health checks).
+    treatments: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
 
 class Secret(Struct, frozen=True, gc=False):

@@ -33,6 +33,28 @@ class OutlierDetection(Struct, frozen=True, gc=False):
     always_one: bool = False  # one may, however few there are
 
 
+class HealthCheck(Struct, frozen=True, gc=False):
+    """What endpoints are asked (BackendTrafficPolicy healthCheck.active). Times are milliseconds here."""
+
+    kind: Literal["http", "tcp", "grpc"]
+    interval: int = 3000
+    timeout: int = 1000
+    jitter: int = 0  # the first one comes within this time
+    unhealthy: int = 3  # failures in a row, and it gets no requests
+    healthy: int = 1  # good answers in a row, and it gets them again
+    port: int = 0  # where it is asked; 0: where it serves
+    path: str = ""  # of http
+    host: str = ""  # "": the endpoint's own name or address
+    method: str = "GET"
+    statuses: tuple[int, ...] = (200,)  # sorted; that are good
+    counted: tuple[
+        int, ...
+    ] = ()  # sorted; of which it takes `unhealthy` in a row; any other is enough at once
+    expects: bytes = b""  # somewhere in the first 64 KiB of a good answer's body, or of what comes on the connection
+    sends: bytes = b""  # of tcp
+    service: str = ""  # of grpc; "": all of the server
+
+
 class RetryBudget(Struct, frozen=True, gc=False):
     """Repeats as a part of a cluster's requests (BackendTrafficPolicy circuitBreaker.retryBudget)."""
 

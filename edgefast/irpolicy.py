@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from edgefast.iranswer import Compression, Fault, ResponseOverride
-from edgefast.irbackend import LoadBalancer, OutlierDetection, RetryBudget
+from edgefast.irbackend import HealthCheck, LoadBalancer, OutlierDetection, RetryBudget
 from edgefast.ircredential import AccessToken, ApiKeyAuth, BasicAuth, Jwt
 from edgefast.irtelemetry import Struct
 
@@ -97,6 +97,10 @@ class Traffic(Struct, frozen=True, gc=False):
     max_retries: int | None = None
     retry_budget: RetryBudget | None = None
     outlier: OutlierDetection | None = None
+    check: HealthCheck | None = None
+    panic: int | None = (
+        None  # percent of a cluster's endpoints; fewer that are not out, and all are used
+    )
 
 
 # --- a unit -----------------------------------------------------------------------------------------------------

@@ -5,6 +5,12 @@
 
 #include "check.h"
 
+/* Most tests know one reason only. */
+#define ef_pick_endpoint(load, n, tried, rnd)    ef_pick_endpoint(load, n, tried, 1, rnd)
+#define ef_pick_hashed(load, ids, n, tried, key) ef_pick_hashed(load, ids, n, tried, 1, key)
+#define ef_pick_turn(load, turns, n, tried)      ef_pick_turn(load, turns, n, tried, 1)
+#define ef_pick_random(load, n, tried, rnd)      ef_pick_random(load, n, tried, 1, rnd)
+
 static void test_wrr_shares(void) {
     const uint32_t weight[3] = {70, 30, 0};
     int64_t current[3] = {0};
@@ -51,7 +57,7 @@ static void test_endpoint_few(void) {
     ef_endpoint_load load[2];
     set(load, 2);
     CHECK_EQUAL(ef_pick_endpoint(load, 0, 0, 1), -1);
-    load[0].ejected = 1;
+    load[0].out = 1;
     CHECK_EQUAL(ef_pick_endpoint(load, 1, 1, 1), 0); /* there is no other */
     uint64_t state[2] = {3, 4};
     for (int i = 0; i < 200; i++) {
@@ -59,7 +65,7 @@ static void test_endpoint_few(void) {
         CHECK_EQUAL(ef_pick_endpoint(load, 2, 0, rnd), 1);
         CHECK_EQUAL(ef_pick_endpoint(load, 2, 2, rnd), 1); /* tried, but the other is known to be bad */
     }
-    load[1].ejected = 1;
+    load[1].out = 1;
     unsigned both = 0;
     for (int i = 0; i < 200; i++) {
         const uint64_t rnd = ef_random(state);
@@ -78,13 +84,13 @@ static void test_endpoint_fair(uint32_t n, uint64_t tried) {
     uint64_t state[2] = {5, n};
     set(load, n);
     for (uint32_t i = 0; i < n; i++) {
-        load[i].ejected = i % 3 == 1;
-        eligible += !load[i].ejected && (i >= 64 || !(tried >> i & 1));
+        load[i].out = i % 3 == 1;
+        eligible += !load[i].out && (i >= 64 || !(tried >> i & 1));
     }
     for (unsigned i = 0; i < eligible * EACH; i++)
         count[ef_pick_endpoint(load, n, tried, ef_random(state))]++;
     for (uint32_t i = 0; i < n; i++) {
-        if (load[i].ejected || (i < 64 && tried >> i & 1))
+        if (load[i].out || (i < 64 && tried >> i & 1))
             CHECK_EQUAL(count[i], 0);
         else
             CHECK(count[i] > EACH * 3 / 4 && count[i] < EACH * 5 / 4);
@@ -124,7 +130,7 @@ static void test_hashed_few(void) {
     const uint64_t ids[3] = {5, 6, 7};
     set(load, 3);
     CHECK_EQUAL(ef_pick_hashed(load, ids, 0, 0, 1), -1);
-    load[0].ejected = 1;
+    load[0].out = 1;
     CHECK_EQUAL(ef_pick_hashed(load, ids, 1, 1, 1), 0); /* there is no other */
     for (uint64_t key = 0; key < 200; key++) {
         CHECK(ef_pick_hashed(load, ids, 3, 0, key) != 0);
@@ -132,7 +138,7 @@ static void test_hashed_few(void) {
         CHECK(ef_pick_hashed(load, ids, 3, 6, key) != 0);     /* rather one of them again */
         CHECK_EQUAL(ef_pick_hashed(load, ids, 3, 6, key), ef_pick_hashed(load, ids, 3, 0, key));
     }
-    load[1].ejected = load[2].ejected = 1;
+    load[1].out = load[2].out = 1;
     for (uint64_t key = 0; key < 200; key++)
         CHECK(ef_pick_hashed(load, ids, 3, 1, key) != 0); /* panic: all are in again, but the tried one */
 }
@@ -178,9 +184,9 @@ static void test_hashed_moves(int uneven) {
     for (uint64_t key = 0; key < 20000; key++) {
         const int before = ef_pick_hashed(load, ids, SET, 0, key);
         const int after = ef_pick_hashed(fewer, rest, SET - 1, 0, key);
-        load[gone].ejected = 1;
+        load[gone].out = 1;
         CHECK_EQUAL(ids[ef_pick_hashed(load, ids, SET, 0, key)], rest[after]);
-        load[gone].ejected = 0;
+        load[gone].out = 0;
         CHECK_EQUAL(ids[ef_pick_hashed(load, ids, SET, (uint64_t)1 << gone, key)], rest[after]);
         if (before == (int)gone)
             moved++;
@@ -197,13 +203,13 @@ static void test_turns_few(void) {
     int64_t turns[3] = {0};
     set(load, 3);
     CHECK_EQUAL(ef_pick_turn(load, turns, 0, 0), -1);
-    load[0].ejected = 1;
+    load[0].out = 1;
     CHECK_EQUAL(ef_pick_turn(load, turns, 1, 1), 0); /* there is no other */
     for (int i = 0; i < 20; i++) {
         CHECK_EQUAL(ef_pick_turn(load, turns, 3, 2), 2); /* tried: the next one that is not ejected */
         CHECK(ef_pick_turn(load, turns, 3, 6) != 0);     /* rather one of them again */
     }
-    load[1].ejected = load[2].ejected = 1;
+    load[1].out = load[2].out = 1;
     for (int i = 0; i < 20; i++)
         CHECK(ef_pick_turn(load, turns, 3, 1) != 0); /* panic: all are in again, but the tried one */
     set(load, 3);
@@ -253,12 +259,12 @@ static void test_turns_return(void) {
     int64_t turns[N] = {0};
     unsigned count[N] = {0};
     set(load, N);
-    load[2].ejected = 1;
+    load[2].out = 1;
     for (int i = 0; i < 4000; i++)
         count[ef_pick_turn(load, turns, N, 0)]++;
     for (uint32_t i = 0; i < N; i++)
         CHECK_EQUAL(count[i], i == 2 ? 0 : 1000);
-    load[2].ejected = 0;
+    load[2].out = 0;
     memset(count, 0, sizeof count);
     for (int i = 0; i < 10; i++)
         count[ef_pick_turn(load, turns, N, 0)]++;
@@ -276,13 +282,13 @@ static void test_by_chance(void) {
     const uint64_t tried = 0x10;
     for (uint32_t i = 0; i < N; i++) {
         load[i].weight = i % 4;
-        load[i].ejected = i % 10 == 3;
-        total += i == 4 || load[i].ejected ? 0 : load[i].weight;
+        load[i].out = i % 10 == 3;
+        total += i == 4 || load[i].out ? 0 : load[i].weight;
     }
     for (unsigned i = 0; i < total * EACH; i++)
         count[ef_pick_random(load, N, tried, ef_random(state))]++;
     for (uint32_t i = 0; i < N; i++) {
-        const unsigned due = i == 4 || load[i].ejected ? 0 : load[i].weight * EACH;
+        const unsigned due = i == 4 || load[i].out ? 0 : load[i].weight * EACH;
         CHECK(count[i] >= due * 4 / 5 && count[i] <= due * 6 / 5);
     }
     set(load, N);
@@ -294,7 +300,7 @@ static void test_by_chance(void) {
         count[ef_pick_random(load, N, 0, ef_random(state))]++;
     for (int i = 0; i < N; i++)
         CHECK(count[i] > EACH * 4 / 5 && count[i] < EACH * 6 / 5);
-    load[0].ejected = load[1].ejected = 1;
+    load[0].out = load[1].out = 1;
     CHECK_EQUAL(ef_pick_random(load, 1, 1, 9), 0);
     for (int i = 0; i < 100; i++)
         CHECK_EQUAL(ef_pick_random(load, 2, 1, ef_random(state)), 1); /* panic: the untried one */
@@ -311,7 +317,31 @@ static void test_random(void) {
         CHECK(ones[k] > 4700 && ones[k] < 5300);
 }
 
+/* Whoever does not heed a reason takes an endpoint that is out for it. */
+static void test_reasons(void) {
+    ef_endpoint_load load[3] = {{.weight = 1, .out = 2}, {.weight = 1, .out = 4}, {.weight = 1}};
+    const uint64_t ids[3] = {5, 6, 7};
+    const struct {
+        uint8_t heed;
+        unsigned may;
+    } cases[] = {{0, 7}, {1, 7}, {2, 6}, {4, 5}, {6, 4}, {7, 4}};
+    uint64_t state[2] = {1, 2};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        int64_t turns[3] = {0};
+        unsigned met[4] = {0};
+        for (int i = 0; i < 300; i++) {
+            met[0] |= 1u << (ef_pick_endpoint)(load, 3, 0, cases[c].heed, ef_random(state));
+            met[1] |= 1u << (ef_pick_hashed)(load, ids, 3, 0, cases[c].heed, ef_random(state));
+            met[2] |= 1u << (ef_pick_turn)(load, turns, 3, 0, cases[c].heed);
+            met[3] |= 1u << (ef_pick_random)(load, 3, 0, cases[c].heed, ef_random(state));
+        }
+        for (int k = 0; k < 4; k++)
+            CHECK_EQUAL(met[k], cases[c].may);
+    }
+}
+
 int main(void) {
+    test_reasons();
     test_wrr_shares();
     test_wrr_edges();
     test_wrr_interleaves();

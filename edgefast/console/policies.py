@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from edgefast import ir
 from edgefast.console.state import State
 from edgefast.table.rowlabel import label_policy
-from edgefast.why.backend import describe_backend, find_backend
+from edgefast.why.backend import describe_backend, describe_panic, find_backend, find_panic
 from edgefast.why.described import describe_unit, write_setting
 from edgefast.why.encoding import describe_compression, find_compression
 from edgefast.why.fault import describe_fault, find_fault
@@ -26,7 +26,7 @@ _OF_LISTENER = {
     "request_timeout": "route_timeout",
     "idle_timeout": "stream_idle_timeout",
 }
-_OF_BACKEND = {"outlier": "failing endpoints", "retry_budget": "repeats"}
+_OF_BACKEND = {"check": "health", "outlier": "failing endpoints", "retry_budget": "repeats"}
 _MISSING = "is not in the table: answers 500"
 
 
@@ -75,6 +75,9 @@ def list_settings(
         yield "encodings", f"{describe_compression(encoded[0])}, {encoded[1]}"
     for part in find_backend(units):
         yield _OF_BACKEND[part.field], f"{describe_backend(part.value)}, {part.unit}"
+    panic = find_panic(units)
+    if panic is not None:
+        yield "panic", f"{describe_panic(panic[0])}, {panic[1]}"
     balanced = find_balancer(units)
     if balanced is not None:
         yield "endpoints", f"{describe_balancer(balanced[0])}, {balanced[1]}"

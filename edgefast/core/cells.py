@@ -142,6 +142,9 @@ GLOBALS: tuple[str, ...] = (
     "compressed",
     "compressed_in",
     "compressed_out",
+    "health_checks",
+    "health_checks_failed",
+    "health_checks_ill",
 )
 
 #: Those that say how much there is now, of a worker: its successor begins with none.

@@ -16,6 +16,8 @@ cdef enum:
     GATHER_BURST = 256  # of those that do not come, ended at once to make room for one read of another body
     SHARE_TURNS = 64  # of those who wait for a place, looked at for one that comes: all of them for each place would be an attack
     HEALTH_PAUSE_MS = 1000  # in which nobody asks again for the segment's lock, or for room in it
+    PROBER_LOOK_MS = 200  # how often it is looked whether there is anything to check, or nobody who does
+    PROBE_ANSWER = 65536  # bytes of an answer to a check that are looked at
     BORROW_MS = 40  # how often other workers are asked for connections, while somebody waits for one
     SHARE_LOOK_MS = 250  # how often those who wait for a place look for somebody to give way
     SHARE_LATE_MS = 1000  # how often those do who have shown too little to wait in the queue: there may be thousands

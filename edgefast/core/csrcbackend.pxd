@@ -38,6 +38,9 @@ cdef extern from "health.h" nogil:
     int ef_health_check(const void *mem, size_t size)
     uint32_t ef_health_seats(const ef_health *s)
     ef_health_record *ef_health_hold(ef_health *s, uint64_t key, uint32_t seat)
+    int ef_health_claim(ef_health *s, uint32_t seat)
+    void ef_health_resign(ef_health *s, uint32_t seat)
+    void ef_health_put(ef_health_record *cluster, ef_health_record *endpoint, uint64_t state)
     int ef_health_forget(ef_health *s, uint32_t seat)
     void ef_health_release(ef_health *s, ef_health_record *record, uint32_t seat)
     uint64_t ef_share_sum(const ef_health_record *record, uint32_t seats, uint32_t what)
@@ -53,8 +56,8 @@ cdef extern from "pick.h" nogil:
     ctypedef struct ef_endpoint_load:
         uint32_t active
         uint32_t weight
-        uint8_t ejected
+        uint8_t out
 
     int ef_pick_wrr(int64_t *current, const uint32_t *weight, uint32_t n)
-    int ef_pick_endpoint(const ef_endpoint_load *load, uint32_t n, uint64_t tried, uint64_t rnd)
+    int ef_pick_endpoint(const ef_endpoint_load *load, uint32_t n, uint64_t tried, uint8_t heed, uint64_t rnd)
     uint64_t ef_random(uint64_t *state)

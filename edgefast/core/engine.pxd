@@ -48,6 +48,13 @@ cdef class Health
 cdef class HealthRecord
 cdef class Outlier
 cdef class Breaker
+cdef class EndpointCheck
+cdef class EndpointChecks
+cdef class Prober
+cdef class Watch
+cdef class Probe
+cdef class ProbeSession
+cdef class ProbeDial
 cdef class UpstreamUser
 cdef class Line
 cdef class Turns
@@ -127,6 +134,7 @@ include "exchange/outbound.pxd"
 include "upstream/health.pxd"
 include "upstream/outlier.pxd"
 include "upstream/breaker.pxd"
+include "upstream/check.pxd"
 include "upstream/balance.pxd"
 include "upstream/upstreamuser.pxd"
 include "upstream/pool.pxd"
@@ -140,6 +148,7 @@ include "upstream/bodyshare.pxd"
 include "upstream/answershare.pxd"
 include "upstream/crowding.pxd"
 include "upstream/cluster.pxd"
+include "upstream/prober.pxd"
 include "h1/client.pxd"
 include "upstream/newcomer.pxd"
 include "upstream/pooldial.pxd"
@@ -218,6 +227,8 @@ cdef class Engine:
         readonly Limiter limiter
         Health health
         Outlier outlier         # where no policy says
+        EndpointChecks checks
+        Prober prober
         object ask_others       # told of a cluster whose connections are other workers'; None: nobody is there
         # life
         readonly int worker

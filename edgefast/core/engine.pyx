@@ -205,6 +205,8 @@ cdef class Engine:
         self.health = Health(health, worker)
         self.ask_others = ask_others
         self.outlier = Outlier()
+        self.checks = EndpointChecks()
+        self.prober = Prober(self)
         self.unmatched = ef_stat_hold(self.stat, <const uint8_t *>b"-\t-", 3)
         self.connections = set()
         self.old = set()
@@ -331,6 +333,7 @@ cdef class Engine:
         cdef Passage passage
         cdef DatagramSession datagrams
         self.passwords.close()
+        self.prober.stop()
         if self.tokens is not None and self.token_desk is None:
             self.tokens.close()
         for session in list(self.connections):

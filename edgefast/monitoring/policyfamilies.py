@@ -29,6 +29,13 @@ AUTHORISATION = (
         "bytes",
     ),
     count("compressed_out_bytes", "The same as clients got them.", "compressed_out", "bytes"),
+    count("health_checks", "Endpoints that were asked how they are.", "health_checks"),
+    count("health_checks_failed", "Of these, no good answer came.", "health_checks_failed"),
+    count(
+        "health_checks_ill",
+        "Endpoints that got no requests any more for that.",
+        "health_checks_ill",
+    ),
 )
 
 DECIDED = Family(

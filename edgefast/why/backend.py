@@ -11,7 +11,15 @@ import msgspec
 
 from edgefast import ir
 
-__all__ = ["COUNTED", "BackendSetting", "describe_backend", "describe_units", "find_backend"]
+__all__ = [
+    "COUNTED",
+    "BackendSetting",
+    "describe_backend",
+    "describe_panic",
+    "describe_units",
+    "find_backend",
+    "find_panic",
+]
 
 #: Counts of ir.Traffic in words.
 COUNTED = {
@@ -26,13 +34,13 @@ class BackendSetting(msgspec.Struct, frozen=True):
     """One leaf that is no number."""
 
     field: str  # of ir.Traffic
-    value: ir.OutlierDetection | ir.RetryBudget
+    value: ir.OutlierDetection | ir.RetryBudget | ir.HealthCheck
     unit: str  # whose it is
 
 
 def find_backend(units: Sequence[ir.PolicyUnit]) -> Iterator[BackendSetting]:
     """Give what is in force."""
-    for field in ("outlier", "retry_budget"):
+    for field in ("check", "outlier", "retry_budget"):
         for unit in units:
             found = getattr(unit.traffic, field) if unit.traffic is not None else None
             if found is not None:
@@ -42,11 +50,30 @@ def find_backend(units: Sequence[ir.PolicyUnit]) -> Iterator[BackendSetting]:
 
 def describe_units(units: Sequence[ir.PolicyUnit]) -> tuple[str, ...]:
     """Return what is in force, each with whose it is."""
-    return tuple(f"{one.unit}: {describe_backend(one.value)}" for one in find_backend(units))
+    found = tuple(f"{one.unit}: {describe_backend(one.value)}" for one in find_backend(units))
+    panic = find_panic(units)
+    return found if panic is None else (*found, f"{panic[1]}: {describe_panic(panic[0])}")
 
 
-def describe_backend(one: ir.OutlierDetection | ir.RetryBudget) -> str:
+def find_panic(units: Sequence[ir.PolicyUnit]) -> tuple[int, str] | None:
+    """Return the percentage below which all endpoints are used, and whose it is."""
+    for unit in units:
+        if unit.traffic is not None and unit.traffic.panic is not None:
+            return unit.traffic.panic, unit.name
+    return None
+
+
+def describe_panic(percent: int) -> str:
     """Return what it does."""
+    if not percent:
+        return "endpoints that are out are used when all of them are"
+    return f"all endpoints are used when less than {percent} percent of them are not out"
+
+
+def describe_backend(one: ir.OutlierDetection | ir.RetryBudget | ir.HealthCheck) -> str:
+    """Return what it does."""
+    if isinstance(one, ir.HealthCheck):
+        return _describe_check(one)
     if isinstance(one, ir.RetryBudget):
         share = f"{one.numerator * 100 / one.denominator:g} percent"
         return f"{share} of a backend's requests may be repeats, {one.least} at least"
@@ -62,5 +89,21 @@ def describe_backend(one: ir.OutlierDetection | ir.RetryBudget) -> str:
     ]
     if not rows:
         return "no endpoint is left out"
-    most = f"{one.percent} percent" + (", one at least" if one.always_one else "")
-    return f"{' or '.join(rows)} in a row leave an endpoint out for {one.base} ms, {most} of them at most"
+    most = f"at most {one.percent} percent of them at once"
+    if one.always_one:
+        most += ", or one"
+    return f"{' or '.join(rows)} in a row leave an endpoint out for {one.base} ms, {most}"
+
+
+def _describe_check(one: ir.HealthCheck) -> str:
+    what = {
+        "http": f"{one.method} {one.path}",
+        "tcp": "a connection",
+        "grpc": f"a call of grpc.health.v1.Health/Check for {one.service or 'all of it'}",
+    }[one.kind]
+    where = f" at port {one.port}" if one.port else ""
+    good = f" ({', '.join(map(str, one.statuses))} is good)" if one.kind == "http" else ""
+    return (
+        f"each endpoint is asked every {one.interval} ms{where}: {what}{good}; out after {one.unhealthy} "
+        f"in a row that are not good, in again after {one.healthy} that are"
+    )

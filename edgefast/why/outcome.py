@@ -12,7 +12,7 @@ from edgefast import ir
 from edgefast.table.match import Call, find_listener
 from edgefast.why import answer as answers
 from edgefast.why.ask import Ask
-from edgefast.why.backend import find_backend
+from edgefast.why.backend import find_backend, find_panic
 from edgefast.why.changes import Side
 from edgefast.why.client import drop_untrusted, find_client
 from edgefast.why.counted import judge_limits
@@ -162,6 +162,8 @@ def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple
     encoded = find_compression(units)
     more += (("compression", encoded[0]),) if encoded is not None else ()
     more += tuple((one.field, one.value) for one in find_backend(units))
+    panic = find_panic(units)
+    more += (("panic", panic[0]),) if panic is not None and panic[0] else ()
     balanced = find_balancer(units)
     if (
         balanced is not None and balanced[0] != ir.LoadBalancer()

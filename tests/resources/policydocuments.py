@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from edgefast.resources.edge.activehealthcheck import ActiveHealthCheck, ActiveHealthCheckPayload
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
 from edgefast.resources.edge.circuitbreaker import RetryBudget
 from edgefast.resources.edge.credentials import ExtractFrom
@@ -130,6 +131,30 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
         {"percent": {"numerator": numerator, **denominator}}
         for numerator in (0, 50, 100, 101)
         for denominator in ({}, {"denominator": 100}, {"denominator": 1000})
+    ],
+    ActiveHealthCheck: [
+        *(
+            {"type": kind, **parts}
+            for kind in ("HTTP", "TCP", "GRPC")
+            for parts in (
+                *({}, {"http": {"path": "/"}}, {"tcp": {}}, {"grpc": {}}),
+                {"http": {"path": "/"}, "tcp": {}},
+            )
+        ),
+        *(
+            {"type": "TCP", **times}
+            for times in (
+                *({"interval": one} for one in ("99ms", "100ms", "1h", "1h1ms")),
+                *({"timeout": one} for one in ("0s", "1ms", "1h", "61m")),
+                *({"initialJitter": one} for one in ("0s", "1m", "61s")),
+            )
+        ),
+    ],
+    ActiveHealthCheckPayload: [
+        {"type": kind, **text, **binary}
+        for kind in ("Text", "Binary")
+        for text in ({}, {"text": "a"})
+        for binary in ({}, {"binary": "YQ=="})
     ],
     PassiveHealthCheck: [
         {**base, **interval}

@@ -50,6 +50,7 @@ from edgefast.resources.rules import (
     backend,
     config,
     edge,
+    healthcheck,
     jwt,
     loadbalancer,
     policy,
@@ -64,7 +65,7 @@ pytestmark = pytest.mark.pure
 
 RULES = [
     rule
-    for one in (edge, jwt, loadbalancer, policy, routefilter, traffic, backend, config)
+    for one in (edge, healthcheck, jwt, loadbalancer, policy, routefilter, traffic, backend, config)
     for rule in one.BOOK.rules
 ]
 Document = dict[str, Any]

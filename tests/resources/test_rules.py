@@ -9,6 +9,7 @@ from edgefast.resources.rules import (
     backend,
     config,
     edge,
+    healthcheck,
     jwt,
     loadbalancer,
     policy,
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.pure
 RULES = [rule for book in _BOOKS for rule in book.rules]
 OWN = [
     rule
-    for one in (edge, jwt, loadbalancer, policy, routefilter, traffic, backend, config)
+    for one in (edge, healthcheck, jwt, loadbalancer, policy, routefilter, traffic, backend, config)
     for rule in one.BOOK.rules
 ]
 

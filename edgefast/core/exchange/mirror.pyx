@@ -12,7 +12,7 @@ cdef class Mirror(UpstreamUser):
     cdef int open(self, Exchange ex, Cluster cluster) except -1:
         self.engine = ex.engine
         self.settings = ex.settings
-        self.outlier, self.breaker = ex.outlier, ex.breaker
+        self.outlier, self.breaker, self.check, self.panic = ex.outlier, ex.breaker, ex.check, ex.panic
         self.method = ex.method
         self.unsized = ex.unsized
         self.announced = ex.announced

@@ -70,6 +70,7 @@ cdef class Spares(Watched):
         ex.endpoint = None
         ex.outlier = None
         ex.breaker = None
+        ex.check = None
         ex.line = None
         ex.place = None
         ex.sender = None

@@ -22,6 +22,8 @@ cdef class Traffic:
         HashPolicy hash         # None: none
         Outlier outlier         # None: as where there is no policy
         Breaker breaker         # None: none
+        EndpointCheck check             # None: none
+        uint32_t panic          # 0: never
 
     cdef bint strikes(self, Exchange ex, Routed *at, const ef_request *request) except -1
     cdef object first(self, str leaf)

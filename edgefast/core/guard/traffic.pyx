@@ -69,7 +69,7 @@ cdef class Traffic:
     cdef int learn(self) except -1:
         cdef Policy policy
         self.closed = None
-        self.fault = self.overrides = self.compression = self.hash = self.outlier = self.breaker = None
+        self.fault = self.overrides = self.compression = self.hash = self.outlier = self.breaker = self.check = None
         for policy in self.policies:
             if policy.status or policy.traffic is None:
                 self.closed = policy
@@ -93,6 +93,9 @@ cdef class Traffic:
             outlier = self.first("outlier")
             self.outlier = Outlier(outlier) if outlier is not None else None
             self.breaker = self.learn_breaker()
+            check = self.first("check")
+            self.check = self.engine.checks.of(check) if check is not None else None
+            self.panic = self.first("panic") or 0
             self.timeout_line = self.engine.tables.timeout_line(
                 self.request_timeout if self.request_timeout >= 0 else self.default_timeout
             )
@@ -112,6 +115,8 @@ cdef class Traffic:
         ex.send_timeout = self.send_timeout
         ex.outlier = self.outlier
         ex.breaker = self.breaker
+        ex.check = self.check
+        ex.panic = self.panic
         return False
 
     cdef bint strikes(self, Exchange ex, Routed *at, const ef_request *request) except -1:

@@ -20,6 +20,9 @@ cdef class Tables:
         dict policies           # name -> Policy, of those that the table has
         object absent           # name -> Policy that it has not, while somebody holds it
         uint64_t policy_epoch   # how often any of them has changed
+        int checks              # how many of them say what endpoints are asked
+        dict treated            # cluster's name -> ir.Cluster.treatments, of those that have any
+        uint64_t treated_epoch  # how often that has changed
 
     cdef Cluster cluster(self, str name)
     cdef Cluster living(self, str name)

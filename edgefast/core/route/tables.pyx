@@ -19,6 +19,10 @@ cdef inline uint64_t hash_name(bytes name) noexcept:
     return ef_hash64(SEED, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name), 0)
 
 
+cdef inline bint has_check(traffic) noexcept:
+    return traffic is not None and traffic.check is not None
+
+
 cdef class Tables:
     def __cinit__(self, Engine engine, arena):
         cdef Py_buffer view
@@ -35,6 +39,7 @@ cdef class Tables:
         self.retired = WeakValueDictionary()
         self.policies = {}
         self.absent = WeakValueDictionary()
+        self.treated = {}
         self.policy_epoch = 1  # nobody has learnt anything yet
         self.roots = {}
         self.regexes = {}
@@ -88,6 +93,7 @@ cdef class Tables:
         if len(self.timeout_lines) > 4096:
             self.timeout_lines.clear()
         self.version = version
+        self.engine.prober.look()
         self.engine.count(G_APPLIES)
         self.engine.count_n(G_RESOURCES_REFUSED, len(refused))
         return refused
@@ -99,6 +105,7 @@ cdef class Tables:
         if op == "del":
             ef_map_del(&self.cluster_places, hashed, &old)
             self.plain_backends.pop(name, None)
+            self.treated_epoch += self.treated.pop(name, None) is not None
             if live is not None:
                 live.update(None)
                 del self.clusters[name]
@@ -114,6 +121,12 @@ cdef class Tables:
             live = self.clusters[name] = Cluster(self.engine, name)  # names are resolved before the first request asks
         if live is not None:
             live.update(spec)
+        if self.treated.get(name, ()) != spec.treatments:
+            if spec.treatments:
+                self.treated[name] = spec.treatments
+            else:
+                del self.treated[name]
+            self.treated_epoch += 1
         if ef_map_put(&self.cluster_places, hashed, offset << 24 | length, &old) < 0:
             raise MemoryError
 
@@ -125,7 +138,9 @@ cdef class Tables:
             if spec.name != name:
                 raise ValueError("the record belongs to another policy")
         policy = self.policy(name)
+        had = has_check(policy.traffic)
         policy.update(self.engine, spec)
+        self.checks += <int>has_check(policy.traffic) - <int>had
         self.policy_epoch += 1
         if spec is not None:
             self.policies[name] = policy

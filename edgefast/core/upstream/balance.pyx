@@ -17,7 +17,7 @@ def count_choices(Engine engine, spec, str balance, uint64_t tried, int times):
         raise MemoryError
     try:
         for i in range(times):
-            endpoint = cluster.pick(tried, how, <uint64_t>i)
+            endpoint = cluster.pick(tried, HEED_EJECTED, how, <uint64_t>i)
             found[endpoint.index] += 1
         return [found[i] for i in range(<int>cluster.size)]
     finally:

@@ -16,6 +16,7 @@ cdef class Cluster(Pool):
         self.record = engine.health.hold(b"cluster/" + name.encode())
         self.own = self.record.own
         self.lends_to = -1
+        self.checks = []
         self.pending = PoolTurns.__new__(PoolTurns, engine)
         self.pending.own = self.own
 
@@ -130,11 +131,40 @@ cdef class Cluster(Pool):
         cdef uint32_t i
         self.seen = ef_health_version(self.record.at)
         for i in range(self.size):
-            self.load[i].ejected = ef_health_is_out(self.records[i], now)
-            if self.load[i].ejected and (first == 0 or self.records[i].until_ms < first):
+            self.load[i].out = ef_health_is_out(self.records[i], now)  # HEED_EJECTED
+            if self.load[i].out and (first == 0 or self.records[i].until_ms < first):
                 first = self.records[i].until_ms
+        if self.checks:
+            self.look_at_checks()
         self.back_at = first
         return self.rearm()
+
+    cdef int look_at_checks(self) except -1:
+        """Who is out by them. Who is not known yet is, too."""
+        cdef Endpoint endpoint
+        cdef int n
+        for endpoint in self.endpoints:
+            while len(endpoint.checked) < len(self.checks):
+                endpoint.checked.append(
+                    checked_record(self.engine.health, self, endpoint, <EndpointCheck>self.checks[len(endpoint.checked)])
+                )
+            for n in range(len(self.checks)):
+                if (<HealthRecord>endpoint.checked[n]).at.until_ms != WELL:
+                    self.load[endpoint.index].out |= HEED_CHECK << n
+        return 0
+
+    cdef uint8_t bit_of(self, EndpointCheck check) except 0:
+        """Of endpoints that are out by it. The first user that asks makes it one of the cluster's."""
+        cdef Endpoint endpoint
+        if check in self.checks:
+            return <uint8_t>(HEED_CHECK << self.checks.index(check))
+        if len(self.checks) == CHECKS_MOST:
+            self.checks.clear()
+            for endpoint in self.endpoints:
+                endpoint.checked.clear()
+        self.checks.append(check)
+        self.look()
+        return self.bit_of(check)
 
     def _on_resolved(self, hostname, addresses):
         """The resolver's answer: a tuple of addresses, () when the name has none. The last good answer is the resolver's care."""
@@ -148,20 +178,20 @@ cdef class Cluster(Pool):
                 return True
         return False
 
-    cdef Endpoint pick(self, uint64_t tried, Balance balance, uint64_t key):
+    cdef Endpoint pick(self, uint64_t tried, uint8_t heed, Balance balance, uint64_t key):
         cdef int i
         if self.size == 1:
             return <Endpoint>PyList_GET_ITEM(self.endpoints, 0)
         if self.seen != ef_health_version(self.record.at):
             self.look()
         if balance == BY_LOAD:
-            i = ef_pick_endpoint(self.load, self.size, tried, ef_random(self.engine.random))
+            i = ef_pick_endpoint(self.load, self.size, tried, heed, ef_random(self.engine.random))
         elif balance == BY_KEY:
-            i = ef_pick_hashed(self.load, self.ids, self.size, tried, key)
+            i = ef_pick_hashed(self.load, self.ids, self.size, tried, heed, key)
         elif balance == BY_TURN:
-            i = ef_pick_turn(self.load, self.places(), self.size, tried)
+            i = ef_pick_turn(self.load, self.places(), self.size, tried, heed)
         else:
-            i = ef_pick_random(self.load, self.size, tried, ef_random(self.engine.random))
+            i = ef_pick_random(self.load, self.size, tried, heed, ef_random(self.engine.random))
         if i < 0:
             return None
         return <Endpoint>PyList_GET_ITEM(self.endpoints, i)
@@ -193,7 +223,7 @@ cdef class Cluster(Pool):
                     "idle": len((<Endpoint>e).idle) + sum([(<H2Client>one).is_idle() for one in (<Endpoint>e).shared]),
                     "shared": len((<Endpoint>e).shared),
                     "streams": sum([(<H2Client>one).load() for one in (<Endpoint>e).shared]),
-                    "healthy": not self.load[(<Endpoint>e).index].ejected,
+                    "healthy": not self.load[(<Endpoint>e).index].out,
                     "failures": (<Endpoint>e).record.at.failures[EF_FAILURE_LOCAL],
                     "ejections": (<Endpoint>e).record.at.ejections,
                 }

@@ -11,6 +11,7 @@ cdef class Endpoint:
         self.key = (host, port)
         self.idle = []
         self.shared = []
+        self.checked = []
         self.speaks = SPEAKS_ALPN
         if port == 0:
             text = "unix:" + host

@@ -10,6 +10,8 @@ cdef class Health:
         object records          # key -> HealthRecord, of those that anybody here has
 
     cdef ef_health_record *find(self, uint64_t key) noexcept
+    cdef bint claim(self) noexcept
+    cdef int resign(self) noexcept
     cdef HealthRecord hold(self, bytes name)
 
 

@@ -41,6 +41,15 @@ cdef class Health:
                 _log.warning("no room for what workers count together of a cluster or endpoint: each counts some for itself")
         return found
 
+    cdef bint claim(self) noexcept:
+        """This worker asks endpoints how they are, or would if it wanted to."""
+        return self.segment == NULL or ef_health_claim(self.segment, self.seat) != 0
+
+    cdef int resign(self) noexcept:
+        if self.segment != NULL:
+            ef_health_resign(self.segment, self.seat)
+        return 0
+
     cdef HealthRecord hold(self, bytes name):
         cdef HealthRecord record
         cdef uint64_t key = hash_same(name) or 1

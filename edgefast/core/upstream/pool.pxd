@@ -29,7 +29,7 @@ cdef class Pool(Timer):
         int64_t lent_until  # ms; until then none is made where others may have its place
         Crowding crowding   # None while nobody waits for one of max_connections
 
-    cdef Endpoint pick(self, uint64_t tried, Balance balance, uint64_t key)
+    cdef Endpoint pick(self, uint64_t tried, uint8_t heed, Balance balance, uint64_t key)
     cdef bint resolving(self)
     cdef int acquire(self, UpstreamUser user) except -1
     cdef int find(self, UpstreamUser user) except -1

@@ -20,7 +20,7 @@ cdef UpstreamUser served(Turns turns, UpstreamUser user):
 cdef class Pool(Timer):
     # --- what a cluster knows --------------------------------------------------------------------------------------------------------
 
-    cdef Endpoint pick(self, uint64_t tried, Balance balance, uint64_t key):
+    cdef Endpoint pick(self, uint64_t tried, uint8_t heed, Balance balance, uint64_t key):
         """An endpoint that is not among the tried ones, if there is another; None: there is none. `key` is of BY_KEY."""
         raise NotImplementedError
 
@@ -73,6 +73,7 @@ cdef class Pool(Timer):
         return user.on_up_failed(UP_OVERFLOW)
 
     cdef int find(self, UpstreamUser user) except -1:
+        cdef uint8_t heed = HEED_EJECTED
         cdef Endpoint endpoint
         cdef Outbound up
         cdef Entry entry
@@ -86,7 +87,9 @@ cdef class Pool(Timer):
             if self.resolving():
                 return self.wait(user)
             return user.on_up_failed(UP_NO_ENDPOINT)
-        endpoint = self.pick(user.tried_of(<Cluster>self), user.balance, user.hash_key)
+        if user.check is not None or user.panic:
+            heed = heeded(<Cluster>self, user.check, user.panic)
+        endpoint = self.pick(user.tried_of(<Cluster>self), heed, user.balance, user.hash_key)
         if endpoint is None:
             return user.on_up_failed(UP_NO_ENDPOINT)
         up = self.checkout(user, endpoint)
@@ -174,7 +177,7 @@ cdef class Pool(Timer):
         cdef Endpoint endpoint
         cdef Outbound up
         for endpoint in self.endpoints:
-            if (PyList_GET_SIZE(endpoint.idle) or PyList_GET_SIZE(endpoint.shared)) and not self.load[endpoint.index].ejected:
+            if (PyList_GET_SIZE(endpoint.idle) or PyList_GET_SIZE(endpoint.shared)) and not self.load[endpoint.index].out & heeded(<Cluster>self, user.check, user.panic):
                 up = self.checkout(user, endpoint)
                 if up is not None:
                     return up
@@ -188,7 +191,7 @@ cdef class Pool(Timer):
         self.engine.count(G_UPSTREAM_CONNECTS)
         dial.pool = self
         dial.endpoint = endpoint
-        dial.outlier = user.outlier
+        dial.outlier, dial.probing = user.outlier, user.probing
         dial.fresh = Newcomer.__new__(Newcomer, self.engine, endpoint, user.settings, dial, alone)
         return dial
 
@@ -290,7 +293,8 @@ cdef class Pool(Timer):
         cdef Endpoint endpoint = dial.endpoint
         cdef UpstreamUser user
         self.engine.count(G_UPSTREAM_CONNECT_FAILURES)
-        endpoint.failed(dial.outlier, False)
+        if not dial.probing:
+            endpoint.failed(dial.outlier, False)
         if endpoint.coming is dial:
             endpoint.coming = None
         if dial.turns is None:

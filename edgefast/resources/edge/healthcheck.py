@@ -10,6 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
+from edgefast.resources.edge.activehealthcheck import ActiveHealthCheck
 from edgefast.resources.model.fields import Duration, Element
 
 _Row = Annotated[int, Meta(ge=0, le=4294967295)]
@@ -64,4 +65,13 @@ class PassiveHealthCheck(Element, frozen=True, kw_only=True):
 class HealthCheck(Element, frozen=True, kw_only=True):
     """Which endpoints are left out."""
 
+    active: Annotated[
+        ActiveHealthCheck | None, Meta(description="By what they are asked, without any request.")
+    ] = None
     passive: Annotated[PassiveHealthCheck | None, Meta(description="By their answers.")] = None
+    panic_threshold: Annotated[
+        Annotated[int, Meta(ge=0, le=100)] | None,
+        Meta(
+            description="Percentage of a backend's endpoints: when fewer are not out, all of them are used; 0: when none is."
+        ),
+    ] = None

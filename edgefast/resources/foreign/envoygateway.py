@@ -120,7 +120,7 @@ ENVOY_GATEWAY = Project(
                     "is for all paths of its site"
                 ),
                 "healthCheck": here(
-                    "BackendTrafficPolicy spec.healthCheck.passive, of which half of the endpoints may be out by default"
+                    "BackendTrafficPolicy spec.healthCheck; by default half of the endpoints may be ejected, and all are used when all are out"
                 ),
                 "circuitBreaker": here(
                     "BackendTrafficPolicy spec.circuitBreaker, for all routes and workers of a proxy together; maxParallelRetries and "
@@ -141,9 +141,9 @@ ENVOY_GATEWAY = Project(
                 "routingType": never("requests go to endpoints, never to a Service's address"),
             },
             inner={
-                "healthCheck.active": later("endpoints that fail are left out by their answers"),
-                "healthCheck.panicThreshold": later(
-                    "endpoints that are out are used when all of them are"
+                "healthCheck.active.http.requestBody": later("checks have no body"),
+                "healthCheck.active.healthCheckLog": here(
+                    "the log of the proxy tells who fails its check, and who is well again"
                 ),
                 "healthCheck.passive.failurePercentageThreshold": later("rows of failures count"),
                 "circuitBreaker.perEndpoint": later("a bound holds for all endpoints together"),

@@ -114,9 +114,7 @@ KGATEWAY = Project(
                 "loadBalancer": here(
                     "BackendTrafficPolicy spec.loadBalancer of routes; ringHash and maglev are ConsistentHash"
                 ),
-                "healthCheck": later(
-                    "endpoints that fail are ejected for a while without a setting"
-                ),
+                "healthCheck": here("BackendTrafficPolicy spec.healthCheck.active of routes"),
                 "outlierDetection": here("BackendTrafficPolicy spec.healthCheck.passive"),
                 "circuitBreakers": here("BackendTrafficPolicy spec.circuitBreaker"),
                 "perConnectionBufferLimitBytes": never(

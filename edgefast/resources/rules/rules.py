@@ -21,6 +21,7 @@ from edgefast.resources.rules import (
     filter,
     gateway,
     grpcroute,
+    healthcheck,
     hostname,
     httproute,
     jwt,
@@ -46,6 +47,7 @@ _BOOKS = (
     routefilter.BOOK,
     traffic.BOOK,
     backend.BOOK,
+    healthcheck.BOOK,
     loadbalancer.BOOK,
     config.BOOK,
 )

@@ -17,7 +17,7 @@ from edgefast.translate.backend.cluster import ClusterOutcome
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.policy.outcome import UnitOutcome
 from edgefast.translate.virtualhost.stream import StreamOutcome
-from edgefast.translate.virtualhost.virtualhost import HostOutcome, Place
+from edgefast.translate.virtualhost.virtualhost import HostOutcome, Place, Treatment
 
 Outcome = HostOutcome | StreamOutcome
 _T = TypeVar("_T")
@@ -37,6 +37,7 @@ class Shelf(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     asked: SortedMap[str, tuple[ClusterRef, ...]] = EMPTY  # clusters of units that ask any
     policy_uses: SortedMap[str, int] = EMPTY  # hosts and listeners that name a unit
     filters: frozenset[str] = frozenset()  # units that listeners name
+    treated: SortedMap[Treatment, int] = EMPTY  # hosts whose rules treat a cluster so
 
 
 class Shelves(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -66,6 +67,7 @@ def refill(
     outcomes, served, uses = shelf.outcomes.edit(), shelf.hosts.edit(), shelf.uses.edit()
     passed = shelf.streams.edit()
     limited, policy_uses = shelf.limited, shelf.policy_uses.edit()
+    treated = shelf.treated.edit()
     stale: set[ClusterRef] = set(changed)
     doubtful: set[str] = set(edited)
     for place in touched:
@@ -103,6 +105,10 @@ def refill(
         gone = old.units if type(old) is HostOutcome else ()
         if come or gone:
             doubtful |= _count(policy_uses, gone, come)
+        ways = new.treatments if type(new) is HostOutcome else ()
+        left = old.treatments if type(old) is HostOutcome else ()
+        if ways or left:
+            _count(treated, left, ways)
     doubtful |= _count(policy_uses, shelf.filters - filters, filters - shelf.filters)
     policies, asked = shelf.policies.edit(), shelf.asked.edit()
     for name in doubtful:
@@ -110,8 +116,8 @@ def refill(
         stale |= _count(uses, asked.get(name, ()), unit.clusters if unit else ())
         _put(policies, name, unit.unit if unit else None)
         _put(asked, name, unit.clusters or None if unit else None)
-    used, secrets = shelf.clusters.edit(), shelf.secrets.edit()
-    _put_clusters(stale, uses, clusters, used, secrets)
+    used, secrets, ways_of = shelf.clusters.edit(), shelf.secrets.edit(), treated.done()
+    _put_clusters(stale, uses, clusters, used, secrets, ways_of)
     return Shelf(
         outcomes=outcomes.done(),
         hosts=served.done(),
@@ -124,6 +130,7 @@ def refill(
         asked=asked.done(),
         policy_uses=policy_uses.done(),
         filters=filters,
+        treated=ways_of,
     )
 
 
@@ -145,12 +152,29 @@ def _count(counts: Draft[_T, int], gone: Iterable[_T], come: Iterable[_T]) -> se
     return {*come, *gone}
 
 
+def _treat(
+    cluster: ir.Cluster, used: Draft[str, ir.Cluster], treated: SortedMap[Treatment, int]
+) -> ir.Cluster:
+    """Return a cluster with how the fleet's rules treat it; the very one that is there, if it is the same."""
+    found = []
+    for name, ceilings, traffic in treated.starting_at((cluster.name, 0, ())):
+        if name != cluster.name:
+            break
+        found.append((ceilings, traffic))
+    if not found:
+        return cluster
+    made = msgspec.structs.replace(cluster, treatments=tuple(found))
+    before = used.get(cluster.name)
+    return before if before == made else made
+
+
 def _put_clusters(
     stale: Iterable[ClusterRef],
     uses: Draft[ClusterRef, int],
     clusters: SortedMap[ClusterRef, ClusterOutcome],
     used: Draft[str, ir.Cluster],
     secrets: Draft[ClusterRef, tuple[ir.Secret, ...]],
+    treated: SortedMap[Treatment, int],
 ) -> None:
     """Bring `used` and `secrets` up to date for these; what nobody uses goes."""
     for ref in stale:
@@ -159,7 +183,7 @@ def _put_clusters(
             secrets.pop(ref, None)
             continue
         outcome = clusters[ref]
-        used[outcome.cluster.name] = outcome.cluster
+        used[outcome.cluster.name] = _treat(outcome.cluster, used, treated)
         if outcome.secrets:
             secrets[ref] = outcome.secrets
         else:

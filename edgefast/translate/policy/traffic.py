@@ -22,6 +22,7 @@ from edgefast.translate.facts.policyshape import CLOSED
 from edgefast.translate.policy.backend import read_count, translate_budget, translate_passive
 from edgefast.translate.policy.compression import translate_compression
 from edgefast.translate.policy.fault import translate_fault
+from edgefast.translate.policy.healthcheck import read_panic, translate_active
 from edgefast.translate.policy.loadbalancer import translate_load_balancer
 from edgefast.translate.policy.outcome import (
     Aims,
@@ -105,6 +106,8 @@ def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> 
         ),
         retry_budget=translate_budget(breaker, report, bounds),
         outlier=translate_passive(spec, report),
+        check=translate_active(spec, report),
+        panic=read_panic(spec, report),
     )
 
 

@@ -28,6 +28,7 @@ from edgefast.translate.virtualhost.shadow import HostEntry, find_shadows
 from edgefast.translate.virtualhost.turn import WIDENED, settle_turns, turn_of
 
 Place = tuple[str, str]  # listener, hostname
+Treatment = tuple[str, int, tuple[str, ...]]  # cluster, Rule.ceilings, Rule.traffic
 Loss = tuple[HostEntry, HostEntry]  # what never takes a request, and what takes them all
 
 _NONE: Mapping[Key, Any] = {}  # most hosts have nothing to tell
@@ -42,6 +43,7 @@ class HostOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False)
     clusters: tuple[ClusterRef, ...]
     limited: bool  # a rule of it has rate limits
     units: tuple[str, ...]  # of policies that its rules name, each once
+    treatments: tuple[Treatment, ...]  # of clusters, by rules with policies of traffic; each once
     overlaps: Mapping[Key, tuple[Problem, ...]]  # of routes that share a match with others
     shadows: Mapping[Key, tuple[Loss, ...]]  # by route: what never takes a request
 
@@ -123,9 +125,14 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
     rules = alone.rules if alone else tuple(rule for part in ordered for rule in part.rules)
     placed = tuple([ir.Entry(match=entry[4], rule=entry[5]) for entry in entries])
     units: dict[str, None] = {}
+    treatments: dict[Treatment, None] = {}
     for rule in rules:
         if rule.policies or rule.traffic:
             units.update(dict.fromkeys((*rule.policies, *rule.traffic)))
+        if rule.traffic:
+            for share in rule.backends:
+                if share.cluster:
+                    treatments[share.cluster, rule.ceilings, rule.traffic] = None
     host = ir.VirtualHost(
         listener=place[0],
         hostname=place[1],
@@ -140,6 +147,7 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
         else tuple(dict.fromkeys(ref for part in ordered for ref in part.clusters)),
         limited=any(rule.rate_limits for rule in rules),
         units=(*units,),
+        treatments=(*treatments,),
         overlaps=_NONE if alone else _find_overlaps(place, entries),
         shadows=(_group(find_shadows(entries)) if len(entries) > 1 else None) or _NONE,
     )

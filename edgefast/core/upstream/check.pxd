@@ -1,0 +1,27 @@
+# What endpoints are asked, and what came of it (ir.HealthCheck).
+
+cdef enum:
+    HEED_EJECTED = 1        # bits of ef_endpoint_load.out: by the answers of requests ...
+    HEED_CHECK = 2          # ... and by checks, the first of a cluster's; the others' follow
+    HEED_NOTHING = 128      # a bit that no endpoint has
+    CHECKS_MOST = 6         # of a cluster at once; of more, the oldest are forgotten
+
+# States of an endpoint by a check, in its record.
+cdef enum Wellness:
+    UNKNOWN = 0     # it was not asked yet: it gets requests when all others are out, too
+    WELL = 1
+    ILL = 2
+
+
+cdef class EndpointCheck:
+    cdef:
+        object spec         # ir.HealthCheck
+        object __weakref__
+        bytes digest        # what records are told apart by, the same in all workers
+
+
+cdef class EndpointChecks:
+    cdef:
+        object known        # spec -> EndpointCheck, of those that anybody has
+
+    cdef EndpointCheck of(self, object spec)

@@ -1,0 +1,39 @@
+# What endpoints are asked, and what came of it: for rules whose policies have a check (guard/traffic.pyx).
+#
+# In: ir.HealthChecks; records in which one worker writes how each endpoint is (prober.pyx). Out: bits of endpoints that are out by a check,
+# which only rules with that check heed. Equal checks are one. Must never ask anybody itself.
+
+cdef class EndpointCheck:
+    def __init__(self, spec):
+        self.spec = spec
+        self.digest = blake2b(msgspec.msgpack.encode(spec), digest_size=16).hexdigest().encode()
+
+
+cdef class EndpointChecks:
+    def __init__(self):
+        self.known = WeakValueDictionary()
+
+    cdef EndpointCheck of(self, object spec):
+        check = self.known.get(spec)
+        if check is None:
+            check = self.known[spec] = EndpointCheck(spec)
+        return <EndpointCheck>check
+
+
+cdef HealthRecord checked_record(Health health, Cluster cluster, Endpoint endpoint, EndpointCheck check):
+    """Where it is written how the endpoint is by this check."""
+    return health.hold(b"check/%b/%b/%b" % (check.digest, cluster.name.encode(), endpoint.text))
+
+
+cdef uint8_t heeded(Cluster cluster, EndpointCheck check, uint32_t panic) except 0:
+    """Bits that a user with this check heeds; none but the one of nothing where so many are out that all are used (panicThreshold)."""
+    cdef uint8_t heed = HEED_EJECTED
+    cdef uint32_t i, well = 0
+    if check is not None:
+        heed |= cluster.bit_of(check)
+    if panic:
+        for i in range(cluster.size):
+            well += (cluster.load[i].out & heed) == 0
+        if <uint64_t>well * 100 < <uint64_t>panic * cluster.size:
+            return HEED_NOTHING
+    return heed

@@ -1,0 +1,256 @@
+# One endpoint that is asked again and again: a request of HTTP, a call of grpc.health.v1, a connection (probedial.pyx).
+#
+# In: a check, its endpoint; answers, or that there are none in time. Out: the endpoint's state by this check, once so many in a row have
+# said so; as Envoy has it, an answer of HTTP that is neither good nor one of those that count is enough by itself, and so is the first of all.
+# It has a connection of the pool like any request, of which it is not one: breakers do not know it, and nobody is ejected for it.
+# Sources: BackendTrafficPolicy healthCheck.active; github.com/grpc/grpc doc/health-checking.md.
+
+cdef bytes _GRPC_CHECK = b"/grpc.health.v1.Health/Check"
+
+
+cdef class Probe(UpstreamUser):
+    def __dealloc__(self):
+        out_free(&self.head)
+        out_free(&self.none)
+
+    cdef int open(self, Watch watch, Endpoint about, Endpoint target) except -1:
+        cdef int64_t now = watch.engine.wheel.now
+        cdef object spec = watch.check.spec
+        self.engine = watch.engine
+        self.settings = watch.settings
+        self.probing = True
+        self.watch, self.about, self.target = watch, about, target
+        self.record = checked_record(self.engine.health, watch.cluster, about, watch.check)
+        self.next_at = now
+        if spec.jitter:
+            self.next_at += <int64_t>(ef_random(self.engine.random) % <uint64_t>(spec.jitter + 1))
+        return self.engine.wheel.arm(self, self.next_at)
+
+    cdef int on_deadline(self, int64_t now) except -1:
+        if not self.asking:
+            return self.start()
+        self.let_go()
+        return self.conclude(False, False)
+
+    # --- the question ------------------------------------------------------------------------------------------------
+
+    cdef int start(self) except -1:
+        cdef Cluster asked = self.watch.asked
+        cdef object spec = self.watch.check.spec
+        cdef Outbound up
+        self.engine.count(G_HEALTH_CHECKS)
+        if self.target is None or self.target.index < 0:
+            return self.conclude(False, False)
+        self.asking, self.begun, self.good = True, False, False
+        self.answer = b""
+        self.grpc_status = -1
+        self.ticket += 1
+        self.engine.wheel.arm(self, self.engine.wheel.now + spec.timeout)
+        if spec.kind == "tcp":
+            self.dial = ProbeDial.__new__(ProbeDial)
+            return self.dial.ask(self)
+        up = asked.checkout(self, self.target)
+        if up is not None:
+            return asked.give(self, up)
+        if self.target.coming is not None:
+            return self.target.coming.turns.join(self)
+        if not may_connect(asked, self):  # it is so busy that nothing can be found out
+            self.asking = False
+            return self.wait()
+        return asked.dial(self, self.target)
+
+    cdef int on_up_ready(self, Outbound up) except -1:
+        cdef object spec = self.watch.check.spec
+        cdef bytes service, message = b""
+        cdef iovec piece
+        self.up = up
+        self.begun = True
+        if spec.kind == "grpc":
+            if up.protocol is not HTTP_2:
+                up.drop(CUT_CANCEL)
+                self.up = None
+                return self.conclude(False, True)
+            service = spec.service.encode()
+            if service:  # field 1, a string
+                message = b"\x0a%b%b" % (pb_length(len(service)), service)
+            message = b"\0%b%b" % (len(message).to_bytes(4, "big"), message)
+        self.write_head(len(message))
+        up.begin(self, EF_M_POST if spec.kind == "grpc" else probe_method(spec.method), False, len(message), None, spec.kind == "grpc")
+        piece.iov_base = PyBytes_AS_STRING(message)
+        piece.iov_len = PyBytes_GET_SIZE(message)
+        return up.write(&self.head, &piece, 1 if message else 0, len(message), True, &self.none)
+
+    cdef int write_head(self, size_t n) except -1:
+        """The head as one of our own clients would have sent it."""
+        cdef object spec = self.watch.check.spec
+        cdef bytes host = spec.host.encode() or authority_at(self.watch.cluster, self.target)
+        cdef bytes text
+        if spec.kind == "grpc":
+            text = b"POST %b HTTP/1.1\r\nhost: %b\r\ncontent-type: application/grpc\r\ngrpc-timeout: %dm\r\n" % (_GRPC_CHECK, host, spec.timeout)
+        else:
+            text = b"%b %b HTTP/1.1\r\nhost: %b\r\n" % (spec.method.encode(), spec.path.encode(), host)
+        text += b"user-agent: edgefast-health\r\n"
+        self.head.size = 0
+        out_reserve(&self.head, PyBytes_GET_SIZE(text))
+        out_bytes(&self.head, text)
+        return 0
+
+    # --- the answer --------------------------------------------------------------------------------------------------
+
+    cdef int on_up_failed(self, UpFailure why) except -1:
+        self.up = None
+        return self.conclude(False, False)
+
+    cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1:
+        cdef object spec = self.watch.check.spec
+        cdef uint16_t i
+        if spec.kind == "grpc":
+            self.good = head.response_status == 200 and head.grpc == EF_GRPC
+            for i in range(head.n_spans):
+                if is_named(base, &head.spans[i], HASH_GRPC_STATUS, "grpc-status", 11):
+                    self.grpc_status = ef_grpc_status(base + head.spans[i].val_off, head.spans[i].val_len)
+            return 0
+        self.good = head.response_status in spec.statuses
+        self.fatal = not self.good and head.response_status not in spec.counted
+        return 0
+
+    cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
+        cdef size_t room = PROBE_ANSWER - PyBytes_GET_SIZE(self.answer)
+        if not self.asking:
+            return 0
+        if room and (self.watch.check.spec.expects or self.watch.check.spec.kind == "grpc"):
+            self.answer += data[:min(n, room)]
+        self.taken += n
+        return 0
+
+    cdef int on_response_flush(self) except -1:
+        if self.asking and self.taken > PROBE_ANSWER:  # nobody reads all of that: what is known is enough
+            self.let_go()
+            return self.conclude(self.is_well(), self.fatal)
+        return 0
+
+    cdef int on_response_trailers(self, const uint8_t *lines, size_t n) except -1:
+        cdef ef_span span
+        cdef size_t at = 0
+        while at < n:
+            at = ef_trailer_next(lines, n, at, &span)
+            if at == 0:
+                break
+            if is_named(lines, &span, HASH_GRPC_STATUS, "grpc-status", 11):
+                self.grpc_status = ef_grpc_status(lines + span.val_off, span.val_len)
+        return 0
+
+    cdef int on_response_end(self) except -1:
+        self.up = None
+        return self.conclude(self.is_well(), self.fatal) if self.asking else 0
+
+    cdef int on_up_lost(self, int why) except -1:
+        self.up = None
+        return self.conclude(False, False) if self.asking else 0
+
+    cdef bint is_well(self) except -1:
+        """By an answer that is here."""
+        cdef object spec = self.watch.check.spec
+        if spec.kind == "grpc":
+            return self.good and self.grpc_status == GRPC_OK and is_serving(self.answer)
+        return self.good and (not spec.expects or spec.expects in self.answer)
+
+    # --- what follows ------------------------------------------------------------------------------------------------
+
+    cdef int conclude(self, bint good, bint fatal) except -1:
+        """It has answered, or has not."""
+        self.asking = self.fatal = False
+        self.taken = 0
+        if not good:
+            self.engine.count(G_HEALTH_CHECKS_FAILED)
+        self.note(good, fatal)
+        return self.wait()
+
+    cdef int note(self, bint good, bint fatal) except -1:
+        cdef object spec = self.watch.check.spec
+        cdef uint64_t state = self.record.at.until_ms
+        self.goods = self.goods + 1 if good else 0
+        self.fails = 0 if good else self.fails + 1
+        if good and (state == UNKNOWN or (state == ILL and self.goods >= <uint32_t>spec.healthy)):
+            return self.put(WELL)
+        if not good and (state == UNKNOWN or (state == WELL and (fatal or self.fails >= <uint32_t>spec.unhealthy))):
+            return self.put(ILL)
+        return 0
+
+    cdef int put(self, Wellness state) except -1:
+        """For all workers to see."""
+        cdef str address = self.about.text.decode()
+        ef_health_put(self.watch.cluster.record.at, self.record.at, state)
+        if state == ILL:
+            self.engine.count(G_HEALTH_CHECKS_ILL)
+            _log.warning("%s of %s fails its health check: it gets no requests of rules with it", address, self.watch.cluster.name)
+        else:
+            _log.info("%s of %s is well by its health check", address, self.watch.cluster.name)
+        return 0
+
+    cdef int wait(self) except -1:
+        """Until it is asked again: a tenth sooner or later, so that not all are at once."""
+        cdef int64_t interval = self.watch.check.spec.interval, part = interval // 10
+        if self.over:
+            return 0
+        self.next_at = self.engine.wheel.now + interval - part + <int64_t>(ef_random(self.engine.random) % <uint64_t>(2 * part + 1))
+        return self.engine.wheel.arm(self, self.next_at)
+
+    cdef int let_go(self) except -1:
+        """Of whatever is under way."""
+        cdef Outbound up = self.up
+        self.asking = False
+        self.ticket += 1
+        self.stop_waiting()
+        self.up = None
+        if up is not None:
+            up.drop(CUT_TIMEOUT)
+        if self.dial is not None:
+            self.dial.call_off()
+        if self.session is not None:
+            self.session.leave()
+        return 0
+
+    cdef int stop(self) except -1:
+        """Nobody wants to know any more."""
+        self.over = True
+        self.engine.wheel.disarm(self)
+        return self.let_go()
+
+
+cdef unsigned probe_method(str method) except 0:
+    if method == "HEAD":
+        return EF_M_HEAD
+    if method == "OPTIONS":
+        return EF_M_OPTIONS
+    return EF_M_POST if method == "POST" else EF_M_GET
+
+
+cdef bytes authority_at(Cluster cluster, Endpoint target):
+    """What an endpoint is called where nobody says it: as its cluster's certificate is, else its address."""
+    return cluster.sni.encode() if cluster.sni else b"localhost" if target.port == 0 else target.text
+
+
+cdef bytes pb_length(size_t n):
+    """A varint below 2^14."""
+    return bytes((n,)) if n < 128 else bytes((n & 127 | 128, n >> 7))
+
+
+cdef bint is_serving(bytes answer) except -1:
+    """One message, whole and not compressed: HealthCheckResponse with status (field 1) SERVING (1)."""
+    cdef PbField field
+    cdef int64_t at = 0
+    cdef size_t n = PyBytes_GET_SIZE(answer)
+    cdef const uint8_t *data = <const uint8_t *>PyBytes_AS_STRING(answer)
+    cdef bint serving = False
+    if n < 5 or data[0] != 0 or int.from_bytes(answer[1:5], "big") != n - 5:
+        return False
+    data += 5
+    n -= 5
+    while <size_t>at < n:
+        at = pb_next(data, n, <size_t>at, &field)
+        if at < 0:
+            return False
+        if field.number == 1 and field.wire == 0:
+            serving = field.value == 1
+    return serving

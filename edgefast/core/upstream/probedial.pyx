@@ -1,0 +1,86 @@
+# A check that is a connection: it is made, something is said on it, something has to come (BackendTrafficPolicy healthCheck.active.tcp).
+#
+# In: a Probe, an endpoint. Out: whether there was a connection, through TLS where its cluster has that, and what was asked for came on it. It is
+# ended as soon as that is known. Must never outlive its probe's deadline.
+
+cdef class ProbeDial(Dial):
+    cdef int ask(self, Probe probe) except -1:
+        cdef Endpoint target = probe.target
+        cdef ProbeSession session = ProbeSession.__new__(ProbeSession)
+        self.probe = session.probe = probe
+        self.cluster = target.cluster
+        session.came = b""
+        probe.session = session
+        return self.begin(
+            probe.engine.reactor, target.host.encode(), target.port or -1, session, probe.watch.check.spec.timeout
+        )
+
+    cdef Wire wire(self):
+        cdef Cluster cluster = self.cluster
+        cdef TlsContext context = cluster.stream_tls()
+        cdef Probe probe = self.probe
+        if context is None or probe is None:
+            return None
+        return make_client_wire(cluster.engine.handshakes, context, cluster.sni.encode(), probe.target.host, probe.target.port)
+
+    cdef int call_off(self) except -1:
+        """Nobody waits for it any more."""
+        self.probe = None
+        return self.end(END_ABORTED, 0) if self.fd >= 0 else 0
+
+    cdef int on_opened(self, Connection connection) except -1:
+        cdef Probe probe = self.probe
+        self.probe = None
+        if probe is not None and probe.dial is self:
+            probe.dial = None
+        return 0
+
+    cdef int on_failed(self, End why, int error) except -1:
+        cdef Probe probe = self.probe
+        self.probe = None
+        if probe is None or probe.dial is not self:
+            return 0
+        probe.dial = None
+        probe.session = None
+        return probe.conclude(False, False) if probe.asking else 0
+
+
+cdef class ProbeSession(Session):
+    cdef int on_open(self) except -1:
+        cdef Probe probe = self.probe
+        cdef bytes says
+        if probe is None:
+            return self.connection.shut(True)
+        says = probe.watch.check.spec.sends
+        if says:
+            self.connection.send(PyBytes_AS_STRING(says), PyBytes_GET_SIZE(says))
+        return 0 if probe.watch.check.spec.expects else self.finish(True)
+
+    cdef ssize_t received(self, const uint8_t *data, size_t n) except -1:
+        cdef Probe probe = self.probe
+        if probe is None:
+            return n
+        self.came += data[:min(n, PROBE_ANSWER - <size_t>PyBytes_GET_SIZE(self.came))]
+        if probe.watch.check.spec.expects in self.came:
+            self.finish(True)
+        elif PyBytes_GET_SIZE(self.came) >= PROBE_ANSWER:
+            self.finish(False)
+        return n
+
+    cdef int finish(self, bint good) except -1:
+        """It is known."""
+        cdef Probe probe = self.probe
+        self.leave()
+        return probe.conclude(good, False) if probe is not None and probe.asking else 0
+
+    cdef int on_lost(self) except -1:
+        return self.finish(False)
+
+    cdef int leave(self) except -1:
+        cdef Probe probe = self.probe
+        self.probe = None
+        if probe is not None and probe.session is self:
+            probe.session = None
+        if self.connection is not None and not self.connection.closed:
+            self.connection.shut(False)
+        return 0

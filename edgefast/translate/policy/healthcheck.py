@@ -1,0 +1,147 @@
+"""Endpoints that are asked whether they are well: BackendTrafficPolicy spec.healthCheck.active -> ir.HealthCheck.
+
+In: the fields. Out: the same in milliseconds and bytes; every mistake told.
+Source: BackendTrafficPolicy, with the fields of Envoy Gateway; grpc.health.v1 for type GRPC.
+Must never: ask an endpoint more often than is written.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+import msgspec
+
+from edgefast import ir
+from edgefast.resources.edge.activehealthcheck import (
+    ActiveHealthCheck,
+    ActiveHealthCheckPayload,
+    HTTPActiveHealthChecker,
+    TCPActiveHealthChecker,
+)
+from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.resources.rules.healthcheck import (
+    LEAST_INTERVAL,
+    MOST_INTERVAL,
+    MOST_JITTER,
+    check_active,
+    check_payload,
+)
+from edgefast.translate.policy.extauth import read_bounded
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.violation import refuse_violations
+
+__all__ = ["read_panic", "translate_active"]
+
+_MOST_BYTES = 4096
+_PATH = r"/[!-~]{0,1023}"
+_NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+
+
+def read_panic(spec: BackendTrafficPolicySpec, report: Report) -> int | None:
+    """Return the percentage below which all endpoints are used; None: nothing is said."""
+    found = spec.health_check.panic_threshold if spec.health_check is not None else None
+    if found is not None and not 0 <= found <= 100:
+        said = f"{found} (expected 0 to 100)"
+        report.refuse("spec.healthCheck.panicThreshold", "Invalid", said, condition="Invalid")
+    return found
+
+
+def translate_active(spec: BackendTrafficPolicySpec, report: Report) -> ir.HealthCheck | None:
+    """Translate what endpoints are asked; None: nothing. What a report refuses of is not to be used."""
+    check = spec.health_check.active if spec.health_check is not None else None
+    return _translate(check, report, "spec.healthCheck.active") if check is not None else None
+
+
+def _translate(one: ActiveHealthCheck, report: Report, path: str) -> ir.HealthCheck:
+    refuse_violations(check_active(one), report, path, "Invalid")
+    interval = read_bounded(one.interval, MOST_INTERVAL, report, f"{path}.interval")
+    if 0 < interval < LEAST_INTERVAL:
+        said = f'"{one.interval}" (expected at least {LEAST_INTERVAL}ms)'
+        report.refuse(f"{path}.interval", "Invalid", said, condition="Invalid")
+    common = ir.HealthCheck(
+        kind="grpc",
+        interval=max(interval, LEAST_INTERVAL),
+        timeout=read_bounded(one.timeout, MOST_INTERVAL, report, f"{path}.timeout"),
+        jitter=0
+        if one.initial_jitter is None
+        else read_bounded(one.initial_jitter, MOST_JITTER, report, f"{path}.initialJitter"),
+        unhealthy=_read_threshold(one.unhealthy_threshold, report, f"{path}.unhealthyThreshold"),
+        healthy=_read_threshold(one.healthy_threshold, report, f"{path}.healthyThreshold"),
+        port=one.overrides.port if one.overrides is not None else 0,
+        service=(one.grpc.service or "") if one.grpc is not None else "",
+    )
+    if one.type == "HTTP":
+        return _of_http(one.http, common, report, f"{path}.http")
+    if one.type == "TCP":
+        return _of_tcp(one.tcp or TCPActiveHealthChecker(), common, report, f"{path}.tcp")
+    return common
+
+
+def _of_http(
+    http: HTTPActiveHealthChecker | None, common: ir.HealthCheck, report: Report, path: str
+) -> ir.HealthCheck:
+    if http is None:  # which is told
+        return common
+    # Of what goes into a head nothing is taken that a schema would have refused.
+    if not re.fullmatch(_PATH, http.path):
+        said = f'"{http.path}" (expected a path that begins with /)'
+        report.refuse(f"{path}.path", "Invalid", said, condition="Invalid")
+    if http.hostname is not None and not re.fullmatch(_NAME, http.hostname):
+        said = f'"{http.hostname}" (expected a DNS name)'
+        report.refuse(f"{path}.hostname", "Invalid", said, condition="Invalid")
+    for name, statuses in (
+        ("expectedStatuses", http.expected_statuses),
+        ("retriableStatuses", http.retriable_statuses),
+    ):
+        for at, status in enumerate(statuses):
+            if not 100 <= status <= 599:
+                where, said = f"{path}.{name}[{at}]", f"{status} (expected 100 to 599)"
+                report.refuse(where, "Invalid", said, condition="Invalid")
+    return msgspec.structs.replace(
+        common,
+        kind="http",
+        path=http.path,
+        host=http.hostname or "",
+        method=http.method,
+        statuses=tuple(sorted(set(http.expected_statuses))) or (200,),
+        counted=tuple(sorted(set(http.retriable_statuses) - set(http.expected_statuses))),
+        expects=_read_payload(http.expected_response, report, f"{path}.expectedResponse"),
+    )
+
+
+def _of_tcp(
+    tcp: TCPActiveHealthChecker, common: ir.HealthCheck, report: Report, path: str
+) -> ir.HealthCheck:
+    return msgspec.structs.replace(
+        common,
+        kind="tcp",
+        sends=_read_payload(tcp.send, report, f"{path}.send"),
+        expects=_read_payload(tcp.receive, report, f"{path}.receive"),
+    )
+
+
+def _read_threshold(given: int, report: Report, path: str) -> int:
+    if not 1 <= given <= 100:
+        report.refuse(path, "Invalid", f"{given} (expected 1 to 100)", condition="Invalid")
+        return 1
+    return given
+
+
+def _read_payload(one: ActiveHealthCheckPayload | None, report: Report, path: str) -> bytes:
+    if one is None:
+        return b""
+    refuse_violations(check_payload(one), report, path, "Invalid")
+    if one.type == "Text":
+        found = (one.text or "").encode()
+    else:
+        try:
+            found = base64.b64decode(one.binary or "", validate=True)
+        except (ValueError, binascii.Error):
+            report.refuse(f"{path}.binary", "Invalid", "is no Base64", condition="Invalid")
+            return b""
+    if len(found) > _MOST_BYTES:
+        said = f"{len(found)} bytes (expected at most {_MOST_BYTES})"
+        report.refuse(path, "TooLong", said, condition="Invalid")
+    return found

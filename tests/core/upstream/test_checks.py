@@ -1,0 +1,196 @@
+"""Endpoints that are asked how they are: what is asked, what counts, who gets requests then, and that one worker asks for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core.backend import Call, make_response, say
+from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_listener, make_rule
+from core.guard.policies import TRAFFIC
+from core.upstream.workers import Workers
+from core.world import World
+from edgefast import ir
+
+CHECK = "/healthz"
+
+
+def checking(**parts: Any) -> ir.PolicyUnit:
+    said = {"kind": "http", "path": CHECK, "interval": 100, "timeout": 2000, **parts}
+    return ir.PolicyUnit(name=TRAFFIC, traffic=ir.Traffic(check=ir.HealthCheck(**said)))
+
+
+def fleet_of(unit: ir.PolicyUnit, *ports: int, **cluster: Any) -> ir.Fleet:
+    """A rule that has a check, and one on /free that has none."""
+    host = make_host(make_rule(traffic=(TRAFFIC,)), ("/free", make_rule()))
+    treated = make_cluster(*ports, treatments=((0, (TRAFFIC,)),), **cluster)
+    return make_fleet(make_listener(), host, treated, unit)
+
+
+def answers(name: str, status: Callable[[], int]) -> Callable[[Call], bytes]:
+    """A backend that answers requests with its name, and checks with a status."""
+
+    def answer(call: Call) -> bytes:
+        if call.path == CHECK:
+            return b"HTTP/1.1 %d X\r\ncontent-length: 2\r\n\r\nok" % status()
+        return make_response(name.encode())
+
+    return answer
+
+
+async def names(world: World, port: int, path: str = "/", count: int = 30) -> set[bytes]:
+    client = await world.client(port)
+    return {(await client.get(path)).body for _ in range(count)}
+
+
+def failed(world: World) -> int:
+    return int(world.counters["health_checks_ill"])
+
+
+async def test_who_fails_gets_no_requests_until_it_is_well(world: World) -> None:
+    status = 200
+    one = await world.backend(answers("one", lambda: status))
+    two = await world.backend(answers("two", lambda: 200))
+    port = await world.serve(fleet_of(checking(), one.port, two.port))
+    await world.until(lambda: world.counters["health_checks"] >= 2)
+    await world.settle()
+    assert await names(world, port) == {b"one", b"two"}
+    status = 500
+    await world.until(lambda: failed(world) == 1)
+    assert await names(world, port) == {b"two"}
+    assert await names(world, port, "/free") == {b"one", b"two"}  # whose policies have no check
+    status = 200
+    before = world.counters["health_checks"]
+    await world.until(lambda: world.counters["health_checks"] >= before + 4)
+    assert await names(world, port) == {b"one", b"two"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "status", "many"),
+    [
+        ({"unhealthy": 3}, 500, 1),  # another status than is known is enough by itself
+        ({"unhealthy": 3, "counted": (503,)}, 503, 3),
+        ({"statuses": (200, 204)}, 204, 0),
+        ({"expects": b"ok"}, 200, 0),
+        ({"expects": b"never"}, 200, 3),
+    ],
+)
+async def test_what_counts(world: World, parts: dict[str, Any], status: int, many: int) -> None:
+    asked = 0
+    now = 200 if parts.get("expects") != b"never" else 200
+
+    def answer(call: Call) -> bytes:
+        nonlocal asked
+        asked += now != 200
+        return b"HTTP/1.1 %d X\r\ncontent-length: 2\r\n\r\nok" % now
+
+    backend = await world.backend(answer)
+    if parts.get("expects") == b"never":
+        await world.serve(fleet_of(checking(**parts), backend.port))
+        await world.until(lambda: failed(world) == 1)  # the first one says it all
+        return
+    await world.serve(fleet_of(checking(**parts), backend.port))
+    await world.until(lambda: world.counters["health_checks"] >= 2)
+    now = status
+    if many:
+        await world.until(lambda: failed(world) == 1)
+        assert asked == many
+    else:
+        before = world.counters["health_checks"]
+        await world.until(lambda: world.counters["health_checks"] >= before + 4)
+        assert failed(world) == 0
+
+
+async def test_nobody_there(world: World) -> None:
+    good = await world.backend(say("good"))
+    port = await world.serve(
+        fleet_of(checking(path="/", unhealthy=1), world.refusing_port(), good.port)
+    )
+    await world.until(lambda: failed(world) == 1)
+    assert await names(world, port) == {b"good"}
+    assert world.cluster(CLUSTER)["endpoints"][0]["failures"] == 0  # nobody is ejected for it
+
+
+async def test_one_that_does_not_answer_in_time(world: World) -> None:
+    silent, good = await world.backend(), await world.backend(say("good"))
+    unit = checking(path="/", timeout=60, unhealthy=1)
+    port = await world.serve(fleet_of(unit, silent.port, good.port))
+    await world.until(lambda: failed(world) == 1)
+    assert await names(world, port) == {b"good"}
+    world.apply(fleet_of(checking(path="/other", interval=3_600_000), good.port))
+
+
+async def test_all_that_are_ill_are_used(world: World) -> None:
+    backends = [await world.backend(answers(f"b{at}", lambda: 500)) for at in range(3)]
+    port = await world.serve(fleet_of(checking(), *(one.port for one in backends)))
+    await world.until(lambda: failed(world) == 3)
+    assert await names(world, port) == {b"b0", b"b1", b"b2"}
+
+
+async def test_a_threshold_of_panic(world: World) -> None:
+    backends = [
+        await world.backend(answers(f"b{at}", lambda at=at: 200 if at else 500))  # type: ignore[misc]
+        for at in range(4)
+    ]
+    for panic, met in ((80, 4), (75, 3)):
+        check = ir.HealthCheck(kind="http", path=CHECK, interval=100)
+        unit = ir.PolicyUnit(name=TRAFFIC, traffic=ir.Traffic(check=check, panic=panic))
+        world.apply(fleet_of(unit, *(one.port for one in backends)))
+        port = await world.listen()
+        await world.until(lambda: failed(world) >= 1)
+        await world.until(lambda: world.counters["health_checks"] >= 8)
+        assert len(await names(world, port, count=60)) == met
+
+
+async def test_a_connection_is_a_check(world: World) -> None:
+    good = await world.backend(say("good"))
+    unit = checking(
+        kind="tcp", path="", sends=b"GET / HTTP/1.1\r\nhost: a\r\n\r\n", expects=b"good"
+    )
+    port = await world.serve(fleet_of(unit, world.refusing_port(), good.port))
+    await world.until(lambda: failed(world) == 1)
+    await world.until(lambda: world.counters["health_checks"] >= 4)
+    assert await names(world, port) == {b"good"}
+
+
+async def test_another_port_is_asked(world: World) -> None:
+    asked = await world.backend(answers("asked", lambda: 500))
+    good = await world.backend(say("serves"))
+    port = await world.serve(fleet_of(checking(port=asked.port), good.port))
+    await world.until(lambda: failed(world) == 1)
+    assert await names(world, port) == {b"serves"}
+    assert asked.count and all(b"/" for _ in range(1))
+
+
+async def test_one_worker_asks_for_all(workers: Workers) -> None:
+    status = 200
+    one = await workers.backend(answers("one", lambda: status))
+    two = await workers.backend(answers("two", lambda: 200))
+    fleet = fleet_of(checking(), one.port, two.port)
+    first, second = await workers.serve_both(fleet)
+    await workers.until(lambda: workers.counters["health_checks"] >= 4)
+    assert workers.other.counters["health_checks"] == 0
+    status = 500
+    await workers.until(lambda: failed(workers) == 1)
+    assert await names(workers, first) == await names(workers, second) == {b"two"}
+
+
+async def test_another_worker_goes_on(workers: Workers) -> None:
+    backend = await workers.backend(answers("one", lambda: 200))
+    await workers.serve_both(fleet_of(checking(), backend.port))
+    await workers.until(lambda: workers.counters["health_checks"] >= 2)
+    workers.engine.close(0)
+    await workers.until(lambda: workers.other.counters["health_checks"] >= 2)
+
+
+async def test_nobody_is_asked_when_nobody_wants_to_know(world: World) -> None:
+    backend = await world.backend(answers("one", lambda: 200))
+    await world.serve(fleet_of(checking(), backend.port))
+    await world.until(lambda: world.counters["health_checks"] >= 2)
+    world.apply(make_fleet(make_listener(), make_host(make_rule()), make_cluster(backend.port)))
+    await world.settle()
+    before = world.counters["health_checks"]
+    await names(world, await world.listen())
+    assert world.counters["health_checks"] == before
