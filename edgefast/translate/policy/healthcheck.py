@@ -88,7 +88,8 @@ def _of_http(
     if not re.fullmatch(_PATH, http.path):
         said = f'"{http.path}" (expected a path that begins with /)'
         report.refuse(f"{path}.path", "Invalid", said, condition="Invalid")
-    if http.hostname is not None and not re.fullmatch(_NAME, http.hostname):
+    host = http.hostname
+    if host is not None and (len(host) > 253 or not re.fullmatch(_NAME, host)):
         said = f'"{http.hostname}" (expected a DNS name)'
         report.refuse(f"{path}.hostname", "Invalid", said, condition="Invalid")
     for name, statuses in (

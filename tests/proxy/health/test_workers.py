@@ -9,6 +9,7 @@ import signal
 import pytest
 
 from edgefast import ir
+from edgefast.core.cells import GLOBALS
 from edgefast.proxy.agent.agent import Agent
 from edgefast.table import Shards, compile_fleet
 from proxy.living import until, with_agent
@@ -80,7 +81,7 @@ def table(port: int, traffic: ir.Traffic, *ports: int) -> Shards:
             name="standalone",
             listeners=(listener,),
             virtual_hosts=(host,),
-            clusters=(ir.Cluster(name=name, endpoints=endpoints),),
+            clusters=(ir.Cluster(name=name, endpoints=endpoints, treatments=((0, (unit,)),)),),
             policies=(ir.PolicyUnit(name=unit, traffic=traffic),),
         )
     )
@@ -149,5 +150,32 @@ def test_an_endpoint_is_out_for_all_workers() -> None:
             answers = [await get(port) for _ in range(80)]
             assert answers.count(500) == bad.count == 5
             assert answers.count(200) == 75
+
+    with_agent(talk, workers=2)
+
+
+def checks(agent: Agent) -> list[int]:
+    """How often each worker has asked anybody."""
+    place = GLOBALS.index("health_checks")
+    return [slot.segment.globals()[place] for slot in agent.slots]
+
+
+def test_one_worker_asks_and_another_one_goes_on() -> None:
+    async def talk(agent: Agent) -> None:
+        port = free_port()
+        async with Backend(_GOOD) as backend:
+            check = ir.HealthCheck(kind="http", path="/", interval=100)
+            await agent.publish(table(port, ir.Traffic(check=check), backend.port))
+            await until(lambda: sum(checks(agent)) >= 3, "checks")
+            asking = [at for at, count in enumerate(checks(agent)) if count]
+            assert len(asking) == 1
+            other = agent.slots[1 - asking[0]]
+            before, pid = checks(agent), agent.slots[asking[0]].pid
+            os.kill(pid, signal.SIGKILL)
+            await until(
+                lambda: sum(checks(agent)) > sum(before) + 3,
+                f"checks without {pid}, by {other.pid}",
+            )
+            assert [await get(port) for _ in range(4)] == [200] * 4
 
     with_agent(talk, workers=2)
