@@ -81,3 +81,6 @@ class LoadBalancer(Struct, frozen=True, gc=False):
     # The less busy one of two, as without any policy; each in its turn; any; the one that `hash` finds.
     type: Literal["least_request", "round_robin", "random", "hash"] = "least_request"
     hash: HashPolicy | None = None  # of "hash", and of nothing else
+    slow_start: int = (
+        0  # milliseconds in which a new endpoint comes to its share; of the first two; 0: at once
+    )

@@ -35,7 +35,12 @@ def find_balancer(units: Sequence[ir.PolicyUnit]) -> tuple[ir.LoadBalancer, str]
 
 def describe_balancer(one: ir.LoadBalancer) -> str:
     """Return by what requests get their endpoints."""
-    return _WORDS[one.type] if one.hash is None else f"endpoints by {_describe_key(one.hash)}"
+    slowly = f", new ones slowly for {one.slow_start} ms" if one.slow_start else ""
+    return (
+        f"{_WORDS[one.type]}{slowly}"
+        if one.hash is None
+        else f"endpoints by {_describe_key(one.hash)}"
+    )
 
 
 def _describe_key(one: ir.HashPolicy) -> str:
@@ -66,7 +71,7 @@ def choose_endpoint(
     for at, weight in enumerate(places.values()):
         load[at].weight = weight
     ids = ffi.new("uint64_t[]", [lib.ef_pick_key(text, len(text)) for text in texts])
-    found = lib.ef_pick_hashed(load, ids, len(texts), 0, lib.ef_pick_key(key, len(key)))
+    found = lib.ef_pick_hashed(load, ids, len(texts), 0, 1, lib.ef_pick_key(key, len(key)))
     return texts[int(found)].decode()
 
 

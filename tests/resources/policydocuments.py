@@ -28,7 +28,7 @@ from edgefast.resources.edge.jwt import (
     LocalJWKS,
     RemoteJWKS,
 )
-from edgefast.resources.edge.loadbalancer import ConsistentHash, HashCookie, LoadBalancer
+from edgefast.resources.edge.loadbalancer import ConsistentHash, HashCookie, LoadBalancer, SlowStart
 from edgefast.resources.edge.policytarget import PolicyTargetReference
 from edgefast.resources.edge.responseoverride import (
     ResponseOverride,
@@ -164,8 +164,9 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
     LoadBalancer: [
         {"type": kind, **hashed}
         for kind in ("ConsistentHash", "LeastRequest", "RoundRobin", "Random")
-        for hashed in ({}, {"consistentHash": _HASH})
+        for hashed in ({}, {"consistentHash": _HASH}, {"slowStart": {"window": "1s"}})
     ],
+    SlowStart: [{"window": one} for one in ("0s", "1ms", "1h", "61m")],
     ConsistentHash: [
         {"type": kind, **part}
         for kind in ("SourceIP", "Header", "Headers", "Cookie", "QueryParams")

@@ -22,3 +22,19 @@ def count_choices(Engine engine, spec, str balance, uint64_t tried, int times):
         return [found[i] for i in range(<int>cluster.size)]
     finally:
         free(found)
+
+
+cdef Endpoint spared(Cluster cluster, UpstreamUser user, uint8_t heed, Endpoint chosen):
+    """Slow start: of the requests that a new endpoint would get others get some, at first nine of ten, until its time is over."""
+    cdef int64_t age = cluster.engine.wheel.now - chosen.since
+    cdef uint64_t tried
+    cdef Endpoint other
+    if age >= user.slow_start or ef_random(cluster.engine.random) % <uint64_t>user.slow_start < <uint64_t>max(age, user.slow_start // 10):
+        return chosen
+    tried = user.tried_of(cluster)
+    if chosen.index < 64:
+        tried |= <uint64_t>1 << chosen.index
+    other = cluster.pick(tried, heed, user.balance, user.hash_key)
+    if other is None or cluster.load[other.index].out & heed or (other.index < 64 and tried >> other.index & 1):
+        return chosen  # there is no better one
+    return other

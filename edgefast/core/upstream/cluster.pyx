@@ -103,6 +103,7 @@ cdef class Cluster(Pool):
             if endpoint is None:
                 endpoint = Endpoint(self, address, port)
                 endpoint.index = -1
+                endpoint.since = self.engine.wheel.now if self.size else 0
             if endpoint.index >= 0:
                 load[len(now)] = self.load[endpoint.index]
             load[len(now)].weight = weight

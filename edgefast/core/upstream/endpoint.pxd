@@ -14,6 +14,7 @@ cdef class Endpoint:
         list shared         # H2Client, the oldest first
         PoolDial coming     # a connection that is being made for whoever waits for it; None: none
         UpstreamProtocol speaks     # of one where that is found out: what it agreed on last
+        int64_t since       # ms: it is one of its cluster's; 0: from the beginning
         list checked        # HealthRecord, for each of its cluster's checks: how it is by that
         HealthRecord record # failures in a row, ejections: of all workers
 

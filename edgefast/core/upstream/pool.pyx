@@ -92,6 +92,8 @@ cdef class Pool(Timer):
         endpoint = self.pick(user.tried_of(<Cluster>self), heed, user.balance, user.hash_key)
         if endpoint is None:
             return user.on_up_failed(UP_NO_ENDPOINT)
+        if user.slow_start and endpoint.since:
+            endpoint = spared(<Cluster>self, user, heed, endpoint)
         up = self.checkout(user, endpoint)
         if up is not None:
             self.engine.count(G_UPSTREAM_REUSES)

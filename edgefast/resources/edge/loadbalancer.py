@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from edgefast.resources.edge.credentials import CookieName, ParamName
-from edgefast.resources.model.fields import Element, HTTPHeaderName, by_keys, expects
+from edgefast.resources.model.fields import Duration, Element, HTTPHeaderName, by_keys, expects
 
 #: Of each: headers, parameters, attributes.
 MAX_PARTS = 16
@@ -98,6 +98,17 @@ class ConsistentHash(Element, frozen=True, kw_only=True):
     ] = None
 
 
+class SlowStart(Element, frozen=True, kw_only=True):
+    """How a new endpoint begins."""
+
+    window: Annotated[
+        Duration,
+        Meta(
+            description="In this time it comes to its share, from a tenth of it on; at most 1h. Not those that a backend begins with."
+        ),
+    ]
+
+
 class LoadBalancer(Element, frozen=True, kw_only=True):
     """By what a request's endpoint is chosen."""
 
@@ -110,4 +121,7 @@ class LoadBalancer(Element, frozen=True, kw_only=True):
     ]
     consistent_hash: Annotated[
         ConsistentHash | None, Meta(description="With type ConsistentHash, and only there.")
+    ] = None
+    slow_start: Annotated[
+        SlowStart | None, Meta(description="With types LeastRequest and RoundRobin.")
     ] = None

@@ -13,11 +13,15 @@ from edgefast.resources.edge.loadbalancer import (
     HashCookie,
     HashHeader,
     LoadBalancer,
+    SlowStart,
 )
+from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.rules.rule import RuleBook, Violation
 
 BOOK = RuleBook()
 
+#: Milliseconds that a slow start takes at most.
+MOST_WINDOW = 3_600_000
 #: By type of a consistent hash: the field that says it.
 PARTS = {
     "Header": ("header", "header"),
@@ -42,6 +46,34 @@ def check_hash(one: LoadBalancer) -> Iterable[Violation]:
     if not hashes and one.consistent_hash is not None:
         return (Violation(("consistentHash",), "Forbidden", f"with type {one.type}"),)
     return ()
+
+
+@BOOK.on(
+    LoadBalancer,
+    "type",
+    "slow_start",
+    cel="!has(self.slowStart) || self.type in ['LeastRequest', 'RoundRobin']",
+    message="slowStart may be set with types LeastRequest and RoundRobin only",
+)
+def check_slow_start(one: LoadBalancer) -> Iterable[Violation]:
+    """A key is nobody else's for a while, and chance knows nobody."""
+    if one.slow_start is not None and one.type not in ("LeastRequest", "RoundRobin"):
+        return (Violation(("slowStart",), "Forbidden", f"with type {one.type}"),)
+    return ()
+
+
+@BOOK.on(
+    SlowStart,
+    "window",
+    cel="duration(self.window) > duration('0s') && duration(self.window) <= duration('1h')",
+    message="window must be more than 0s and at most 1h",
+)
+def check_window(one: SlowStart) -> Iterable[Violation]:
+    """It ends."""
+    if 0 < parse_duration(one.window) <= MOST_WINDOW:
+        return ()
+    said = f'"{one.window}" (expected more than 0s, at most 1h)'
+    return (Violation(("window",), "Invalid", said),)
 
 
 @BOOK.on(

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from edgefast import ir
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.reasons.word import Word
@@ -23,14 +25,17 @@ from edgefast.resources.edge.loadbalancer import (
 )
 from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.rules.loadbalancer import (
+    MOST_WINDOW,
     PARTS,
     check_given,
     check_hash,
     check_headers,
     check_part,
+    check_slow_start,
 )
 from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.policy.credentials import check_cookie, check_param
+from edgefast.translate.policy.extauth import read_bounded
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 
@@ -54,8 +59,14 @@ def translate_load_balancer(given: LoadBalancer, report: Report, path: str) -> i
     if not _check_word(given.type, ("ConsistentHash", *_TYPES), report, f"{path}.type"):
         return ir.LoadBalancer()
     refuse_violations(check_hash(given), report, path, "Invalid")
+    refuse_violations(check_slow_start(given), report, path, "Invalid")
     if given.consistent_hash is None:
-        return _TYPES.get(given.type, ir.LoadBalancer())
+        made = _TYPES.get(given.type, ir.LoadBalancer())
+        if given.slow_start is None:
+            return made
+        where = f"{path}.slowStart.window"
+        window = read_bounded(given.slow_start.window, MOST_WINDOW, report, where)
+        return msgspec.structs.replace(made, slow_start=window)
     hashed = _translate_hash(given.consistent_hash, report, f"{path}.consistentHash")
     return ir.LoadBalancer(type="hash", hash=hashed)
 

@@ -284,3 +284,31 @@ async def test_any_free_connection_is_taken_where_there_may_be_no_more(world: Wo
     assert len(found) == 1
     assert sum(len(one.links) for one in backends) == 1
     assert world.cluster(CLUSTER)["connections"] == 1
+
+
+@pytest.mark.parametrize("kind", ["least_request", "round_robin"])
+async def test_a_new_endpoint_starts_slowly(world: World, kind: Any) -> None:
+    """Of a long window it gets about a tenth of its share at first; the ones that were there at the beginning all of theirs."""
+    backends = [await world.backend(lambda call: make_response(b"x")) for _ in range(3)]
+
+    def fleet(count: int, window: int) -> ir.Fleet:
+        balancer = ir.LoadBalancer(type=kind, slow_start=window)
+        unit = ir.PolicyUnit(name=TRAFFIC, traffic=ir.Traffic(load_balancer=balancer))
+        ports = [one.port for one in backends[:count]]
+        return make_fleet(
+            make_listener(), make_host(make_rule(traffic=(TRAFFIC,))), make_cluster(*ports), unit
+        )
+
+    client = await world.client(await world.serve(fleet(2, 3_600_000)))
+    for _ in range(100):
+        await client.get()
+    assert all(one.count >= 25 for one in backends[:2])
+    world.apply(fleet(3, 3_600_000))
+    for _ in range(600):
+        await client.get()
+    assert 2 <= backends[2].count <= 60  # of 200
+    world.apply(fleet(3, 1))
+    before = backends[2].count
+    for _ in range(300):
+        await client.get()
+    assert backends[2].count - before >= 60
