@@ -369,6 +369,8 @@ def test_a_field_that_is_not_available_yet(kind: str, field: str) -> None:
         raw["spec"]["loadBalancer"] = {**HASHED}
     if "remoteJWKS" in path:
         raw["spec"]["jwt"]["providers"] = [{"name": "issuer", "remoteJWKS": {**FETCHED}}]
+    if "active" in path:
+        raw["spec"]["healthCheck"] = {"active": {"type": "HTTP", "http": {"path": "/"}}}
     _reach(raw, _shape(kind), path[:-1])[path[-1]] = {"a": 1}
     _check(kind, path, UNSERVED[kind][field], _serve(kind, raw))
     raw["kind"] = kind

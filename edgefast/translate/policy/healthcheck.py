@@ -14,6 +14,7 @@ import re
 import msgspec
 
 from edgefast import ir
+from edgefast.problem import supported_text
 from edgefast.resources.edge.activehealthcheck import (
     ActiveHealthCheck,
     ActiveHealthCheckPayload,
@@ -34,6 +35,7 @@ from edgefast.translate.report.violation import refuse_violations
 
 __all__ = ["read_panic", "translate_active"]
 
+_TYPES = ("HTTP", "TCP", "GRPC")
 _MOST_BYTES = 4096
 _PATH = r"/[!-~]{0,1023}"
 _NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -55,6 +57,9 @@ def translate_active(spec: BackendTrafficPolicySpec, report: Report) -> ir.Healt
 
 
 def _translate(one: ActiveHealthCheck, report: Report, path: str) -> ir.HealthCheck:
+    if one.type not in _TYPES:
+        said = supported_text(one.type, _TYPES)
+        report.refuse(f"{path}.type", "NotSupported", said, condition="Invalid")
     refuse_violations(check_active(one), report, path, "Invalid")
     interval = read_bounded(one.interval, MOST_INTERVAL, report, f"{path}.interval")
     if 0 < interval < LEAST_INTERVAL:
