@@ -26,7 +26,8 @@ static int eligible(const ef_endpoint_load *load, uint32_t i, uint64_t tried, ui
     return (fresh || choice == HEALTHY || choice == ANY) && (healthy || choice == FRESH || choice == ANY);
 }
 
-static uint32_t count_eligible(const ef_endpoint_load *load, uint32_t n, uint64_t tried, uint8_t heed, enum choice choice) {
+static uint32_t count_eligible(const ef_endpoint_load *load, uint32_t n, uint64_t tried, uint8_t heed,
+                               enum choice choice) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++)
         count += (uint32_t)eligible(load, i, tried, heed, choice);
@@ -34,7 +35,8 @@ static uint32_t count_eligible(const ef_endpoint_load *load, uint32_t n, uint64_
 }
 
 /* The k-th eligible endpoint; k is below their count. */
-static uint32_t find_eligible(const ef_endpoint_load *load, uint64_t tried, uint8_t heed, enum choice choice, uint32_t k) {
+static uint32_t find_eligible(const ef_endpoint_load *load, uint64_t tried, uint8_t heed, enum choice choice,
+                              uint32_t k) {
     for (uint32_t i = 0;; i++) {
         if (eligible(load, i, tried, heed, choice) && k-- == 0) return i;
     }
@@ -110,8 +112,26 @@ uint64_t ef_pick_key(const uint8_t *data, size_t len) {
     return ef_siphash13((const uint8_t *)"edgefast.hash/v1", data, len);
 }
 
-int ef_pick_hashed(const ef_endpoint_load *load, const uint64_t *ids, uint32_t n, uint64_t tried, uint8_t heed, uint64_t key) {
-    int found = -1;
+/* The same among endpoints that weigh the same and none of which is out or was tried, without a branch that depends on one of them;
+ * -1: they are not like that. */
+static int pick_hashed_alike(const ef_endpoint_load *load, const uint64_t *ids, uint32_t n, uint8_t heed,
+                             uint64_t key) {
+    const uint32_t weight = load[0].weight;
+    uint32_t differ = 0, found = 0;
+    uint64_t best = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t draw = remix(ids[i] ^ key);
+        differ |= (load[i].weight ^ weight) | (uint32_t)(load[i].out & heed);
+        found = draw > best ? i : found;
+        best = draw > best ? draw : best;
+    }
+    return differ != 0 ? -1 : (int)found;
+}
+
+int ef_pick_hashed(const ef_endpoint_load *load, const uint64_t *ids, uint32_t n, uint64_t tried, uint8_t heed,
+                   uint64_t key) {
+    int found = n != 0 && tried == 0 ? pick_hashed_alike(load, ids, n, heed, key) : -1;
+    if (found >= 0) return found;
     unsigned best_rank = 4;
     uint64_t best = 0;
     for (uint32_t i = 0; i < n; i++) {
