@@ -2,22 +2,23 @@
 
 In: the value of Accept-Encoding, encodings in the order in which they are offered. Out: which of them is taken; an encoder of it.
 Source: RFC 9110 12.5.3 (a field that is malformed in part says nothing by that part), RFC 1952, RFC 7932, RFC 8878.
-Must never: choose one that its client refuses, or load a library that nobody has asked for.
+Must never: choose one that its client refuses, load a library that nobody has asked for, or give one encoder to two answers.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 __all__ = ["choose_encoding", "make_encoder"]
 
 _LEVEL = 1
-#: Bits of the windows, so that an encoder is small: 8 KiB of gzip, 64 KiB of the others.
-_GZIP_WINDOW, _GZIP_MEMORY = 16 + 13, 6
+#: Bits of the windows: what gzip has at most, with its header; 64 KiB of the others, so that an encoder is small.
+_GZIP_WINDOW, _GZIP_MEMORY = 16 + 15, 1
 _WINDOW = 16
+#: Contexts of zstd that are kept for the next answer; making one takes longer than encoding a small answer.
+_IDLE_CONTEXTS = 8
 _ALIASES = {"x-gzip": "gzip"}
 
 
@@ -60,16 +61,19 @@ def _read_weight(parameters: Sequence[str]) -> float | None:
     return 1.0
 
 
-class _Zlib:
+class _Gzip:
     def __init__(self) -> None:
-        self._made = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP_WINDOW, _GZIP_MEMORY)
-        self.put = self._made.compress
+        from isal import isal_zlib
+
+        self._made = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, _GZIP_WINDOW, _GZIP_MEMORY)
+        self._sync = isal_zlib.Z_SYNC_FLUSH
+        self.put, self.finish = self._made.compress, self._made.flush
 
     def flush(self) -> bytes:
-        return self._made.flush(zlib.Z_SYNC_FLUSH)
+        return self._made.flush(self._sync)
 
-    def finish(self) -> bytes:
-        return self._made.flush()
+    def close(self) -> None:
+        """It is over, however."""
 
 
 class _Brotli:
@@ -79,26 +83,37 @@ class _Brotli:
         made = brotli.Compressor(quality=_LEVEL, lgwin=_WINDOW)
         self.put, self.flush, self.finish = made.process, made.flush, made.finish
 
+    def close(self) -> None:
+        """It is over, however."""
+
 
 class _Zstd:
+    _idle: ClassVar[list[Any]] = []
+
     def __init__(self) -> None:
         import zstandard
 
-        shape = zstandard.ZstdCompressionParameters.from_level(_LEVEL, window_log=_WINDOW)
-        self._made = zstandard.ZstdCompressor(compression_params=shape).compressobj()
+        if self._idle:
+            self._context = self._idle.pop()
+        else:
+            shape = zstandard.ZstdCompressionParameters.from_level(_LEVEL, window_log=_WINDOW)
+            self._context = zstandard.ZstdCompressor(compression_params=shape)
+        self._made = self._context.compressobj()
         self._block = zstandard.COMPRESSOBJ_FLUSH_BLOCK
-        self.put = self._made.compress
+        self.put, self.finish = self._made.compress, self._made.flush
 
     def flush(self) -> bytes:
         return bytes(self._made.flush(self._block))
 
-    def finish(self) -> bytes:
-        return bytes(self._made.flush())
+    def close(self) -> None:
+        """Its context is the next one's, which begins it anew."""
+        if len(self._idle) < _IDLE_CONTEXTS:
+            self._idle.append(self._context)
 
 
-_MAKERS: dict[str, type] = {"gzip": _Zlib, "br": _Brotli, "zstd": _Zstd}
+_MAKERS: dict[str, type] = {"gzip": _Gzip, "br": _Brotli, "zstd": _Zstd}
 
 
 def make_encoder(name: str) -> Any:
-    """Return an encoder with put(data), flush() and finish(), each of which returns bytes."""
+    """Return an encoder with put(data), flush() and finish(), each of which returns bytes, and close(), after which none is called."""
     return _MAKERS[name]()

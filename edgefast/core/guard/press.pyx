@@ -150,6 +150,7 @@ cdef class Press:
     cdef int end(self, Exchange ex) except -1:
         """It is over, however."""
         if self.encoder is not None:
+            self.encoder.close()
             self.encoder = None
             ex.engine.pressing -= 1
         return 0
