@@ -55,6 +55,7 @@ include "h2/holders.pyx"
 include "h2/takeover.pyx"
 # what lies between their bytes and the descriptor
 include "tls/library.pyx"
+include "tls/crypto.pyx"
 include "tls/context.pyx"
 include "tls/backendsessions.pyx"
 include "tls/handshakes.pyx"
@@ -175,7 +176,7 @@ cdef class Engine:
         self.address_bounds = AddressBounds()
         self.auth_cache = AuthCache()
         self.shown = ShownBodies()
-        self.passwords = PasswordThread(loop)
+        self.passwords = PasswordThread(loop, verify_password)
         self.token_desk = token_desk
         self.gathered = Gathered(self)
         self.spares = Spares.__new__(Spares)
@@ -304,6 +305,7 @@ cdef class Engine:
                 self.tokens = TokenDesk(self.loop, lambda uri, cluster: None)
             else:
                 self.tokens = self.token_desk()
+            self.tokens.is_signed_slow = is_signed
         return self.tokens
 
     def token_desk_of(self):

@@ -6,7 +6,7 @@ Must never: be asked with the name that a token has, before it is known to be on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS, PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
-from edgefast.keyset import PublicKey
+from edgefast.keyset import Key
 
-__all__ = ["ALGORITHMS", "SLOW", "is_signed"]
+__all__ = ["ALGORITHMS", "SLOW", "Check", "is_signed"]
 
 #: Those that take most of what a turn of the loop may: a thread verifies them.
 SLOW = frozenset({"ES384", "ES512"})
@@ -35,27 +35,30 @@ _EC: Mapping[str, tuple[ec.ECDSA, int]] = {  # and octets of each half of a sign
     "ES384": (ec.ECDSA(_SHA384), 48),
     "ES512": (ec.ECDSA(_SHA512), 66),
 }
+#: Of an algorithm, a key that is for it, a signature and what is signed.
+Check = Callable[[str, Key, bytes, bytes], bool]
 ALGORITHMS = frozenset({*_RSA, *_EC, "EdDSA", "Ed25519"})
 
 
-def is_signed(alg: str, key: PublicKey, signature: bytes, signed: bytes) -> bool:
+def is_signed(alg: str, key: Key, signature: bytes, signed: bytes) -> bool:
     """Tell whether the owner of `key` signed; `alg` is one that it is for."""
+    public = key.public
     try:
-        if isinstance(key, rsa.RSAPublicKey):
+        if isinstance(public, rsa.RSAPublicKey):
             padding, digest = _RSA[alg]
-            if len(signature) != (key.key_size + 7) // 8:
+            if len(signature) != (public.key_size + 7) // 8:
                 return False
-            key.verify(signature, signed, padding, digest)
-        elif isinstance(key, ec.EllipticCurvePublicKey):
+            public.verify(signature, signed, padding, digest)
+        elif isinstance(public, ec.EllipticCurvePublicKey):
             algorithm, size = _EC[alg]
             if len(signature) != 2 * size:
                 return False
             r = int.from_bytes(signature[:size], "big")
             s = int.from_bytes(signature[size:], "big")
-            key.verify(encode_dss_signature(r, s), signed, algorithm)
+            public.verify(encode_dss_signature(r, s), signed, algorithm)
         else:
-            assert isinstance(key, ed25519.Ed25519PublicKey)
-            key.verify(signature, signed)
+            assert isinstance(public, ed25519.Ed25519PublicKey)
+            public.verify(signature, signed)
     except InvalidSignature:
         return False
     return True

@@ -15,7 +15,7 @@ from edgefast.keyset import Key, KeySet
 from edgefast.tokens.claims import header_lines
 from edgefast.tokens.compact import Token
 from edgefast.tokens.outcome import Outcome, Word
-from edgefast.tokens.signature import ALGORITHMS, SLOW, is_signed
+from edgefast.tokens.signature import ALGORITHMS, SLOW, Check, is_signed
 
 __all__ = ["SKEW", "Attempt", "Plan", "Provider", "TrustedKey", "TrustedKeys", "look_over"]
 
@@ -115,13 +115,13 @@ class Plan:
         self.unknown = unknown  # who may know the key when asked again
         self.slow = token.alg in SLOW and bool(attempts)
 
-    def try_keys(self) -> Outcome:
-        """Verify; in whatever thread."""
+    def try_keys(self, is_signed: Check = is_signed) -> Outcome:
+        """Verify; in whatever thread. `is_signed`: what does it, where it is not ours."""
         token, word = self._token, self._word
         denied: Outcome | None = None
         for provider, trusted in self._attempts:
             key = trusted.key
-            if not is_signed(token.alg, key.public, token.signature, token.signed):
+            if not is_signed(token.alg, key, token.signature, token.signed):
                 word = _worse(word, "signature")
                 continue
             until = float("inf") if token.expires is None else _plus(token.expires, SKEW)

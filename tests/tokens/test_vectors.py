@@ -74,14 +74,14 @@ def test_examples_of_the_rfcs(
     (parsed,) = parse_key_set(json.dumps({"keys": [key]}).encode()).keys.keys
     proof = decode_base64url(signature)
     assert proof is not None
-    assert is_signed(alg, parsed.public, proof, signed)
+    assert is_signed(alg, parsed, proof, signed)
     for at in range(len(proof)):
         for bit in (1, 128):
             bad = proof[:at] + bytes([proof[at] ^ bit]) + proof[at + 1 :]
-            assert not is_signed(alg, parsed.public, bad, signed)
+            assert not is_signed(alg, parsed, bad, signed)
     for bad in (proof[:-1], proof + b"\0", b"\0" + proof, bytes(len(proof)), b""):
-        assert not is_signed(alg, parsed.public, bad, signed)
-    assert not is_signed(alg, parsed.public, proof, signed + b"=")
+        assert not is_signed(alg, parsed, bad, signed)
+    assert not is_signed(alg, parsed, proof, signed + b"=")
 
 
 @pytest.mark.parametrize(("alg", "key", "signed", "signature"), VECTORS[:2])
