@@ -37,6 +37,7 @@ cdef class Admittance:
         bint deferred           # the end of a read is
         bint asking             # whom it asks may answer at once
 
+    cdef int bound_body(self) except -1
     cdef Admission begin(self) except *
     cdef bint proves(self) except -1
     cdef int resume(self) except -1

@@ -5,29 +5,6 @@
 # head when it has to wait, once, and holds of the body what a request that waits for its limits holds, or all that services are shown.
 # Must never let a request pass of which not all of them have spoken.
 
-cdef Admission admit(
-    Exchange ex, list proofs, list provers, list services, list policies, list judges, list accesses, Routed *at, ef_request *request
-) except *:
-    """Let the request prove whose it is, and show it to these services. Afterwards it is somebody else's affair."""
-    cdef Admittance asker = Admittance.__new__(Admittance)
-    cdef AuthService service
-    asker.ex = ex
-    asker.proofs = proofs
-    asker.provers = provers
-    asker.judges = judges
-    asker.accesses = accesses
-    asker.services = services
-    asker.policies = policies
-    asker.at = at[0]
-    asker.request = request[0]
-    asker.lines = b""
-    if ex.expects_body:
-        for service in services:
-            if service.body and (asker.most == 0 or service.body < asker.most):
-                asker.most = service.body
-    return asker.begin()
-
-
 cdef frozenset _CORS_OWN = frozenset((
     b"access-control-allow-origin", b"access-control-allow-credentials", b"access-control-expose-headers",
 ))
@@ -44,6 +21,14 @@ cdef int give_up(Exchange ex) except -1:
 cdef class Admittance:
     def __dealloc__(self):
         free(self.memory)
+
+    cdef int bound_body(self) except -1:
+        """All services are shown no more of its body than the one that takes least."""
+        cdef AuthService service
+        for service in self.services:
+            if service.body and (self.most == 0 or service.body < self.most):
+                self.most = service.body
+        return 0
 
     # --- proofs ----------------------------------------------------------------------------------------------------
 

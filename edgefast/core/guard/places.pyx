@@ -113,13 +113,13 @@ cdef class Places:
         return 0
 
 
-cdef Carrier carried_by(Admittance asker) noexcept:
+cdef Carrier carried_by(const Routed *routed, Exchange ex) noexcept:
     """Also lines that services set: those are hidden from all but whoever judges them."""
     cdef Carrier at
-    at.base, at.spans = asker.at.base, &asker.at.head.spans[0]
-    at.n_spans = asker.at.head.n_spans + asker.at.hidden
-    at.drop_flags = asker.ex.settings.drop_flags
-    at.query, at.query_len = asker.at.query, asker.at.query_len
+    at.base, at.spans = routed.base, &routed.head.spans[0]
+    at.n_spans = routed.head.n_spans + routed.hidden
+    at.drop_flags = ex.settings.drop_flags
+    at.query, at.query_len = routed.query, routed.query_len
     return at
 
 

@@ -27,5 +27,6 @@ cdef class Guard:
         AuthService own         # the rule's own filter ExternalAuth, asked last; None: there is none
 
     cdef Admission judge(self, Exchange ex, Routed *at, ef_request *request) except *
+    cdef Admission admit(self, Exchange ex, Routed *at, ef_request *request) except *
     cdef int conceal(self, Exchange ex, const uint8_t *base, ef_head *head, const uint8_t *query, size_t query_len) except -1
     cdef int drop_judged(self, Out *trailers) except -1

@@ -76,27 +76,19 @@ cdef class Guard:
 
     cdef Admission judge(self, Exchange ex, Routed *at, ef_request *request) except *:
         """What all units together say; local ones come first, since whoever they refuse costs nobody a question."""
-        cdef Policy policy
-        cdef list proofs = None, provers = None, services = None, owners = None, sets = None, judges = None, accesses = None
+        cdef Policy policy, prover = None
+        cdef list sets = None
+        cdef Py_ssize_t asked = 0
         for policy in self.policies:
             if policy.proof is not None:
-                if proofs is None:
-                    proofs, provers = [], []
-                proofs.append(policy.proof)
-                provers.append(policy)
+                prover = policy
                 if policy.proof.sets is not None:
                     sets = joined(sets, policy.proof.sets)
             elif policy.service is not None:
-                if services is None:
-                    services, owners = [], []
-                services.append(policy.service)
-                owners.append(policy)
+                asked += 1
                 sets = joined(sets, policy.service.sets)
         if self.own is not None:
-            if services is None:
-                services, owners = [], []
-            services.append(self.own)
-            owners.append(None)  # the rule's own filter
+            asked += 1
             sets = joined(sets, self.own.sets)
         if sets is not None:
             ex.sets = sets if ex.sets is None else ex.sets + sets  # filters of its listener have theirs
@@ -106,18 +98,50 @@ cdef class Guard:
                 policy.refuse(ex, policy.status, None, F_INVALID)
                 return ANSWERED
             if policy.access is not None and policy.access.asks_token:  # it speaks last
-                if judges is None:
-                    judges, accesses = [], []
-                judges.append(policy)
-                accesses.append(policy.access)
+                asked += 1
             elif policy.access is not None:
                 if not policy.access.admits(ex.client, request, None):
                     policy.refuse(ex, 403, policy.access.decided.log if policy.access.decided is not None else None, F_DENIED)
                     return ANSWERED
                 ef_stat_add(&policy.row.cells[P_ALLOWED], 1)
-        if proofs is None and services is None and judges is None:
+            elif policy.proof is not None and policy is not prover:
+                asked += 1
+        if prover is None and asked == 0:
             return ADMITTED
-        return admit(ex, proofs, provers, services if services is not None else [], owners, judges, accesses, at, request)
+        if asked == 0 and prover.proof.knows(ex, at, prover):  # nothing but this is asked, and nothing is to be waited for
+            ef_stat_add(&prover.row.cells[P_ALLOWED], 1)
+            return ADMITTED
+        return self.admit(ex, at, request)
+
+    cdef Admission admit(self, Exchange ex, Routed *at, ef_request *request) except *:
+        """Let the request prove whose it is, and show it to services. Afterwards it is somebody else's affair."""
+        cdef Admittance asker = Admittance.__new__(Admittance)
+        cdef Policy policy
+        asker.services, asker.policies = [], []
+        for policy in self.policies:
+            if policy.proof is not None:
+                if asker.proofs is None:
+                    asker.proofs, asker.provers = [], []
+                asker.proofs.append(policy.proof)
+                asker.provers.append(policy)
+            elif policy.service is not None:
+                asker.services.append(policy.service)
+                asker.policies.append(policy)
+            elif policy.access is not None and policy.access.asks_token:
+                if asker.judges is None:
+                    asker.judges, asker.accesses = [], []
+                asker.judges.append(policy)
+                asker.accesses.append(policy.access)
+        if self.own is not None:
+            asker.services.append(self.own)
+            asker.policies.append(None)  # the rule's own filter
+        asker.ex = ex
+        asker.at = at[0]
+        asker.request = request[0]
+        asker.lines = b""
+        if ex.expects_body:
+            asker.bound_body()
+        return asker.begin()
 
     cdef int conceal(self, Exchange ex, const uint8_t *base, ef_head *head, const uint8_t *query, size_t query_len) except -1:
         """Cover what a request proves itself by, before anybody can answer it."""

@@ -13,6 +13,7 @@ cdef class Proof:
         bytes challenge         # header lines of a 401
         bytes forward           # name of the header that says who it is; b"": none
 
+    cdef bint knows(self, Exchange ex, Routed *at, Policy policy) except *
     cdef Proven judge(self, Admittance asker, Policy policy) except *
     cdef int conceal(self, Exchange ex, const Carrier *at) except -1
     cdef Proven accept(self, Admittance asker, bytes user) except *
@@ -32,6 +33,7 @@ cdef class Tokens(Proof):
         bint fail_open
         frozenset names         # of the providers
 
+    cdef int note(self, Exchange ex, outcome, Policy policy) except -1
     cdef Proven conclude(self, Admittance asker, Policy policy) except *
 
 

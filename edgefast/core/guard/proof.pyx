@@ -18,6 +18,10 @@ cdef bytes forward_name(str name):
 
 
 cdef class Proof:
+    cdef bint knows(self, Exchange ex, Routed *at, Policy policy) except *:
+        """It is known whose the request is, which goes on as it came; False: `judge` decides."""
+        return False
+
     cdef Proven judge(self, Admittance asker, Policy policy) except *:
         raise NotImplementedError
 
@@ -51,7 +55,7 @@ cdef class ApiKeys(Proof):
         self.challenge = b'www-authenticate: ApiKey realm="gateway"\r\n'
 
     cdef Proven judge(self, Admittance asker, Policy policy) except *:
-        cdef Carrier at = carried_by(asker)
+        cdef Carrier at = carried_by(&asker.at, asker.ex)
         cdef bytes key = self.places.find(&at, None), client = None
         if key is not None and not self.places.several:
             client = self.clients.get(sha256(key).digest())
@@ -83,7 +87,7 @@ cdef class Passwords(Proof):
         if proven is not None:  # by the thread, of this pair
             asker.proven = None
             return self.accept(asker, proven) if proven else self.deny(asker, policy)
-        at = carried_by(asker)
+        at = carried_by(&asker.at, asker.ex)
         pair = read_pair(self.places.find(&at, None))
         if pair is None or self.places.several:
             return self.deny(asker, policy)

@@ -21,6 +21,33 @@ cdef class Tokens(Proof):
         self.sets = HeaderNames(headers) if headers else None
         self.challenge = _NO_TOKEN
 
+    cdef bint knows(self, Exchange ex, Routed *at, Policy policy) except *:
+        cdef Places places
+        cdef Carrier carrier
+        cdef bytes token
+        if PyList_GET_SIZE(self.groups) != 1:
+            return False
+        places, verifier = <tuple>PyList_GET_ITEM(self.groups, 0)
+        carrier = carried_by(at, ex)
+        token = places.find(&carrier, None)
+        outcome = verifier.look(token) if token is not None and not places.several else None
+        if outcome is None or outcome.status or outcome.lines:
+            return False
+        self.note(ex, outcome, policy)
+        return True
+
+    cdef int note(self, Exchange ex, outcome, Policy policy) except -1:
+        """Of a token that is good: rules, logs and spans hear of it."""
+        ex.token = outcome
+        ex.token_unit = policy.name
+        user = outcome.user
+        if user is None:
+            subject = outcome.claims.get("sub")
+            user = outcome.user = json_encode(subject[:TOKEN_SUBJECT]) if subject is not None else b""
+        if user:
+            ex.user = user
+        return 0
+
     cdef Proven judge(self, Admittance asker, Policy policy) except *:
         """Whoever has several tokens gets in by the first that is good; else the last that is none decides."""
         cdef Places places
@@ -30,7 +57,7 @@ cdef class Tokens(Proof):
             outcome, asker.outcome_of_token = asker.outcome_of_token, None
             if outcome is None:
                 places, verifier = self.groups[asker.group]
-                at = carried_by(asker)
+                at = carried_by(&asker.at, asker.ex)
                 token = places.find(&at, None)
                 if token is None:
                     asker.group += 1
@@ -45,14 +72,7 @@ cdef class Tokens(Proof):
             asker.group += 1
             if outcome.status == 0:
                 asker.lines += outcome.lines
-                asker.ex.token = outcome
-                asker.ex.token_unit = policy.name
-                user = outcome.user
-                if user is None:
-                    subject = outcome.claims.get("sub")
-                    user = outcome.user = json_encode(subject[:TOKEN_SUBJECT]) if subject is not None else b""
-                if user:
-                    asker.ex.user = user
+                self.note(asker.ex, outcome, policy)
                 return PROVEN
             if asker.refusal is None or outcome.status == 403:
                 asker.refusal = outcome
