@@ -14,6 +14,9 @@
 #define ef_health_release stepped_release
 #define ef_health_forget  stepped_forget
 #define ef_health_eject   stepped_eject
+#define ef_health_claim   stepped_claim
+#define ef_health_resign  stepped_resign
+#define ef_health_put     stepped_put
 #define ef_share_sum      stepped_sum
 #define ef_share_take     stepped_take
 #include "../health.c"

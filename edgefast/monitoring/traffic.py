@@ -271,6 +271,8 @@ TRAFFIC = (
                     (_sum("edgefast_upstream_http2_retired_total"), "HTTP/2: cancelled on"),
                     (_sum("edgefast_upstream_protocol_errors_total"), "invalid answers"),
                     (_sum("edgefast_endpoint_ejections_total"), "endpoints taken out"),
+                    (_sum("edgefast_health_checks_ill_total"), "taken out by checks"),
+                    (_sum("edgefast_health_checks_failed_total"), "checks without a good answer"),
                     (_sum("edgefast_pending_refused_total"), "too many wait"),
                 ),
                 "ops",

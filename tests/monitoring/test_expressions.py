@@ -80,6 +80,7 @@ LOOKED_UP = {
     "edgefast_body_malformed_total",
     "edgefast_bodies_not_gathered_total",
     "edgefast_pending_gave_way_total",
+    "edgefast_health_checks_total",
     "edgefast_parser_disagreements_total",
     "edgefast_xds_last_commit_timestamp_seconds",
     "edgefast_xds_streams_total",

@@ -251,5 +251,6 @@ def test_every_name_has_its_scene() -> None:
         by_the_log_writer | refusals | limits | handshakes | spans | slow | faults | injected
     )
     services = {name for name in GLOBALS if name.startswith("auth_")}  # tests/core/guard
-    elsewhere |= http2 | streams | calls | services
+    checks = {name for name in GLOBALS if name.startswith("health_checks")}  # test_checks.py
+    elsewhere |= http2 | streams | calls | services | checks
     assert written | elsewhere == set(GLOBALS)
