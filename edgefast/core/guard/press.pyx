@@ -66,7 +66,7 @@ cdef class Compression:
         cdef Press press
         cdef uint16_t i
         if (
-            head.body == EF_BODY_NONE or ex.method == EF_M_HEAD or ex.grpc or ex.up.tunnel
+            (head.body == EF_BODY_NONE and ex.method != EF_M_HEAD) or ex.grpc or ex.up.tunnel
             or head.response_status < 200 or head.response_status == 204 or head.response_status == 205
             or head.response_status == 206 or head.response_status == 304
             or (head.body == EF_BODY_LENGTH and head.content_length < self.min_size)
@@ -96,6 +96,8 @@ cdef class Compression:
             return None
         press = Press.__new__(Press)
         press.lines = b"" if b"accept-encoding" in vary or b"*" in vary else b"vary: Accept-Encoding\r\n"
+        if ex.method == EF_M_HEAD:  # it says of what its answer depends, and has nothing to encode
+            return press
         name = choose_encoding(ex.accepts.decode("latin-1"), self.encodings) if ex.accepts is not None else ""
         if not name or ex.engine.pressing >= PRESSES:
             return press

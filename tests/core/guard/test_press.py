@@ -185,6 +185,7 @@ async def test_what_is_a_part_or_nothing_stays(world: World, status: int, method
     client, _ = await serve(world, lambda call: raw)
     answer = await client.ask(asking(method=method), head=method == "HEAD")
     assert answer.status == status and answer.value("content-encoding") is None
+    assert answer.value("vary") == ("Accept-Encoding" if method == "HEAD" else None)
 
 
 async def test_what_is_said_of_it(world: World) -> None:
