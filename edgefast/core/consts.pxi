@@ -17,6 +17,12 @@ cdef enum:
     SHARE_TURNS = 64  # of those who wait for a place, looked at for one that comes: all of them for each place would be an attack
     HEALTH_PAUSE_MS = 1000  # in which nobody asks again for the segment's lock, or for room in it
     PROBER_LOOK_MS = 200  # how often it is looked whether there is anything to check, or nobody who does
+    PROBER_SLICE = 512  # endpoints that are begun with at once, when there are very many new ones
+    PROBES_MOST = 256  # endpoints that are being asked at one time; others wait
+    PROBES_KEPT = 1024  # with more endpoints to ask, no connection is kept from one time to the next
+    PROBES_TOLD = 20  # changes of endpoints' states that are logged in PROBES_TOLD_MS; of the others their number
+    PROBES_TOLD_MS = 10000
+    SLOW_DRAWS = 16  # of an endpoint, while those that are drawn have only just begun
     PROBE_ANSWER = 65536  # bytes of an answer to a check that are looked at
     BORROW_MS = 40  # how often other workers are asked for connections, while somebody waits for one
     SHARE_LOOK_MS = 250  # how often those who wait for a place look for somebody to give way

@@ -102,8 +102,16 @@ def _describe_check(one: ir.HealthCheck) -> str:
         "grpc": f"a call of grpc.health.v1.Health/Check for {one.service or 'all of it'}",
     }[one.kind]
     where = f" at port {one.port}" if one.port else ""
-    good = f" ({', '.join(map(str, one.statuses))} is good)" if one.kind == "http" else ""
+    if one.host:
+        where += f" as {one.host}"
+    said = [f"{', '.join(map(str, one.statuses))} is good"] if one.kind == "http" else []
+    if one.counted:
+        said.append(f"{', '.join(map(str, one.counted))} count as one failure")
+    said += [f"says {one.sends!r}"] if one.sends else []
+    said += [f"{one.expects!r} has to come"] if one.expects else []
+    good = f" ({', '.join(said)})" if said else ""
+    first = f", the first time within {one.jitter} ms" if one.jitter else ""
     return (
-        f"each endpoint is asked every {one.interval} ms{where}: {what}{good}; out after {one.unhealthy} "
+        f"each endpoint is asked every {one.interval} ms{first}{where}, and has {one.timeout} ms: {what}{good}; out after {one.unhealthy} "
         f"in a row that are not good, in again after {one.healthy} that are"
     )

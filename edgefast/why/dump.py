@@ -69,7 +69,7 @@ def read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
 
 
 def _sum_endpoint(address: str, found: list[Mapping[str, Any]]) -> EndpointPart:
-    ejected = sum(not one["healthy"] for one in found)
+    ejected = sum(one.get("ejected", not one["healthy"]) for one in found)
     # Each worker counts its own requests: one that failed long ago stays counted where no other came since.
     failing = all(one.get("failures", 0) or not one["healthy"] for one in found)
     return EndpointPart(

@@ -93,7 +93,7 @@ cdef class Tables:
         if len(self.timeout_lines) > 4096:
             self.timeout_lines.clear()
         self.version = version
-        self.engine.prober.look()
+        self.engine.prober.wake()
         self.engine.count(G_APPLIES)
         self.engine.count_n(G_RESOURCES_REFUSED, len(refused))
         return refused

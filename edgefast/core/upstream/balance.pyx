@@ -25,16 +25,15 @@ def count_choices(Engine engine, spec, str balance, uint64_t tried, int times):
 
 
 cdef Endpoint spared(Cluster cluster, UpstreamUser user, uint8_t heed, Endpoint chosen):
-    """Slow start: of the requests that a new endpoint would get others get some, at first nine of ten, until its time is over."""
-    cdef int64_t age = cluster.engine.wheel.now - chosen.since
-    cdef uint64_t tried
-    cdef Endpoint other
-    if age >= user.slow_start or ef_random(cluster.engine.random) % <uint64_t>user.slow_start < <uint64_t>max(age, user.slow_start // 10):
-        return chosen
-    tried = user.tried_of(cluster)
-    if chosen.index < 64:
-        tried |= <uint64_t>1 << chosen.index
-    other = cluster.pick(tried, heed, user.balance, user.hash_key)
-    if other is None or cluster.load[other.index].out & heed or (other.index < 64 and tried >> other.index & 1):
-        return chosen  # there is no better one
-    return other
+    """Slow start: of the requests that a new endpoint would get others get some, at first nine of ten, until its time is over. It is drawn
+    again until one may have it: so each has the share that its age and its weight are."""
+    cdef int64_t now = cluster.engine.wheel.now, age, window = user.slow_start
+    cdef int draws
+    for draws in range(SLOW_DRAWS):
+        age = now - chosen.since
+        if chosen.since == 0 or age >= window:
+            return chosen
+        if ef_random(cluster.engine.random) % <uint64_t>window < <uint64_t>max(age, window // 10):
+            return chosen
+        chosen = cluster.pick(user.tried_of(cluster), heed, user.balance, user.hash_key)
+    return chosen

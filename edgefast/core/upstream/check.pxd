@@ -4,13 +4,14 @@ cdef enum:
     HEED_EJECTED = 1        # bits of ef_endpoint_load.out: by the answers of requests ...
     HEED_CHECK = 2          # ... and by checks, the first of a cluster's; the others' follow
     HEED_NOTHING = 128      # a bit that no endpoint has
-    CHECKS_MOST = 6         # of a cluster at once; of more, the oldest are forgotten
+    CHECKS_MOST = 6         # of a cluster at once; more are not made
 
 # States of an endpoint by a check, in its record.
 cdef enum Wellness:
-    UNKNOWN = 0     # it was not asked yet: it gets requests when all others are out, too
+    UNKNOWN = 0     # it has come since, and was not asked yet: it gets requests when all others are out, too
     WELL = 1
     ILL = 2
+    TRUSTED = 3     # it was there when the check began, and was not asked yet: as without any check
 
 
 cdef class EndpointCheck:

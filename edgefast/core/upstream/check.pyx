@@ -1,7 +1,8 @@
 # What endpoints are asked, and what came of it: for rules whose policies have a check (guard/traffic.pyx).
 #
 # In: ir.HealthChecks; records in which one worker writes how each endpoint is (prober.pyx). Out: bits of endpoints that are out by a check,
-# which only rules with that check heed. Equal checks are one. Must never ask anybody itself.
+# which only rules with that check heed. Equal checks are one. A record for which there is no room says nothing to other workers: there its
+# endpoint counts as well. Must never ask anybody itself.
 
 cdef class EndpointCheck:
     def __init__(self, spec):
@@ -29,6 +30,8 @@ cdef uint8_t heeded(Cluster cluster, EndpointCheck check, uint32_t panic) except
     """Bits that a user with this check heeds; none but the one of nothing where so many are out that all are used (panicThreshold)."""
     cdef uint8_t heed = HEED_EJECTED
     cdef uint32_t i, well = 0
+    if cluster.seen != ef_health_version(cluster.record.at):
+        cluster.look()
     if check is not None:
         heed |= cluster.bit_of(check)
     if panic:

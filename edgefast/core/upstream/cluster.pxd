@@ -7,7 +7,8 @@ cdef class Cluster(Pool):
         dict resolved       # hostname -> tuple of addresses; () while unknown
         uint32_t version    # another one when its endpoints are others
         ef_health_record **records  # of each endpoint
-        list checks         # by which any rule has asked; the n-th one's bit is HEED_CHECK << n
+        Health health       # where its records are
+        list checks         # EndpointCheck, of the table's rules (prober.pyx); the n-th one's bit is HEED_CHECK << n
         uint32_t seen       # version of its own record when it was looked at who is out
         uint64_t *ids       # of each endpoint
         int64_t *turns      # places of each (BY_TURN); NULL: nobody has asked since there was another set
@@ -23,6 +24,7 @@ cdef class Cluster(Pool):
     cdef int update(self, object spec) except -1
     cdef TlsContext stream_tls(self)
     cdef int rebuild(self) except -1
-    cdef int look_at_checks(self) except -1
-    cdef uint8_t bit_of(self, EndpointCheck check) except 0
+    cdef int heed_checks(self, list checks) except -1
+    cdef uint8_t out_by_checks(self, Endpoint endpoint, uint8_t before) except? 255
+    cdef uint8_t bit_of(self, EndpointCheck check) noexcept
     cdef int64_t *places(self) except NULL

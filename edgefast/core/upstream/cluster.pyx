@@ -7,13 +7,15 @@ cdef dict UPSTREAM_PROTOCOLS = {"http1": SPEAKS_H1, "h2": SPEAKS_H2, "alpn": SPE
 
 
 cdef class Cluster(Pool):
-    def __cinit__(self, Engine engine, str name):
+    def __cinit__(self, Engine engine, str name, Health health=None):
+        """health: where its records are; None: where those of the worker are."""
         self.engine = engine
+        self.health = health if health is not None else engine.health
         self.name = name
         self.log = json_encode(name)
         self.resolved = {}
         self.endpoints = []
-        self.record = engine.health.hold(b"cluster/" + name.encode())
+        self.record = self.health.hold(b"cluster/" + name.encode())
         self.own = self.record.own
         self.lends_to = -1
         self.checks = []
@@ -130,42 +132,61 @@ cdef class Cluster(Pool):
     cdef int look(self) except -1:
         cdef uint64_t now = self.engine.wheel.now, first = 0
         cdef uint32_t i
+        cdef uint8_t out
         self.seen = ef_health_version(self.record.at)
         for i in range(self.size):
-            self.load[i].out = ef_health_is_out(self.records[i], now)  # HEED_EJECTED
-            if self.load[i].out and (first == 0 or self.records[i].until_ms < first):
+            out = ef_health_is_out(self.records[i], now)  # HEED_EJECTED
+            if out and (first == 0 or self.records[i].until_ms < first):
                 first = self.records[i].until_ms
-        if self.checks:
-            self.look_at_checks()
+            if self.checks:
+                out |= self.out_by_checks(<Endpoint>PyList_GET_ITEM(self.endpoints, i), self.load[i].out)
+            self.load[i].out = out
         self.back_at = first
         return self.rearm()
 
-    cdef int look_at_checks(self) except -1:
-        """Who is out by them. Who is not known yet is, too."""
+    cdef int heed_checks(self, list checks) except -1:
+        """These are the checks of the table's rules, CHECKS_MOST at most."""
         cdef Endpoint endpoint
-        cdef int n
+        cdef uint32_t i
+        if checks == self.checks:
+            return 0
         for endpoint in self.endpoints:
-            while len(endpoint.checked) < len(self.checks):
-                endpoint.checked.append(
-                    checked_record(self.engine.health, self, endpoint, <EndpointCheck>self.checks[len(endpoint.checked)])
-                )
-            for n in range(len(self.checks)):
-                if (<HealthRecord>endpoint.checked[n]).at.until_ms != WELL:
-                    self.load[endpoint.index].out |= HEED_CHECK << n
-        return 0
+            known = dict(zip(self.checks, endpoint.checked))
+            endpoint.checked = [known[one] for one in self.checks if one in known and one in checks]
+        self.checks = [one for one in self.checks if one in checks]
+        self.checks += [one for one in checks if one not in self.checks]
+        for i in range(self.size):
+            self.load[i].out &= HEED_EJECTED  # the bits are others' now
+        return self.look()
 
-    cdef uint8_t bit_of(self, EndpointCheck check) except 0:
-        """Of endpoints that are out by it. The first user that asks makes it one of the cluster's."""
-        cdef Endpoint endpoint
-        if check in self.checks:
-            return <uint8_t>(HEED_CHECK << self.checks.index(check))
-        if len(self.checks) == CHECKS_MOST:
-            self.checks.clear()
-            for endpoint in self.endpoints:
-                endpoint.checked.clear()
-        self.checks.append(check)
-        self.look()
-        return self.bit_of(check)
+    cdef uint8_t out_by_checks(self, Endpoint endpoint, uint8_t before) except? 255:
+        """The bits of those by which it is out. `before`: what they were; who is well again, begins anew (slow start)."""
+        cdef HealthRecord record
+        cdef uint8_t out = 0, bit = HEED_CHECK
+        cdef uint64_t state
+        cdef Py_ssize_t n
+        while PyList_GET_SIZE(endpoint.checked) < PyList_GET_SIZE(self.checks):
+            endpoint.checked.append(
+                checked_record(self.health, self, endpoint, <EndpointCheck>self.checks[PyList_GET_SIZE(endpoint.checked)])
+            )
+        for n in range(PyList_GET_SIZE(self.checks)):
+            record = <HealthRecord>PyList_GET_ITEM(endpoint.checked, n)
+            state = record.at.until_ms
+            if state == WELL:
+                if before & bit:
+                    endpoint.since = self.engine.wheel.now
+            elif state != TRUSTED and (record.segment != NULL or self.health.segment == NULL or self.engine.prober.asks):
+                out |= bit
+            bit <<= 1
+        return out
+
+    cdef uint8_t bit_of(self, EndpointCheck check) noexcept:
+        """Of endpoints that are out by it; 0: it is not made here."""
+        cdef Py_ssize_t n
+        for n in range(PyList_GET_SIZE(self.checks)):
+            if PyList_GET_ITEM(self.checks, n) == <PyObject *>check:
+                return <uint8_t>(HEED_CHECK << n)
+        return 0
 
     def _on_resolved(self, hostname, addresses):
         """The resolver's answer: a tuple of addresses, () when the name has none. The last good answer is the resolver's care."""
@@ -225,6 +246,7 @@ cdef class Cluster(Pool):
                     "shared": len((<Endpoint>e).shared),
                     "streams": sum([(<H2Client>one).load() for one in (<Endpoint>e).shared]),
                     "healthy": not self.load[(<Endpoint>e).index].out,
+                    "ejected": bool(self.load[(<Endpoint>e).index].out & HEED_EJECTED),
                     "failures": (<Endpoint>e).record.at.failures[EF_FAILURE_LOCAL],
                     "ejections": (<Endpoint>e).record.at.ejections,
                 }

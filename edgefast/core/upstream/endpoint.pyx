@@ -21,7 +21,7 @@ cdef class Endpoint:
             text = f"{host}:{port}"
         self.text = text.encode()
         self.id = hash_same(self.text)
-        self.record = cluster.engine.health.hold(b"endpoint/%b/%b" % (cluster.name.encode(), self.text))
+        self.record = cluster.health.hold(b"endpoint/%b/%b" % (cluster.name.encode(), self.text))
         self.log = json_encode(text)
 
     cdef int stop_idle(self) except -1:

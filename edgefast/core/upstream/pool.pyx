@@ -59,6 +59,8 @@ cdef class Pool(Timer):
         user.ticket += 1
         user.chosen = False
         user.stop_waiting()
+        if user.probing:
+            return user.on_up_failed(UP_OTHERWISE)  # whoever asks how one endpoint is, is given no other
         if user.breaker is None:
             return self.find(user)
         if not user.breaker.admit(self, user):
@@ -134,7 +136,6 @@ cdef class Pool(Timer):
         return 0
 
     cdef UpstreamUser next_pending(self):
-        """Whose turn it is, who waits no more; None: nobody does."""
         return next_of(self.pending) if self.pending.waiting else None
 
     cdef int give(self, UpstreamUser user, Outbound up) except -1:
@@ -176,10 +177,11 @@ cdef class Pool(Timer):
         return None
 
     cdef Outbound any_free(self, UpstreamUser user):
+        cdef uint8_t heed = heeded(<Cluster>self, user.check, user.panic)
         cdef Endpoint endpoint
         cdef Outbound up
         for endpoint in self.endpoints:
-            if (PyList_GET_SIZE(endpoint.idle) or PyList_GET_SIZE(endpoint.shared)) and not self.load[endpoint.index].out & heeded(<Cluster>self, user.check, user.panic):
+            if (PyList_GET_SIZE(endpoint.idle) or PyList_GET_SIZE(endpoint.shared)) and not self.load[endpoint.index].out & heed:
                 up = self.checkout(user, endpoint)
                 if up is not None:
                     return up
@@ -193,7 +195,7 @@ cdef class Pool(Timer):
         self.engine.count(G_UPSTREAM_CONNECTS)
         dial.pool = self
         dial.endpoint = endpoint
-        dial.outlier, dial.probing = user.outlier, user.probing
+        dial.outlier = user.outlier
         dial.fresh = Newcomer.__new__(Newcomer, self.engine, endpoint, user.settings, dial, alone)
         return dial
 
@@ -295,7 +297,7 @@ cdef class Pool(Timer):
         cdef Endpoint endpoint = dial.endpoint
         cdef UpstreamUser user
         self.engine.count(G_UPSTREAM_CONNECT_FAILURES)
-        if not dial.probing:
+        if not is_own_fault(dial.error):
             endpoint.failed(dial.outlier, False)
         if endpoint.coming is dial:
             endpoint.coming = None
@@ -304,10 +306,11 @@ cdef class Pool(Timer):
             self.done(endpoint)
             if user.waiting and user.ticket == dial.ticket:
                 user.waiting = False
-                user.on_up_failed(why)
+                user.on_up_failed(failure_for(user, dial, why))
         else:
             while dial.turns.waiting:
-                next_of(dial.turns).on_up_failed(why)
+                user = next_of(dial.turns)
+                user.on_up_failed(failure_for(user, dial, why))
         return self.serve_pending()
 
     # --- connections that come back --------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ cdef class PoolDial(Dial):
         uint32_t ticket         # of the user's try that it is for
         TlsWire speaks          # None: plain, or not connected yet
         DialTurns turns         # who waits for it, when it may be for many; None: it is for one
-        bint probing            # ... who only wants to know how the endpoint is
         Outlier outlier         # of whose it was at first
         Newcomer fresh          # the session before it is known what is spoken
         H1Client up             # ... and when that is HTTP/1.1

@@ -11,6 +11,15 @@ cdef class DialTurns(Turns):
         return Turns.leave(self, user)
 
 
+cdef bint is_own_fault(int error) noexcept:
+    """What this process has too little of: it says nothing of a backend."""
+    return error == EMFILE or error == ENFILE or error == ENOBUFS or error == ENOMEM or error == EADDRNOTAVAIL
+
+
+cdef UpFailure failure_for(UpstreamUser user, PoolDial dial, UpFailure why) noexcept:
+    return UP_OTHERWISE if user.probing and is_own_fault(dial.error) else why
+
+
 cdef class PoolDial(Dial):
     cdef Wire wire(self):
         if self.fresh.wanted is None:
@@ -39,6 +48,7 @@ cdef class PoolDial(Dial):
 
     cdef int on_failed(self, End why, int error) except -1:
         cdef bint opened = self.fresh is None or (self.up is not None and self.up.opened)
+        self.error = error
         if self.speaks is not None:
             self.pool.engine.handshakes.sessions.forget(self.speaks.backend)
         self.fresh = None

@@ -2,7 +2,9 @@
 #
 # In: a check, its endpoint; answers, or that there are none in time. Out: the endpoint's state by this check, once so many in a row have
 # said so; as Envoy has it, an answer of HTTP that is neither good nor one of those that count is enough by itself, and so is the first of all.
-# It has a connection of the pool like any request, of which it is not one: breakers do not know it, and nobody is ejected for it.
+# What says nothing of the endpoint (a kept connection that was over, a stream that was sent back, no descriptor left here) is asked once more,
+# and then counts for nothing. Its connections are no request's: neither bounds nor settings of rules have to do with them, and nobody is
+# ejected for them.
 # Sources: BackendTrafficPolicy healthCheck.active; github.com/grpc/grpc doc/health-checking.md.
 
 cdef bytes _GRPC_CHECK = b"/grpc.health.v1.Health/Check"
@@ -17,36 +19,43 @@ cdef class Probe(UpstreamUser):
         cdef int64_t now = watch.engine.wheel.now
         cdef object spec = watch.check.spec
         self.engine = watch.engine
-        self.settings = watch.settings
         self.probing = True
         self.watch, self.about, self.target = watch, about, target
         self.record = checked_record(self.engine.health, watch.cluster, about, watch.check)
+        self.engine.prober.probes += 1
         self.next_at = now
         if spec.jitter:
             self.next_at += <int64_t>(ef_random(self.engine.random) % <uint64_t>(spec.jitter + 1))
         return self.engine.wheel.arm(self, self.next_at)
 
     cdef int on_deadline(self, int64_t now) except -1:
+        if self.over:
+            return 0
         if not self.asking:
-            return self.start()
+            return self.engine.prober.enter(self)
         self.let_go()
         return self.conclude(False, False)
 
     # --- the question ------------------------------------------------------------------------------------------------
 
     cdef int start(self) except -1:
-        cdef Cluster asked = self.watch.asked
-        cdef object spec = self.watch.check.spec
-        cdef Outbound up
+        self.asking, self.again = True, False
         self.engine.count(G_HEALTH_CHECKS)
-        if self.target is None or self.target.index < 0:
-            return self.conclude(False, False)
-        self.asking, self.begun, self.good = True, False, False
-        self.answer = b""
+        self.engine.wheel.arm(self, self.engine.wheel.now + <int64_t>self.watch.check.spec.timeout)
+        return self.ask()
+
+    cdef int ask(self) except -1:
+        cdef Cluster asked = self.watch.asked
+        cdef Outbound up
+        self.good = self.fatal = False
+        self.answer = bytearray()
+        self.taken = 0
         self.grpc_status = -1
         self.ticket += 1
-        self.engine.wheel.arm(self, self.engine.wheel.now + spec.timeout)
-        if spec.kind == "tcp":
+        self.settings = self.watch.settings if self.engine.prober.probes <= PROBES_KEPT else self.watch.brief
+        if self.target is None or self.target.index < 0:
+            return self.conclude(False, False)
+        if self.watch.check.spec.kind == "tcp":
             self.dial = ProbeDial.__new__(ProbeDial)
             return self.dial.ask(self)
         up = asked.checkout(self, self.target)
@@ -54,26 +63,33 @@ cdef class Probe(UpstreamUser):
             return asked.give(self, up)
         if self.target.coming is not None:
             return self.target.coming.turns.join(self)
-        if not may_connect(asked, self):  # it is so busy that nothing can be found out
-            self.asking = False
-            return self.wait()
+        if not may_connect(asked, self):
+            return self.rest()  # its cluster has become smaller: it is gone soon
         return asked.dial(self, self.target)
+
+    cdef int ask_anew(self) except -1:
+        """What came of it says nothing of the endpoint; a second time that says nothing of it either."""
+        if self.again:
+            return self.rest()
+        self.again = True
+        if self.target is not None:
+            self.target.stop_idle()
+        return self.ask()
 
     cdef int on_up_ready(self, Outbound up) except -1:
         cdef object spec = self.watch.check.spec
         cdef bytes service, message = b""
         cdef iovec piece
-        self.up = up
-        self.begun = True
         if spec.kind == "grpc":
             if up.protocol is not HTTP_2:
-                up.drop(CUT_CANCEL)
-                self.up = None
+                self.watch.asked.done(self.target)
+                up.stop(True)
                 return self.conclude(False, True)
             service = spec.service.encode()
             if service:  # field 1, a string
                 message = b"\x0a%b%b" % (pb_length(len(service)), service)
             message = b"\0%b%b" % (len(message).to_bytes(4, "big"), message)
+        self.up = up
         self.write_head(len(message))
         up.begin(self, EF_M_POST if spec.kind == "grpc" else probe_method(spec.method), False, len(message), None, spec.kind == "grpc")
         piece.iov_base = PyBytes_AS_STRING(message)
@@ -99,7 +115,9 @@ cdef class Probe(UpstreamUser):
 
     cdef int on_up_failed(self, UpFailure why) except -1:
         self.up = None
-        return self.conclude(False, False)
+        if not self.asking:
+            return 0
+        return self.ask_anew() if why == UP_OTHERWISE else self.conclude(False, False)
 
     cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1:
         cdef object spec = self.watch.check.spec
@@ -115,9 +133,10 @@ cdef class Probe(UpstreamUser):
         return 0
 
     cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
-        cdef size_t room = PROBE_ANSWER - PyBytes_GET_SIZE(self.answer)
+        cdef size_t room
         if not self.asking:
             return 0
+        room = PROBE_ANSWER - <size_t>len(self.answer)
         if room and (self.watch.check.spec.expects or self.watch.check.spec.kind == "grpc"):
             self.answer += data[:min(n, room)]
         self.taken += n
@@ -145,52 +164,61 @@ cdef class Probe(UpstreamUser):
         return self.conclude(self.is_well(), self.fatal) if self.asking else 0
 
     cdef int on_up_lost(self, int why) except -1:
+        cdef Outbound up = self.up
         self.up = None
-        return self.conclude(False, False) if self.asking else 0
+        if not self.asking:
+            return 0
+        if why == LOST_RESET and up is not None and not up.got_bytes and (up.served or (up.unprocessed and up.protocol is HTTP_2)):
+            return self.ask_anew()
+        return self.conclude(False, False)
 
     cdef bint is_well(self) except -1:
         """By an answer that is here."""
         cdef object spec = self.watch.check.spec
         if spec.kind == "grpc":
-            return self.good and self.grpc_status == GRPC_OK and is_serving(self.answer)
+            return self.good and self.grpc_status == GRPC_OK and is_serving(bytes(self.answer))
         return self.good and (not spec.expects or spec.expects in self.answer)
 
     # --- what follows ------------------------------------------------------------------------------------------------
 
     cdef int conclude(self, bint good, bint fatal) except -1:
         """It has answered, or has not."""
-        self.asking = self.fatal = False
-        self.taken = 0
-        if not good:
-            self.engine.count(G_HEALTH_CHECKS_FAILED)
-        self.note(good, fatal)
-        return self.wait()
+        try:
+            if not good:
+                self.engine.count(G_HEALTH_CHECKS_FAILED)
+            self.note(good, fatal)
+        finally:
+            self.rest()
+        return 0
 
     cdef int note(self, bint good, bint fatal) except -1:
         cdef object spec = self.watch.check.spec
         cdef uint64_t state = self.record.at.until_ms
         self.goods = self.goods + 1 if good else 0
         self.fails = 0 if good else self.fails + 1
-        if good and (state == UNKNOWN or (state == ILL and self.goods >= <uint32_t>spec.healthy)):
+        if good and (state == UNKNOWN or state == TRUSTED or (state == ILL and self.goods >= <uint32_t>spec.healthy)):
             return self.put(WELL)
-        if not good and (state == UNKNOWN or (state == WELL and (fatal or self.fails >= <uint32_t>spec.unhealthy))):
+        if not good and (state == UNKNOWN or state == TRUSTED or (state == WELL and (fatal or self.fails >= <uint32_t>spec.unhealthy))):
             return self.put(ILL)
         return 0
 
     cdef int put(self, Wellness state) except -1:
         """For all workers to see."""
-        cdef str address = self.about.text.decode()
+        cdef str address = self.about.text.decode(), name = self.watch.cluster.name
+        cdef bint known = self.record.at.until_ms == ILL or self.record.at.until_ms == WELL
         ef_health_put(self.watch.cluster.record.at, self.record.at, state)
         if state == ILL:
             self.engine.count(G_HEALTH_CHECKS_ILL)
-            _log.warning("%s of %s fails its health check: it gets no requests of rules with it", address, self.watch.cluster.name)
-        else:
-            _log.info("%s of %s is well by its health check", address, self.watch.cluster.name)
-        return 0
+            return self.engine.prober.tell(f"{address} of {name} fails its health check: it gets no requests of rules with it")
+        return self.engine.prober.tell(f"{address} of {name} is well by its health check again") if known else 0
 
-    cdef int wait(self) except -1:
+    cdef int rest(self) except -1:
         """Until it is asked again: a tenth sooner or later, so that not all are at once."""
         cdef int64_t interval = self.watch.check.spec.interval, part = interval // 10
+        if not self.asking:
+            return 0
+        self.asking = False
+        self.engine.prober.leave()
         if self.over:
             return 0
         self.next_at = self.engine.wheel.now + interval - part + <int64_t>(ef_random(self.engine.random) % <uint64_t>(2 * part + 1))
@@ -199,7 +227,6 @@ cdef class Probe(UpstreamUser):
     cdef int let_go(self) except -1:
         """Of whatever is under way."""
         cdef Outbound up = self.up
-        self.asking = False
         self.ticket += 1
         self.stop_waiting()
         self.up = None
@@ -212,10 +239,16 @@ cdef class Probe(UpstreamUser):
         return 0
 
     cdef int stop(self) except -1:
-        """Nobody wants to know any more."""
+        """Nobody wants to know any more. What it has found out stays in its record for an heir."""
+        if self.over:
+            return 0
         self.over = True
+        self.engine.prober.probes -= 1
         self.engine.wheel.disarm(self)
-        return self.let_go()
+        self.let_go()
+        self.rest()
+        self.watch = self.about = self.target = None
+        return 0
 
 
 cdef unsigned probe_method(str method) except 0:

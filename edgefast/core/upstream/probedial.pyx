@@ -9,7 +9,7 @@ cdef class ProbeDial(Dial):
         cdef ProbeSession session = ProbeSession.__new__(ProbeSession)
         self.probe = session.probe = probe
         self.cluster = target.cluster
-        session.came = b""
+        session.came = bytearray()
         probe.session = session
         return self.begin(
             probe.engine.reactor, target.host.encode(), target.port or -1, session, probe.watch.check.spec.timeout
@@ -21,7 +21,8 @@ cdef class ProbeDial(Dial):
         cdef Probe probe = self.probe
         if context is None or probe is None:
             return None
-        return make_client_wire(cluster.engine.handshakes, context, cluster.sni.encode(), probe.target.host, probe.target.port)
+        self.speaks = make_client_wire(cluster.engine.handshakes, context, cluster.sni.encode(), probe.target.host, probe.target.port)
+        return self.speaks
 
     cdef int call_off(self) except -1:
         """Nobody waits for it any more."""
@@ -38,11 +39,16 @@ cdef class ProbeDial(Dial):
     cdef int on_failed(self, End why, int error) except -1:
         cdef Probe probe = self.probe
         self.probe = None
-        if probe is None or probe.dial is not self:
+        if probe is not None and probe.dial is self:
+            probe.dial = None
+            probe.session = None
+        else:
+            probe = None
+        if self.speaks is not None:
+            self.cluster.engine.handshakes.sessions.forget(self.speaks.backend)
+        if probe is None or not probe.asking:
             return 0
-        probe.dial = None
-        probe.session = None
-        return probe.conclude(False, False) if probe.asking else 0
+        return probe.ask_anew() if is_own_fault(error) else probe.conclude(False, False)
 
 
 cdef class ProbeSession(Session):
@@ -58,12 +64,15 @@ cdef class ProbeSession(Session):
 
     cdef ssize_t received(self, const uint8_t *data, size_t n) except -1:
         cdef Probe probe = self.probe
+        cdef Py_ssize_t before
         if probe is None:
             return n
-        self.came += data[:min(n, PROBE_ANSWER - <size_t>PyBytes_GET_SIZE(self.came))]
-        if probe.watch.check.spec.expects in self.came:
+        before = len(self.came)
+        self.came += data[:min(n, PROBE_ANSWER - <size_t>before)]
+        expects = probe.watch.check.spec.expects
+        if self.came.find(expects, max(0, before - len(expects))) >= 0:
             self.finish(True)
-        elif PyBytes_GET_SIZE(self.came) >= PROBE_ANSWER:
+        elif len(self.came) >= PROBE_ANSWER:
             self.finish(False)
         return n
 

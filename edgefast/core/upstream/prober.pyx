@@ -1,44 +1,64 @@
 # Who asks endpoints how they are: one worker of the proxy, for all of them (csrc/health.h, ef_health_claim).
 #
-# In: clusters, and how the table's rules treat them (ir.Cluster.treatments), policies with checks. Out: a Watch for each cluster and check, a
-# Probe for each of its endpoints; their states, which all workers see at their next choice. When this worker is gone another one goes on with the
-# states that it has left. Where nobody has a check it does nothing and costs nothing. Must never ask an endpoint twice in an interval, however many rules want to know.
+# In: clusters, and how the table's rules treat them (ir.Cluster.treatments), policies with checks. Out: in every worker what its clusters heed;
+# in the one that asks a Watch for each cluster and check, a Probe for each of its endpoints; their states, which all workers see at their next
+# choice. When this worker is gone another one goes on: with what is known, where any other worker has it. Where nobody has a check it does
+# nothing and costs nothing. An endpoint is asked by one check once in an interval, however many rules and workers want to know, unless a first
+# try says nothing of it. Must never hold up the loop for as long as there are endpoints: it begins with so many at a time.
 
 cdef class Prober(Timer):
     def __init__(self, Engine engine):
         self.engine = engine
-        self.watches = {}
+        self.health = Health(None, 0)
+        self.heeding, self.watches, self.wanted = {}, {}, {}
+        self.changed, self.queue = deque(), deque()
 
-    cdef int look(self) except -1:
-        """Tables or time have gone on."""
-        cdef Tables tables = self.engine.tables
-        cdef Watch watch
-        if not tables.checks and not self.watches:
-            self.asks = False
-            self.engine.wheel.disarm(self)
-            return self.engine.health.resign()
-        if not self.asks:
-            self.asks = self.engine.health.claim()
-            self.epoch = 0
-        if self.asks:
-            if self.epoch != tables.policy_epoch + tables.treated_epoch:
-                self.learn()
-            for watch in list(self.watches.values()):
-                watch.look()
-        return self.engine.wheel.arm(self, self.engine.wheel.now + PROBER_LOOK_MS)
+    cdef int wake(self) except -1:
+        """There is another table. What is wrong here is no fault of the table's."""
+        return self.on_deadline(self.engine.wheel.now)
 
     cdef int on_deadline(self, int64_t now) except -1:
+        cdef int64_t next_look = PROBER_LOOK_MS
         try:
-            return self.look()
+            next_look = self.look()
         except Exception:
             _log.exception("a look at what is to be checked")
-            return self.engine.wheel.arm(self, now + PROBER_LOOK_MS)
+        if next_look:
+            return self.engine.wheel.arm(self, self.engine.wheel.now + next_look)
+        self.engine.wheel.disarm(self)
+        return 0
+
+    cdef int64_t look(self) except -1:
+        """Tables or time have gone on. In how many ms it is to be looked again; 0: there is nothing to look at."""
+        cdef Tables tables = self.engine.tables
+        cdef Watch watch
+        cdef uint32_t begun = 0
+        if not tables.checks and not self.heeding:
+            self.asks = False
+            self.engine.health.resign()
+            return 0
+        if not self.asks and self.engine.health.claim():
+            self.asks = True
+            self.changed.extend([name for name in self.wanted if name not in self.changed])
+        if self.epoch != tables.policy_epoch + tables.treated_epoch:
+            self.learn()
+        if self.busy < PROBES_MOST:
+            self.call(PROBES_MOST - self.busy)
+        while self.changed and begun < PROBER_SLICE:
+            begun += 8
+            self.settle(self.changed.popleft())
+        for watches in list(self.watches.values()):
+            for watch in list(watches.values()):
+                if begun >= PROBER_SLICE:
+                    return TICK_MS
+                begun += watch.look()
+        return TICK_MS if self.changed else PROBER_LOOK_MS
 
     cdef int learn(self) except -1:
-        """Which checks clusters have, of the policies as they are now."""
+        """Which checks clusters have, of the policies as they are now: of each way in which a cluster is treated its most specific one."""
         cdef Tables tables = self.engine.tables
-        cdef EndpointCheck check
         cdef dict wanted = {}
+        cdef list found
         for name, treatments in tables.treated.items():
             for _, units in treatments:
                 for unit in units:
@@ -46,22 +66,95 @@ cdef class Prober(Timer):
                     said = (<Policy>policy).traffic.check if policy is not None and (<Policy>policy).traffic is not None else None
                     if said is not None:
                         check = self.engine.checks.of(said)
-                        wanted[name, check] = None
+                        found = wanted.setdefault(name, [])
+                        if check not in found:
+                            found.append(check)
                         break
-        for key in [key for key in self.watches if key not in wanted]:
-            (<Watch>self.watches.pop(key)).stop()
-        for name, check in wanted:
-            if (name, check) not in self.watches:
-                self.watches[name, check] = Watch(self.engine, tables.cluster(name), check)
+        for name, found in wanted.items():
+            if len(found) > CHECKS_MOST:
+                _log.warning("%s has %d health checks; %d of a backend are made, and rules with others do without", name, len(found), CHECKS_MOST)
+                del found[CHECKS_MOST:]
+        names = [name for name in self.wanted if name not in wanted]
+        names += [name for name, found in wanted.items() if self.wanted.get(name) != found]
+        self.wanted = wanted
+        self.changed = deque(dict.fromkeys([*self.changed, *names]))
         self.epoch = tables.policy_epoch + tables.treated_epoch
+        return 0
+
+    cdef int settle(self, str name) except -1:
+        """The checks of one cluster are others."""
+        cdef list checks = self.wanted.get(name, [])
+        cdef Cluster cluster = self.heeding.pop(name, None)
+        cdef dict before = self.watches.pop(name, {}), now = {}
+        cdef Watch watch, heir_of = None
+        if checks:
+            cluster = self.heeding[name] = self.engine.tables.cluster(name)
+        if self.asks:
+            for check in checks:
+                if check in before:
+                    now[check] = before.pop(check)
+            for watch in before.values():
+                watch.stop()
+                heir_of = watch
+            for check in checks:
+                if check not in now:
+                    watch = now[check] = Watch(self.engine, cluster, check)
+                    watch.heir_of = heir_of
+            if now:
+                self.watches[name] = now
+        return cluster.heed_checks(checks) if cluster is not None else 0
+
+    # --- who is asked ------------------------------------------------------------------------------------------------
+
+    cdef int enter(self, Probe probe) except -1:
+        """It is its turn, or it waits for that."""
+        if self.busy >= PROBES_MOST:
+            probe.queued = True
+            self.queue.append(probe)
+            return 0
+        self.busy += 1
+        return probe.start()
+
+    cdef int leave(self) except -1:
+        """One has been asked."""
+        self.busy -= 1
+        return self.call(1)
+
+    cdef int call(self, uint32_t most) except -1:
+        """So many of those that wait, soon: not from within one that has ended."""
+        cdef Probe probe
+        while self.queue and most:
+            probe = self.queue.popleft()
+            probe.queued = False
+            if not probe.over:
+                self.engine.wheel.arm(probe, self.engine.wheel.now)
+                most -= 1
+        return 0
+
+    cdef int tell(self, str line) except -1:
+        """Of an endpoint whose state is another one."""
+        cdef int64_t now = self.engine.wheel.now
+        if now >= self.told_until:
+            if self.untold:
+                _log.warning("%d more endpoints changed their state by health checks", self.untold)
+            self.told_until = now + PROBES_TOLD_MS
+            self.told = self.untold = 0
+        self.told += 1
+        if self.told > PROBES_TOLD:
+            self.untold += 1
+        else:
+            _log.warning("%s", line)
         return 0
 
     cdef int stop(self) except -1:
         """For good: another worker may go on."""
         self.engine.wheel.disarm(self)
-        for watch in self.watches.values():
-            (<Watch>watch).stop()
+        for watches in self.watches.values():
+            for watch in watches.values():
+                (<Watch>watch).stop()
         self.watches = {}
+        self.heeding = {}
+        self.queue.clear()
         self.asks = False
         return self.engine.health.resign()
 
@@ -69,58 +162,71 @@ cdef class Prober(Timer):
 cdef class Watch:
     def __init__(self, Engine engine, Cluster cluster, EndpointCheck check):
         self.engine = engine
-        self.cluster = self.asked = cluster
+        self.cluster = cluster
         self.check = check
         self.probes = {}
         self.settings = HttpSettings(ir.HttpSettings(connect_timeout=check.spec.timeout))
-        if check.spec.port:
-            self.asked = Cluster(engine, f"{cluster.name}#{check.spec.port}")
+        self.brief = HttpSettings(ir.HttpSettings(connect_timeout=check.spec.timeout, upstream_idle=1))
+        self.asked = Cluster(engine, f"{cluster.name} {check.digest.decode()}", engine.prober.health)
 
-    cdef int look(self) except -1:
-        """A probe for each endpoint that there is."""
+    cdef uint32_t look(self) except? 4294967295:
+        """A probe for each endpoint that there is. How many are new."""
         cdef Endpoint endpoint, target
         cdef Probe probe
-        cdef dict probes = {}, targets = {}
+        cdef dict targets = {}, wanted = {}
+        cdef uint32_t begun = 0
+        cdef bint first = self.version == 0
         if self.version == self.cluster.version + 1 and self.seen is self.cluster.spec:
             return 0
-        if self.asked is not self.cluster:
-            self.asked.update(at_port(self.cluster, self.check.spec.port))
-            for target in self.asked.endpoints:
-                targets[target.host] = target
+        self.asked.update(spec_to_ask(self.cluster, self.check.spec.port))
+        for target in self.asked.endpoints:
+            targets[target.host if self.check.spec.port else target.key] = target
         for endpoint in self.cluster.endpoints:
-            if endpoint.port == 0 and self.check.spec.port:
-                continue  # a unix socket has no other port: nobody knows how it is
-            target = endpoint if self.asked is self.cluster else targets.get(endpoint.host)
-            probe = self.probes.pop(endpoint.key, None)
-            if probe is None or probe.about is not endpoint or probe.target is not target:
-                if probe is not None:
-                    probe.stop()
-                probe = Probe.__new__(Probe)
-                probe.open(self, endpoint, target)
-            probes[endpoint.key] = probe
-        for probe in self.probes.values():
-            probe.stop()
-        self.probes = probes
+            if endpoint.port or not self.check.spec.port:  # a unix socket has no other port: nobody knows how it is
+                wanted[endpoint.key] = endpoint
+        for key in list(self.probes):
+            probe = self.probes[key]
+            endpoint = wanted.get(key)
+            if probe.about is not endpoint or probe.target is not targets.get(probe.about.host if self.check.spec.port else key):
+                del self.probes[key]
+                probe.stop()
+        for key, endpoint in wanted.items():
+            if key in self.probes:
+                continue
+            probe = Probe.__new__(Probe)
+            self.probes[key] = probe
+            probe.open(self, endpoint, targets.get(endpoint.host if self.check.spec.port else key))
+            if first:
+                self.take_over(probe)
+            begun += 1
+        self.heir_of = None
         self.version, self.seen = self.cluster.version + 1, self.cluster.spec
+        return begun
+
+    cdef int take_over(self, Probe probe) except -1:
+        """Of the endpoints that a check begins with: what the one before it has found out, else nothing speaks against them."""
+        cdef Probe before = self.heir_of.probes.get(probe.about.key) if self.heir_of is not None else None
+        cdef uint64_t state = before.record.at.until_ms if before is not None else TRUSTED
+        if probe.record.at.until_ms == UNKNOWN and state != UNKNOWN:
+            ef_health_put(self.cluster.record.at, probe.record.at, state)
         return 0
 
     cdef int stop(self) except -1:
         cdef Probe probe
         for probe in self.probes.values():
             probe.stop()
-        self.probes = {}
-        if self.asked is not self.cluster:
-            self.asked.update(None)
-        return 0
+        return self.asked.update(None)
 
 
-cdef object at_port(Cluster cluster, int port):
-    """Its spec with all endpoints as they are now, at another port; None: it is gone."""
+cdef object spec_to_ask(Cluster cluster, int port):
+    """A cluster's spec with all endpoints as they are now, at that port, 0: at theirs; None: it is gone."""
     cdef Endpoint endpoint
     if cluster.spec is None:
         return None
     return msgspec.structs.replace(
         cluster.spec,
-        endpoints=tuple([ir.Endpoint(address=endpoint.host, port=port) for endpoint in cluster.endpoints if endpoint.port]),
+        endpoints=tuple([ir.Endpoint(address=endpoint.host, port=port or endpoint.port) for endpoint in cluster.endpoints if endpoint.port or not port]),
         fallback=(),
+        max_connections=1 << 30,  # how many are asked at one time is the prober's affair
+        max_pending=cluster.size,
     )

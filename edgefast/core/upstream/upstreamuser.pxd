@@ -8,6 +8,7 @@ cdef enum UpFailure:
     UP_CONNECT_TIMEOUT = 4
     UP_TLS = 5
     UP_PROTOCOL = 6     # it does not speak what it has to
+    UP_OTHERWISE = 7    # of who only wants to know how an endpoint is: not in this way; it may ask anew
 
 
 cdef class UpstreamUser(Timer):

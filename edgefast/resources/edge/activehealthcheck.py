@@ -97,7 +97,10 @@ class ActiveHealthCheck(Element, frozen=True, kw_only=True):
 
     type: Annotated[Literal["HTTP", "TCP", "GRPC"], Meta(description="Which of the three it is.")]
     timeout: Annotated[
-        Duration, Meta(description="Until the answer is there; at most `interval`.")
+        Duration,
+        Meta(
+            description="Until the answer is there; an endpoint is asked again when it has answered, or this is over."
+        ),
     ] = "1s"
     interval: Annotated[
         Duration, Meta(description="Between two questions; 100ms to 1h, spread by a tenth.")

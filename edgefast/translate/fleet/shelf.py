@@ -38,6 +38,7 @@ class Shelf(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     policy_uses: SortedMap[str, int] = EMPTY  # hosts and listeners that name a unit
     filters: frozenset[str] = frozenset()  # units that listeners name
     treated: SortedMap[Treatment, int] = EMPTY  # hosts whose rules treat a cluster so
+    checking: frozenset[str] = frozenset()  # units with a check of health
 
 
 class Shelves(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -116,14 +117,19 @@ def refill(
         stale |= _count(uses, asked.get(name, ()), unit.clusters if unit else ())
         _put(policies, name, unit.unit if unit else None)
         _put(asked, name, unit.clusters or None if unit else None)
-    used, secrets, ways_of = shelf.clusters.edit(), shelf.secrets.edit(), treated.done()
-    _put_clusters(stale, uses, clusters, used, secrets, ways_of)
+    used, secrets = shelf.clusters.edit(), shelf.secrets.edit()
+    ways_of, counted = treated.done(), uses.done()
+    checking = _list_checking(shelf.checking, doubtful, policies)
+    if turned := checking ^ shelf.checking:
+        names = {name for name, _, traffic in ways_of if not turned.isdisjoint(traffic)}
+        stale |= {ref for ref in counted if ref.id in names}
+    _put_clusters(stale, counted, clusters, used, secrets, ways_of, checking)
     return Shelf(
         outcomes=outcomes.done(),
         hosts=served.done(),
         streams=passed.done(),
         clusters=used.done(),
-        uses=uses.done(),
+        uses=counted,
         secrets=secrets.done(),
         limited=limited,
         policies=policies.done(),
@@ -131,7 +137,23 @@ def refill(
         policy_uses=policy_uses.done(),
         filters=filters,
         treated=ways_of,
+        checking=checking,
     )
+
+
+def _list_checking(
+    before: frozenset[str], doubtful: Iterable[str], policies: Draft[str, ir.PolicyUnit]
+) -> frozenset[str]:
+    """Return the units with a check; the very set that was there, if it is the same."""
+    come, gone = set(), set()
+    for name in doubtful:
+        unit = policies.get(name)
+        checks = unit is not None and unit.traffic is not None and unit.traffic.check is not None
+        if checks and name not in before:
+            come.add(name)
+        elif not checks and name in before:
+            gone.add(name)
+    return before - gone | come if come or gone else before
 
 
 def _put(table: Draft[str, _T], name: str, value: _T | None) -> None:
@@ -153,14 +175,22 @@ def _count(counts: Draft[_T, int], gone: Iterable[_T], come: Iterable[_T]) -> se
 
 
 def _treat(
-    cluster: ir.Cluster, used: Draft[str, ir.Cluster], treated: SortedMap[Treatment, int]
+    cluster: ir.Cluster,
+    used: Draft[str, ir.Cluster],
+    treated: SortedMap[Treatment, int],
+    checking: frozenset[str],
 ) -> ir.Cluster:
-    """Return a cluster with how the fleet's rules treat it; the very one that is there, if it is the same."""
-    found = []
-    for name, ceilings, traffic in treated.starting_at((cluster.name, 0, ())):
+    """Return a cluster with the checks that the fleet's rules make of it; the very one that is there, if it is the same.
+
+    Of a rule's units the first with a check says which; how many rules and policies there are without one makes nothing larger.
+    """
+    found: dict[tuple[int, tuple[str, ...]], None] = {}
+    for name, ceilings, traffic in treated.starting_at((cluster.name, 0, ())) if checking else ():
         if name != cluster.name:
             break
-        found.append((ceilings, traffic))
+        first = next((unit for unit in traffic if unit in checking), None)
+        if first is not None:
+            found[ceilings, (first,)] = None
     if not found:
         return cluster
     made = msgspec.structs.replace(cluster, treatments=tuple(found))
@@ -170,11 +200,12 @@ def _treat(
 
 def _put_clusters(
     stale: Iterable[ClusterRef],
-    uses: Draft[ClusterRef, int],
+    uses: SortedMap[ClusterRef, int],
     clusters: SortedMap[ClusterRef, ClusterOutcome],
     used: Draft[str, ir.Cluster],
     secrets: Draft[ClusterRef, tuple[ir.Secret, ...]],
     treated: SortedMap[Treatment, int],
+    checking: frozenset[str],
 ) -> None:
     """Bring `used` and `secrets` up to date for these; what nobody uses goes."""
     for ref in stale:
@@ -183,7 +214,7 @@ def _put_clusters(
             secrets.pop(ref, None)
             continue
         outcome = clusters[ref]
-        used[outcome.cluster.name] = _treat(outcome.cluster, used, treated)
+        used[outcome.cluster.name] = _treat(outcome.cluster, used, treated, checking)
         if outcome.secrets:
             secrets[ref] = outcome.secrets
         else:

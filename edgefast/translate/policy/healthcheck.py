@@ -22,6 +22,7 @@ from edgefast.resources.edge.activehealthcheck import (
     TCPActiveHealthChecker,
 )
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.rules.healthcheck import (
     LEAST_INTERVAL,
     MOST_INTERVAL,
@@ -69,9 +70,7 @@ def _translate(one: ActiveHealthCheck, report: Report, path: str) -> ir.HealthCh
         kind="grpc",
         interval=max(interval, LEAST_INTERVAL),
         timeout=read_bounded(one.timeout, MOST_INTERVAL, report, f"{path}.timeout"),
-        jitter=0
-        if one.initial_jitter is None
-        else read_bounded(one.initial_jitter, MOST_JITTER, report, f"{path}.initialJitter"),
+        jitter=_read_jitter(one.initial_jitter, report, f"{path}.initialJitter"),
         unhealthy=_read_threshold(one.unhealthy_threshold, report, f"{path}.unhealthyThreshold"),
         healthy=_read_threshold(one.healthy_threshold, report, f"{path}.healthyThreshold"),
         port=one.overrides.port if one.overrides is not None else 0,
@@ -126,6 +125,16 @@ def _of_tcp(
         sends=_read_payload(tcp.send, report, f"{path}.send"),
         expects=_read_payload(tcp.receive, report, f"{path}.receive"),
     )
+
+
+def _read_jitter(given: str | None, report: Report, path: str) -> int:
+    """0s is none."""
+    try:
+        if given is None or parse_duration(given) == 0:
+            return 0
+    except ValueError:
+        pass  # which is told
+    return read_bounded(given, MOST_JITTER, report, path)
 
 
 def _read_threshold(given: int, report: Report, path: str) -> int:
