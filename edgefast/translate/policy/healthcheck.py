@@ -129,8 +129,10 @@ def _of_tcp(
 
 def _read_jitter(given: str | None, report: Report, path: str) -> int:
     """0s is none."""
+    if given is None:
+        return 0
     try:
-        if given is None or parse_duration(given) == 0:
+        if parse_duration(given) == 0:
             return 0
     except ValueError:
         pass  # which is told
