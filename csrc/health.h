@@ -33,6 +33,7 @@ enum {
     EF_SHARE_PENDING,
     EF_SHARE_REQUESTS,
     EF_SHARE_RETRIES,
+    EF_SHARE_LEAVING, /* connections that are left to other workers, and have requests still */
     EF_SHARE_ANSWERS, /* of an endpoint, since it is known: answers, those of 5xx, and connects and connections that failed */
     EF_SHARE_BAD,
     EF_SHARE_LOST,

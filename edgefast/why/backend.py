@@ -24,6 +24,8 @@ __all__ = [
 #: Counts of ir.Traffic in words.
 COUNTED = {
     "max_connections": "connections",
+    "max_endpoint_connections": "connections of an endpoint",
+    "max_connection_requests": "requests of a connection",
     "max_pending": "waiting requests",
     "max_requests": "parallel requests",
     "max_retries": "repeats",
@@ -87,12 +89,17 @@ def describe_backend(one: ir.OutlierDetection | ir.RetryBudget | ir.HealthCheck)
         )
         if count
     ]
-    if not rows:
+    said = [f"{' or '.join(rows)} in a row"] if rows else []
+    if one.failures:
+        said.append(
+            f"{one.failures} percent of the answers in {one.interval or 3000} ms{also and f', {also[4:]} included,'} that fail"
+        )
+    if not said:
         return "no endpoint is left out"
     most = f"at most {one.percent} percent of them at once"
     if one.always_one:
         most += ", or one"
-    return f"{' or '.join(rows)} in a row leave an endpoint out for {one.base} ms, {most}"
+    return f"{', or '.join(said)} leave an endpoint out for {one.base} ms, {most}"
 
 
 def _describe_check(one: ir.HealthCheck) -> str:
@@ -102,7 +109,8 @@ def _describe_check(one: ir.HealthCheck) -> str:
         "grpc": f"a call of grpc.health.v1.Health/Check for {one.service or 'all of it'}",
     }[one.kind]
     where = f" at port {one.port}" if one.port else ""
-    good = f" ({', '.join(map(str, one.statuses))} is good)" if one.kind == "http" else ""
+    good = f" with a body of {len(one.sends)} bytes" if one.kind == "http" and one.sends else ""
+    good += f" ({', '.join(map(str, one.statuses))} is good)" if one.kind == "http" else ""
     return (
         f"each endpoint is asked every {one.interval} ms{where}: {what}{good}; out after {one.unhealthy} "
         f"in a row that are not good, in again after {one.healthy} that are"

@@ -26,6 +26,9 @@ BALANCERS = (
     ),
 )
 
+#: Bounds of ir.Traffic of which 0 lets nothing through.
+SHUT = ("max_connections", "max_endpoint_connections")
+
 
 def random_endpoints(random: Random, port: int) -> tuple[ir.Endpoint, ...]:
     """Addresses of one backend; one may be there twice."""
