@@ -181,7 +181,10 @@ def test_a_change_of_what_a_policy_says_is_tried() -> None:
         ),
         (
             {"outlier": ir.OutlierDetection(server=0, failures=85, local=0), "panic": 30},
-            {"failing endpoints": "85 percent of the answers in 3000 ms that fail", "panic": "30 percent"},
+            {
+                "failing endpoints": "85 percent of the answers in 3000 ms that fail",
+                "panic": "30 percent",
+            },
         ),
     ],
 )

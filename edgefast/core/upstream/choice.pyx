@@ -24,21 +24,34 @@ cdef Endpoint choose(Cluster cluster, UpstreamUser user, uint8_t heed):
 cdef Endpoint choose_with_room(Cluster cluster, UpstreamUser user, uint8_t heed):
     """The same of those that can have one more connection, or have one that is free; None: there is none, and waiting is better than one that
     is out while others are not."""
-    cdef Endpoint endpoint, found
+    cdef Endpoint found
     cdef uint32_t i
     look_if_changed(cluster)
     heed = all_if_none(cluster, heed)
-    for endpoint in cluster.endpoints:
-        if not serves_one_more(cluster, endpoint, user):
-            cluster.load[endpoint.index].out |= HEED_PASSED
     try:
+        pass_over_full(cluster, user)
         found = choose(cluster, user, heed | HEED_PASSED)
+        if user.tried_past is not None and not is_fit(cluster, user, found, heed):
+            pass_over_full(cluster, user)  # one that was tried is better than none
+            found = cluster.pick(user.tried_of(cluster), heed | HEED_PASSED, user.balance, user.hash_key)
     finally:
         for i in range(cluster.size):
             cluster.load[i].out &= ~HEED_PASSED
-    if found is None or cluster.load[found.index].out & heed or not serves_one_more(cluster, found, user):
-        return None
-    return found
+    return found if is_fit(cluster, user, found, heed) else None
+
+
+cdef int pass_over_full(Cluster cluster, UpstreamUser user) except -1:
+    cdef Endpoint endpoint
+    for endpoint in cluster.endpoints:
+        if not serves_one_more(cluster, endpoint, user):
+            cluster.load[endpoint.index].out |= HEED_PASSED
+    return 0
+
+
+cdef bint is_fit(Cluster cluster, UpstreamUser user, Endpoint found, uint8_t heed) noexcept:
+    return (
+        found is not None and not cluster.load[found.index].out & heed & ~HEED_PASSED and serves_one_more(cluster, found, user)
+    )
 
 
 cdef int look_if_changed(Cluster cluster) except -1:
@@ -58,12 +71,17 @@ cdef uint8_t all_if_none(Cluster cluster, uint8_t heed) noexcept:
 cdef bint serves_one_more(Cluster cluster, Endpoint endpoint, UpstreamUser user) noexcept:
     """On a connection that it has, is about to have, or may have."""
     cdef H2Client session
-    if PyList_GET_SIZE(endpoint.idle) or (endpoint.coming is not None and endpoint.coming.turns.waiting < H2_SOON):
+    if PyList_GET_SIZE(endpoint.idle) or (endpoint.coming is not None and may_join(cluster, endpoint, user)):
         return True
     for session in endpoint.shared:
-        if session.takes(user.switches):
+        if session.takes(cluster.protocol == SPEAKS_ALPN and user.switches):
             return True
     return endpoint_has_room(cluster, endpoint, user.breaker)
+
+
+cdef inline bint may_join(Pool pool, Endpoint endpoint, UpstreamUser user) noexcept:
+    """Wait for the connection that is being made: there is one."""
+    return (pool.protocol == SPEAKS_H2 or not user.switches) and endpoint.coming.turns.waiting < H2_SOON
 
 
 cdef bint endpoint_has_room(Pool pool, Endpoint endpoint, Breaker breaker) noexcept:

@@ -18,6 +18,7 @@ cdef class Pool(Timer):
         uint32_t *own           # this worker's part (EF_SHARE_*): connections, users that wait, tries in progress, retries
         uint32_t retiring       # of these, that end because so many requests were cancelled on them (h2/cancels.pyx)
         PoolTurns pending   # who waits for a connection
+        bint serving        # it is being looked who of them may have one
         uint32_t max_connections, max_pending   # of the spec
         BodyShare bodies    # None while no body is on its way
         AnswerShare answers # None while no client is slower than its backend

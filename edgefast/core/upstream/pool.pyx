@@ -111,7 +111,7 @@ cdef class Pool(Timer):
             if up is not None:
                 self.engine.count(G_UPSTREAM_REUSES)
                 return self.give(user, up)
-            if endpoint.coming is not None and (self.protocol == SPEAKS_H2 or not user.switches) and endpoint.coming.turns.waiting < H2_SOON:
+            if endpoint.coming is not None and may_join(self, endpoint, user):
                 return endpoint.coming.turns.join(user)
             if may_connect(self, user, endpoint):
                 return self.dial(user, endpoint)
@@ -377,12 +377,21 @@ cdef class Pool(Timer):
         return self.answers
 
     cdef int serve_pending(self) except -1:
+        """Whoever may have a connection now. Who finds that there is none after all waits again, until there is news."""
         cdef UpstreamUser user
-        while self.pending.waiting and (self.size or not self.resolving()):
-            user = self.pending.first()
-            if self.size and not could_connect(self, user):
-                user = first_connectable(self)
-                if user is None:
+        if self.serving or self.pending.waiting == 0:
+            return 0
+        self.serving = True
+        try:
+            while self.pending.waiting and (self.size or not self.resolving()):
+                user = self.pending.first()
+                if self.size and not could_connect(self, user):
+                    user = first_connectable(self)
+                    if user is None:
+                        return 0
+                self.acquire(served(self.pending, user))
+                if user.line is not None and user.line.turns is self.pending:
                     return 0
-            self.acquire(served(self.pending, user))
+        finally:
+            self.serving = False
         return 0

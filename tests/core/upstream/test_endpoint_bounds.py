@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.backend import make_response, say
+from core.backend import Backend, make_response, say
 from core.client import make_request
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_listener, make_rule
 from core.guard.policies import TRAFFIC
@@ -223,3 +223,39 @@ async def test_a_retry_past_the_64th_endpoint(world: World) -> None:
         assert (await client.get(headers=[("connection", "close")])).status == 200
         client = await world.client(port)
     assert world.counters["upstream_connect_failures"] > 0
+
+
+async def test_one_that_was_tried_is_better_than_none(world: World) -> None:
+    """All others are full: a repeat goes to where it was, though that stands past the 64th place."""
+    backend = Backend()
+    world.keep(await backend.start(host="0.0.0.0"))
+    fleet = bounded(
+        backend.port,
+        load_balancer=ir.LoadBalancer(type="round_robin"),
+        max_endpoint_connections=1,
+        outlier=ir.OutlierDetection(server=0),
+    )
+    endpoints = tuple(
+        ir.Endpoint(address=f"127.0.1.{at}", port=backend.port, weight=1 if at < 65 else 0)
+        for at in range(1, 66)
+    )
+    (host,) = fleet.virtual_hosts
+    retry = ir.Retry(codes=(500,), attempts=1, backoff=1)
+    rules = (msgspec.structs.replace(host.rules[0], retry=retry), *host.rules[1:])
+    fleet = msgspec.structs.replace(
+        fleet,
+        clusters=(msgspec.structs.replace(fleet.clusters[0], endpoints=endpoints),),
+        virtual_hosts=(msgspec.structs.replace(host, rules=rules),),
+    )
+    port = await world.serve(fleet)
+    clients = [await world.client(port) for _ in range(65)]
+    calls = []
+    for client in clients:
+        await client.send(make_request("/"))
+        calls.append(await backend.call())
+    calls[64].reply(status=500)
+    (await backend.call()).reply(b"again")
+    assert (await clients[64].response()).body == b"again"
+    for call, client in zip(calls[:64], clients[:64], strict=True):
+        call.reply()
+        assert (await client.response()).status == 200
