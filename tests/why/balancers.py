@@ -26,8 +26,8 @@ BALANCERS = (
     ),
 )
 
-#: Bounds of ir.Traffic of which 0 lets nothing through.
-SHUT = ("max_connections", "max_endpoint_connections")
+#: Bounds of ir.Traffic that let nothing through.
+SHUT = ({"max_connections": 0}, {"max_endpoint_connections": 0})
 
 
 def random_endpoints(random: Random, port: int) -> tuple[ir.Endpoint, ...]:

@@ -239,7 +239,7 @@ class Tables:
         if name.startswith("traffic"):
             pick = self._random.choice
             traffic = ir.Traffic(
-                **pick([{}] * 12 + [{"max_requests": pick([0, 9])}, {pick(SHUT): 0}]),
+                **pick([{}] * 11 + [{"max_requests": pick([0, 9])}, *SHUT]),
                 body_size=pick([None, 0, 1000]),
                 request_timeout=pick([None, 0, 700, 3000]),
                 override=pick([None] * 3 + [REPLACED]),
