@@ -20,7 +20,7 @@ struct ef_health {
     uint32_t used;  /* records that were ever given away */
     uint32_t free_; /* the first free one of these, plus one */
     uint32_t held;
-    uint32_t prober; /* the seat, plus one; 0: nobody */
+    uint32_t prober;      /* the seat, plus one; 0: nobody */
     pthread_mutex_t lock; /* shared between processes, robust */
 };
 
@@ -200,7 +200,8 @@ void ef_health_release(ef_health *s, ef_health_record *record, uint32_t seat) {
 
 int ef_health_claim(ef_health *s, uint32_t seat) {
     uint32_t nobody = 0;
-    return __atomic_compare_exchange_n(&s->prober, &nobody, seat + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) || nobody == seat + 1;
+    return __atomic_compare_exchange_n(&s->prober, &nobody, seat + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
+           nobody == seat + 1;
 }
 
 void ef_health_resign(ef_health *s, uint32_t seat) {
@@ -226,12 +227,15 @@ int ef_health_forget(ef_health *s, uint32_t seat) {
     return 0;
 }
 
-void ef_health_want(ef_health_record *cluster, uint32_t many) { __atomic_store_n(&cluster->wanted, many, __ATOMIC_RELAXED); }
+void ef_health_want(ef_health_record *cluster, uint32_t many) {
+    __atomic_store_n(&cluster->wanted, many, __ATOMIC_RELAXED);
+}
 
 int ef_health_leave(ef_health_record *cluster) {
     uint32_t left = __atomic_load_n(&cluster->wanted, __ATOMIC_RELAXED);
     while (left)
-        if (__atomic_compare_exchange_n(&cluster->wanted, &left, left - 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return 1;
+        if (__atomic_compare_exchange_n(&cluster->wanted, &left, left - 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            return 1;
     return 0;
 }
 
