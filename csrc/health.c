@@ -20,7 +20,7 @@ struct ef_health {
     uint32_t used;  /* records that were ever given away */
     uint32_t free_; /* the first free one of these, plus one */
     uint32_t held;
-    uint32_t prober; /* the seat, plus one; 0: nobody */
+    uint32_t prober;      /* the seat, plus one; 0: nobody */
     pthread_mutex_t lock; /* shared between processes, robust */
 };
 
@@ -200,7 +200,8 @@ void ef_health_release(ef_health *s, ef_health_record *record, uint32_t seat) {
 
 int ef_health_claim(ef_health *s, uint32_t seat) {
     uint32_t nobody = 0;
-    return __atomic_compare_exchange_n(&s->prober, &nobody, seat + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) || nobody == seat + 1;
+    return __atomic_compare_exchange_n(&s->prober, &nobody, seat + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
+           nobody == seat + 1;
 }
 
 void ef_health_resign(ef_health *s, uint32_t seat) {
@@ -218,9 +219,23 @@ int ef_health_forget(ef_health *s, uint32_t seat) {
     if (seat >= s->seats || lock(s)) return -1;
     for (uint32_t i = 0; i < s->used; i++) {
         ef_health_record *record = record_of(s, i);
+        uint32_t own = seat + 1;
+        __atomic_compare_exchange_n(&record->taking, &own, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
         if (record->key && record->shares[seat].count[EF_SHARE_HELD]) leave(s, record, seat);
     }
     unlock(s);
+    return 0;
+}
+
+void ef_health_want(ef_health_record *cluster, uint32_t many) {
+    __atomic_store_n(&cluster->wanted, many, __ATOMIC_RELAXED);
+}
+
+int ef_health_leave(ef_health_record *cluster) {
+    uint32_t left = __atomic_load_n(&cluster->wanted, __ATOMIC_RELAXED);
+    while (left)
+        if (__atomic_compare_exchange_n(&cluster->wanted, &left, left - 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            return 1;
     return 0;
 }
 
@@ -231,21 +246,50 @@ uint64_t ef_share_sum(const ef_health_record *record, uint32_t seats, uint32_t w
     return sum;
 }
 
-/* Two who come for the last one see each other, and neither has it: they look again, and are refused when others are there still. */
-#define TRIES 4
+/* Two who come for the last one would see each other, and neither have it: near the bound each waits for its turn, but not for somebody
+ * who was stopped with it. Then they look again, and are refused when others are there still. */
+#ifndef EF_HEALTH_TRIES
+#define EF_HEALTH_SPINS 256
+#define EF_HEALTH_TRIES 4
+#endif
 
-int ef_share_take(ef_health_record *record, uint32_t seats, uint32_t seat, uint32_t what, uint32_t most) {
+static int wait_turn(ef_health_record *record, uint32_t seat) {
+    for (int i = 0; i < EF_HEALTH_SPINS; i++) {
+        uint32_t nobody = 0;
+        if (__atomic_load_n(&record->taking, __ATOMIC_RELAXED) == 0 &&
+            __atomic_compare_exchange_n(&record->taking, &nobody, seat + 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return 1;
+        EF_HEALTH_STEP();
+    }
+    return 0;
+}
+
+static int take(ef_health_record *record, uint32_t seats, uint32_t seat, uint32_t what, uint32_t most) {
     uint32_t *own = &record->shares[seat].count[what];
     const uint32_t had = __atomic_load_n(own, __ATOMIC_RELAXED);
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < EF_HEALTH_TRIES; i++) {
         if (ef_share_sum(record, seats, what) >= most) return 0;
         EF_HEALTH_STEP();
         __atomic_store_n(own, had + 1, __ATOMIC_RELAXED);
         __atomic_thread_fence(__ATOMIC_SEQ_CST); /* whoever looks from here on sees it, or we see theirs */
+        EF_HEALTH_STEP();
         if (ef_share_sum(record, seats, what) <= most) return 1;
         __atomic_store_n(own, had, __ATOMIC_RELAXED);
     }
     return 0;
+}
+
+int ef_share_take(ef_health_record *record, uint32_t seats, uint32_t seat, uint32_t what, uint32_t most) {
+    const uint64_t before = ef_share_sum(record, seats, what);
+    if (before >= most) return 0;
+    /* where there is room for one of each worker nobody meets anybody */
+    const int turn = before + seats > most && seats > 1 && wait_turn(record, seat);
+    const int got = take(record, seats, seat, what, most);
+    if (turn) {
+        uint32_t own = seat + 1;
+        __atomic_compare_exchange_n(&record->taking, &own, 0, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    }
+    return got;
 }
 
 static uint32_t count_out(ef_health_record *const *endpoints, uint32_t n, uint64_t now_ms) {

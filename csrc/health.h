@@ -12,7 +12,7 @@
  * Shares. What is counted (connections, requests, ...) has a number for each worker, which that worker alone writes, and plainly: nobody
  * waits for a cache line of another one, and what a dead worker held is gone when its share is cleared. The sum of all is looked at only
  * by who has a bound: it adds its own first and takes it back when the sum is too large (ef_share_take), so the bound is never exceeded,
- * whoever counts at the same time.
+ * whoever counts at the same time. Answers are counted without end: who wants to know how many there were subtracts.
  *
  * Ejections. Failures in a row are counted for all workers together. An endpoint is out until a time (CLOCK_MONOTONIC, which all processes
  * of a machine share); whoever sets it bumps its cluster's version, one word that every worker looks at when it chooses.
@@ -33,6 +33,10 @@ enum {
     EF_SHARE_PENDING,
     EF_SHARE_REQUESTS,
     EF_SHARE_RETRIES,
+    EF_SHARE_LEAVING, /* connections that are left to other workers, and have requests still */
+    EF_SHARE_ANSWERS, /* of an endpoint, since it is known: answers, those of 5xx, and connects and connections that failed */
+    EF_SHARE_BAD,
+    EF_SHARE_LOST,
     EF_SHARE_HELD = 15,
     EF_SHARE_WORDS
 };
@@ -51,7 +55,8 @@ typedef struct ef_health_record {
         version; /* of a cluster: another one when any of its endpoints is in or out; of a free one: the next free one */
     uint32_t failures[EF_HEALTH_FAILURES];
     uint32_t holders; /* seats */
-    uint32_t reserved_[2];
+    uint32_t wanted;  /* of a cluster: connections that other workers have still to leave (ef_health_want) */
+    uint32_t taking;  /* the seat, plus one, whose turn it is to take near the bound; 0: nobody's */
     ef_share shares[];
 } ef_health_record;
 typedef struct ef_health ef_health;
@@ -79,9 +84,15 @@ void ef_health_resign(ef_health *s, uint32_t seat);
 /* What was found out of an endpoint, for whoever looks at its cluster's version: a state in `until_ms`. */
 void ef_health_put(ef_health_record *cluster, ef_health_record *endpoint, uint64_t state);
 
+/* So many users wait for a connection of a cluster's, and all of them belong to others: so many are to be left, by all of these together. */
+void ef_health_want(ef_health_record *cluster, uint32_t many);
+/* One is about to be left. 1; 0: no more are wanted. */
+int ef_health_leave(ef_health_record *cluster);
+
 /* What all seats have of it. */
 uint64_t ef_share_sum(const ef_health_record *record, uint32_t seats, uint32_t what);
-/* One more for this seat, if no more than `most` are there then; 1, or 0: there is none left. */
+/* One more for this seat, if no more than `most` are there then; 1, or 0: there is none left. Of those who come for the last one at once one
+ * has it: near the bound they come one after another, unless who has the turn is stopped for longer than others look for it. */
 int ef_share_take(ef_health_record *record, uint32_t seats, uint32_t seat, uint32_t what, uint32_t most);
 
 static inline int ef_health_is_out(const ef_health_record *endpoint, uint64_t now_ms) {

@@ -29,6 +29,8 @@ class OutlierDetection(Struct, frozen=True, gc=False):
     local: int | None = None
     base: int = 30_000  # out for so long, times how often it was
     interval: int = 0  # till the next multiple of this; 0: to the millisecond
+    # Percent of an interval's answers that fail, and it is out; 0: none are too many. Without an interval it is 3 seconds.
+    failures: int = 0
     percent: int = 50  # of a cluster's endpoints that may be out
     always_one: bool = False  # one may, however few there are
 
@@ -51,7 +53,7 @@ class HealthCheck(Struct, frozen=True, gc=False):
         int, ...
     ] = ()  # sorted; of which it takes `unhealthy` in a row; any other is enough at once
     expects: bytes = b""  # somewhere in the first 64 KiB of a good answer's body, or of what comes on the connection
-    sends: bytes = b""  # of tcp
+    sends: bytes = b""  # of tcp; of http the request's body
     service: str = ""  # of grpc; "": all of the server
 
 

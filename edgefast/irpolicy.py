@@ -92,10 +92,12 @@ class Traffic(Struct, frozen=True, gc=False):
     load_balancer: LoadBalancer | None = None
     # Of what a cluster has of all workers of a proxy; 0: none.
     max_connections: int | None = None
+    max_endpoint_connections: int | None = None  # of each endpoint
     max_pending: int | None = None  # requests that wait for a connection
     max_requests: int | None = None
     max_retries: int | None = None
     retry_budget: RetryBudget | None = None
+    max_connection_requests: int | None = None  # that one connection carries; 0: any number
     outlier: OutlierDetection | None = None
     check: HealthCheck | None = None
     panic: int | None = (

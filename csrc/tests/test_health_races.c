@@ -5,6 +5,8 @@
  */
 #include <sched.h>
 #define EF_HEALTH_STEP()  sched_yield()
+#define EF_HEALTH_SPINS   65536
+#define EF_HEALTH_TRIES   1 /* that of those who meet one has it is not for trying again */
 #define ef_health_size    stepped_size
 #define ef_health_init    stepped_init
 #define ef_health_check   stepped_check
@@ -17,6 +19,8 @@
 #define ef_health_claim   stepped_claim
 #define ef_health_resign  stepped_resign
 #define ef_health_put     stepped_put
+#define ef_health_want    stepped_want
+#define ef_health_leave   stepped_leave
 #define ef_share_sum      stepped_sum
 #define ef_share_take     stepped_take
 #include "../health.c"
@@ -81,6 +85,79 @@ static void test_shares(void) {
     drop_health(s, 4);
 }
 
+static void meet(uint32_t *at, uint32_t seat, uint32_t when) {
+    __atomic_store_n(&at[seat], when, __ATOMIC_SEQ_CST);
+    for (uint32_t other = 0; other < SEATS; other++)
+        while (__atomic_load_n(&at[other], __ATOMIC_SEQ_CST) < when)
+            sched_yield();
+}
+
+/* All come for the last one at once, again and again: one of them has it, each time. */
+static void test_the_last_one(void) {
+    enum { ROUNDS = 20000 };
+    ef_health *s = make_health(4);
+    uint32_t *at = shared(sizeof *at * (SEATS + 1)); /* when each of them is; how often one had it */
+    pid_t workers[SEATS];
+    for (uint32_t seat = 0; seat < SEATS; seat++) {
+        workers[seat] = fork();
+        if (workers[seat] != 0) continue;
+        ef_health_record *record = ef_health_hold(s, 1, seat);
+        for (uint32_t round = 1; round <= ROUNDS; round++) {
+            meet(at, seat, 2 * round);
+            const int got = ef_share_take(record, SEATS, seat, EF_SHARE_REQUESTS, 1);
+            meet(at, seat, 2 * round + 1);
+            __atomic_add_fetch(&at[SEATS], (uint32_t)got, __ATOMIC_SEQ_CST);
+            __atomic_store_n(&record->shares[seat].count[EF_SHARE_REQUESTS], 0, __ATOMIC_SEQ_CST);
+        }
+        _exit(0);
+    }
+    for (uint32_t seat = 0; seat < SEATS; seat++)
+        CHECK(workers[seat] > 0 && waitpid(workers[seat], NULL, 0) == workers[seat]);
+    CHECK_EQUAL(at[SEATS], ROUNDS);
+    munmap(at, sizeof *at * (SEATS + 1));
+    drop_health(s, 4);
+}
+
+/* Who was stopped with its turn keeps nobody from what there is, and a dead one has none. */
+static void test_a_turn_that_is_kept(void) {
+    ef_health *s = make_health(4);
+    ef_health_record *record = ef_health_hold(s, 1, 0);
+    ef_health_hold(s, 1, 1);
+    record->taking = 2; /* seat 1's */
+    CHECK(ef_share_take(record, SEATS, 0, EF_SHARE_REQUESTS, 1));
+    CHECK(!ef_share_take(record, SEATS, 0, EF_SHARE_REQUESTS, 1));
+    CHECK_EQUAL(record->taking, 2);
+    CHECK_EQUAL(ef_health_forget(s, 1), 0);
+    CHECK_EQUAL(record->taking, 0);
+    CHECK(ef_share_take(record, SEATS, 0, EF_SHARE_REQUESTS, 2));
+    CHECK_EQUAL(record->taking, 0);
+    drop_health(s, 4);
+}
+
+/* Four workers leave what two users want: two connections, not eight. */
+static void test_what_is_wanted(void) {
+    enum { ROUNDS = 5000 };
+    ef_health *s = make_health(4);
+    uint32_t *left = shared(sizeof *left);
+    pid_t workers[SEATS];
+    ef_health_record *record = ef_health_hold(s, 1, 0);
+    CHECK(!ef_health_leave(record));
+    ef_health_want(record, ROUNDS);
+    for (uint32_t seat = 0; seat < SEATS; seat++) {
+        workers[seat] = fork();
+        if (workers[seat] != 0) continue;
+        for (int i = 0; i < ROUNDS; i++)
+            if (ef_health_leave(record)) __atomic_add_fetch(left, 1, __ATOMIC_SEQ_CST);
+        _exit(0);
+    }
+    for (uint32_t seat = 0; seat < SEATS; seat++)
+        CHECK(workers[seat] > 0 && waitpid(workers[seat], NULL, 0) == workers[seat]);
+    CHECK_EQUAL(*left, ROUNDS);
+    CHECK(!ef_health_leave(record));
+    munmap(left, sizeof *left);
+    drop_health(s, 4);
+}
+
 /* However many come at once, no more than may be are out. */
 static void test_ejections_at_once(void) {
     ef_health *s = make_health(16);
@@ -115,6 +192,9 @@ static void test_ejections_at_once(void) {
 
 int main(void) {
     test_shares();
+    test_the_last_one();
+    test_a_turn_that_is_kept();
+    test_what_is_wanted();
     test_ejections_at_once();
     return FINISH();
 }

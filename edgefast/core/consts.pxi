@@ -45,6 +45,9 @@ cdef enum:
     EJECT_MS = 30000  # times the number of ejections so far
     EJECT_PERCENT = 50  # of a cluster's endpoints
     EJECT_MAX_MS = 300000  # longest ejection
+    FAILURE_INTERVAL_MS = 3000  # in which answers are counted for failurePercentageThreshold, where no interval is said; as Envoy Gateway has it
+    FAILURE_ANSWERS = 50  # of an endpoint in an interval: fewer tell nothing; as Envoy has it
+    FAILURE_ENDPOINTS = 5  # of a backend that had so many, for any of them to be left out; as Envoy has it
     RETRY_BUDGET_PERCENT = 20  # of a cluster's active requests
     RETRY_BUDGET_MIN = 3  # retries that are always allowed
     RETRY_MAX_ATTEMPTS = 16  # ceiling of retry.attempts

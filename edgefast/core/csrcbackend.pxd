@@ -11,7 +11,11 @@ cdef extern from "health.h" nogil:
         EF_FAILURE_LOCAL
         EF_FAILURE_SERVER
         EF_HEALTH_FAILURES
+        EF_SHARE_ANSWERS
+        EF_SHARE_BAD
         EF_SHARE_CONNECTIONS
+        EF_SHARE_LEAVING
+        EF_SHARE_LOST
         EF_SHARE_PENDING
         EF_SHARE_REQUESTS
         EF_SHARE_RETRIES
@@ -22,6 +26,7 @@ cdef extern from "health.h" nogil:
     ctypedef struct ef_health_record:
         uint64_t until_ms
         uint32_t ejections
+        uint32_t wanted
         uint32_t *failures
         ef_share *shares
 
@@ -43,6 +48,8 @@ cdef extern from "health.h" nogil:
     void ef_health_put(ef_health_record *cluster, ef_health_record *endpoint, uint64_t state)
     int ef_health_forget(ef_health *s, uint32_t seat)
     void ef_health_release(ef_health *s, ef_health_record *record, uint32_t seat)
+    void ef_health_want(ef_health_record *cluster, uint32_t many)
+    int ef_health_leave(ef_health_record *cluster)
     uint64_t ef_share_sum(const ef_health_record *record, uint32_t seats, uint32_t what)
     int ef_share_take(ef_health_record *record, uint32_t seats, uint32_t seat, uint32_t what, uint32_t most)
     bint ef_health_is_out(const ef_health_record *endpoint, uint64_t now_ms)

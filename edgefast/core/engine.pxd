@@ -149,6 +149,7 @@ include "upstream/bodyshare.pxd"
 include "upstream/answershare.pxd"
 include "upstream/crowding.pxd"
 include "upstream/cluster.pxd"
+include "upstream/sweep.pxd"
 include "upstream/prober.pxd"
 include "h1/client.pxd"
 include "upstream/newcomer.pxd"
@@ -229,6 +230,7 @@ cdef class Engine:
         Health health
         Outlier outlier         # where no policy says
         EndpointChecks checks
+        object outliers         # ir.OutlierDetection -> Outlier, of those that anybody has
         Prober prober
         object ask_others       # told of a cluster whose connections are other workers'; None: nobody is there
         # life

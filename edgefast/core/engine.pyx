@@ -207,6 +207,7 @@ cdef class Engine:
         self.ask_others = ask_others
         self.outlier = Outlier()
         self.checks = EndpointChecks()
+        self.outliers = WeakValueDictionary()
         self.prober = Prober(self)
         self.unmatched = ef_stat_hold(self.stat, <const uint8_t *>b"-\t-", 3)
         self.connections = set()

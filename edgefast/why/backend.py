@@ -24,6 +24,8 @@ __all__ = [
 #: Counts of ir.Traffic in words.
 COUNTED = {
     "max_connections": "connections",
+    "max_endpoint_connections": "connections of an endpoint",
+    "max_connection_requests": "requests of a connection",
     "max_pending": "waiting requests",
     "max_requests": "parallel requests",
     "max_retries": "repeats",
@@ -87,12 +89,17 @@ def describe_backend(one: ir.OutlierDetection | ir.RetryBudget | ir.HealthCheck)
         )
         if count
     ]
-    if not rows:
+    said = [f"{' or '.join(rows)} in a row"] if rows else []
+    if one.failures:
+        said.append(
+            f"{one.failures} percent of the answers in {one.interval or 3000} ms{also and f', {also[4:]} included,'} that fail"
+        )
+    if not said:
         return "no endpoint is left out"
     most = f"at most {one.percent} percent of them at once"
     if one.always_one:
         most += ", or one"
-    return f"{' or '.join(rows)} in a row leave an endpoint out for {one.base} ms, {most}"
+    return f"{', or '.join(said)} leave an endpoint out for {one.base} ms, {most}"
 
 
 def _describe_check(one: ir.HealthCheck) -> str:
@@ -107,7 +114,10 @@ def _describe_check(one: ir.HealthCheck) -> str:
     said = [f"{', '.join(map(str, one.statuses))} is good"] if one.kind == "http" else []
     if one.counted:
         said.append(f"{', '.join(map(str, one.counted))} count as one failure")
-    said += [f"says {one.sends!r}"] if one.sends else []
+    if one.sends:
+        said.append(
+            f"says {one.sends!r}" if one.kind == "tcp" else f"with a body of {len(one.sends)} bytes"
+        )
     said += [f"{one.expects!r} has to come"] if one.expects else []
     good = f" ({', '.join(said)})" if said else ""
     first = f", the first time within {one.jitter} ms" if one.jitter else ""

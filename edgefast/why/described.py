@@ -134,8 +134,10 @@ def write_setting(field: str, value: int) -> tuple[str, str]:
     """Return a setting of ir.Traffic in words."""
     if field == "body_size":
         return "request body", f"{value} bytes" if value else "of any size"
-    if field in COUNTS:
+    if field in COUNTS or (field in COUNTED and value):
         return COUNTED[field], f"{value} at most"
+    if field in COUNTED:
+        return COUNTED[field], "any number"
     return _SETTINGS[field], f"{value} ms" if value else "without end"
 
 

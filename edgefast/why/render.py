@@ -22,6 +22,7 @@ from edgefast.why.explanation import (
     SettingPart,
     UnitPart,
 )
+from edgefast.why.traffic import COUNTS
 
 _INDENT = 14
 _REASONS = {
@@ -167,7 +168,7 @@ def _setting(one: SettingPart) -> str:
     if one.name == "body_size":
         value = f"{one.value} bytes" if one.value else "any"
     elif one.name in COUNTED:
-        value = f"{one.value} at most"
+        value = f"{one.value} at most" if one.value or one.name in COUNTS else "any number"
     else:
         value = _time(one.value)
     said = f"{_SETTINGS.get(one.name) or COUNTED[one.name]} {value} ({one.unit or 'the route'}"

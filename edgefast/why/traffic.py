@@ -19,9 +19,15 @@ LISTENER = "EdgeProxy spec.http.bodySize"
 #: How names of GRPCRoutes begin.
 _CALLS = "grpcroute/"
 #: Fields of ir.Traffic in the order in which they are told.
-FIELDS = ("body_size", "request_timeout", "idle_timeout", "send_timeout")
+FIELDS = ("body_size", "request_timeout", "idle_timeout", "send_timeout", "max_connection_requests")
 #: Those of them that are counts of what a backend has: 0 is none of it, not without end.
-COUNTS = ("max_connections", "max_pending", "max_requests", "max_retries")
+COUNTS = (
+    "max_connections",
+    "max_endpoint_connections",
+    "max_pending",
+    "max_requests",
+    "max_retries",
+)
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -91,7 +97,10 @@ def own_timeouts(rule: ir.Rule) -> ir.Timeouts | None:
 
 def find_shut(settings: Mapping[str, Setting]) -> Setting | None:
     """Return the bound that lets nothing through to a rule's backends; None: there is none."""
-    found = (settings.get(field) for field in ("max_requests", "max_connections"))
+    found = (
+        settings.get(field)
+        for field in ("max_requests", "max_connections", "max_endpoint_connections")
+    )
     return next((one for one in found if one is not None and one.value == 0), None)
 
 

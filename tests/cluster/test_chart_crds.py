@@ -298,7 +298,10 @@ def test_fields_that_are_not_served_yet_are_kept(apiserver: ApiServer) -> None:
         [
             _cached({"ttl": "1s"}, "http"),
             _cached({"ttl": "1s"}, "grpc"),
-            _treated(timeout={"http": {}}, circuitBreaker={}, healthCheck={"passive": {}}),
+            _treated(
+                timeout={"http": {}},
+                healthCheck={"active": {"type": "HTTP", "http": {"path": "/"}}},
+            ),
             _hashed({"type": "SourceIP"}),
         ]
     ):

@@ -338,9 +338,9 @@ class World:
         await self.until(
             lambda: self.counters["upstream_connections_active"] == 0, "backend connections closed"
         )
-        assert [
-            one["connections"] for one in self.engine.dump()["clusters"] if one["connections"]
-        ] == []
+        clusters = self.engine.dump()["clusters"]
+        endpoints = [one for cluster in clusters for one in cluster["endpoints"]]
+        assert [one for one in (*clusters, *endpoints) if one["connections"]] == []
         for backend in self._backends:
             backend.close()
         this = asyncio.current_task()

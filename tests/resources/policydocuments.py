@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgefast.resources.edge.activehealthcheck import ActiveHealthCheck, ActiveHealthCheckPayload
+from edgefast.resources.edge.activehealthcheck import (
+    ActiveHealthCheck,
+    ActiveHealthCheckPayload,
+    HTTPActiveHealthChecker,
+)
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
 from edgefast.resources.edge.circuitbreaker import RetryBudget
 from edgefast.resources.edge.credentials import ExtractFrom
@@ -149,6 +153,11 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
                 *({"initialJitter": one} for one in ("0s", "1m", "61s")),
             )
         ),
+    ],
+    HTTPActiveHealthChecker: [
+        {"path": "/", **method, **body}
+        for method in ({}, *({"method": one} for one in ("GET", "POST", "PUT")))
+        for body in ({}, {"requestBody": {"type": "Text", "text": "a"}})
     ],
     ActiveHealthCheckPayload: [
         {"type": kind, **text, **binary}

@@ -26,6 +26,9 @@ BALANCERS = (
     ),
 )
 
+#: Bounds of ir.Traffic that let nothing through.
+SHUT = ({"max_connections": 0}, {"max_endpoint_connections": 0})
+
 
 def random_endpoints(random: Random, port: int) -> tuple[ir.Endpoint, ...]:
     """Addresses of one backend; one may be there twice."""

@@ -16,7 +16,7 @@ from edgefast import ir
 from edgefast.why import Ask
 from tests.table.reference import precedence
 from tests.tokens import issuer
-from tests.why.balancers import BALANCERS, random_endpoints
+from tests.why.balancers import BALANCERS, SHUT, random_endpoints
 from tests.why.random_filters import pick_filters, random_filters
 
 PORTS = (8080, 8081)
@@ -239,7 +239,7 @@ class Tables:
         if name.startswith("traffic"):
             pick = self._random.choice
             traffic = ir.Traffic(
-                **pick([{}] * 12 + [{"max_requests": pick([0, 9])}, {"max_connections": 0}]),
+                **pick([{}] * 11 + [{"max_requests": pick([0, 9])}, *SHUT]),
                 body_size=pick([None, 0, 1000]),
                 request_timeout=pick([None, 0, 700, 3000]),
                 override=pick([None] * 3 + [REPLACED]),

@@ -98,12 +98,12 @@ cdef class Attempts(UpstreamUser):
         self.failure = why
         if why == UP_NO_ENDPOINT:
             return self.fail(503, F_NO_ENDPOINT)
-        if why == UP_OVERFLOW:
+        if why == UP_OVERFLOW or why == UP_REQUESTS or why == UP_SHUT:
             return self.fail(503, F_OVERFLOW)
         self.tries += 1
         self.note_tried()
         # nothing was sent: any method may go to another endpoint, each at most once
-        if self.tries < 4 and popcount(self.tried_of(self.backend.cluster)) < self.backend.cluster.size and in_budget(self):
+        if self.tries < 4 and self.has_untried(self.backend.cluster) and in_budget(self):
             return self.retry(0, 0, F_CONNECT)
         if self.rule.has_retry and self.tries <= <uint32_t>self.rule.attempts and in_budget(self):
             return self.retry(backoff(self, self.rule.backoff), 0, F_CONNECT)

@@ -291,7 +291,7 @@ cdef class Exchange(RequestBody):
         self.flags |= flag
         self.status = status
         self.drop_upstream(cut_of(flag))
-        return self.say(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag))
+        return self.say(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag, self.failure))
 
     cdef int say(self, int status, bytes lines, bytes reason) except -1:
         """Every answer of the proxy's own to a request leaves here."""

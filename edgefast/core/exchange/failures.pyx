@@ -13,9 +13,14 @@ cdef inline Cut cut_of(uint32_t flag) noexcept:
     return CUT_CANCEL if flag & F_TOO_LARGE else CUT_INTERNAL
 
 
-cdef bytes failure_text(int status, uint32_t flag):
+cdef bytes failure_text(int status, uint32_t flag, int why):
+    """why: of a request that is refused for others, the UpFailure; 0: it is not a backend's."""
     if flag & F_NO_ENDPOINT:
         return b"no healthy endpoint\n"
+    if flag & F_OVERFLOW and why == UP_REQUESTS:
+        return b"too many requests are on their way to this backend\n"
+    if flag & F_OVERFLOW and why == UP_SHUT:
+        return b"this backend may have no connections\n"
     if flag & F_OVERFLOW:
         return b"too many connections and requests wait for this backend\n"
     if flag & F_CONNECT:

@@ -114,7 +114,7 @@ cdef bint end_stream(Exchange ex, uint32_t flag) except -1:
     if ex.web is not None and not ex.web.translates:  # a frame of gRPC-Web has no place behind it
         return False
     ex.grpc_status = GRPC_DEADLINE_EXCEEDED
-    lines = b"grpc-status: 4\r\ngrpc-message: %b\r\n" % grpc_message(failure_text(504, flag).rstrip(b"\n"))
+    lines = b"grpc-status: 4\r\ngrpc-message: %b\r\n" % grpc_message(failure_text(504, flag, 0).rstrip(b"\n"))
     if ex.web is not None:
         ex.web.answer_trailers(<const uint8_t *>PyBytes_AS_STRING(lines), PyBytes_GET_SIZE(lines))
         ex.web.hand_over(ex.down)

@@ -68,6 +68,7 @@ cdef class Spares(Watched):
         ex.settings = None
         ex.up = None
         ex.endpoint = None
+        ex.tried_past = None
         ex.outlier = None
         ex.breaker = None
         ex.check = None

@@ -249,7 +249,7 @@ cdef class AuthCall(UpstreamUser):
             return self.fail(CUT_CANCEL)
         self.tries += 1
         self.note_tried()
-        if self.tries < AUTH_TRIES and popcount(self.tried_of(self.cluster)) < self.cluster.size:
+        if self.tries < AUTH_TRIES and self.has_untried(self.cluster):
             return self.ask()  # nothing was sent
         return self.fail(CUT_CANCEL)
 

@@ -61,8 +61,8 @@ cdef class Traffic:
 
     cdef Breaker learn_breaker(self):
         cdef Breaker breaker = Breaker(
-            self.least("max_connections"), self.least("max_pending"), self.least("max_requests"), self.least("max_retries"),
-            self.first("retry_budget"),
+            self.least("max_connections"), self.least("max_endpoint_connections"), self.least("max_pending"), self.least("max_requests"),
+            self.least("max_retries"), self.first("retry_budget"), self.settle("max_connection_requests", -1),
         )
         return breaker if breaker.bounds() else None
 
@@ -92,7 +92,7 @@ cdef class Traffic:
             self.slow = balancer.slow_start if balancer is not None else 0
             self.hash = HashPolicy(balancer.hash) if self.balance == BY_KEY else None
             outlier = self.first("outlier")
-            self.outlier = Outlier(outlier) if outlier is not None else None
+            self.outlier = outlier_of(self.engine, outlier) if outlier is not None else None
             self.breaker = self.learn_breaker()
             check = self.first("check")
             self.check = self.engine.checks.of(check) if check is not None else None

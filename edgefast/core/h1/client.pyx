@@ -271,7 +271,7 @@ cdef class H1Client(H1Requester):
         cdef UpstreamUser user = self.user
         cdef bint reusable = (
             self.keep_alive and extra == 0 and self.request_done and not self.connection.broken
-            and self.connection.unsent() == 0 and not self.engine.closing
+            and self.connection.unsent() == 0 and not self.engine.closing and not has_carried(user, self.served + 1)
         )
         if self.witness is not None:
             if not self.witness.complete:

@@ -9,7 +9,7 @@ cdef bint h2_retire(H2Client session) except -1:
     is one of the cluster's for as long as the last of its requests likes."""
     cdef Cluster cluster = session.cluster
     if (
-        session.draining or not may_replace(cluster)
+        session.draining or session.used_up or not may_replace(cluster, session.endpoint)
         or cluster.retiring >= max(min(cluster.max_connections, cluster.tightest or cluster.max_connections) // H2_RETIRING, <uint32_t>1)
     ):
         return False

@@ -54,7 +54,7 @@ cdef class H2Client(H2Frames):
     cdef bint takes(self, bint switches) noexcept:
         """One more request; `switches`: one that asks for a tunnel."""
         return (
-            not self.draining and not self.connection.closed and self.dial is None and self.load() < self.room and self.is_current()
+            not self.draining and not self.used_up and not self.connection.closed and self.dial is None and self.load() < self.room and self.is_current()
             and (self.connects or not switches)
         )
 
@@ -69,6 +69,7 @@ cdef class H2Client(H2Frames):
         """Room for one request: what a user begins with."""
         cdef H2Call call = H2Call.__new__(H2Call, self)
         self.unborn.add(call)
+        self.begun += 1
         self.idle_by = 0
         return call
 
@@ -212,7 +213,7 @@ cdef class H2Client(H2Frames):
         """What becomes of the room that there is."""
         self.freed = False
         if self.is_idle():
-            if self.draining or self.endpoint.index < 0 or self.engine.closing or not self.is_current():
+            if self.draining or self.used_up or self.endpoint.index < 0 or self.engine.closing or not self.is_current():
                 return self.terminate(NGHTTP2_NO_ERROR, LOST_RESET)
             if not self.idle_by:
                 self.idle_by = self.engine.wheel.now + self.settings.upstream_idle
@@ -223,6 +224,11 @@ cdef class H2Client(H2Frames):
         self.draining = True
         if self.paced:
             h2_look_at_paced(self, self.engine.wheel.now)
+        return self.on_freed()
+
+    cdef int use_up(self) except -1:
+        """As `drain`, but for requests that have room and have not been written: these may be."""
+        self.used_up = True
         return self.on_freed()
 
     cdef int suspect(self) except -1:

@@ -160,6 +160,7 @@ cdef class H2Requester(Outbound):
         if self.id == 0:
             self.session = None
             session.unborn.discard(self)
+            session.begun -= 1
             return session.on_freed()
         return h2_cancel(<H2Call>self, code)
 

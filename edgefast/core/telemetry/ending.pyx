@@ -11,7 +11,7 @@ cdef tuple FLAG_WORDS = (  # as Envoy's %RESPONSE_FLAGS% and %RESPONSE_FLAGS_LON
     (b"UAEX", b"UnauthorizedExternalService"), (b"DI", b"DelayInjected"), (b"FI", b"FaultInjected"),
 )
 cdef tuple PROTOCOL_ERROR = (b"DPE", b"DownstreamProtocolError")
-cdef tuple TRANSPORT_FAILURES = (None, None, None, b"connection_failure", b"connection_timeout", b"tls_error", b"no_http2")
+cdef tuple TRANSPORT_FAILURES = (None, None, None, b"connection_failure", b"connection_timeout", b"tls_error", b"no_http2", None, None)
 
 
 cdef bytes flags_of(Exchange ex, int column, int status):

@@ -35,5 +35,5 @@ cdef Endpoint spared(Cluster cluster, UpstreamUser user, uint8_t heed, Endpoint 
             return chosen
         if ef_random(cluster.engine.random) % <uint64_t>window < <uint64_t>max(age, window // 10):
             return chosen
-        chosen = cluster.pick(user.tried_of(cluster), heed, user.balance, user.hash_key)
+        chosen = choose(cluster, user, heed)
     return chosen

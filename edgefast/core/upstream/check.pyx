@@ -38,5 +38,5 @@ cdef uint8_t heeded(Cluster cluster, EndpointCheck check, uint32_t panic) except
         for i in range(cluster.size):
             well += (cluster.load[i].out & heed) == 0
         if <uint64_t>well * 100 < <uint64_t>panic * cluster.size:
-            return HEED_NOTHING
+            return HEED_PASSED
     return heed

@@ -19,6 +19,7 @@ cdef class Cluster(Pool):
         bytes log           # name as a JSON string
         int64_t active      # requests that are for it
         size_t gathered     # bytes of its bodies that are gathered whole (exchange/gathered.pyx)
+        dict sweeps         # Outlier -> Sweep, of those whose answers are counted; None: none are
         object __weakref__
 
     cdef int update(self, object spec) except -1

@@ -49,7 +49,7 @@ cdef class Cluster(Pool):
         self.spec = spec
         if spec is not None:
             self.max_connections, self.max_pending = spec.max_connections, spec.max_pending
-        self.tightest = 0  # of rules that may be others now
+        self.tightest = self.tightest_each = 0  # of rules that may be others now
         self.rebuild()
         if spec is None:  # nobody waits here any more
             self.borrow_at = 0
@@ -249,6 +249,7 @@ cdef class Cluster(Pool):
                     "ejected": bool(self.load[(<Endpoint>e).index].out & HEED_EJECTED),
                     "failures": (<Endpoint>e).record.at.failures[EF_FAILURE_LOCAL],
                     "ejections": (<Endpoint>e).record.at.ejections,
+                    "connections": (<Endpoint>e).record.own[EF_SHARE_CONNECTIONS],
                 }
                 for e in self.endpoints
             ],

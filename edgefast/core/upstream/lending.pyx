@@ -21,32 +21,40 @@ cdef int borrow_again(Pool pool) except -1:
     if pool.pending.waiting == 0:
         return 0
     if pool.engine.ask_others is not None and pool.record.seats > 1:
+        ef_health_want(pool.record.at, clipped(<int64_t>ef_share_sum(pool.record.at, pool.record.seats, EF_SHARE_PENDING)))
         pool.engine.ask_others((<Cluster>pool).name)
     return borrow(pool, BORROW_MS)
 
 
 cdef int lend(Pool pool, uint32_t to) except -1:
-    """Others wait, first of all worker `to`: close what nobody has here, as many as they are; if there is none, what is free next, where that
-    one has none or this one is ahead of it by two."""
+    """Others wait, first of all worker `to`: close what nobody has here, as many as all workers together are to; if there is none, what is free
+    next, where that one has none or this one is ahead of it by two."""
     cdef Endpoint endpoint
-    cdef uint64_t wanted = pool.record.others(EF_SHARE_PENDING)
     cdef bint closed = False
+    if pool.record.others(EF_SHARE_PENDING) == 0:
+        return 0  # they have found some meanwhile
     for endpoint in pool.endpoints:
-        for up in list(endpoint.idle)[:wanted]:
-            (<Outbound>up).stop(True)
-            wanted -= 1
-            closed = True
+        for up in list(endpoint.idle):
+            closed = leave_one(pool, <Outbound>up) or closed
         for session in list(endpoint.shared):
-            if wanted and (<H2Client>session).is_idle():
-                (<H2Client>session).stop(True)
-                wanted -= 1
-                closed = True
-    if closed:
-        pool.lent_until = pool.engine.wheel.now + 2 * BORROW_MS
-    elif wanted and to < pool.record.seats and is_ahead(pool, to):
+            if (<H2Client>session).is_idle():
+                closed = leave_one(pool, <H2Client>session) or closed
+    if not closed and pool.record.at.wanted and to < pool.record.seats and is_ahead(pool, to):
         pool.lends_to = to
         return lend_shared(pool)
     return 0
+
+
+cdef bint leave_one(Pool pool, Session up) except -1:
+    """End it, if one is wanted still."""
+    if not ef_health_leave(pool.record.at):
+        return False
+    pool.lent_until = pool.engine.wheel.now + 2 * BORROW_MS
+    if isinstance(up, H2Client):
+        (<H2Client>up).stop(True)
+    else:
+        (<Outbound>up).stop(True)
+    return True
 
 
 cdef bint is_ahead(Pool pool, uint32_t of) noexcept:
@@ -56,20 +64,26 @@ cdef bint is_ahead(Pool pool, uint32_t of) noexcept:
 
 
 cdef int lend_shared(Pool pool) except -1:
-    """Of HTTP/2 connections, which are hardly ever free: the one with the fewest requests takes no more."""
+    """Of HTTP/2 connections, which are hardly ever free: the one with the fewest requests takes no more; where not as many as wait are on
+    their way already, of whichever worker."""
     cdef Endpoint endpoint
     cdef H2Client session, least = None
+    cdef uint64_t waiting = ef_share_sum(pool.record.at, pool.record.seats, EF_SHARE_PENDING)
+    if ef_share_sum(pool.record.at, pool.record.seats, EF_SHARE_LEAVING) >= waiting:
+        return 0
     for endpoint in pool.endpoints:
         for session in endpoint.shared:
-            if session.draining:
+            if session.draining or session.used_up:
                 return 0  # one is on its way
             if least is None or session.load() < least.load():
                 least = session
-    if least is None:
+    if least is None or not ef_health_leave(pool.record.at):
         return 0
     pool.lends_to = -1
     pool.lent_until = pool.engine.wheel.now + 2 * BORROW_MS
-    return least.drain()
+    least.lent = True
+    pool.own[EF_SHARE_LEAVING] += 1
+    return least.use_up()
 
 
 cdef int lend_freed(Pool pool, Outbound up) except -1:
@@ -78,6 +92,4 @@ cdef int lend_freed(Pool pool, Outbound up) except -1:
     pool.lends_to = -1
     if not is_ahead(pool, <uint32_t>to) or pool.record.at.shares[to].count[EF_SHARE_PENDING] == 0:
         return 0
-    pool.lent_until = pool.engine.wheel.now + 2 * BORROW_MS
-    up.stop(True)
-    return 1
+    return leave_one(pool, up)

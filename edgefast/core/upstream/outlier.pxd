@@ -6,8 +6,13 @@ cdef class Outlier:
         uint64_t base_ms, max_ms, sweep_ms
         uint32_t percent        # of a cluster's endpoints, that may be out
         bint always_one         # one may, whatever `percent` says
+        uint32_t threshold      # percent of an interval's answers that fail, and it is out (sweep.pyx); 0: none are too many
+        int64_t interval        # ms of it
+        bint apart              # connects and connections that fail are none of these
+        object __weakref__
 
     cdef int failed(self, Endpoint endpoint, bint judged) except -1
     cdef int answered(self, Endpoint endpoint, int status) except -1
     cdef int judge(self, Endpoint endpoint, uint32_t kind) except -1
+    cdef int eject(self, Endpoint endpoint) except -1
     cdef uint32_t most(self, uint32_t size) noexcept

@@ -23,17 +23,23 @@ cdef class Outlier:
         self.sweep_ms = spec.interval
         self.percent = spec.percent
         self.always_one = spec.always_one
+        self.threshold, self.interval = spec.failures, spec.interval or FAILURE_INTERVAL_MS
+        self.apart = spec.local is not None
 
     cdef int failed(self, Endpoint endpoint, bint judged) except -1:
         """A connect, or a connection without a whole answer; `judged`: its answer counts already."""
         self.judge(endpoint, EF_FAILURE_LOCAL)
         if judged:
             return 0
+        if self.threshold:
+            note_answer(self, endpoint, EF_SHARE_LOST, False)
         self.judge(endpoint, EF_FAILURE_ANY_GATEWAY)
         return self.judge(endpoint, EF_FAILURE_ANY_SERVER)
 
     cdef int answered(self, Endpoint endpoint, int status) except -1:
         """It has answered with this status, of gRPC the one that says as much."""
+        if self.threshold:
+            note_answer(self, endpoint, EF_SHARE_ANSWERS, status >= 500)
         if status < 500:
             ef_health_succeed(endpoint.record.at, EF_FAILURE_SERVER)
             ef_health_succeed(endpoint.record.at, EF_FAILURE_ANY_SERVER)
@@ -49,10 +55,14 @@ cdef class Outlier:
 
     cdef int judge(self, Endpoint endpoint, uint32_t kind) except -1:
         """One more failure in a row."""
+        cdef uint32_t many = ef_health_fail(endpoint.record.at, kind)
+        return self.eject(endpoint) if self.after[kind] and many >= self.after[kind] else 0
+
+    cdef int eject(self, Endpoint endpoint) except -1:
+        """If there may be one more that is out."""
         cdef Cluster cluster = endpoint.cluster
         cdef ef_ejection how
-        cdef uint32_t many = ef_health_fail(endpoint.record.at, kind)
-        if self.after[kind] == 0 or many < self.after[kind] or endpoint.index < 0:
+        if endpoint.index < 0:
             return 0
         how.now_ms = cluster.engine.wheel.now
         how.base_ms, how.max_ms, how.sweep_ms = self.base_ms, self.max_ms, self.sweep_ms
@@ -65,3 +75,11 @@ cdef class Outlier:
         """How many of so many may be out."""
         cdef uint32_t many = <uint32_t>(<uint64_t>size * self.percent // 100)
         return 1 if many == 0 and self.always_one else many
+
+
+cdef Outlier outlier_of(Engine engine, object spec):
+    """Of equal words there is one: what it has counted so far goes on."""
+    found = engine.outliers.get(spec)
+    if found is None:
+        found = engine.outliers[spec] = Outlier(spec)
+    return <Outlier>found

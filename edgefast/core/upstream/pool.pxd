@@ -18,12 +18,14 @@ cdef class Pool(Timer):
         uint32_t *own           # this worker's part (EF_SHARE_*): connections, users that wait, tries in progress, retries
         uint32_t retiring       # of these, that end because so many requests were cancelled on them (h2/cancels.pyx)
         PoolTurns pending   # who waits for a connection
+        bint serving        # it is being looked who of them may have one
         uint32_t max_connections, max_pending   # of the spec
         BodyShare bodies    # None while no body is on its way
         AnswerShare answers # None while no client is slower than its backend
         int64_t back_at     # ms; when the next endpoint that is out is back; 0: none is
         int64_t borrow_at   # ms; when it is looked for what other workers have (lending.pyx); 0: nobody waits for that
         uint32_t tightest   # the least bound of connections that any breaker had; 0: none had one
+        uint32_t tightest_each  # the same of one endpoint's
         uint32_t held_to    # how many this worker had when a breaker let it have no more; 0: none has, since somebody waits
         int32_t lends_to    # the worker whose the next connection that is free is; -1: nobody's
         int64_t lent_until  # ms; until then none is made where others may have its place
@@ -33,7 +35,7 @@ cdef class Pool(Timer):
     cdef bint resolving(self)
     cdef int acquire(self, UpstreamUser user) except -1
     cdef int find(self, UpstreamUser user) except -1
-    cdef int overflow(self, UpstreamUser user) except -1
+    cdef int overflow(self, UpstreamUser user, int why) except -1
     cdef int give(self, UpstreamUser user, Outbound up) except -1
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1
     cdef int dial_more(self, UpstreamUser user, Endpoint endpoint) except -1
@@ -44,13 +46,11 @@ cdef class Pool(Timer):
     cdef int on_room(self, H2Client session) except -1
     cdef int ask_anew(self, DialTurns turns) except -1
     cdef int on_dial_failed(self, PoolDial dial, UpFailure why) except -1
-    cdef Outbound checkout(self, UpstreamUser user, Endpoint endpoint)
-    cdef Outbound checkout_idle(self, Endpoint endpoint)
-    cdef Outbound any_free(self, UpstreamUser user)
     cdef int lost_shared(self, H2Client session) except -1
     cdef int release(self, Outbound up) except -1
     cdef int lost(self, Outbound up) except -1
     cdef void begin(self, UpstreamUser user, Endpoint endpoint) noexcept
+    cdef void keep_place(self, UpstreamUser user, Endpoint endpoint) noexcept
     cdef void count(self, Endpoint endpoint) noexcept
     cdef void done(self, Endpoint endpoint) noexcept
     cdef BodyShare share(self)
@@ -59,5 +59,4 @@ cdef class Pool(Timer):
     cdef int look(self) except -1
     cdef int rearm(self) except -1
     cdef int share_out(self) except -1
-    cdef UpstreamUser next_pending(self)
     cdef int serve_pending(self) except -1

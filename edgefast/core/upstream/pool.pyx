@@ -9,6 +9,15 @@ cdef UpstreamUser next_of(Turns turns):
     return served(turns, turns.first())
 
 
+cdef UpstreamUser next_seated(DialTurns turns):
+    """The same, who goes on at once: it keeps its place among the requests of the cluster."""
+    turns.served = turns.first()
+    try:
+        return served(turns, turns.served)
+    finally:
+        turns.served = None
+
+
 cdef UpstreamUser served(Turns turns, UpstreamUser user):
     """It was its turn: it waits no more."""
     cdef Line line = user.line
@@ -56,6 +65,7 @@ cdef class Pool(Timer):
     cdef int acquire(self, UpstreamUser user) except -1:
         """Give the user a connection, to an endpoint that it has not tried, if there is one: on_up_ready or on_up_failed is called, now or
         later."""
+        cdef int why
         user.ticket += 1
         user.chosen = False
         user.stop_waiting()
@@ -63,19 +73,21 @@ cdef class Pool(Timer):
             return user.on_up_failed(UP_OTHERWISE)  # whoever asks how one endpoint is, is given no other
         if user.breaker is None:
             return self.find(user)
-        if not user.breaker.admit(self, user):
-            return self.overflow(user)
+        why = user.breaker.admit(self, user)
+        if why:
+            return self.overflow(user, why)
         try:
             return self.find(user)
         finally:
             user.breaker.settle(self, user)
 
-    cdef int overflow(self, UpstreamUser user) except -1:
+    cdef int overflow(self, UpstreamUser user, int why) except -1:
         self.engine.count(G_PENDING_REFUSED)
-        return user.on_up_failed(UP_OVERFLOW)
+        return user.on_up_failed(<UpFailure>why)
 
     cdef int find(self, UpstreamUser user) except -1:
         cdef uint8_t heed = HEED_EJECTED
+        cdef bint moved = False
         cdef Endpoint endpoint
         cdef Outbound up
         cdef Entry entry
@@ -84,34 +96,39 @@ cdef class Pool(Timer):
             if entry == SHARE_WAITS:
                 return 0
             if entry == SHARE_FULL:
-                return self.overflow(user)
+                return self.overflow(user, UP_OVERFLOW)
         if self.size == 0:
             if self.resolving():
                 return self.wait(user)
             return user.on_up_failed(UP_NO_ENDPOINT)
         if user.check is not None or user.panic:
             heed = heeded(<Cluster>self, user.check, user.panic)
-        endpoint = self.pick(user.tried_of(<Cluster>self), heed, user.balance, user.hash_key)
+        endpoint = choose(<Cluster>self, user, heed)
         if endpoint is None:
             return user.on_up_failed(UP_NO_ENDPOINT)
         if user.slow_start and endpoint.since:
             endpoint = spared(<Cluster>self, user, heed, endpoint)
-        up = self.checkout(user, endpoint)
-        if up is not None:
-            self.engine.count(G_UPSTREAM_REUSES)
-            return self.give(user, up)
-        if endpoint.coming is not None and (self.protocol == SPEAKS_H2 or not user.switches) and endpoint.coming.turns.waiting < H2_SOON:
-            return endpoint.coming.turns.join(user)
-        if not may_connect(self, user):
-            up = self.any_free(user)  # of whichever endpoint: waiting beside an idle connection would be absurd
+        while endpoint is not None:
+            up = checkout(self, user, endpoint)
             if up is not None:
                 self.engine.count(G_UPSTREAM_REUSES)
                 return self.give(user, up)
-            self.wait(user)
-            if self.answers is not None:
-                self.answers.make_room()
-            return self.share_out()
-        return self.dial(user, endpoint)
+            if endpoint.coming is not None and may_join(self, endpoint, user):
+                return endpoint.coming.turns.join(user)
+            if may_connect(self, user, endpoint):
+                return self.dial(user, endpoint)
+            if moved or user.breaker is None or user.breaker.each < 0:
+                break
+            moved = True
+            endpoint = choose_with_room(<Cluster>self, user, heed)
+        up = any_free(self, user)  # of whichever endpoint: waiting beside an idle connection would be absurd
+        if up is not None:
+            self.engine.count(G_UPSTREAM_REUSES)
+            return self.give(user, up)
+        self.wait(user)
+        if self.answers is not None:
+            self.answers.make_room()
+        return self.share_out()
 
     cdef int wait(self, UpstreamUser user) except -1:
         """Until there is a connection; when too many do, the client with most of them gives way."""
@@ -120,13 +137,13 @@ cdef class Pool(Timer):
             user.breaker.settle(self, user)  # it is admitted anew when its turn comes, which may be at once
             most = user.breaker.pending_here(self, most)
             if self.pending.waiting > most:  # by others' bounds: nobody has to give way for who cannot stay
-                return self.overflow(user)
+                return self.overflow(user, UP_OVERFLOW)
         if self.pending.make_room(user, most) and (user.breaker is None or user.breaker.reserve(self)):
             self.pending.join(user)
-            if user.breaker is not None and user.breaker.connections >= 0 and self.size:
+            if user.breaker is not None and user.breaker.bounds_connections() and self.size:
                 borrow(self, TICK_MS)
             return self.serve_pending()  # who gave way may have left a connection, too
-        return self.overflow(user)
+        return self.overflow(user, UP_OVERFLOW)
 
     cdef int share_out(self) except -1:
         """While somebody waits, a client that holds a large part of what there is may have to give way."""
@@ -135,57 +152,13 @@ cdef class Pool(Timer):
             return self.crowding.on_deadline(self.engine.wheel.now)
         return 0
 
-    cdef UpstreamUser next_pending(self):
-        return next_of(self.pending) if self.pending.waiting else None
-
     cdef int give(self, UpstreamUser user, Outbound up) except -1:
-        if user.breaker is not None and not user.counted and not user.breaker.admit(self, user):
+        cdef int why = user.breaker.admit(self, user) if user.breaker is not None and not user.counted else 0
+        if why:
             up.drop(CUT_CANCEL)  # others came meanwhile
-            return self.overflow(user)
+            return self.overflow(user, why)
         self.begin(user, up.endpoint)
         return user.on_up_ready(up)
-
-    cdef Outbound checkout(self, UpstreamUser user, Endpoint endpoint):
-        """A living connection of the endpoint that is free, or has room; None when it has none."""
-        cdef H2Client session, late = None
-        cdef bint switches = self.protocol == SPEAKS_ALPN and user.switches  # where there may be another connection that can
-        if self.protocol != SPEAKS_H1:
-            for session in endpoint.shared:
-                if not session.takes(switches):
-                    continue
-                if session.load() * 100 < session.room * H2_FULL_PERCENT and not session.paced:
-                    return session.open_call()
-                if late is None or len(session.paced) < len(late.paced):
-                    late = session
-            if late is not None:
-                if endpoint.coming is None and may_connect(self, user):
-                    self.dial_more(user, endpoint)  # the next one is there when this one is full
-                return late.open_call()
-        return self.checkout_idle(endpoint) if PyList_GET_SIZE(endpoint.idle) else None
-
-    cdef Outbound checkout_idle(self, Endpoint endpoint):
-        """The one that nobody has and that was used last."""
-        cdef Outbound up
-        while PyList_GET_SIZE(endpoint.idle):
-            up = endpoint.idle.pop()
-            if not up.is_open():
-                continue
-            if self.engine.wheel.now - up.idle_since > PEEK_AFTER_MS and not up.is_quiet():
-                up.stop(True)
-                continue
-            return up
-        return None
-
-    cdef Outbound any_free(self, UpstreamUser user):
-        cdef uint8_t heed = heeded(<Cluster>self, user.check, user.panic)
-        cdef Endpoint endpoint
-        cdef Outbound up
-        for endpoint in self.endpoints:
-            if (PyList_GET_SIZE(endpoint.idle) or PyList_GET_SIZE(endpoint.shared)) and not self.load[endpoint.index].out & heed:
-                up = self.checkout(user, endpoint)
-                if up is not None:
-                    return up
-        return None
 
     # --- connections that are being made ---------------------------------------------------------------------------------------------
 
@@ -224,10 +197,11 @@ cdef class Pool(Timer):
         cdef bint wanted = user.waiting and user.ticket == ticket
         if not up.is_current():
             up.stop(True)
-            self.done(up.endpoint)
             if wanted:
                 user.waiting = False
+                self.keep_place(user, up.endpoint)
                 return self.acquire(user)
+            self.done(up.endpoint)
             return 0
         if wanted:
             user.waiting = False
@@ -244,7 +218,7 @@ cdef class Pool(Timer):
         if not up.is_current() or endpoint.index < 0:
             up.stop(True)
         elif dial.turns.waiting:
-            user = next_of(dial.turns)
+            user = next_seated(dial.turns)
             self.give(user, up)
         else:
             up.park()
@@ -263,21 +237,22 @@ cdef class Pool(Timer):
             endpoint.shared.append(session)
         if dial.turns is None:  # of a user that was thought to be alone
             user = dial.user
-            self.done(endpoint)
             if user.waiting and user.ticket == dial.ticket:
                 user.waiting = False
-                return self.give(user, session.open_call()) if session.takes(user.switches) else self.acquire(user)
+                self.keep_place(user, endpoint)
+                return self.give(user, open_call(session, user)) if session.takes(user.switches) else self.acquire(user)
+            self.done(endpoint)
             return 0
         while dial.turns.waiting and session.takes(False):
-            user = next_of(dial.turns)
-            self.give(user, session.open_call())
+            user = next_seated(dial.turns)
+            self.give(user, open_call(session, user))
         self.ask_anew(dial.turns)
         return self.on_room(session)
 
     cdef int ask_anew(self, DialTurns turns) except -1:
         """There is nothing for them here."""
         while turns.waiting:
-            self.acquire(next_of(turns))
+            self.acquire(next_seated(turns))
         return 0
 
     cdef int on_room(self, H2Client session) except -1:
@@ -288,9 +263,9 @@ cdef class Pool(Timer):
                 user = self.pending.first()
             else:
                 user = self.pending.first_without_tunnel()
-            if user is None:
+            if user is None or is_used_up(session, user):
                 return 0
-            self.give(served(self.pending, user), session.open_call())
+            self.give(served(self.pending, user), open_call(session, user))
         return 0
 
     cdef int on_dial_failed(self, PoolDial dial, UpFailure why) except -1:
@@ -319,23 +294,28 @@ cdef class Pool(Timer):
         """A connection is free again: whose turn it is gets it, else the pool."""
         cdef Endpoint endpoint = up.endpoint
         cdef UpstreamUser user
+        cdef int why
         if endpoint.index < 0 or not up.is_open():
             up.stop(False)
             return 0
         if self.lends_to >= 0 and lend_freed(self, up):
             return 0
-        user = self.next_pending()
-        while user is not None and user.breaker is not None and not user.breaker.admit(self, user):
-            self.overflow(user)
-            user = self.next_pending()
-        if user is not None:
+        while self.pending.waiting:
+            user = self.pending.first()
+            if has_carried(user, up.served):
+                return up.stop(True)  # and there is room for another one, for whom it waits
+            served(self.pending, user)
+            why = user.breaker.admit(self, user) if user.breaker is not None else 0
+            if why:
+                self.overflow(user, why)
+                continue
             self.begin(user, endpoint)
             return user.on_up_ready(up)
         endpoint.idle.append(up)
         return 0
 
     cdef int lost(self, Outbound up) except -1:
-        self.own[EF_SHARE_CONNECTIONS] -= 1
+        connection_gone(self, up.endpoint)
         if self.answers is not None:
             self.answers.connection_lost()
         if up.parked:
@@ -347,9 +327,12 @@ cdef class Pool(Timer):
         return self.serve_pending()
 
     cdef int lost_shared(self, H2Client session) except -1:
-        self.own[EF_SHARE_CONNECTIONS] -= 1
+        connection_gone(self, session.endpoint)
         if session.retired:
             self.retiring -= 1
+        if session.lent:
+            self.own[EF_SHARE_LEAVING] -= 1
+            self.lent_until = self.engine.wheel.now + 2 * BORROW_MS
         if session in session.endpoint.shared:
             session.endpoint.shared.remove(session)
         return 0
@@ -363,6 +346,14 @@ cdef class Pool(Timer):
             self.load[endpoint.index].active += 1
         else:
             self.count(endpoint)
+
+    cdef void keep_place(self, UpstreamUser user, Endpoint endpoint) noexcept:
+        """Its try leaves this endpoint and goes on: where it may be one too many it stays one of the cluster's requests, which it was before
+        others came."""
+        self.done(endpoint)
+        if user.breaker is not None:
+            user.counted = True
+            self.own[EF_SHARE_REQUESTS] += 1
 
     cdef void count(self, Endpoint endpoint) noexcept:
         """A try on this endpoint."""
@@ -389,12 +380,21 @@ cdef class Pool(Timer):
         return self.answers
 
     cdef int serve_pending(self) except -1:
+        """Whoever may have a connection now. Who finds that there is none after all waits again, until there is news."""
         cdef UpstreamUser user
-        while self.pending.waiting and (self.size or not self.resolving()):
-            user = self.pending.first()
-            if self.size and not could_connect(self, user):
-                user = first_connectable(self)
-                if user is None:
+        if self.serving or self.pending.waiting == 0:
+            return 0
+        self.serving = True
+        try:
+            while self.pending.waiting and (self.size or not self.resolving()):
+                user = self.pending.first()
+                if self.size and not could_connect(self, user):
+                    user = first_connectable(self)
+                    if user is None:
+                        return 0
+                self.acquire(served(self.pending, user))
+                if user.line is not None and user.line.turns is self.pending:
                     return 0
-            self.acquire(served(self.pending, user))
+        finally:
+            self.serving = False
         return 0

@@ -19,4 +19,6 @@ cdef class PoolDial(Dial):
 
 # Who waits for one connection that may be for all of them: each is chosen for its endpoint already.
 cdef class DialTurns(Turns):
-    cdef Endpoint endpoint
+    cdef:
+        Endpoint endpoint
+        UpstreamUser served     # whose turn it is: it goes on

@@ -7,7 +7,11 @@ cdef class DialTurns(Turns):
         return Turns.join(self, user)
 
     cdef int leave(self, UpstreamUser user) except -1:
-        self.endpoint.cluster.done(self.endpoint)
+        cdef Cluster cluster = self.endpoint.cluster
+        if self.served is user:
+            cluster.keep_place(user, self.endpoint)
+        else:
+            cluster.done(self.endpoint)
         return Turns.leave(self, user)
 
 
@@ -53,7 +57,7 @@ cdef class PoolDial(Dial):
             self.pool.engine.handshakes.sessions.forget(self.speaks.backend)
         self.fresh = None
         if not opened:
-            self.pool.own[EF_SHARE_CONNECTIONS] -= 1
+            connection_gone(self.pool, self.endpoint)
         if self.reactor.closing:  # nobody is served any more
             if self.turns is None:
                 self.pool.done(self.endpoint)

@@ -58,12 +58,12 @@ cdef class Probe(UpstreamUser):
         if self.watch.check.spec.kind == "tcp":
             self.dial = ProbeDial.__new__(ProbeDial)
             return self.dial.ask(self)
-        up = asked.checkout(self, self.target)
+        up = checkout(asked, self, self.target)
         if up is not None:
             return asked.give(self, up)
         if self.target.coming is not None:
             return self.target.coming.turns.join(self)
-        if not may_connect(asked, self):
+        if not may_connect(asked, self, self.target):
             return self.rest()  # its cluster has become smaller: it is gone soon
         return asked.dial(self, self.target)
 
@@ -89,6 +89,8 @@ cdef class Probe(UpstreamUser):
             if service:  # field 1, a string
                 message = b"\x0a%b%b" % (pb_length(len(service)), service)
             message = b"\0%b%b" % (len(message).to_bytes(4, "big"), message)
+        else:
+            message = spec.sends
         self.up = up
         self.write_head(len(message))
         up.begin(self, EF_M_POST if spec.kind == "grpc" else probe_method(spec.method), False, len(message), None, spec.kind == "grpc")
@@ -105,6 +107,8 @@ cdef class Probe(UpstreamUser):
             text = b"POST %b HTTP/1.1\r\nhost: %b\r\ncontent-type: application/grpc\r\ngrpc-timeout: %dm\r\n" % (_GRPC_CHECK, host, spec.timeout)
         else:
             text = b"%b %b HTTP/1.1\r\nhost: %b\r\n" % (spec.method.encode(), spec.path.encode(), host)
+            if spec.method in ("POST", "PUT"):  # whose body says how long it is, also where there is none (RFC 9110 8.6)
+                text += b"content-length: %d\r\n" % n
         text += b"user-agent: edgefast-health\r\n"
         self.head.size = 0
         out_reserve(&self.head, PyBytes_GET_SIZE(text))
@@ -256,6 +260,8 @@ cdef unsigned probe_method(str method) except 0:
         return EF_M_HEAD
     if method == "OPTIONS":
         return EF_M_OPTIONS
+    if method == "PUT":
+        return EF_M_PUT
     return EF_M_POST if method == "POST" else EF_M_GET
 
 

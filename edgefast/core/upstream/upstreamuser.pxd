@@ -8,7 +8,9 @@ cdef enum UpFailure:
     UP_CONNECT_TIMEOUT = 4
     UP_TLS = 5
     UP_PROTOCOL = 6     # it does not speak what it has to
-    UP_OTHERWISE = 7    # of who only wants to know how an endpoint is: not in this way; it may ask anew
+    UP_REQUESTS = 7     # of a breaker: as many requests as may be are on their way
+    UP_SHUT = 8         # of a breaker: there may be no connection at all
+    UP_OTHERWISE = 9    # of who only wants to know how an endpoint is: not in this way; it may ask anew
 
 
 cdef class UpstreamUser(Timer):
@@ -21,6 +23,7 @@ cdef class UpstreamUser(Timer):
         uint32_t ticket     # number of the try: a late connection finds out that nobody waits
         uint64_t tried      # endpoints that were tried, by index ...
         uint32_t tried_at   # ... in this version of their cluster
+        list tried_past     # those whose index is beyond it; None: none was
         Balance balance     # by what it gets its endpoint
         uint64_t hash_key   # of BY_KEY (guard/hashpolicy.pyx)
         Outlier outlier     # which failures are too many; None: no policy says
@@ -54,7 +57,8 @@ cdef class UpstreamUser(Timer):
     cdef bint takes_bulk(self) noexcept
     cdef int stop_waiting(self) except -1
     cdef uint64_t tried_of(self, Cluster cluster) noexcept
-    cdef void note_tried(self) noexcept
+    cdef int note_tried(self) except -1
+    cdef bint has_untried(self, Cluster cluster) noexcept
     cdef bytes origin(self)
     cdef bint keeps_waiting(self) noexcept
     cdef bint comes(self) noexcept

@@ -52,16 +52,27 @@ cdef class UpstreamUser(Timer):
         """Endpoints that it need not ask again; the numbers of a set that is no more say nothing of the one that is."""
         return self.tried if self.tried_at == cluster.version else 0
 
-    cdef void note_tried(self) noexcept:
+    cdef int note_tried(self) except -1:
         """Its endpoint has had its try."""
         cdef Endpoint endpoint = self.endpoint
         if endpoint is None or endpoint.index < 0:
-            return
-        if endpoint.index >= 64:  # where nothing can be noted: its key leads elsewhere, and always to the same place
-            self.hash_key = self.hash_key * <uint64_t>6364136223846793005 + 1
-            return
+            return 0
+        if endpoint.index >= 64:
+            if self.tried_past is None:
+                self.tried_past = []
+            if endpoint not in self.tried_past:
+                self.tried_past.append(endpoint)
+            return 0
         self.tried = self.tried_of(endpoint.cluster) | <uint64_t>1 << endpoint.index
         self.tried_at = endpoint.cluster.version
+        return 0
+
+    cdef bint has_untried(self, Cluster cluster) noexcept:
+        """There is another endpoint."""
+        cdef uint32_t many = popcount(self.tried_of(cluster))
+        if self.tried_past is not None:
+            many += <uint32_t>len(self.tried_past)
+        return many < cluster.size
 
     # --- a body that is still coming (bodyshare.pyx) ---------------------------------------------------------------------------------
 

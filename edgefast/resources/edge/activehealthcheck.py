@@ -49,8 +49,11 @@ class HTTPActiveHealthChecker(Element, frozen=True, kw_only=True):
         Meta(description="Its Host; the endpoint's own name or address without it."),
     ] = None
     method: Annotated[
-        Literal["GET", "HEAD", "OPTIONS", "POST"], Meta(description="Its method; it has no body.")
+        Literal["GET", "HEAD", "OPTIONS", "POST", "PUT"], Meta(description="Its method.")
     ] = "GET"
+    request_body: Annotated[
+        ActiveHealthCheckPayload | None, Meta(description="Its body, with POST or PUT.")
+    ] = None
     expected_statuses: Annotated[
         _Statuses, Meta(description="Statuses that are good; 200 without any.")
     ] = ()

@@ -40,6 +40,17 @@ class RetryBudget(Element, frozen=True, kw_only=True):
     ] = 3
 
 
+class PerEndpointCircuitBreakers(Element, frozen=True, kw_only=True):
+    """Bounds of what one endpoint has of all workers of a proxy together."""
+
+    max_connections: Annotated[
+        _Count | None,
+        Meta(
+            description="Connections to it; past them another one is chosen, and when all have so many requests wait for one."
+        ),
+    ] = None
+
+
 class CircuitBreaker(Element, frozen=True, kw_only=True):
     """Bounds of what a backend has of all workers of a proxy together, whichever routes it comes from. Each proxy counts for itself."""
 
@@ -47,6 +58,15 @@ class CircuitBreaker(Element, frozen=True, kw_only=True):
         _Count | None,
         Meta(
             description="Connections; past them requests wait for one. A worker has 1024 at most without."
+        ),
+    ] = None
+    per_endpoint: Annotated[
+        PerEndpointCircuitBreakers | None, Meta(description="Bounds of each of its endpoints.")
+    ] = None
+    max_requests_per_connection: Annotated[
+        _Count | None,
+        Meta(
+            description="Requests that a connection carries before it is retired; it ends when its requests have. 0: any number."
         ),
     ] = None
     max_pending_requests: Annotated[

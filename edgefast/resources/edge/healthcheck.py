@@ -32,7 +32,8 @@ class PassiveHealthCheck(Element, frozen=True, kw_only=True):
     interval: Annotated[
         Duration | None,
         Meta(
-            description="Endpoints come back at the next multiple of it, so that they come back together. Without it each at its time."
+            description="Endpoints come back at the next multiple of it, so that they come back together. Without it each at its time. "
+            "Answers of so long count for `failurePercentageThreshold`."
         ),
     ] = None
     consecutive_local_origin_failures: Annotated[
@@ -57,6 +58,14 @@ class PassiveHealthCheck(Element, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=0, le=100)],
         Meta(description="So much of a backend's endpoints may be out at once, rounded down."),
     ] = 50
+    failure_percentage_threshold: Annotated[
+        Annotated[int, Meta(ge=1, le=100)] | None,
+        Meta(
+            description="So many percent of an endpoint's answers in an `interval` (3s without) that are 5xx, connects and connections that fail "
+            "included unless they are split: it is left out at the interval's end. Only where five endpoints have had 50 answers each, of routes with "
+            "such a policy. Without it none are too many."
+        ),
+    ] = None
     always_eject_one_endpoint: Annotated[
         bool, Meta(description="Whether one may, however few there are.")
     ] = False

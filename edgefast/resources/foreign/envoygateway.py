@@ -141,13 +141,9 @@ ENVOY_GATEWAY = Project(
                 "routingType": never("requests go to endpoints, never to a Service's address"),
             },
             inner={
-                "healthCheck.active.http.requestBody": later("checks have no body"),
                 "healthCheck.active.healthCheckLog": here(
                     "the log of the proxy tells who fails its check, and who is well again"
                 ),
-                "healthCheck.passive.failurePercentageThreshold": later("rows of failures count"),
-                "circuitBreaker.perEndpoint": later("a bound holds for all endpoints together"),
-                "circuitBreaker.maxRequestsPerConnection": later(),
                 "loadBalancer.consistentHash.tableSize": never(
                     "endpoints are found without a table, and no key moves that need not"
                 ),

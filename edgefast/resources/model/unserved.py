@@ -60,9 +60,7 @@ UNSERVED: dict[str, dict[str, Closes]] = {
         **_under("spec", "object", "admissionControl", "bandwidthLimit", "rateLimit"),
         **_under("spec", "object", "httpUpgrade", "proxyProtocol"),
         **_under("spec", "nothing", "connection", "dns", "http2"),
-        **_under("spec.circuitBreaker", "nothing", "maxRequestsPerConnection", "perEndpoint"),
-        **_under("spec.healthCheck.active", "nothing", "healthCheckLog", "http.requestBody"),
-        "spec.healthCheck.passive.failurePercentageThreshold": "nothing",
+        "spec.healthCheck.active.healthCheckLog": "nothing",
         # Envoy's table, which nothing here has, and whose size its API server fills in where nobody has written it.
         "spec.loadBalancer.consistentHash.tableSize": "nothing",
         **_under("spec.loadBalancer", "nothing", "endpointOverride", "zoneAware"),

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from edgefast.resources.edge.activehealthcheck import ActiveHealthCheck, ActiveHealthCheckPayload
+from edgefast.resources.edge.activehealthcheck import (
+    ActiveHealthCheck,
+    ActiveHealthCheckPayload,
+    HTTPActiveHealthChecker,
+)
 from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.rules.rule import RuleBook, Violation
 
@@ -63,6 +67,19 @@ def check_times(one: ActiveHealthCheck) -> Iterable[Violation]:
         yield Violation(
             ("initialJitter",), "Invalid", f'"{one.initial_jitter}" (expected at most 1m)'
         )
+
+
+@BOOK.on(
+    HTTPActiveHealthChecker,
+    "request_body",
+    "method",
+    cel="!has(self.requestBody) || has(self.method) && self.method in ['POST', 'PUT']",
+    message="requestBody needs the method POST or PUT",
+)
+def check_body(one: HTTPActiveHealthChecker) -> Iterable[Violation]:
+    """A method without a body has none."""
+    if one.request_body is not None and one.method not in ("POST", "PUT"):
+        yield Violation(("requestBody",), "Forbidden", f"with method {one.method}")
 
 
 @BOOK.on(

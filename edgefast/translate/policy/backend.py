@@ -70,6 +70,10 @@ def _translate_passive(one: PassiveHealthCheck, report: Report, path: str) -> ir
         ("consecutiveLocalOriginFailures", one.consecutive_local_origin_failures),
     ):
         read_count(number, report, f"{path}.{name}")
+    share = one.failure_percentage_threshold
+    if share is not None and not 1 <= share <= 100:
+        said = f"{share} (expected 1 to 100)"
+        report.refuse(f"{path}.failurePercentageThreshold", "Invalid", said, condition="Invalid")
     where = f"{path}.baseEjectionTime"
     return ir.OutlierDetection(
         server=one.consecutive_5xx_errors,
@@ -79,6 +83,7 @@ def _translate_passive(one: PassiveHealthCheck, report: Report, path: str) -> ir
         else None,
         base=read_bounded(one.base_ejection_time, MAX_EJECTION, report, where),
         interval=interval,
+        failures=share or 0,
         percent=one.max_ejection_percent,
         always_one=one.always_eject_one_endpoint,
     )

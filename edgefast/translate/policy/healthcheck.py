@@ -28,6 +28,7 @@ from edgefast.resources.rules.healthcheck import (
     MOST_INTERVAL,
     MOST_JITTER,
     check_active,
+    check_body,
     check_payload,
 )
 from edgefast.translate.policy.extauth import read_bounded
@@ -104,6 +105,7 @@ def _of_http(
             if not 100 <= status <= 599:
                 where, said = f"{path}.{name}[{at}]", f"{status} (expected 100 to 599)"
                 report.refuse(where, "Invalid", said, condition="Invalid")
+    refuse_violations(check_body(http), report, path, "Invalid")
     return msgspec.structs.replace(
         common,
         kind="http",
@@ -113,6 +115,7 @@ def _of_http(
         statuses=tuple(sorted(set(http.expected_statuses))) or (200,),
         counted=tuple(sorted(set(http.retriable_statuses) - set(http.expected_statuses))),
         expects=_read_payload(http.expected_response, report, f"{path}.expectedResponse"),
+        sends=_read_payload(http.request_body, report, f"{path}.requestBody"),
     )
 
 

@@ -95,6 +95,14 @@ def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> 
         idle_timeout=_read_time(http.stream_idle_timeout, report, f"{path}.streamIdleTimeout"),
         send_timeout=_read_time(http.send_timeout, report, f"{path}.sendTimeout"),
         max_connections=read_count(breaker.max_connections, report, f"{bounds}.maxConnections"),
+        max_endpoint_connections=read_count(
+            breaker.per_endpoint.max_connections if breaker.per_endpoint is not None else None,
+            report,
+            f"{bounds}.perEndpoint.maxConnections",
+        ),
+        max_connection_requests=read_count(
+            breaker.max_requests_per_connection, report, f"{bounds}.maxRequestsPerConnection"
+        ),
         max_pending=read_count(
             breaker.max_pending_requests, report, f"{bounds}.maxPendingRequests"
         ),

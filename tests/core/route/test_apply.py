@@ -299,6 +299,7 @@ async def test_dump_says_what_is_applied(world: World) -> None:
                 "healthy": True,
                 "failures": 0,
                 "ejections": 0,
+                "connections": 1,
             }
         ],
     }

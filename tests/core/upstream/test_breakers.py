@@ -12,7 +12,7 @@ from core.upstream.workers import Workers
 from core.world import World
 from edgefast import ir
 
-BUSY = b"too many connections and requests wait for this backend\n"
+BUSY = b"too many requests are on their way to this backend\n"
 
 
 def bounded(backend: Backend, *, retry: ir.Retry | None = None, **bounds: int) -> ir.Fleet:

@@ -71,6 +71,25 @@ async def test_who_fails_gets_no_requests_until_it_is_well(world: World) -> None
 
 
 @pytest.mark.parametrize(
+    ("method", "body"), [("POST", b"are you?"), ("PUT", b"\0\xff"), ("POST", b"")]
+)
+async def test_a_check_with_a_body(world: World, method: str, body: bytes) -> None:
+    asked: list[Call] = []
+
+    def answer(call: Call) -> bytes:
+        asked.append(call)
+        return make_response()
+
+    backend = await world.backend(answer)
+    await world.serve(fleet_of(checking(method=method, sends=body), backend.port))
+    await world.until(lambda: len(asked) >= 2)
+    for call in asked:
+        assert (call.message.method.decode(), call.message.body) == (method, body)
+    assert failed(world) == 0
+    assert len(backend.links) == 1
+
+
+@pytest.mark.parametrize(
     ("parts", "status", "many"),
     [
         ({"unhealthy": 3}, 500, 1),  # another status than is known is enough by itself
