@@ -103,6 +103,19 @@ class Traffic(Struct, frozen=True, gc=False):
     )
 
 
+class Treatment(Struct, frozen=True, gc=False):
+    """How requests are treated at one backend of a rule, where policies of its Service or Backend say something, too.
+
+    In place of what Rule.traffic says of endpoints; what it says of requests and answers stays the rule's.
+    """
+
+    traffic: tuple[
+        str, ...
+    ] = ()  # as Rule.traffic; closed ones of the backend stand among the Overrides
+    ceilings: int = 0
+    lost: tuple[tuple[str, str], ...] = ()  # units that do not hold here, and by whom; for explain
+
+
 # --- a unit -----------------------------------------------------------------------------------------------------
 
 

@@ -16,13 +16,12 @@ from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.decode.closedpolicy import read_aims
 from edgefast.resources.decode.nearly import read_meta
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.resources.edge.policytarget import TARGET_KINDS, Aim, Newer
+from edgefast.resources.edge.policytarget import Aim, Newer, is_target
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.loaded import Loaded, render_path
 from edgefast.resources.model.closed import Closed
-from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.rules.rule import Violation
 
 __all__ = ["note_newer", "note_newer_files"]
@@ -76,7 +75,7 @@ def _is_about(problem: Problem, ref: ObjectRef) -> bool:
 
 def _aims_of(policy: ForeignPolicy) -> Iterable[Aim]:
     for one, _ in policy.targets:
-        if one.group == GATEWAY_GROUP and one.kind in TARGET_KINDS:
+        if is_target(policy.ref.kind, one.group, one.kind):
             yield Aim(
                 path=one.path,
                 kind=one.kind,

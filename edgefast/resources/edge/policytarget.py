@@ -15,6 +15,7 @@ from msgspec import Meta
 from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.fields import Element, Group, Kind, ObjectName, SectionName
 from edgefast.resources.model.meta import LabelSelector
+from edgefast.resources.model.reference import GATEWAY_GROUP
 
 #: Kinds of the Gateway API that a policy may be attached to.
 TARGET_KINDS = ("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute")
@@ -22,20 +23,37 @@ TARGET_KINDS = ("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute")
 #: Of these the routes.
 ROUTE_TARGETS = ("HTTPRoute", "GRPCRoute")
 
+#: What requests are sent to, and its group: a BackendTrafficPolicy may be attached to it as well.
+BACKEND_TARGETS = {"Service": "", "Backend": "gateway.edge.io"}
+
 #: Kinds of routes that it cannot be attached to yet.
 LATER_KINDS = ("TLSRoute", "TCPRoute", "UDPRoute")
+
+
+def is_target(policy: str, group: str, kind: str) -> bool:
+    """Tell whether policies of a kind may be attached to objects of another."""
+    if kind in BACKEND_TARGETS:
+        return group == BACKEND_TARGETS[kind] and policy == "BackendTrafficPolicy"
+    return group == GATEWAY_GROUP and kind in TARGET_KINDS
 
 
 class PolicyTargetReference(Element, frozen=True, kw_only=True):
     """What a policy is attached to; it holds for all that is below it."""
 
-    group: Annotated[Group, Meta(description="gateway.networking.k8s.io.")]
-    kind: Annotated[Kind, Meta(description="Gateway, ListenerSet, HTTPRoute or GRPCRoute.")]
+    group: Annotated[Group, Meta(description='gateway.networking.k8s.io; of a Service "".')]
+    kind: Annotated[
+        Kind,
+        Meta(
+            description="Gateway, ListenerSet, HTTPRoute or GRPCRoute; of a BackendTrafficPolicy also Service, and Backend of "
+            "gateway.edge.io."
+        ),
+    ]
     name: Annotated[ObjectName, Meta(description="Its name, in the policy's own namespace.")]
     section_name: Annotated[
         SectionName | None,
         Meta(
-            description="One part of it: a listener of a Gateway or ListenerSet, a named rule of a route."
+            description="One part of it: a listener of a Gateway or ListenerSet, a named rule of a route, a named port of a "
+            "Service."
         ),
     ] = None
 
@@ -47,7 +65,7 @@ class Aim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     path: tuple[str | int, ...]  # of the field
-    kind: str  # of TARGET_KINDS
+    kind: str  # of TARGET_KINDS or BACKEND_TARGETS
     name: str = ""
     section: str = ""
     selector: LabelSelector | None = (
@@ -78,7 +96,7 @@ MergeType = Annotated[
     Meta(
         description="How the policy goes together with those on other levels (Gateway, its listener, ListenerSet, its "
         "listener, route, rule). Inherit: whatever it says holds in place of what higher levels say, feature by feature. "
-        "Replace (routes and rules only): nothing of higher levels holds, but for what they override. Override (not on "
-        "routes): lower levels can make it stricter, and never looser."
+        "Replace (not on Gateways and ListenerSets): nothing of higher levels holds, but for what they override. Override (on "
+        "Gateways and ListenerSets): lower levels can make it stricter, and never looser."
     ),
 ]

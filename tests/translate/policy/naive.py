@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-ROUTES = ("HTTPRoute", "GRPCRoute")
+BACKENDS = ("Service", "Backend")
+LOWER = ("HTTPRoute", "GRPCRoute", *BACKENDS)
 
 #: Kind, name, section; all are in one namespace.
 At = tuple[str, str, str]
@@ -30,12 +31,20 @@ class Plain:
         return f"{'security' if self.kind == 'SecurityPolicy' else 'traffic'}/default/{self.name}"
 
     @property
+    def aims(self) -> tuple[At, ...]:
+        if self.kind == "BackendTrafficPolicy":
+            return self.targets
+        return tuple(one for one in self.targets if one[0] not in BACKENDS)
+
+    @property
     def units(self) -> tuple[str, ...]:
-        of_routes = [kind in ROUTES for kind, _, _ in self.targets]
-        if (self.merge == "Replace" and not all(of_routes)) or (
-            self.merge == "Override" and any(of_routes)
+        lower = [kind in LOWER for kind, _, _ in self.aims]
+        if (self.merge == "Replace" and not all(lower)) or (
+            self.merge == "Override" and any(lower)
         ):
             return (f"{self.title}#closed",)
+        if "traffic" in self.features and any(kind in BACKENDS for kind, _, _ in self.targets):
+            return (f"{self.title}#closed",)  # it says what is settled before there is a backend
         if self.kind == "BackendTrafficPolicy":
             return (self.title,) if self.features else ()
         return tuple(f"{self.title}#{one}" for one in self.features)
@@ -68,7 +77,7 @@ def evaluate(policies: list[Plain], path: list[At]) -> Verdict:
             (depth, one)
             for depth, at in enumerate(path)
             for one in sorted(policies, key=lambda p: p.age)
-            if one.kind == kind and at in one.targets
+            if one.kind == kind and at in one.aims
         ]
         replaced, replacer = -1, ""
         for depth in range(len(path)):
