@@ -308,7 +308,7 @@ class Cluster(Struct, frozen=True, gc=False):
     protocol: UpstreamProtocol = "http1"
     max_connections: int = 1024
     max_pending: int = 1024
-    # Of the rules that have it: how many of their traffic units are overrides, and all of them, as Rule.traffic; each once, sorted. What is
+    # Of the rules that have it, or of their shares: how many of their traffic units are overrides, and all of them, as Rule.traffic; each once, sorted. What is
     # to be known of their policies before a request comes (health checks).
     treatments: tuple[tuple[int, tuple[str, ...]], ...] = ()
 

@@ -100,7 +100,7 @@ def list_shares(state: State, rule: ir.Rule) -> Iterator[tuple[str, str]]:
             continue
         found = {name: state.index.policies.get(name) for name in share.treatment.traffic}
         units = [
-            unit or ir.PolicyUnit(name=name, status=500, reason=_MISSING)
+            unit or ir.PolicyUnit(name=name, status=500, reason="it is not in the table")
             for name, unit in found.items()
         ]
         yield from ((share.cluster, said) for said in list_treated(units, share.treatment))

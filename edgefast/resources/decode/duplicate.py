@@ -14,7 +14,7 @@ import msgspec
 
 from edgefast.resources.decode.nearly import NAMELESS
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.resources.edge.policytarget import PolicyTargetReference
+from edgefast.resources.edge.policytarget import BACKEND_TARGETS, PolicyTargetReference
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.foreign.target import Target
@@ -117,7 +117,7 @@ def policy_of_duplicate(item: Loaded, number: int) -> ForeignPolicy | None:
             (
                 Target(
                     path=one.path,
-                    group=GATEWAY_GROUP,
+                    group=BACKEND_TARGETS.get(one.kind, GATEWAY_GROUP),
                     kind=one.kind,
                     namespace=namespace,
                     name=one.name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ import pytest
 from controller.kube.reflector import Item
 from controller.kube.store import Source, Store
 from edgefast.problem import ObjectRef
+from edgefast.providers.files import FileSource
 from edgefast.resources.decode.decode import decode_api_object
 from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
@@ -181,3 +183,44 @@ def test_a_selector_beside_targets_closes_the_services_that_it_chooses() -> None
     made = translate(many().replace([decode_api_object(raw, "BackendTrafficPolicy")]), PLAIN)
     assert set(treated(made).values()) == {("traffic/default/p#closed",)}
     assert len(treated(made)) == 22
+
+
+def test_in_files_a_mistake_closes_the_shares_and_an_edit_of_a_good_one_what_only_it_names(
+    tmp_path: Path,
+) -> None:
+    def write(*policies: dict[str, Any]) -> None:
+        (tmp_path / "p.yaml").write_text("\n---\n".join(json.dumps(one) for one in policies))
+
+    def policy(*services: str, **spec: Any) -> dict[str, Any]:
+        targets = [{"group": "", "kind": "Service", "name": one} for one in services]
+        return {
+            "apiVersion": EDGE,
+            "kind": "BackendTrafficPolicy",
+            "metadata": {"name": "p", "namespace": "default"},
+            "spec": {"targetRefs": targets, **spec},
+        }
+
+    source = FileSource([tmp_path])
+    random = {"loadBalancer": {"type": "Random"}}
+
+    def read() -> dict[str, set[tuple[str, ...]]]:
+        read = source.read().snapshot
+        routes = many().replace(read.backend_traffic_policies.values())
+        routes = msgspec.structs.replace(routes, foreign_policies=read.foreign_policies)
+        found: dict[str, set[tuple[str, ...]]] = {}
+        for name, traffic in treated(translate(routes, PLAIN)).items():
+            found.setdefault(name.split("/")[-2], set()).add(traffic)
+        return found
+
+    closed = {("traffic/default/p#closed",)}
+    write(policy("other", requestBuffer={"limit": "1Ki"}))
+    assert read() == {"other": closed}
+    write(policy("other", **random))
+    assert read() == {"other": {("traffic/default/p",)}}
+    write(policy("other", "web", loadBalancer={"type": "Rundom"}))
+    assert read() == {
+        "other": {("traffic/default/p",)},
+        "web": {("traffic/default/p?new#closed",)},
+    }
+    write(policy("other", **random), policy("web", **random))  # two of one name
+    assert read()["web"] and all("#closed" in one[0] for one in read()["web"])
