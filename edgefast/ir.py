@@ -22,6 +22,7 @@ from edgefast.irbackend import HealthCheck as HealthCheck
 from edgefast.irbackend import LoadBalancer as LoadBalancer
 from edgefast.irbackend import OutlierDetection as OutlierDetection
 from edgefast.irbackend import RetryBudget as RetryBudget
+from edgefast.irbackend import RetryConstraint as RetryConstraint
 from edgefast.ircredential import AccessClaim as AccessClaim
 from edgefast.ircredential import AccessToken as AccessToken
 from edgefast.ircredential import ApiKeyAuth as ApiKeyAuth

@@ -10,7 +10,13 @@ from __future__ import annotations
 from typing import Literal
 
 from edgefast.iranswer import Compression, Fault, ResponseOverride
-from edgefast.irbackend import HealthCheck, LoadBalancer, OutlierDetection, RetryBudget
+from edgefast.irbackend import (
+    HealthCheck,
+    LoadBalancer,
+    OutlierDetection,
+    RetryBudget,
+    RetryConstraint,
+)
 from edgefast.ircredential import AccessToken, ApiKeyAuth, BasicAuth, Jwt
 from edgefast.irtelemetry import Struct
 
@@ -101,6 +107,7 @@ class Traffic(Struct, frozen=True, gc=False):
     panic: int | None = (
         None  # percent of a cluster's endpoints; fewer that are not out, and all are used
     )
+    retry_constraint: RetryConstraint | None = None
 
 
 class Treatment(Struct, frozen=True, gc=False):

@@ -27,7 +27,12 @@ _OF_LISTENER = {
     "request_timeout": "route_timeout",
     "idle_timeout": "stream_idle_timeout",
 }
-_OF_BACKEND = {"check": "health", "outlier": "failing endpoints", "retry_budget": "repeats"}
+_OF_BACKEND = {
+    "check": "health",
+    "outlier": "failing endpoints",
+    "retry_budget": "repeats",
+    "retry_constraint": "repeats in an interval",
+}
 _MISSING = "is not in the table: answers 500"
 
 

@@ -26,6 +26,7 @@ cdef class Traffic:
         int64_t slow            # ms of a slow start; 0: none
         EndpointCheck check             # None: none
         uint32_t panic          # 0: never
+        RetryWindow window      # None: none
 
     cdef bint strikes(self, Exchange ex, Routed *at, const ef_request *request) except -1
     cdef object first(self, str leaf)

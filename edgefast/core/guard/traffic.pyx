@@ -97,6 +97,8 @@ cdef class Traffic:
             check = self.first("check")
             self.check = self.engine.checks.of(check) if check is not None else None
             self.panic = self.first("panic") or 0
+            constraint = self.first("retry_constraint")
+            self.window = RetryWindow(constraint) if constraint is not None else None
             self.timeout_line = self.engine.tables.timeout_line(
                 self.request_timeout if self.request_timeout >= 0 else self.default_timeout
             )
@@ -124,6 +126,7 @@ cdef class Traffic:
         ex.breaker = self.breaker
         ex.check = self.check
         ex.panic = self.panic
+        ex.window = self.window
         ex.slow_start = self.slow
         return False
 

@@ -21,6 +21,10 @@ from edgefast.resources.edge.backendtrafficpolicy import (
 from edgefast.resources.edge.policytarget import BACKEND_TARGETS, TARGET_KINDS, Aim, is_target
 from edgefast.resources.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
 from edgefast.resources.foreign.foreignpolicy import read_target
+from edgefast.resources.gatewayapi.xbackendtrafficpolicy import (
+    XBackendTrafficPolicy,
+    XBackendTrafficPolicySpec,
+)
 from edgefast.resources.limits import MAX_CLOSED_PARTS
 from edgefast.resources.loaded import Path, render_path
 from edgefast.resources.model.closed import Closed
@@ -29,10 +33,12 @@ from edgefast.resources.rules.rule import Violation
 
 __all__ = ["OwnPolicy", "aim_policy", "close_policy_object", "is_own_policy", "read_aims"]
 
-OwnPolicy = SecurityPolicy | BackendTrafficPolicy
+OwnPolicy = SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy
 
 _BESIDE = ("targetRef", "targetSelectors")
-_KINDS = frozenset((SecurityPolicy.__name__, BackendTrafficPolicy.__name__))
+_KINDS = frozenset(
+    one.__name__ for one in (SecurityPolicy, BackendTrafficPolicy, XBackendTrafficPolicy)
+)
 
 
 def is_own_policy(kind: str) -> bool:
@@ -52,13 +58,19 @@ def close_policy_object(raw: object, ref: ObjectRef, first: Violation) -> OwnPol
         return SecurityPolicy(
             metadata=meta, spec=SecurityPolicySpec(target_refs=()), closed=closed, aimed=aimed
         )
+    if ref.kind == XBackendTrafficPolicy.__name__:
+        none = XBackendTrafficPolicySpec(target_refs=())
+        return XBackendTrafficPolicy(metadata=meta, spec=none, closed=closed, aimed=aimed)
     plain = BackendTrafficPolicySpec(target_refs=())
     return BackendTrafficPolicy(metadata=meta, spec=plain, closed=closed, aimed=aimed)
 
 
 def aim_policy(obj: Any, raw: object) -> Any:
     """Return an object; a policy with what its fields beside `targetRefs`, which are not served, mean it for."""
-    if not isinstance(obj, SecurityPolicy | BackendTrafficPolicy) or not obj.unserved:
+    if (
+        not isinstance(obj, SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy)
+        or not obj.unserved
+    ):
         return obj
     spec = raw.get("spec") if isinstance(raw, dict) else None
     kind = type(obj).__name__

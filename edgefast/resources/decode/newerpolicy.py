@@ -19,6 +19,7 @@ from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.resources.edge.policytarget import Aim, Newer, is_target
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
+from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.loaded import Loaded, render_path
 from edgefast.resources.model.closed import Closed
@@ -31,7 +32,7 @@ T = TypeVar("T")
 
 def note_newer(present: T, raw: object, ref: ObjectRef, first: Violation) -> T:
     """Return a policy whose newer version, an object of an API server, has a mistake; any other object as it is."""
-    if not isinstance(present, SecurityPolicy | BackendTrafficPolicy):
+    if not isinstance(present, SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy):
         return present
     value: dict[str, Any] = raw if isinstance(raw, dict) else {}
     spec = value.get("spec")
@@ -50,7 +51,7 @@ def note_newer_files(
     found = {}
     for item in kept:
         obj = item.obj
-        if not isinstance(obj, SecurityPolicy | BackendTrafficPolicy):
+        if not isinstance(obj, SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy):
             continue
         ref = ref_of(obj)
         first = next((one for one in problems if _is_about(one, ref)), None)

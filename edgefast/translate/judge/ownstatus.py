@@ -16,13 +16,13 @@ import msgspec
 
 from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.edge.policytarget import BACKEND_TARGETS
-from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.resources.model.reference import GATEWAY_GROUP, ParentReference
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import EMPTY, SortedMap
 from edgefast.translate.facts.facts import Fact, World
 from edgefast.translate.facts.policyshape import (
     CLOSED,
+    GROUP_OF,
     KIND_OF,
     Level,
     PolicyShape,
@@ -138,7 +138,7 @@ def _judge(
 ) -> tuple[PolicyStatus | None, tuple[Problem, ...]]:
     if outcome.policy is None or not _is_watched(key[1], world):
         return None, ()
-    ref = ObjectRef(*key, EDGE_GROUP)
+    ref = ObjectRef(*key, GROUP_OF[key[0]])
     found: list[Problem] = []
     effects: dict[Key, list[Effect]] = {}
     reached: set[Key] = set()  # by a target that is there

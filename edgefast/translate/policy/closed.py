@@ -56,6 +56,7 @@ def tables_of(snapshot: Snapshot) -> dict[str, Mapping[Key, Object]]:
     return {
         "SecurityPolicy": snapshot.security_policies,
         "BackendTrafficPolicy": snapshot.backend_traffic_policies,
+        "XBackendTrafficPolicy": snapshot.x_backend_traffic_policies,
     }
 
 

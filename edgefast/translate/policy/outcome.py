@@ -8,7 +8,7 @@ Must never: look whether a target exists (judge/attached.py does): a policy on n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -19,9 +19,11 @@ from edgefast.resources.edge.policytarget import (
     BACKEND_TARGETS,
     LATER_KINDS,
     TARGET_KINDS,
+    PolicyTargetReference,
     is_target,
 )
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
+from edgefast.resources.gatewayapi.xbackendtrafficpolicy import BackendTarget, XBackendTrafficPolicy
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Fact
@@ -41,7 +43,7 @@ __all__ = [
     "shape_policy",
 ]
 
-OwnPolicy = SecurityPolicy | BackendTrafficPolicy
+OwnPolicy = SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy
 #: Targets with the field path of each.
 Aims = tuple[tuple[Target, str], ...]
 
@@ -85,7 +87,8 @@ def check_whole(policy: OwnPolicy, aimed: Aims, report: Report) -> tuple[Aims, s
         report.refuse(path, "Invalid", said, condition="Invalid")
     targets: dict[Target, str] = {}
     spec, namespace, kinds = policy.spec, policy.metadata.namespace, _kinds_of(policy)
-    for at, ref in enumerate(spec.target_refs):
+    refs: Sequence[PolicyTargetReference | BackendTarget] = spec.target_refs
+    for at, ref in enumerate(refs):
         path = f"spec.targetRefs[{at}]"
         if (ref.group, ref.kind) in ((GATEWAY_GROUP, kind) for kind in LATER_KINDS):
             said = f"policies of {ref.kind}s are not available yet ({', '.join(kinds)} are)"
@@ -112,6 +115,8 @@ def check_whole(policy: OwnPolicy, aimed: Aims, report: Report) -> tuple[Aims, s
 
 def _kinds_of(policy: OwnPolicy) -> tuple[str, ...]:
     """Return the kinds that a policy may be attached to."""
+    if isinstance(policy, XBackendTrafficPolicy):
+        return tuple(BACKEND_TARGETS)
     below = isinstance(policy, BackendTrafficPolicy)
     return (*TARGET_KINDS, *BACKEND_TARGETS) if below else TARGET_KINDS
 

@@ -15,6 +15,7 @@ from tests.translate.policy.naive import At, Plain
 
 GROUP = "gateway.networking.k8s.io"
 EDGE = "gateway.edge.io/v1alpha1"
+EXPERIMENTAL = "gateway.networking.x-k8s.io/v1alpha1"
 GROUPS = {"Service": "", "Backend": "gateway.edge.io"}
 RULES = ("first", "second", "")
 FRONTS: tuple[At, ...] = (
@@ -143,6 +144,8 @@ def policy_object(plain: Plain, timeout: str = "1s") -> Object:
         ],
         "mergeType": plain.merge,
     }
+    if plain.kind == "XBackendTrafficPolicy":
+        return _constraint(plain, timeout)
     if "authorization" in plain.features:
         spec["authorization"] = {"defaultAction": "Allow"}
     if "apiKeyAuth" in plain.features:
@@ -172,6 +175,19 @@ def policy_object(plain: Plain, timeout: str = "1s") -> Object:
     return decode_api_object(raw, plain.kind)
 
 
+def _constraint(plain: Plain, timeout: str) -> Object:
+    targets = {
+        one: {"group": GROUPS.get(one[0], GROUP), "kind": one[0], "name": one[1]}
+        for one in plain.targets
+    }
+    spec: dict[str, Any] = {"targetRefs": list(targets.values())}
+    if plain.features:
+        spec["retryConstraint"] = {"budget": {"interval": timeout}}
+    metadata = {"name": plain.name, "namespace": "default", "creationTimestamp": plain.created}
+    raw = {"apiVersion": EXPERIMENTAL, "kind": plain.kind, "metadata": metadata, "spec": spec}
+    return decode_api_object(raw, plain.kind)
+
+
 def random_policies(random: Random) -> list[Plain]:
     """Return policies with targets of all levels; targets collide, some are not there, some policies are closed."""
     return [random_policy(random, f"p{at}") for at in range(random.randint(0, 8))]
@@ -179,7 +195,17 @@ def random_policies(random: Random) -> list[Plain]:
 
 def random_policy(random: Random, name: str) -> Plain:
     """Return one policy."""
-    kind = random.choice(("SecurityPolicy", "SecurityPolicy", "BackendTrafficPolicy"))
+    kind = random.choice((*("SecurityPolicy", "BackendTrafficPolicy") * 3, "XBackendTrafficPolicy"))
+    if kind == "XBackendTrafficPolicy":
+        targets = tuple(random.sample((*BACKENDS, FRONTS[0]), random.randint(1, 3)))
+        return Plain(
+            kind,
+            name,
+            random.choice(_TIMES),
+            "Inherit",
+            targets,
+            ("repeats",)[: random.randint(0, 4)],
+        )
     merge = random.choice(("Inherit", "Inherit", "Replace", "Override"))
     lower = BELOW + BACKENDS
     pool = {"Inherit": FRONTS + lower, "Replace": lower, "Override": FRONTS}[merge]
