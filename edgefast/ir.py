@@ -9,6 +9,7 @@ relative. It must never hold a Kubernetes object, a clock reading or an open res
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Literal
 
 from edgefast.iranswer import Compression as Compression
@@ -21,6 +22,7 @@ from edgefast.irbackend import HealthCheck as HealthCheck
 from edgefast.irbackend import LoadBalancer as LoadBalancer
 from edgefast.irbackend import OutlierDetection as OutlierDetection
 from edgefast.irbackend import RetryBudget as RetryBudget
+from edgefast.irbackend import RetryConstraint as RetryConstraint
 from edgefast.ircredential import AccessClaim as AccessClaim
 from edgefast.ircredential import AccessToken as AccessToken
 from edgefast.ircredential import ApiKeyAuth as ApiKeyAuth
@@ -48,6 +50,7 @@ from edgefast.irpolicy import ExtAuth as ExtAuth
 from edgefast.irpolicy import PathKind as PathKind
 from edgefast.irpolicy import PolicyUnit as PolicyUnit
 from edgefast.irpolicy import Traffic as Traffic
+from edgefast.irpolicy import Treatment as Treatment
 from edgefast.irstream import ProxyProtocol as ProxyProtocol
 from edgefast.irstream import StreamBackend as StreamBackend
 from edgefast.irstream import StreamRoute as StreamRoute
@@ -151,6 +154,7 @@ class BackendRef(Struct, frozen=True, gc=False):
     redirect: Redirect | None = None
     mirrors: tuple[Mirror, ...] = ()
     cors: Cors | None = None
+    treatment: Treatment | None = None  # None: as the rule's
 
 
 class Timeouts(Struct, frozen=True, gc=False):
@@ -214,6 +218,13 @@ class Rule(Struct, frozen=True, gc=False):
     ceilings: int = 0
     lost: tuple[tuple[str, str], ...] = ()  # units that do not hold here, and by whom; for explain
     direct: DirectResponse | None = None
+
+    def units(self) -> tuple[str, ...]:
+        """Return the names of all units that the rule and its shares name, each once."""
+        treated = [one.treatment.traffic for one in self.backends if one.treatment is not None]
+        if not treated:
+            return (*self.policies, *self.traffic)
+        return tuple(dict.fromkeys((*self.policies, *self.traffic, *chain(*treated))))
 
 
 class Entry(Struct, frozen=True, gc=False):
@@ -298,7 +309,7 @@ class Cluster(Struct, frozen=True, gc=False):
     protocol: UpstreamProtocol = "http1"
     max_connections: int = 1024
     max_pending: int = 1024
-    # Of the rules that have it: how many of their traffic units are overrides, and all of them, as Rule.traffic; each once, sorted. What is
+    # Of the rules that have it, or of their shares: how many of their traffic units are overrides, and all of them, as Rule.traffic; each once, sorted. What is
     # to be known of their policies before a request comes (health checks).
     treatments: tuple[tuple[int, tuple[str, ...]], ...] = ()
 

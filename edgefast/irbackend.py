@@ -65,6 +65,15 @@ class RetryBudget(Struct, frozen=True, gc=False):
     least: int = 3  # so many at least
 
 
+class RetryConstraint(Struct, frozen=True, gc=False):
+    """Repeats as a part of all tries of a cluster in an interval (XBackendTrafficPolicy retryConstraint). Times are milliseconds here."""
+
+    percent: int = 20
+    interval: int = 10_000
+    count: int = 10  # so many in `count_interval` at least
+    count_interval: int = 1000
+
+
 class HashPolicy(Struct, frozen=True, gc=False):
     """What of a request decides which endpoint it gets: one of its parts (BackendTrafficPolicy loadBalancer.consistentHash).
 

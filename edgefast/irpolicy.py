@@ -10,7 +10,13 @@ from __future__ import annotations
 from typing import Literal
 
 from edgefast.iranswer import Compression, Fault, ResponseOverride
-from edgefast.irbackend import HealthCheck, LoadBalancer, OutlierDetection, RetryBudget
+from edgefast.irbackend import (
+    HealthCheck,
+    LoadBalancer,
+    OutlierDetection,
+    RetryBudget,
+    RetryConstraint,
+)
 from edgefast.ircredential import AccessToken, ApiKeyAuth, BasicAuth, Jwt
 from edgefast.irtelemetry import Struct
 
@@ -103,6 +109,20 @@ class Traffic(Struct, frozen=True, gc=False):
     panic: int | None = (
         None  # percent of a cluster's endpoints; fewer that are not out, and all are used
     )
+    retry_constraint: RetryConstraint | None = None
+
+
+class Treatment(Struct, frozen=True, gc=False):
+    """How requests are treated at one backend of a rule, where policies of its Service or Backend say something, too.
+
+    In place of what Rule.traffic says of endpoints; what it says of requests and answers stays the rule's.
+    """
+
+    traffic: tuple[
+        str, ...
+    ] = ()  # as Rule.traffic; closed ones of the backend stand among the Overrides
+    ceilings: int = 0
+    lost: tuple[tuple[str, str], ...] = ()  # units that do not hold here, and by whom; for explain
 
 
 # --- a unit -----------------------------------------------------------------------------------------------------

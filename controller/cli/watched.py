@@ -26,14 +26,13 @@ from edgefast.cli.counters import Page
 from edgefast.cli.live import Sight
 from edgefast.cli.screen import ProblemRow, ProxyRow, Screen
 from edgefast.cli.storetroubles import find_store_troubles
-from edgefast.resources.kinds import EDGE_GROUP, KINDS
-from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.kinds import KINDS
 from edgefast.resources.model.routename import ROUTE_KINDS
 
 __all__ = ["ClusterSource"]
 
 #: Kinds that a cluster need not have.
-_POLICIES = ("SecurityPolicy", "BackendTrafficPolicy")
+_POLICIES = ("SecurityPolicy", "BackendTrafficPolicy", "XBackendTrafficPolicy")
 _NEWER = (*ROUTE_KINDS[1:], "ListenerSet", "BackendTLSPolicy", *_POLICIES)
 _GATEWAY_API = "gateway.networking.k8s.io/v1"
 _ADMIN_SECONDS = 2.0
@@ -114,7 +113,7 @@ class ClusterSource:
     async def _list_newer(self, kind: str, where: str | None, notes: list[str]) -> tuple[Json, ...]:
         """List a kind that a cluster need not have, nor its reader be allowed to see."""
         kube = await self._session.kube()
-        group = EDGE_GROUP if kind in _POLICIES else GATEWAY_GROUP
+        group = next(group for group, one in KINDS if one == kind)
         for api_version in KINDS[group, kind].api_versions:
             try:
                 return await kube.list_all(APIS[api_version, kind], where)

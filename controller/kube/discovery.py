@@ -2,7 +2,7 @@
 
 In: an API server. Out: `Served`. The newest version that we know and the server serves is taken (v1, else v1beta1).
 A kind counts as missing only when two looks agree, and as gone only after a while: an API server that is starting
-does not know its CRDs for a moment. Kinds of OPTIONAL are no CRDs: they are of an API server's release and flags, and are there at once or not. Must never: need more permission than every authenticated client has, except to
+does not know its CRDs for a moment. Kinds of OPTIONAL are of an API server's release and flags, or of the experimental channel: they are waited for once they have been there. Must never: need more permission than every authenticated client has, except to
 read the annotation of one CRD ("" without).
 """
 
@@ -17,15 +17,17 @@ from controller.kube.apis import APIS, Api, group_path
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 from controller.kube.pace import Pace
-from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo
+from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, KindInfo
 from edgefast.resources.kubernetes.clustertrustbundle import CERTIFICATES_GROUP
 from edgefast.resources.model.reference import GATEWAY_GROUP
 
 __all__ = ["OPTIONAL", "Discovery", "Served"]
 
-_GROUPS = (GATEWAY_GROUP, EDGE_GROUP, CERTIFICATES_GROUP)
-#: Kinds of Kubernetes itself that not every API server has.
-OPTIONAL = frozenset(kind for group, kind in KINDS if group == CERTIFICATES_GROUP)
+_GROUPS = (GATEWAY_GROUP, EDGE_GROUP, EXPERIMENTAL_GROUP, CERTIFICATES_GROUP)
+#: Kinds of Kubernetes itself that not every API server has, and those that are installed with the experimental channel alone.
+OPTIONAL = frozenset(
+    kind for group, kind in KINDS if group in (CERTIFICATES_GROUP, EXPERIMENTAL_GROUP)
+)
 
 _BUNDLE_VERSION = "gateway.networking.k8s.io/bundle-version"
 #: CRDs without the annotation are of no version that we know (GatewayClassConditionStatusSupportedVersion).

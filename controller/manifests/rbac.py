@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 _GATEWAY: Final = "gateway.networking.k8s.io"
+_EXPERIMENTAL: Final = "gateway.networking.x-k8s.io"
 #: Routes of all kinds.
 _ROUTES: Final = ("httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes")
 #: Policies of our own.
@@ -131,6 +132,18 @@ WATCH: Final = Group(
         Grant(
             ("gateway.edge.io",),
             tuple(f"{one}/status" for one in _POLICIES),
+            ("patch",),
+            "Their conditions.",
+        ),
+        Grant(
+            (_EXPERIMENTAL,),
+            ("xbackendtrafficpolicies",),
+            _READ,
+            "How many requests may be repeated, where the experimental CRD is installed; get as above.",
+        ),
+        Grant(
+            (_EXPERIMENTAL,),
+            ("xbackendtrafficpolicies/status",),
             ("patch",),
             "Their conditions.",
         ),

@@ -91,11 +91,7 @@ def _concerned(fleet: ir.Fleet, refusal: Refusal) -> Iterator[tuple[str, set[str
             yield from _filtered_by(fleet, asking)
         case "policy":
             for host in fleet.virtual_hosts:
-                users = {
-                    rule.route
-                    for rule in host.rules
-                    if refusal.name in rule.policies or refusal.name in rule.traffic
-                }
+                users = {rule.route for rule in host.rules if refusal.name in rule.units()}
                 if users:
                     yield host.listener, users
             yield from _filtered_by(fleet, {refusal.name})

@@ -43,9 +43,10 @@ _TABLES = {
     "BackendTLSPolicy": "backend_tls_policies",
     "SecurityPolicy": "security_policies",
     "BackendTrafficPolicy": "backend_traffic_policies",
+    "XBackendTrafficPolicy": "x_backend_traffic_policies",
 }
 #: Kinds with entries that say whether they are programmed.
-_PROGRAMMED = ("SecurityPolicy", "BackendTrafficPolicy")
+_PROGRAMMED = ("SecurityPolicy", "BackendTrafficPolicy", "XBackendTrafficPolicy")
 
 
 class Wanted(msgspec.Struct, frozen=True):

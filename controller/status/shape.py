@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.routename import ROUTE_KINDS
 from edgefast.translate.status.reasons import REASONS
@@ -70,13 +70,17 @@ SHAPES: dict[str, Shape] = {
     "BackendTLSPolicy": Shape(entries="ancestors", entry_ref="ancestorRef", max_entries=16),
     **{
         kind: Shape(
-            group=EDGE_GROUP,
+            group=group,
             version="v1alpha1",
             entries="ancestors",
             entry_ref="ancestorRef",
             max_entries=16,
         )
-        for kind in ("SecurityPolicy", "BackendTrafficPolicy")
+        for kind, group in (
+            ("SecurityPolicy", EDGE_GROUP),
+            ("BackendTrafficPolicy", EDGE_GROUP),
+            ("XBackendTrafficPolicy", EXPERIMENTAL_GROUP),
+        )
     },
 }
 

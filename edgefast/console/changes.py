@@ -151,8 +151,7 @@ def _differ(old: Sequence[Any], new: Sequence[Any]) -> set[str]:
 def _goes_to(host: ir.VirtualHost, names: set[str]) -> bool:
     """Tell whether a host's rules name some of these clusters, or units of policies."""
     return bool(names) and any(
-        not names.isdisjoint((*rule.policies, *rule.traffic))
-        or any(share.cluster in names for share in rule.backends)
+        not names.isdisjoint(rule.units()) or any(share.cluster in names for share in rule.backends)
         for rule in host.rules
     )
 

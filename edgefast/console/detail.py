@@ -19,6 +19,7 @@ from edgefast.console.policies import (
     list_lost,
     list_policies,
     list_settings,
+    list_shares,
 )
 from edgefast.console.rows import Row, make_row
 from edgefast.console.state import State
@@ -196,6 +197,7 @@ def _describe_rule(state: State, node: Node, rule: ir.Rule) -> Iterator[Section]
     )
     yield _section("Policies", list_policies(state, rule))
     yield _section("Settings of policies", list_settings(state, rule, _http_of(node)))
+    yield _section("Settings of backends", list_shares(state, rule))
     yield _section("Policies that do not hold", list_lost(rule))
     yield _section("Rate limits", [(one.name, write_limit(one)) for one in rule.rate_limits])
     times: list[Line] = []

@@ -125,7 +125,7 @@ class Index:
                 self.broken.append(child)
             if rule.rate_limits:
                 self.limited.append(child)
-            for policy in {one.partition("#")[0] for one in (*rule.policies, *rule.traffic)}:
+            for policy in {one.partition("#")[0] for one in rule.units()}:
                 guarded = self.guarded.setdefault(policy, [])
                 if len(guarded) < _GUARDED:
                     guarded.append(child)
@@ -222,8 +222,7 @@ def _words(node: Node) -> Sequence[str]:
         *(one.path or "/" for one in node.matches),
         *(one.cluster for one in subject.backends),
         *(one.name for one in subject.rate_limits),
-        *subject.policies,
-        *subject.traffic,
+        *subject.units(),
         subject.source,
     )
 

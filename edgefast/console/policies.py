@@ -18,6 +18,7 @@ from edgefast.why.fault import describe_fault, find_fault
 from edgefast.why.loadbalancer import describe_balancer, find_balancer
 from edgefast.why.override import describe_overrides, find_overrides
 from edgefast.why.traffic import LISTENER, Setting, bound_body, own_timeouts, settle_traffic
+from edgefast.why.treated import list_treated
 
 _WORDS = ("let in", "refused", "failed", "known")
 #: Settings of a listener that those of policies stand in place of, or may not pass.
@@ -26,7 +27,12 @@ _OF_LISTENER = {
     "request_timeout": "route_timeout",
     "idle_timeout": "stream_idle_timeout",
 }
-_OF_BACKEND = {"check": "health", "outlier": "failing endpoints", "retry_budget": "repeats"}
+_OF_BACKEND = {
+    "check": "health",
+    "outlier": "failing endpoints",
+    "retry_budget": "repeats",
+    "retry_constraint": "repeats in an interval",
+}
 _MISSING = "is not in the table: answers 500"
 
 
@@ -92,6 +98,19 @@ def _beside(one: Setting, http: ir.HttpSettings | None) -> str:
     return f" (EdgeProxy: {write_setting(one.field, own)[1]}{most if own else ''})"
 
 
+def list_shares(state: State, rule: ir.Rule) -> Iterator[tuple[str, str]]:
+    """Give how requests are treated at backends where policies of their own say something, too."""
+    for share in rule.backends:
+        if share.treatment is None:
+            continue
+        found = {name: state.index.policies.get(name) for name in share.treatment.traffic}
+        units = [
+            unit or ir.PolicyUnit(name=name, status=500, reason="it is not in the table")
+            for name, unit in found.items()
+        ]
+        yield from ((share.cluster, said) for said in list_treated(units, share.treatment))
+
+
 def list_lost(rule: ir.Rule) -> Iterator[tuple[str, str]]:
     """Give units that do not hold, and by whom."""
     return ((name, f"lost to {whom}") for name, whom in rule.lost)
@@ -99,7 +118,7 @@ def list_lost(rule: ir.Rule) -> Iterator[tuple[str, str]]:
 
 def tag_policies(state: State, rule: ir.Rule) -> str:
     """Return the tag of a rule's line, "" where no policy holds."""
-    names = (*rule.policies, *rule.traffic)
+    names = rule.units()
     units = [state.index.policies.get(name) for name in names]
     if any(one is None or one.status for one in units):
         return "policy broken"

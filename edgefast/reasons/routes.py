@@ -227,7 +227,8 @@ ROUTES = (
     Page(
         word="TargetNotFound",
         means="A policy is for something that is not there: a BackendTLSPolicy for a Service or a port of it, a SecurityPolicy or "
-        "BackendTrafficPolicy for a Gateway, ListenerSet or route, for a listener or a named rule of one. There it does nothing.",
+        "BackendTrafficPolicy for a Gateway, ListenerSet or route, for a listener or a named rule of one, a BackendTrafficPolicy for a Service or "
+        "Backend, too. There it does nothing.",
         fix=(
             "Correct `targetRefs`; `sectionName` is the name of a port, not its number, of a listener, or of a rule "
             "(`spec.rules[].name`).",

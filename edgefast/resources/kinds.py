@@ -24,6 +24,7 @@ from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.gatewayapi.referencegrant import ReferenceGrant
 from edgefast.resources.gatewayapi.streamroute import TCPRoute, TLSRoute, UDPRoute
+from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.resources.kubernetes.clustertrustbundle import (
     CERTIFICATES_GROUP,
     ClusterTrustBundle,
@@ -37,6 +38,8 @@ from edgefast.resources.model.fields import Resource
 from edgefast.resources.model.reference import GATEWAY_GROUP
 
 EDGE_GROUP = "gateway.edge.io"
+#: Of what the Gateway API tries out.
+EXPERIMENTAL_GROUP = "gateway.networking.x-k8s.io"
 
 #: Any object of a supported kind.
 Object = (
@@ -61,6 +64,7 @@ Object = (
     | Backend
     | SecurityPolicy
     | BackendTrafficPolicy
+    | XBackendTrafficPolicy
     | HTTPRouteFilter
 )
 
@@ -129,6 +133,7 @@ _ALL = (
     _kind(EDGE_GROUP, SecurityPolicy, "securitypolicies", "v1alpha1"),
     _kind(EDGE_GROUP, BackendTrafficPolicy, "backendtrafficpolicies", "v1alpha1"),
     _kind(EDGE_GROUP, HTTPRouteFilter, "httproutefilters", "v1alpha1"),
+    _kind(EXPERIMENTAL_GROUP, XBackendTrafficPolicy, "xbackendtrafficpolicies", "v1alpha1"),
 )
 
 KINDS: dict[tuple[str, str], KindInfo] = {(info.group, info.kind): info for info in _ALL}

@@ -29,6 +29,7 @@ from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.gatewayapi.referencegrant import ReferenceGrant
 from edgefast.resources.gatewayapi.streamroute import TCPRoute, TLSRoute, UDPRoute
+from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.resources.kinds import Object, info_of
 from edgefast.resources.kubernetes.clustertrustbundle import ClusterTrustBundle
 from edgefast.resources.kubernetes.configmap import ConfigMap
@@ -64,6 +65,7 @@ _TABLES: dict[str, str] = {
     "Backend": "backends",
     "SecurityPolicy": "security_policies",
     "BackendTrafficPolicy": "backend_traffic_policies",
+    "XBackendTrafficPolicy": "x_backend_traffic_policies",
     "HTTPRouteFilter": "http_route_filters",
 }
 
@@ -92,6 +94,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     backends: SortedMap[Key, Backend] = EMPTY
     security_policies: SortedMap[Key, SecurityPolicy] = EMPTY
     backend_traffic_policies: SortedMap[Key, BackendTrafficPolicy] = EMPTY
+    x_backend_traffic_policies: SortedMap[Key, XBackendTrafficPolicy] = EMPTY
     http_route_filters: SortedMap[Key, HTTPRouteFilter] = EMPTY
     #: EndpointSlices by (namespace, Service), each tuple sorted by name.
     slices_by_service: SortedMap[Key, tuple[EndpointSlice, ...]] = EMPTY

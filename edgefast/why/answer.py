@@ -33,6 +33,7 @@ from edgefast.why.traffic import (
     own_timeouts,
     settle_traffic,
 )
+from edgefast.why.treated import answer_treated, settle_treated, treating
 from edgefast.why.trial import cut
 from edgefast.why.unserved import Unserved
 
@@ -226,6 +227,9 @@ def answer_rule(
     fault = find_fault(units) if guarded.answer is None else None
     struck = fault.share(grpc=head.grpc) if fault is not None else 0.0
     for share, percent in shares if rule.backends else [(None, 100.0)]:
+        if (closed := answer_treated(served, share)) is not None:
+            found[closed] = found.get(closed, 0.0) + percent
+            continue
         one = _answer_share(
             served,
             listener,
@@ -235,7 +239,7 @@ def answer_rule(
             prefix_len,
             guarded.answer or limited,
             behind,
-            find_shut(settings),
+            find_shut(settle_treated(*treating(served, rule, share))),
         )
         parts = [(one, percent)]
         if fault is not None and struck and one.check != "cors":

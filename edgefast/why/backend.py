@@ -36,13 +36,13 @@ class BackendSetting(msgspec.Struct, frozen=True):
     """One leaf that is no number."""
 
     field: str  # of ir.Traffic
-    value: ir.OutlierDetection | ir.RetryBudget | ir.HealthCheck
+    value: ir.OutlierDetection | ir.RetryBudget | ir.RetryConstraint | ir.HealthCheck
     unit: str  # whose it is
 
 
 def find_backend(units: Sequence[ir.PolicyUnit]) -> Iterator[BackendSetting]:
     """Give what is in force."""
-    for field in ("check", "outlier", "retry_budget"):
+    for field in ("check", "outlier", "retry_budget", "retry_constraint"):
         for unit in units:
             found = getattr(unit.traffic, field) if unit.traffic is not None else None
             if found is not None:
@@ -72,10 +72,15 @@ def describe_panic(percent: int) -> str:
     return f"all endpoints are used when less than {percent} percent of them are not out"
 
 
-def describe_backend(one: ir.OutlierDetection | ir.RetryBudget | ir.HealthCheck) -> str:
+def describe_backend(
+    one: ir.OutlierDetection | ir.RetryBudget | ir.RetryConstraint | ir.HealthCheck,
+) -> str:
     """Return what it does."""
     if isinstance(one, ir.HealthCheck):
         return _describe_check(one)
+    if isinstance(one, ir.RetryConstraint):
+        least = f"{one.count} in {one.count_interval} ms at least"
+        return f"{one.percent} percent of what a backend gets in {one.interval} ms may be repeats, {least}; past it 503"
     if isinstance(one, ir.RetryBudget):
         share = f"{one.numerator * 100 / one.denominator:g} percent"
         return f"{share} of a backend's requests may be repeats, {one.least} at least"

@@ -54,6 +54,7 @@ from edgefast.why.prerouted import judge_filters
 from edgefast.why.served import Served
 from edgefast.why.stream import explain_stream
 from edgefast.why.traffic import Setting, bound_body, own_timeouts, settle_traffic
+from edgefast.why.treated import describe_treated
 from edgefast.why.unserved import find_unserved
 
 MOST = 10  # candidates
@@ -162,8 +163,10 @@ def _explain_rule(
     overrides, whose = ((), "") if rule.status else find_overrides(units)
     encoded = None if rule.status else find_compression(units)
     balanced = None if rule.status else find_balancer(units)
-    known = balanced is not None and knows_behind(served, rule, head, ask.now)
-    by = balanced[0] if balanced is not None and known else ir.LoadBalancer()
+    keyed = balanced is not None or any(one.treatment is not None for one in rule.backends)
+    by = None
+    if not rule.status and keyed and knows_behind(served, rule, head, ask.now):
+        by = balanced[0] if balanced is not None else ir.LoadBalancer()
     settings = bound_body(http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
     hostname = hit.virtual_host.rpartition("/")[2]
     return Explanation(
@@ -211,7 +214,7 @@ def _backends(
     client: Client,
     hit: Hit,
     settings: Mapping[str, Setting],
-    by: ir.LoadBalancer,
+    by: ir.LoadBalancer | None,
 ) -> tuple[BackendPart, ...]:
     rule, parts = hit.rule, []
     total = sum(one.weight for one in rule.backends) or 1
@@ -225,7 +228,8 @@ def _backends(
         chosen = ""
         if sent:
             if cluster is not None:
-                chosen = choose_endpoint(by, cluster, head, client.address, listener.http)
+                way = _way_of(served, share, by)
+                chosen = choose_endpoint(way, cluster, head, client.address, listener.http)
             lines = write_head(
                 head, rule, share, hit.prefix_len, client, listener.http, tls=tls, timeout=timeout
             )
@@ -244,10 +248,19 @@ def _backends(
                 endpoints=endpoints,
                 chosen=chosen,
                 head=lines,
+                treated=describe_treated(served, share),
                 place=served.origin.backend(rule, at),
             )
         )
     return tuple(parts)
+
+
+def _way_of(served: Served, share: ir.BackendRef, by: ir.LoadBalancer | None) -> ir.LoadBalancer:
+    """Return by what a share's endpoint is chosen; `by`: as the rule says it, None: what a request has on its way to it is not known."""
+    if share.treatment is None or by is None:
+        return by or ir.LoadBalancer()
+    balanced = find_balancer(served.units(share.treatment.traffic))
+    return balanced[0] if balanced is not None else ir.LoadBalancer()
 
 
 def _timeouts(rule: ir.Rule, http: ir.HttpSettings, settings: Mapping[str, Setting]) -> TimeoutPart:

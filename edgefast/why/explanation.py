@@ -102,6 +102,9 @@ class BackendPart(Value, frozen=True, kw_only=True):
     endpoints: tuple[EndpointPart, ...] = ()
     chosen: str = ""  # of them, while all are well: the one that the request's key finds; "": none, or it is not known
     head: tuple[str, ...] = ()  # the request head as this backend would see it
+    treated: tuple[
+        str, ...
+    ] = ()  # how, in words, each with whose it is, where policies of its own say something
     place: Place = Place()
 
 

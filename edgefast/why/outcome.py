@@ -26,6 +26,7 @@ from edgefast.why.override import find_overrides
 from edgefast.why.prerouted import judge_filters, list_filter_units
 from edgefast.why.served import Served
 from edgefast.why.traffic import bound_body, own_timeouts, settle_traffic
+from edgefast.why.treated import settle_shares
 
 #: Checks whose answers a request gets before, or without, what policies say of it.
 _BEFORE_POLICIES = frozenset(
@@ -152,7 +153,7 @@ def _nameless(unit: ir.PolicyUnit) -> ir.PolicyUnit:
 
 def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple[str, object], ...]:
     if not rule.traffic:
-        return ()
+        return settle_shares(served, rule)
     units = served.units(rule.traffic)
     found = bound_body(http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
     fault = find_fault(units)
@@ -169,6 +170,7 @@ def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple
         balanced is not None and balanced[0] != ir.LoadBalancer()
     ):  # which is what is done without it
         more += (("load_balancer", balanced[0]),)
+    more += settle_shares(served, rule)
     return (*((one.field, one.value) for one in found.values()), *more)
 
 

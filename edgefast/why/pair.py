@@ -84,7 +84,7 @@ def _names(host: ir.VirtualHost) -> set[str]:
     """Return the clusters and units of policies that a host's rules name."""
     found = {share.cluster for rule in host.rules for share in rule.backends}
     for rule in host.rules:
-        found.update(rule.policies, rule.traffic, _asked(rule.ext_auth))
+        found.update(rule.units(), _asked(rule.ext_auth))
     return found
 
 

@@ -146,6 +146,7 @@ def _backend(one: BackendPart, *, again: bool) -> Iterator[str]:
         yield _row("", f"{kind} {', '.join(endpoints) or 'none'}")
     if one.chosen:
         yield _row("", f"its key finds {one.chosen}, while all are well")
+    yield from _rows("  treated", one.treated)
     if one.tls:
         yield _row("", f"TLS, for {one.tls}")
     yield from _rows("  sees", ("the same",) if again and one.head else one.head)

@@ -77,6 +77,7 @@ from edgefast.resources.kinds import EDGE_GROUP, KINDS
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.unserved import UNSERVED
 from edgefast.resources.rules import edge, jwt, loadbalancer, policy, routefilter, traffic
+from edgefast.resources.rules.policytarget import BOOK
 from resources.test_cel import DOCUMENTS
 
 Document = dict[str, Any]
@@ -171,7 +172,7 @@ WRAPS: dict[type, Wrap] = {
     RateLimitHeaderMatch: lambda part: _selector({"headers": [part]}),
     RateLimitSelector: _selector,
     RateLimitSourceCIDR: lambda part: _selector({"sourceCIDR": part}),
-    PolicyTargetReference: lambda part: _security(targetRefs=[part]),
+    PolicyTargetReference: lambda part: _treated(targetRefs=[part]),
     SecurityPolicySpec: lambda part: ("SecurityPolicy", part),
     BackendTrafficPolicySpec: lambda part: ("BackendTrafficPolicy", part),
     AuthorizationRule: _rule,
@@ -208,11 +209,9 @@ WRAPS: dict[type, Wrap] = {
     DirectResponseBody: lambda part: _answer({"body": part}),
     HTTPCookieMatch: lambda part: ("HTTPRouteFilter", {"matches": [{"cookies": [part]}]}),
 }
-RULES = [
-    rule
-    for one in (edge, jwt, loadbalancer, policy, routefilter, traffic)
-    for rule in one.BOOK.rules
-]
+RULES = list(BOOK.rules)
+for _one in (edge, jwt, loadbalancer, policy, routefilter, traffic):
+    RULES += _one.BOOK.rules
 
 
 def _object(struct: type, part: Document) -> Document:

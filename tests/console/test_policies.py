@@ -48,6 +48,31 @@ def sections(fleet: ir.Fleet, meter: Meter | None = None) -> dict[str, Section]:
     return {one.title: one for one in describe_node(state, node).sections}
 
 
+def test_what_backends_say_is_told_of_each() -> None:
+    bound = ir.PolicyUnit(name="traffic/default/web", traffic=ir.Traffic(max_requests=5))
+    treatment = ir.Treatment((bound.name,), lost=(("traffic/default/new", bound.name),))
+    broken = ir.Treatment(("traffic/default/none#closed",), 1)
+    shares = tuple(
+        ir.BackendRef(cluster=name, treatment=one)
+        for name, one in (("service/default/web/80", treatment), ("backend/default/far", broken))
+    )
+    found = sections(make(bound, backends=shares))
+    assert found["Settings of backends"].lines == (
+        ("service/default/web/80", "traffic/default/web: parallel requests 5 at most"),
+        (
+            "service/default/web/80",
+            "traffic/default/new does not hold: lost to traffic/default/web",
+        ),
+        (
+            "backend/default/far",
+            "traffic/default/none#closed: answers 500: it is not in the table",
+        ),
+    )
+    assert "Settings of backends" not in {
+        one.title for one in sections(GUARDED).values() if one.lines
+    }
+
+
 def test_units_are_told_at_their_rule() -> None:
     found = sections(GUARDED)
     assert found["Policies"].lines == (

@@ -63,6 +63,31 @@ _SPECS: list[Document] = [
     for targets in (*([one] for one in _TARGETS), _TARGETS[:2], _TARGETS[1:3], _TARGETS[2:])
     for merge in ({}, *({"mergeType": one} for one in ("Inherit", "Replace", "Override")))
 ]
+_BACKENDS: list[Document] = [
+    {"group": "", "kind": "Service", "name": "a"},
+    {"group": "gateway.edge.io", "kind": "Backend", "name": "a"},
+]
+_BELOW: list[Document] = [
+    {"targetRefs": targets, "mergeType": merge}
+    for targets in (
+        *([one] for one in _BACKENDS),
+        [_TARGETS[0], _BACKENDS[0]],
+        [*_BACKENDS, _TARGETS[2]],
+    )
+    for merge in ("Inherit", "Replace", "Override")
+]
+#: Settings that only what is above a backend can say, and some that it can say itself.
+_SETTINGS: list[Document] = [
+    {"requestBuffer": {"limit": "1Ki"}},
+    {"faultInjection": {"abort": {"httpStatus": 503}}},
+    {"compressor": []},
+    {"compression": [{"type": "Gzip"}]},
+    {"responseOverride": []},
+    {"timeout": {"http": {"requestTimeout": "1s"}}},
+    {"timeout": {"http": {"streamIdleTimeout": "1s"}}},
+    *({"timeout": one} for one in ({}, {"http": {}}, {"http": {"sendTimeout": "1s"}})),
+    {"circuitBreaker": {"maxConnections": 1}, "loadBalancer": {"type": "Random"}},
+]
 _COMPRESSORS: list[list[Document]] = [
     [{"type": "Gzip"}],
     [{"type": "Gzip"}, {"type": "Brotli"}],
@@ -120,11 +145,18 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
     PolicyTargetReference: [
         {"group": group, "kind": kind, "name": "a"}
         for group in (GATEWAY_GROUP, "", "gateway.edge.io")
-        for kind in ("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute", "TCPRoute", "Gatewy")
+        for kind in (
+            *("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute", "TCPRoute", "Gatewy"),
+            *("Service", "Backend"),
+        )
     ],
-    SecurityPolicySpec: _SPECS,
+    SecurityPolicySpec: [*_SPECS, *_BELOW],
     BackendTrafficPolicySpec: [
         *_SPECS,
+        *_BELOW,
+        *({**_BELOW[0], **one} for one in _SETTINGS),
+        *({"targetRefs": [_TARGETS[2]], **one} for one in _SETTINGS),
+        {"targetRefs": [_TARGETS[2], _BACKENDS[1]], **_SETTINGS[0]},
         *(
             {"targetRefs": _TARGETS[:1], **compressor, **compression}
             for compressor in ({}, *({"compressor": one} for one in _COMPRESSORS))

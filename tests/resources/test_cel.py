@@ -54,6 +54,7 @@ from edgefast.resources.rules import (
     jwt,
     loadbalancer,
     policy,
+    policytarget,
     routefilter,
     traffic,
 )
@@ -65,7 +66,18 @@ pytestmark = pytest.mark.pure
 
 RULES = [
     rule
-    for one in (edge, healthcheck, jwt, loadbalancer, policy, routefilter, traffic, backend, config)
+    for one in (
+        edge,
+        healthcheck,
+        jwt,
+        loadbalancer,
+        policy,
+        policytarget,
+        routefilter,
+        traffic,
+        backend,
+        config,
+    )
     for rule in one.BOOK.rules
 ]
 Document = dict[str, Any]

@@ -50,6 +50,8 @@ def policies(
         ("gateways.edge.io/v1alpha1", "BackendTrafficPolicy", "BackendTrafficPolicy"),
         (f"{GROUP}/v1", "SecurityPolicy", "SecurityPolicy"),
         (f"{GROUP}/v1", "BackendTlsPolicy", "BackendTLSPolicy"),
+        ("gateway.networking.x-k8s.io/v1", "XBackendTrafficPolicy", "XBackendTrafficPolicy"),
+        ("gateway.networking.x-k8s.io/v1alpha1", "XBackendTrafficPolcy", "XBackendTrafficPolicy"),
     ],
 )
 def test_what_looks_like_a_policy_closes_what_it_is_for(
@@ -70,7 +72,8 @@ def test_what_looks_like_a_policy_closes_what_it_is_for(
         ("security.istio.io/v1", "AuthorizationPolicy"),
         ("policy/v1", "PodSecurityPolicy"),
         ("networking.k8s.io/v1", "NetworkPolicy"),
-        ("gateway.networking.x-k8s.io/v1alpha1", "XBackendTrafficPolicy"),
+        ("gateway.networking.x-k8s.io/v1alpha1", "XMesh"),
+        ("gateway.networking.x-k8s.io/v1alpha2", "BackendTrafficPolicy"),
         ("gateway.edge.io/v1", "Backend"),
         ("gateway.edge.io/v1", "HTTPRouteFilter"),
     ],

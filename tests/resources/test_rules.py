@@ -13,6 +13,7 @@ from edgefast.resources.rules import (
     jwt,
     loadbalancer,
     policy,
+    policytarget,
     routefilter,
     traffic,
 )
@@ -24,7 +25,18 @@ pytestmark = pytest.mark.pure
 RULES = [rule for book in _BOOKS for rule in book.rules]
 OWN = [
     rule
-    for one in (edge, healthcheck, jwt, loadbalancer, policy, routefilter, traffic, backend, config)
+    for one in (
+        edge,
+        healthcheck,
+        jwt,
+        loadbalancer,
+        policy,
+        policytarget,
+        routefilter,
+        traffic,
+        backend,
+        config,
+    )
     for rule in one.BOOK.rules
 ]
 

@@ -122,6 +122,10 @@ RateLimitFilter:
   apiVersion: gateway.edge.io/v1alpha1
   metadata: {name: limits, namespace: default}
   spec: {type: Global, global: {rules: [{limit: {requests: 1, unit: Hour}}]}}
+XBackendTrafficPolicy:
+  apiVersion: gateway.networking.x-k8s.io/v1alpha1
+  metadata: {name: budget, namespace: default}
+  spec: {targetRefs: [{group: gateway.edge.io, kind: Backend, name: plain}], retryConstraint: {budget: {percent: 20}, minRetryRate: {count: 10}}}
 HTTPRouteFilter:
   apiVersion: gateway.edge.io/v1alpha1
   metadata: {name: moved, namespace: default}
@@ -194,6 +198,7 @@ RULES = {
     "HTTPRouteFilter": 5,
     "SecurityPolicy": 6,
     "BackendTrafficPolicy": 7,
+    "XBackendTrafficPolicy": 7,
 }
 NEW = "notYetKnown"
 SETTINGS = Settings(enable_backend=True, standalone=True)
@@ -219,7 +224,7 @@ def _is_open(kind: str, served: Translation) -> bool:
     hosts = [one for one in fleet.virtual_hosts if one.listener == listener]
     rules = [one.rules[RULES.get(kind, 0)] for one in hosts]
     shut = {one.name for one in fleet.policies if one.status}
-    return any(one.status == 0 and shut.isdisjoint((*one.policies, *one.traffic)) for one in rules)
+    return any(one.status == 0 and shut.isdisjoint(one.units()) for one in rules)
 
 
 def _problems_at(kind: str, path: str, served: Translation) -> list[Problem]:

@@ -79,7 +79,7 @@ def nested_gateway(*hostnames: str) -> Object:
     )
 
 
-def service(name: str, **port: Any) -> Object:
+def service(name: str, /, **port: Any) -> Object:
     return make(
         {
             "apiVersion": "v1",
@@ -90,7 +90,7 @@ def service(name: str, **port: Any) -> Object:
     )
 
 
-def endpoints(name: str, *addresses: str) -> Object:
+def endpoints(name: str, /, *addresses: str, **port: Any) -> Object:
     return make(
         {
             "apiVersion": "discovery.k8s.io/v1",
@@ -102,7 +102,7 @@ def endpoints(name: str, *addresses: str) -> Object:
             },
             "addressType": "IPv4",
             "endpoints": [{"addresses": [address]} for address in addresses],
-            "ports": [{"port": 8080}],
+            "ports": [{"port": 8080, **port}],
         }
     )
 

@@ -18,6 +18,7 @@ from tests.table.reference import precedence
 from tests.tokens import issuer
 from tests.why.balancers import BALANCERS, SHUT, random_endpoints
 from tests.why.random_filters import pick_filters, random_filters
+from tests.why.random_treatment import make_treatment
 
 PORTS = (8080, 8081)
 HOSTS = ("www.example.com", "api.example.com", "example.com", "a.b.example.com", "other.org")
@@ -31,13 +32,7 @@ PATHS = ("/.*", "/a.*", "/(a|b)(/.*)?", "/[a-z]+/b", "/a/b.*", ".*")
 PARAMETERS = ("q", "r", "x-a")
 CLUSTERS = ("service/ns/one/80", "service/ns/two/80", "backend/ns/three")
 EMPTY = "service/ns/empty/80"
-UNITS = (
-    "security/ns/a#authorization",
-    "security/ns/b#authorization",
-    "security/ns/c#authorization",
-    "traffic/ns/a",
-    "traffic/ns/b",
-)
+UNITS = (*(f"security/ns/{one}#authorization" for one in "abc"), "traffic/ns/a", "traffic/ns/b")
 TOKENS = "security/ns/c#jwt"
 KEYS, USERS = "security/ns/a#apiKeyAuth", "security/ns/b#basicAuth"
 REPLACED = (
@@ -191,6 +186,7 @@ class Tables:
             cluster=EMPTY if self._chance(6) else pick(CLUSTERS),
             request_headers=self._ops() if self._chance(15) else None,
             rewrite=self._rewrite() if self._chance(10) else None,
+            treatment=make_treatment(self._random, UNITS[3:]),
         )
 
     def _ops(self) -> ir.HeaderOps:

@@ -130,6 +130,9 @@ cdef class Attempts(UpstreamUser):
             wait = grpc_repeats_after(self, base, head)
             if wait >= 0:
                 return self.repeat(wait, head.response_status)
+        if self.starved:  # "additional retries MUST return a 503 response" (XBackendTrafficPolicy retryConstraint)
+            self.fail(503, F_OVERFLOW)
+            return 1
         if self.rule.traffic is not None and override_backend(<Exchange>self, head):
             if head.body == EF_BODY_NONE or (head.body == EF_BODY_LENGTH and head.content_length <= REPLAY_LIMIT):
                 return 0  # its connection is worth so many bytes
@@ -252,7 +255,7 @@ cdef class Attempts(UpstreamUser):
                 return self.retry(backoff(self, self.settings.grpc_backoff), 0, F_RESET)
         judge_loss(self)
         # A route that retries knows that its backends may be away: 503, as without a connection (conformance HTTPRouteRetryConnectionError).
-        return self.fail(503 if self.rule.has_retry and not up.got_bytes else 502, F_RESET)
+        return self.fail(503 if self.starved or (self.rule.has_retry and not up.got_bytes) else 502, F_RESET)
 
     cdef int on_up_writable(self, bint writable) except -1:
         if writable:
@@ -281,6 +284,8 @@ cdef class Attempts(UpstreamUser):
         """Begin a try: ask for a connection."""
         cdef Exchange ex = <Exchange>self
         self.judged = self.called = False
+        if self.window is not None:
+            self.window.count(self.backend.cluster)
         if ex.trace is not None and ex.trace.flags & 1:
             begin_try(ex)
         return self.backend.cluster.acquire(self)
@@ -354,7 +359,7 @@ cdef class Attempts(UpstreamUser):
             return self.fail(408, flag)
         if self.endpoint is not None and self.up is not None:
             judge_loss(self)
-        return self.fail(504, flag)
+        return self.fail(503 if self.starved else 504, flag)
 
     cdef int drop_upstream(self, Cut why) except -1:
         """Let go of the try in progress, whatever its state."""

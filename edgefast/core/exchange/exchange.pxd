@@ -77,6 +77,7 @@ cdef class Attempts(UpstreamUser):
         bint judged             # its endpoint, for this try (judged.pyx)
         bint called             # the answer of this try is gRPC's
         bint retrying           # counts in its cluster's retry budget
+        bint starved            # there were too many repeats of late for one more (RetryWindow)
         bint forwarded          # counts in what the cluster's budget is a part of
         AnswerShare slow        # its answer waits for its client; None: it does not
         int64_t reads_until     # ms; what the client has taken is enough until then (answerRate)

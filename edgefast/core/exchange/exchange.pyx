@@ -144,6 +144,8 @@ cdef class Exchange(RequestBody):
         self.backend = self.rule.choose()
         if self.backend is None:
             return self.answer(500, b"", F_INVALID)
+        if self.backend.traffic is not None and self.backend.traffic.treat(self):
+            return 0
         if self.backend.cors is not None and meet_cors(self, at.base, head):
             return 0
         at.prefix_len = hit.prefix_len

@@ -3,7 +3,24 @@
 # In: a request whose try has ended. Out: yes, then it is one of the cluster's repeats until it is over; or no.
 
 cdef bint in_budget(Attempts tries) except -1:
-    """Repeats are a part of what is asked of this cluster: one whose requests all fail leaves others theirs."""
+    """Repeats are a part of what is asked of this cluster: one whose requests all fail leaves others theirs. Where a policy says how many
+    there may be in an interval, each counts; what is on its way is bounded besides where somebody says so."""
+    cdef RetryWindow window = tries.window
+    cdef Breaker breaker = tries.breaker
+    if window is None:
+        return in_share(tries)
+    if tries.rule.has_retry and tries.rule.attempts == 0:
+        return False
+    if breaker is not None and (breaker.retries >= 0 or breaker.denominator) and not in_share(tries):
+        return False
+    tries.starved = not window.take(tries.backend.cluster)
+    if tries.starved:
+        tries.engine.count(G_RETRIES_OVER_BUDGET)
+    return not tries.starved
+
+
+cdef bint in_share(Attempts tries) except -1:
+    """What is on its way to be repeated leaves room for this one."""
     cdef Cluster cluster = tries.backend.cluster
     cdef Breaker breaker = tries.breaker
     cdef int64_t limit

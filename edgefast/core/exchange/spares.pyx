@@ -72,6 +72,7 @@ cdef class Spares(Watched):
         ex.outlier = None
         ex.breaker = None
         ex.check = None
+        ex.window = None
         ex.line = None
         ex.place = None
         ex.sender = None

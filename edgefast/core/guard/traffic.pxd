@@ -1,4 +1,5 @@
-# How the requests of one rule are treated, as its policies of traffic say.
+# How the requests of one rule are treated, as its policies of traffic say; or those of one backend of it, of which only `treat` and `choose`
+# are asked (ir.Treatment).
 
 cdef class Traffic:
     cdef:
@@ -25,6 +26,7 @@ cdef class Traffic:
         int64_t slow            # ms of a slow start; 0: none
         EndpointCheck check             # None: none
         uint32_t panic          # 0: never
+        RetryWindow window      # None: none
 
     cdef bint strikes(self, Exchange ex, Routed *at, const ef_request *request) except -1
     cdef object first(self, str leaf)
@@ -33,5 +35,7 @@ cdef class Traffic:
     cdef Breaker learn_breaker(self)
     cdef int learn(self) except -1
     cdef bint apply(self, Exchange ex) except -1
+    cdef bint treat(self, Exchange ex) except -1
+    cdef int choose(self, Exchange ex, const uint8_t *base, const ef_head *head, const uint8_t *query, size_t query_len) except -1
     cdef int read(self, Exchange ex, const uint8_t *base, const ef_head *head, const uint8_t *query, size_t query_len) except -1
     cdef int let_wait(self, Exchange ex) noexcept

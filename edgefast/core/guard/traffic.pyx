@@ -15,7 +15,7 @@ cdef inline int64_t stricter(int64_t one, int64_t other) noexcept:
 
 cdef class Traffic:
     def __init__(self, Engine engine, spec, int64_t own_timeout, int64_t default_timeout):
-        """spec: ir.Rule. Of a GRPCRoute the route itself says nothing: that its calls may last is only a default."""
+        """spec: ir.Rule or ir.Treatment. Of a GRPCRoute the route itself says nothing: that its calls may last is only a default."""
         self.engine = engine
         self.policies = [engine.tables.policy(name) for name in spec.traffic]
         self.ceilings = spec.ceilings
@@ -97,6 +97,8 @@ cdef class Traffic:
             check = self.first("check")
             self.check = self.engine.checks.of(check) if check is not None else None
             self.panic = self.first("panic") or 0
+            constraint = self.first("retry_constraint")
+            self.window = RetryWindow(constraint) if constraint is not None else None
             self.timeout_line = self.engine.tables.timeout_line(
                 self.request_timeout if self.request_timeout >= 0 else self.default_timeout
             )
@@ -105,19 +107,26 @@ cdef class Traffic:
 
     cdef bint apply(self, Exchange ex) except -1:
         """To a request; True: it was answered, because a unit is closed."""
+        if self.treat(ex):
+            return True
+        if self.body_size >= 0:
+            ex.body_size = <uint64_t>stricter(<int64_t>ex.body_size, self.body_size)
+        ex.request_timeout = self.request_timeout
+        return False
+
+    cdef bint treat(self, Exchange ex) except -1:
+        """What is said of backends; the same, since what is closed at a backend closes its share."""
         if self.epoch != self.engine.tables.policy_epoch:
             self.learn()
         if self.closed is not None:
             self.closed.refuse(ex, self.closed.status or 500, None, F_INVALID)
             return True
-        if self.body_size >= 0:
-            ex.body_size = <uint64_t>stricter(<int64_t>ex.body_size, self.body_size)
-        ex.request_timeout = self.request_timeout
         ex.send_timeout = self.send_timeout
         ex.outlier = self.outlier
         ex.breaker = self.breaker
         ex.check = self.check
         ex.panic = self.panic
+        ex.window = self.window
         ex.slow_start = self.slow
         return False
 
@@ -129,6 +138,10 @@ cdef class Traffic:
         """Note of a request on its way to a backend what its answer, or the choice of an endpoint, depends on."""
         if self.compression is not None:
             learn_encodings(ex, base, head)
+        return 0 if ex.backend.traffic is not None else self.choose(ex, base, head, query, query_len)
+
+    cdef int choose(self, Exchange ex, const uint8_t *base, const ef_head *head, const uint8_t *query, size_t query_len) except -1:
+        """By what its endpoint is chosen."""
         if self.hash is not None:
             return self.hash.read(ex, base, head, query, query_len)
         ex.balance = self.balance

@@ -31,6 +31,8 @@ cdef int write_request_head(
         replaced = replace_path(path[:path_len], prefix_len, backend.path_kind == 1, backend.path)
     if ex.rule.traffic is not None:
         ex.rule.traffic.read(ex, base, head, query, query_len)
+    if backend.traffic is not None:
+        backend.traffic.choose(ex, base, head, query, query_len)
     out.size = 0
     out_reserve(
         out,

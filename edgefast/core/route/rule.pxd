@@ -84,6 +84,7 @@ cdef class Backend:
         Redirect redirect
         list mirrors
         Cors cors
+        Traffic traffic         # None: as the rule's
 
 
 # ir.DirectResponse, ready to be said.

@@ -283,8 +283,10 @@ cdef Backend resolve_backend(Engine engine, rule, item, bint plain):
     cdef Backend backend
     cdef str cluster
     if plain and item is not None:
-        cluster, _, _, _, request_headers, response_headers, rewrite, redirect, mirrors, cors = astuple(item)
-        plain = bool(cluster) and not (request_headers or response_headers or redirect or rewrite or mirrors or cors)
+        cluster, _, _, _, request_headers, response_headers, rewrite, redirect, mirrors, cors, treatment = astuple(item)
+        plain = bool(cluster) and not (
+            request_headers or response_headers or redirect or rewrite or mirrors or cors or treatment is not None
+        )
     else:
         plain = False
     if plain:
@@ -312,6 +314,8 @@ cdef Backend resolve_backend(Engine engine, rule, item, bint plain):
             backend.path = rewrite.path.value.encode()
     backend.redirect = Redirect(redirect) if redirect is not None else None
     backend.cors = Cors(cors) if cors is not None else None
+    if item is not None and item.treatment is not None:
+        backend.traffic = Traffic(engine, item.treatment, -1, 0)
     backend.mirrors = [MirrorTarget(engine.tables.cluster(m.cluster), m) for m in mirrors] or None
     if plain:
         engine.tables.plain_backends[cluster] = backend

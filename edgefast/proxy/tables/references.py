@@ -75,7 +75,7 @@ def _secrets(names: Iterable[str]) -> frozenset[Key]:
 
 def _named_by_rule(rule: ir.Rule) -> Iterator[Key]:
     yield from (("cluster", one) for one in _clusters(rule))
-    yield from (("policy", one) for one in (*rule.policies, *rule.traffic))
+    yield from (("policy", one) for one in rule.units())
     yield from _services(rule.ext_auth)
 
 

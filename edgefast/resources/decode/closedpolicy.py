@@ -18,22 +18,27 @@ from edgefast.resources.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,
     BackendTrafficPolicySpec,
 )
-from edgefast.resources.edge.policytarget import TARGET_KINDS, Aim
+from edgefast.resources.edge.policytarget import BACKEND_TARGETS, TARGET_KINDS, Aim, is_target
 from edgefast.resources.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
 from edgefast.resources.foreign.foreignpolicy import read_target
+from edgefast.resources.gatewayapi.xbackendtrafficpolicy import (
+    XBackendTrafficPolicy,
+    XBackendTrafficPolicySpec,
+)
 from edgefast.resources.limits import MAX_CLOSED_PARTS
 from edgefast.resources.loaded import Path, render_path
 from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.meta import LabelSelector
-from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.rules.rule import Violation
 
 __all__ = ["OwnPolicy", "aim_policy", "close_policy_object", "is_own_policy", "read_aims"]
 
-OwnPolicy = SecurityPolicy | BackendTrafficPolicy
+OwnPolicy = SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy
 
 _BESIDE = ("targetRef", "targetSelectors")
-_KINDS = frozenset((SecurityPolicy.__name__, BackendTrafficPolicy.__name__))
+_KINDS = frozenset(
+    one.__name__ for one in (SecurityPolicy, BackendTrafficPolicy, XBackendTrafficPolicy)
+)
 
 
 def is_own_policy(kind: str) -> bool:
@@ -45,7 +50,7 @@ def close_policy_object(raw: object, ref: ObjectRef, first: Violation) -> OwnPol
     """Return what keeps the targets of a policy closed whose first mistake this is."""
     value = raw if isinstance(raw, dict) else {}
     spec = value.get("spec")
-    aimed = read_aims(spec) if isinstance(spec, dict) else ()
+    aimed = read_aims(spec, policy=ref.kind) if isinstance(spec, dict) else ()
     meta = msgspec.structs.replace(read_meta(value.get("metadata"), ref), name=ref.name)
     closed = Closed(render_path(first.path), f"{first.reason} {first.message}")
     aimed = aimed or _everything(("spec",))
@@ -53,16 +58,23 @@ def close_policy_object(raw: object, ref: ObjectRef, first: Violation) -> OwnPol
         return SecurityPolicy(
             metadata=meta, spec=SecurityPolicySpec(target_refs=()), closed=closed, aimed=aimed
         )
+    if ref.kind == XBackendTrafficPolicy.__name__:
+        none = XBackendTrafficPolicySpec(target_refs=())
+        return XBackendTrafficPolicy(metadata=meta, spec=none, closed=closed, aimed=aimed)
     plain = BackendTrafficPolicySpec(target_refs=())
     return BackendTrafficPolicy(metadata=meta, spec=plain, closed=closed, aimed=aimed)
 
 
 def aim_policy(obj: Any, raw: object) -> Any:
     """Return an object; a policy with what its fields beside `targetRefs`, which are not served, mean it for."""
-    if not isinstance(obj, SecurityPolicy | BackendTrafficPolicy) or not obj.unserved:
+    if (
+        not isinstance(obj, SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy)
+        or not obj.unserved
+    ):
         return obj
     spec = raw.get("spec") if isinstance(raw, dict) else None
-    aimed = read_aims(spec, _BESIDE) if isinstance(spec, dict) else ()
+    kind = type(obj).__name__
+    aimed = read_aims(spec, _BESIDE, policy=kind) if isinstance(spec, dict) else ()
     return msgspec.structs.replace(obj, aimed=aimed) if aimed else obj
 
 
@@ -71,8 +83,9 @@ def read_aims(
     fields: tuple[str, ...] = ("targetRefs", *_BESIDE),
     *,
     unread: Callable[[Path], tuple[Aim, ...]] | None = None,
+    policy: str = BackendTrafficPolicy.__name__,
 ) -> tuple[Aim, ...]:
-    """Return what fields of a policy name; `unread`: what a target is that cannot be read, by default all of the namespace."""
+    """Return what fields of a policy of a kind name; `unread`: what a target is that cannot be read, by default all of the namespace."""
     unread = unread or _everything
     found: list[Aim] = []
     for field in fields:
@@ -82,18 +95,18 @@ def read_aims(
             if at == MAX_CLOSED_PARTS or not isinstance(one, dict):
                 found += unread(path)
             else:
-                found += _read_aim(one, path, unread)
+                found += _read_aim(one, path, unread, policy)
     return tuple(found)
 
 
 def _read_aim(
-    one: dict[str, Any], path: Path, unread: Callable[[Path], tuple[Aim, ...]]
+    one: dict[str, Any], path: Path, unread: Callable[[Path], tuple[Aim, ...]], policy: str
 ) -> Iterator[Aim]:
     target = read_target(one, path, "")
     section = one.get("sectionName")
     if target is None or (section is not None and not isinstance(section, str)):
         yield from unread(path)
-    elif target.group == GATEWAY_GROUP and target.kind in TARGET_KINDS:
+    elif is_target(policy, target.group, target.kind):
         yield Aim(
             path=path,
             kind=target.kind,
@@ -104,4 +117,5 @@ def _read_aim(
 
 
 def _everything(path: Path) -> tuple[Aim, ...]:
-    return tuple(Aim(path=path, kind=kind, selector=LabelSelector()) for kind in TARGET_KINDS)
+    kinds = (*TARGET_KINDS, *BACKEND_TARGETS)
+    return tuple(Aim(path=path, kind=kind, selector=LabelSelector()) for kind in kinds)

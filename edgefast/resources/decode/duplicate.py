@@ -14,7 +14,7 @@ import msgspec
 
 from edgefast.resources.decode.nearly import NAMELESS
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.resources.edge.policytarget import PolicyTargetReference
+from edgefast.resources.edge.policytarget import BACKEND_TARGETS, PolicyTargetReference
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.foreign.target import Target
@@ -33,7 +33,8 @@ from edgefast.resources.gatewayapi.streamroute import (
     TLSRouteSpec,
     UDPRoute,
 )
-from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.resources.gatewayapi.xbackendtrafficpolicy import BackendTarget, XBackendTrafficPolicy
+from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
 from edgefast.resources.loaded import Loaded, render_path
 from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.reference import (
@@ -48,8 +49,9 @@ _POLICIES = (
     (GATEWAY_GROUP, BackendTLSPolicy.__name__),
     (EDGE_GROUP, SecurityPolicy.__name__),
     (EDGE_GROUP, BackendTrafficPolicy.__name__),
+    (EXPERIMENTAL_GROUP, XBackendTrafficPolicy.__name__),
 )
-_TargetRef = LocalPolicyTargetReferenceWithSectionName | PolicyTargetReference
+_TargetRef = LocalPolicyTargetReferenceWithSectionName | PolicyTargetReference | BackendTarget
 
 _ANY_ROUTES = AllowedRoutes(namespaces=RouteNamespaces(from_="All"))
 
@@ -94,7 +96,9 @@ def rename_duplicate(item: Loaded, number: int) -> Loaded:
 def policy_of_duplicate(item: Loaded, number: int) -> ForeignPolicy | None:
     """Return what closes the targets of a second policy of a name: it may be the one that decides who gets in, or that asks for TLS."""
     obj = item.obj
-    if not isinstance(obj, BackendTLSPolicy | SecurityPolicy | BackendTrafficPolicy):
+    if not isinstance(
+        obj, BackendTLSPolicy | SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy
+    ):
         return None
     namespace = obj.metadata.namespace
     refs = cast("Sequence[_TargetRef]", obj.spec.target_refs)
@@ -117,7 +121,7 @@ def policy_of_duplicate(item: Loaded, number: int) -> ForeignPolicy | None:
             (
                 Target(
                     path=one.path,
-                    group=GATEWAY_GROUP,
+                    group=BACKEND_TARGETS.get(one.kind, GATEWAY_GROUP),
                     kind=one.kind,
                     namespace=namespace,
                     name=one.name,

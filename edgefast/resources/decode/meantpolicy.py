@@ -20,7 +20,8 @@ from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.foreign.foreign import UNREAD_KINDS, is_slip
 from edgefast.resources.foreign.foreignpolicy import read_targets
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
-from edgefast.resources.kinds import EDGE_GROUP, KINDS
+from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficPolicy
+from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS
 from edgefast.resources.limits import MAX_SHOWN_NAME
 from edgefast.resources.loaded import Path
 from edgefast.resources.model.reference import GATEWAY_GROUP
@@ -31,6 +32,7 @@ __all__ = ["CLOSING_KINDS", "is_lost", "meant_policy"]
 CLOSING_KINDS: dict[str, str] = {
     SecurityPolicy.__name__: EDGE_GROUP,
     BackendTrafficPolicy.__name__: EDGE_GROUP,
+    XBackendTrafficPolicy.__name__: EXPERIMENTAL_GROUP,
     BackendTLSPolicy.__name__: GATEWAY_GROUP,
 }
 #: Of the letters of a name, how many must agree for it to be taken for another one.
@@ -56,6 +58,8 @@ def meant_policy(raw: dict[str, Any], api_version: object, kind: object) -> str:
     text = api_version[:MAX_SHOWN_NAME].lower() if isinstance(api_version, str) else ""
     group = text.rpartition("/")[0]
     ours = group in (EDGE_GROUP, GATEWAY_GROUP) or is_slip(text, _VERSIONS)
+    if group == EXPERIMENTAL_GROUP:  # whose other kinds are none of ours
+        ours = isinstance(kind, str) and kind[:1].lower() == "x"
     if ("." in group and not ours) or kind in UNREAD_KINDS:
         return ""
     aims = any(True for _ in read_targets(raw, ""))

@@ -16,13 +16,13 @@ from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.decode.closedpolicy import read_aims
 from edgefast.resources.decode.nearly import read_meta
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.resources.edge.policytarget import TARGET_KINDS, Aim, Newer
+from edgefast.resources.edge.policytarget import Aim, Newer, is_target
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
+from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.loaded import Loaded, render_path
 from edgefast.resources.model.closed import Closed
-from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.rules.rule import Violation
 
 __all__ = ["note_newer", "note_newer_files"]
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 def note_newer(present: T, raw: object, ref: ObjectRef, first: Violation) -> T:
     """Return a policy whose newer version, an object of an API server, has a mistake; any other object as it is."""
-    if not isinstance(present, SecurityPolicy | BackendTrafficPolicy):
+    if not isinstance(present, SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy):
         return present
     value: dict[str, Any] = raw if isinstance(raw, dict) else {}
     spec = value.get("spec")
@@ -51,7 +51,7 @@ def note_newer_files(
     found = {}
     for item in kept:
         obj = item.obj
-        if not isinstance(obj, SecurityPolicy | BackendTrafficPolicy):
+        if not isinstance(obj, SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy):
             continue
         ref = ref_of(obj)
         first = next((one for one in problems if _is_about(one, ref)), None)
@@ -76,7 +76,7 @@ def _is_about(problem: Problem, ref: ObjectRef) -> bool:
 
 def _aims_of(policy: ForeignPolicy) -> Iterable[Aim]:
     for one, _ in policy.targets:
-        if one.group == GATEWAY_GROUP and one.kind in TARGET_KINDS:
+        if is_target(policy.ref.kind, one.group, one.kind):
             yield Aim(
                 path=one.path,
                 kind=one.kind,

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
-from edgefast.resources.model.closed import Closed
+from edgefast.resources.model.aim import Aim as Aim
+from edgefast.resources.model.aim import Newer as Newer
 from edgefast.resources.model.fields import Element, Group, Kind, ObjectName, SectionName
-from edgefast.resources.model.meta import LabelSelector
+from edgefast.resources.model.reference import GATEWAY_GROUP
 
 #: Kinds of the Gateway API that a policy may be attached to.
 TARGET_KINDS = ("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute")
@@ -22,50 +22,42 @@ TARGET_KINDS = ("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute")
 #: Of these the routes.
 ROUTE_TARGETS = ("HTTPRoute", "GRPCRoute")
 
+#: What requests are sent to, and its group: a BackendTrafficPolicy may be attached to it as well.
+BACKEND_TARGETS = {"Service": "", "Backend": "gateway.edge.io"}
+
+#: Policies that may be: ours, and the standard's, which is for nothing else.
+OF_BACKENDS = ("BackendTrafficPolicy", "XBackendTrafficPolicy")
+
 #: Kinds of routes that it cannot be attached to yet.
 LATER_KINDS = ("TLSRoute", "TCPRoute", "UDPRoute")
+
+
+def is_target(policy: str, group: str, kind: str) -> bool:
+    """Tell whether policies of a kind may be attached to objects of another."""
+    if kind in BACKEND_TARGETS:
+        return group == BACKEND_TARGETS[kind] and policy in OF_BACKENDS
+    return group == GATEWAY_GROUP and kind in TARGET_KINDS and policy != OF_BACKENDS[1]
 
 
 class PolicyTargetReference(Element, frozen=True, kw_only=True):
     """What a policy is attached to; it holds for all that is below it."""
 
-    group: Annotated[Group, Meta(description="gateway.networking.k8s.io.")]
-    kind: Annotated[Kind, Meta(description="Gateway, ListenerSet, HTTPRoute or GRPCRoute.")]
+    group: Annotated[Group, Meta(description='gateway.networking.k8s.io; of a Service "".')]
+    kind: Annotated[
+        Kind,
+        Meta(
+            description="Gateway, ListenerSet, HTTPRoute or GRPCRoute; of a BackendTrafficPolicy also Service, and Backend of "
+            "gateway.edge.io."
+        ),
+    ]
     name: Annotated[ObjectName, Meta(description="Its name, in the policy's own namespace.")]
     section_name: Annotated[
         SectionName | None,
         Meta(
-            description="One part of it: a listener of a Gateway or ListenerSet, a named rule of a route."
+            description="One part of it: a listener of a Gateway or ListenerSet, a named rule of a route, a named port of a "
+            "Service."
         ),
     ] = None
-
-
-class Aim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a policy is meant for that `targetRefs` do not say: it is closed for that, and for nothing else.
-
-    Of the policy's own namespace, whatever is written: nobody closes what is others'.
-    """
-
-    path: tuple[str | int, ...]  # of the field
-    kind: str  # of TARGET_KINDS
-    name: str = ""
-    section: str = ""
-    selector: LabelSelector | None = (
-        None  # chooses among the objects of the kind, in place of `name`
-    )
-
-
-class Newer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A version of a policy that came after the one in force, and has a mistake."""
-
-    closed: Closed  # what is wrong with it
-    aimed: tuple[Aim, ...] = ()  # what it is for, as far as that can be read
-    generation: int = 0  # 0: of a file
-
-    @property
-    def said(self) -> str:
-        """Which version is in force, and why."""
-        return f"the version before is in force; the new one has: {self.closed.said}"
 
 
 TargetReferences = Annotated[
@@ -78,7 +70,7 @@ MergeType = Annotated[
     Meta(
         description="How the policy goes together with those on other levels (Gateway, its listener, ListenerSet, its "
         "listener, route, rule). Inherit: whatever it says holds in place of what higher levels say, feature by feature. "
-        "Replace (routes and rules only): nothing of higher levels holds, but for what they override. Override (not on "
-        "routes): lower levels can make it stricter, and never looser."
+        "Replace (not on Gateways and ListenerSets): nothing of higher levels holds, but for what they override. Override (on "
+        "Gateways and ListenerSets): lower levels can make it stricter, and never looser."
     ),
 ]

@@ -39,7 +39,7 @@ _CORE = frozenset(
     }
 )
 #: Other kinds of the Gateway API, past and experimental: no slips of the pen.
-UNREAD_KINDS = frozenset({"BackendLBPolicy", "MeshTLSPolicy", "XBackendTrafficPolicy", "XMesh"})
+UNREAD_KINDS = frozenset({"BackendLBPolicy", "MeshTLSPolicy", "XMesh"})
 #: Groups that the Gateway API had before, or has for experiments; kinds of ours in them are meant for us.
 _OLD_GROUPS = frozenset({"networking.x-k8s.io", "gateway.networking.x-k8s.io"})
 #: Kinds by which other APIs route requests: group -> kinds.
@@ -103,7 +103,7 @@ def judge_foreign(api_version: str, kind: str) -> Verdict:
         return msgspec.structs.replace(verdict, hint=hint, severity=severity)
     in_group = [info.kind for info in KINDS.values() if info.group == group]
     if group in (GATEWAY_GROUP, *_OLD_GROUPS, EDGE_GROUP):
-        if not in_group:
+        if not in_group or group in _OLD_GROUPS:
             said = f'"{kind}" of {api_version} is not served'
             return Verdict("kind", "NotSupported", said, "", "error")
         verdict = _unsupported("kind", kind, in_group)

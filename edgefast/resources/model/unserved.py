@@ -54,6 +54,7 @@ UNSERVED: dict[str, dict[str, Closes]] = {
         ),
         **_under("spec.extAuth", "nothing", "grpc.backendSettings", "http.backendSettings"),
     },
+    "XBackendTrafficPolicy": {"spec.sessionPersistence": "object"},
     # Whoever sets a limit relies on it; how a backend is spoken to decides neither who gets in nor where requests go.
     "BackendTrafficPolicy": {
         **_under("spec", "object", "targetRef", "targetSelectors"),
@@ -105,6 +106,7 @@ PLACES: dict[str, tuple[tuple[str, Closes], ...]] = {
     "Backend": _WHOLE,
     "SecurityPolicy": _WHOLE,
     "BackendTrafficPolicy": _WHOLE,
+    "XBackendTrafficPolicy": _WHOLE,
     "HTTPRouteFilter": _WHOLE,
     "EdgeProxy": (
         # How many proxies there are, on which machines, and what they tell: nothing of who gets in.

@@ -14,6 +14,7 @@ from edgefast.problem import did_you_mean, supported_text
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
 from edgefast.resources.edge.credentials import ExtractFrom
 from edgefast.resources.edge.policytarget import (
+    BACKEND_TARGETS,
     LATER_KINDS,
     ROUTE_TARGETS,
     TARGET_KINDS,
@@ -42,7 +43,10 @@ BOOK = RuleBook()
 #: Milliseconds that a request waits for an authorisation service at most, and that its answer is believed at most.
 MAX_AUTH_TIME = 60_000
 
-_ROUTES = ", ".join(f"'{kind}'" for kind in ROUTE_TARGETS)
+#: Kinds whose policies may replace what is above.
+_LOWER = (*ROUTE_TARGETS, *BACKEND_TARGETS)
+_ROUTES = ", ".join(f"'{kind}'" for kind in _LOWER)
+_PLAIN = ", ".join(f"'{kind}'" for kind in ROUTE_TARGETS)
 _TARGETS = ", ".join(f"'{kind}'" for kind in TARGET_KINDS)
 #: `self.value` as `check_literal` takes it.
 _LITERAL = (
@@ -55,11 +59,18 @@ _LITERAL = (
     PolicyTargetReference,
     "group",
     "kind",
-    cel=f"self.group == '{GATEWAY_GROUP}' && self.kind in [{_TARGETS}]",
-    message="a target must be a Gateway, ListenerSet, HTTPRoute or GRPCRoute of the Gateway API",
+    cel=f"(self.group == '{GATEWAY_GROUP}' && self.kind in [{_TARGETS}])"
+    + "".join(
+        f" || (self.group == '{group}' && self.kind == '{kind}')"
+        for kind, group in BACKEND_TARGETS.items()
+    ),
+    message="a target must be a Gateway, ListenerSet, HTTPRoute or GRPCRoute of the Gateway API, a Service, or a Backend of "
+    "gateway.edge.io",
 )
 def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
-    """Policies are attached to what requests of HTTP go through."""
+    """Policies are attached to what requests of HTTP go through; of those at a Service policytarget.py knows more."""
+    if BACKEND_TARGETS.get(one.kind) == one.group:
+        return
     if one.group != GATEWAY_GROUP:
         said = supported_text(one.group, (GATEWAY_GROUP,))
         yield Violation(("group",), "NotSupported", said, did_you_mean(one.group, (GATEWAY_GROUP,)))
@@ -76,7 +87,7 @@ def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
     "target_refs",
     "merge_type",
     cel="self.mergeType == 'Inherit' || self.targetRefs.all(ref, "
-    f"(ref.kind in [{_ROUTES}]) == (self.mergeType == 'Replace'))",
+    f"(ref.kind in [{_PLAIN}]) == (self.mergeType == 'Replace'))",
     message="mergeType Replace is for routes, Override for Gateways and ListenerSets",
 )
 @BOOK.on(
@@ -85,17 +96,20 @@ def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
     "merge_type",
     cel="self.mergeType == 'Inherit' || self.targetRefs.all(ref, "
     f"(ref.kind in [{_ROUTES}]) == (self.mergeType == 'Replace'))",
-    message="mergeType Replace is for routes, Override for Gateways and ListenerSets",
+    message="mergeType Replace is for routes and backends, Override for Gateways and ListenerSets",
 )
 def check_merge_type(spec: SecurityPolicySpec | BackendTrafficPolicySpec) -> Iterable[Violation]:
     """Only what is below something can replace it, and only what is above can override."""
     if spec.merge_type == "Inherit":
         return ()
     replaces = spec.merge_type == "Replace"
-    wrong = [ref.kind for ref in spec.target_refs if (ref.kind in ROUTE_TARGETS) != replaces]
+    below = isinstance(spec, BackendTrafficPolicySpec)
+    kinds = _LOWER if below else ROUTE_TARGETS
+    wrong = [ref.kind for ref in spec.target_refs if (ref.kind in kinds) != replaces]
     if not wrong:
         return ()
-    where = "HTTPRoute and GRPCRoute" if replaces else "Gateway and ListenerSet"
+    lower = "HTTPRoute, GRPCRoute, Service and Backend" if below else "HTTPRoute and GRPCRoute"
+    where = lower if replaces else "Gateway and ListenerSet"
     said = f"{spec.merge_type} with a target of kind {wrong[0]} (it is for {where})"
     return (Violation(("mergeType",), "Forbidden", said),)
 

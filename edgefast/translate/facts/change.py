@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
+from edgefast.resources.edge.policytarget import BACKEND_TARGETS
 from edgefast.resources.model.routename import ROUTE_KINDS, route_key
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import find_unlike
@@ -50,10 +51,12 @@ def changed_policies(old: World, new: World) -> Iterator[Fact]:
 
 
 def changed_attached(old: World, new: World) -> Iterator[Fact]:
-    """Return the facts of routes whose own policies, or those of their rules, have other shapes."""
+    """Return the facts of routes, Services and Backends whose own policies, or those of their parts, have other shapes."""
     for kind, namespace, name, _ in _diff_plain(old.attached, new.attached):
         if kind in ROUTE_KINDS:
             yield ("Attached", *route_key(kind, namespace, name))
+        elif kind in BACKEND_TARGETS:
+            yield (f"{kind}Policies", namespace, name)
 
 
 def changed_limit_store(old: World, new: World) -> set[Fact]:

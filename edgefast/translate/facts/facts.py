@@ -36,7 +36,16 @@ from edgefast.translate.settings import Settings
 #: (kind of fact, namespace, name); of what is known of a cluster, its name.
 Fact = tuple[str, str, str] | ClusterRef
 #: Facts that say by their names which clusters they are of, and kinds of those.
-CLUSTER_OF = {"Service": "service", "Slices": "service", "Policy": "service", "Backend": "backend"}
+CLUSTER_OF = {
+    "Service": "service",
+    "Slices": "service",
+    "Policy": "service",
+    "ServicePolicies": "service",
+    "Backend": "backend",
+    "BackendPolicies": "backend",
+}
+#: Kinds of clusters, and what they are made of.
+KIND_OF_CLUSTER = {"service": "Service", "backend": "Backend"}
 
 
 _LIMIT_STORE = ("LimitStore", "", "")
@@ -47,8 +56,12 @@ def implied_by(ref: ClusterRef) -> tuple[Fact, ...]:
     """Return what a route has read, too, that has read a cluster: its endpoints are not among it."""
     kind, namespace, name = ref[:3]
     if kind == "service":
-        return (("Service", namespace, name), ("Policy", namespace, name))
-    return (("Backend", namespace, name),)
+        return (
+            ("Service", namespace, name),
+            ("Policy", namespace, name),
+            ("ServicePolicies", namespace, name),
+        )
+    return (("Backend", namespace, name), ("BackendPolicies", namespace, name))
 
 
 def is_read(changed: Set[Fact], reads: Iterable[Fact]) -> bool:
@@ -221,6 +234,24 @@ class Reader:
                 break
             found[target[3]] = attached[target]
         return found
+
+    def anything_attached(self) -> bool:
+        """Tell whether there are any policies of ours; who asks has read what they are attached to."""
+        return self._world.attached is not EMPTY
+
+    def below(self, ref: ClusterRef) -> tuple[Level, ...]:
+        """Return the policies on what a cluster is of, then those on its port, as levels; who has read the cluster has read these."""
+        found = self.attached(KIND_OF_CLUSTER[ref.kind], ref.namespace, ref.name)
+        if not found:
+            return ()
+        port = ""
+        if ref.kind == "service":
+            service = self._world.snapshot.services.get((ref.namespace, ref.name))
+            ports = service.spec.ports if service is not None else ()
+            port = next(
+                (one.name for one in ports if one.port == ref.port and one.protocol == "TCP"), ""
+            )
+        return tuple(found[one] for one in dict.fromkeys(("", port)) if one in found)
 
     def cluster(self, ref: ClusterRef) -> ClusterState:
         """Return what there is to know of a cluster without its endpoints."""

@@ -11,10 +11,11 @@ from typing import Literal
 
 import msgspec
 
-from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
 
 __all__ = [
     "CLOSED",
+    "GROUP_OF",
     "KIND_OF",
     "OWN_KINDS",
     "Family",
@@ -29,15 +30,24 @@ __all__ = [
 #: Nanoseconds since 1970, namespace/name (match/precedence.py).
 Age = tuple[int, str]
 #: What policies of one kind are called where their units are named.
-Family = Literal["security", "traffic"]
+Family = Literal["security", "traffic", "xtraffic"]
 Merge = Literal["Inherit", "Replace", "Override"]
 Unit = Literal["closed", "authorization", "apiKeyAuth", "basicAuth", "jwt", "extAuth", "traffic"]
 
 #: The unit of a policy with a mistake as a whole: all requests that it is for are answered 500.
 CLOSED: Unit = "closed"
-KIND_OF: dict[Family, str] = {"security": "SecurityPolicy", "traffic": "BackendTrafficPolicy"}
+KIND_OF: dict[Family, str] = {
+    "security": "SecurityPolicy",
+    "traffic": "BackendTrafficPolicy",
+    "xtraffic": "XBackendTrafficPolicy",
+}
+#: Groups of these kinds.
+GROUP_OF = {
+    kind: EXPERIMENTAL_GROUP if family == "xtraffic" else EDGE_GROUP
+    for family, kind in KIND_OF.items()
+}
 #: (group, kind) of the policies that have shapes.
-OWN_KINDS = frozenset((EDGE_GROUP, kind) for kind in KIND_OF.values())
+OWN_KINDS = frozenset((group, kind) for kind, group in GROUP_OF.items())
 
 #: Kind, namespace, name, sectionName or "".
 Target = tuple[str, str, str, str]

@@ -34,6 +34,7 @@ ASIDE = frozenset(
         "backend_tls_policies",
         "security_policies",
         "backend_traffic_policies",
+        "x_backend_traffic_policies",
         "http_route_filters",
         "rate_limit_filters",
         "backends",

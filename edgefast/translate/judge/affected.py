@@ -20,7 +20,11 @@ __all__ = ["AFFECTED", "Attached", "tell_affected"]
 #: What is attached, by target.
 Attached = Mapping[Target, Level]
 #: Types of the conditions, by kind of policy.
-AFFECTED = {kind: f"{EDGE_GROUP}/{kind}Affected" for kind in KIND_OF.values()}
+AFFECTED = {
+    kind: f"{EDGE_GROUP}/{kind}Affected"
+    for kind in KIND_OF.values()
+    if kind != "XBackendTrafficPolicy"
+}
 
 _NAMED = 8
 
@@ -37,6 +41,8 @@ def tell_affected(
     held = {one.partition("#")[0] for one in (*made.policies, *made.traffic)}
     found = []
     for family, kind in KIND_OF.items():
+        if kind not in AFFECTED:
+            continue
         shapes = [one for level in there for one in level if one.family == family]
         names = list(dict.fromkeys(_plain(one) for one in shapes if one.name in held))
         if names:

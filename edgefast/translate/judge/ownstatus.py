@@ -15,14 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.kinds import EDGE_GROUP
-from edgefast.resources.model.reference import ParentReference
-from edgefast.resources.model.routename import kind_of, plain_key
+from edgefast.resources.edge.policytarget import BACKEND_TARGETS
+from edgefast.resources.model.reference import GATEWAY_GROUP, ParentReference
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import EMPTY, SortedMap
-from edgefast.translate.facts.facts import World
+from edgefast.translate.facts.facts import Fact, World
 from edgefast.translate.facts.policyshape import (
     CLOSED,
+    GROUP_OF,
     KIND_OF,
     Level,
     PolicyShape,
@@ -30,13 +30,14 @@ from edgefast.translate.facts.policyshape import (
     Unit,
     owner_of_unit,
 )
+from edgefast.translate.judge.backendplace import find_backend_place
+from edgefast.translate.judge.ownsuspect import find_suspects
 from edgefast.translate.judge.owntarget import Effect, find_place
 from edgefast.translate.judge.ownuse import OwnUse, OwnUses
 from edgefast.translate.judge.policystatus import MAX_ANCESTORS
 from edgefast.translate.policy.closed import OwnKey
 from edgefast.translate.policy.outcome import OwnOutcome
 from edgefast.translate.policy.own import OwnPolicies
-from edgefast.translate.route.outcome import key_of_route
 from edgefast.translate.route.routes import Routes
 from edgefast.translate.status.condition import Condition, fails, holds, judge, render_problems
 from edgefast.translate.status.status import PolicyAncestorStatus, PolicyStatus
@@ -94,10 +95,13 @@ def judge_own_policies(
     uses: OwnUses,
     world: World,
     before: tuple[OwnStatuses, bool] | None,
+    changed: Iterable[Fact] = (),
 ) -> OwnStatuses:
-    """Return all statuses; `before`: those of the previous translation, and whether its Gateways are the very same."""
+    """Return all statuses; `before`: those of the previous translation, and whether its Gateways are the very same; `changed`: facts since."""
     previous, same = before or (OwnStatuses(), False)
-    suspects = _find_suspects(own, routes, uses) if same else {*own.outcomes, *_known(previous)}
+    suspects = (
+        find_suspects(own, routes, uses, changed) if same else {*own.outcomes, *_known(previous)}
+    )
     if not suspects:
         return previous
     drafts = {kind: previous.of(kind).edit() for kind in KIND_OF.values()}
@@ -124,44 +128,6 @@ def _known(previous: OwnStatuses) -> Iterator[OwnKey]:
     yield from previous.told
 
 
-def _find_suspects(own: OwnPolicies, routes: Routes, uses: OwnUses) -> set[OwnKey]:
-    found: set[OwnKey] = {_key_of_unit(one) for one in uses.touched}
-    fronts = False
-    for pair in own.changes:
-        for outcome in pair:
-            if outcome is None:
-                continue
-            found.add(_key_of(outcome.shape))
-            for target, _ in outcome.targets:
-                found.update(map(_key_of, own.attached.get(target, ())))
-                fronts = fronts or target[0] in _FRONTS
-    if fronts:  # what is above may beat what is below
-        for target, level in own.attached.items():
-            if target[0] in _FRONTS:
-                found.update(map(_key_of, level))
-    for pair_of_routes in routes.changes if own.attached else ():
-        one = pair_of_routes[1] or pair_of_routes[0]
-        assert one is not None
-        key = key_of_route(one.route)
-        begin = (kind_of(key), *plain_key(key))
-        for target in own.attached.starting_at((*begin, "")):
-            if target[:3] != begin:
-                break
-            found.update(map(_key_of, own.attached[target]))
-    return found
-
-
-def _key_of(shape: PolicyShape) -> OwnKey:
-    namespace, _, name = shape.owner.partition("/")
-    return (KIND_OF[shape.family], namespace, name)
-
-
-def _key_of_unit(unit: str) -> OwnKey:
-    kind, _, owner = owner_of_unit(unit).partition(" ")
-    namespace, _, name = owner.partition("/")
-    return (kind, namespace, name)
-
-
 def _judge(
     key: OwnKey,
     outcome: OwnOutcome,
@@ -172,13 +138,21 @@ def _judge(
 ) -> tuple[PolicyStatus | None, tuple[Problem, ...]]:
     if outcome.policy is None or not _is_watched(key[1], world):
         return None, ()
-    ref = ObjectRef(*key, EDGE_GROUP)
+    ref = ObjectRef(*key, GROUP_OF[key[0]])
     found: list[Problem] = []
     effects: dict[Key, list[Effect]] = {}
     reached: set[Key] = set()  # by a target that is there
     nowhere: list[Target] = []
     for target, path in outcome.targets:
-        place = find_place(target, path, ref, world, routes.outcomes)
+        if target[0] in BACKEND_TARGETS:
+            at = (
+                one
+                for unit in outcome.shape.units
+                for one in uses.gateways_of(outcome.shape.unit(unit))
+            )
+            place = find_backend_place(target, path, ref, world, at)
+        else:
+            place = find_place(target, path, ref, world, routes.outcomes)
         for gateway, there in place.gateways.items():
             effects.setdefault(gateway, []).extend(there)
         if place.missing is None:
@@ -206,7 +180,15 @@ def _judge(
     ]
     if not ancestors:  # nobody else would tell of a target that is not there
         ancestors = [
-            (ParentReference(kind=kind, namespace=namespace, name=name), accepted)
+            (
+                ParentReference(
+                    group=BACKEND_TARGETS.get(kind, GATEWAY_GROUP),
+                    kind=kind,
+                    namespace=namespace,
+                    name=name,
+                ),
+                accepted,
+            )
             for kind, namespace, name, _ in nowhere
         ]
     entries = tuple(

@@ -23,7 +23,7 @@ from edgefast.translate.gateway.listenerset import parent_of
 from edgefast.translate.policy.merge import merge_levels
 from edgefast.translate.route.outcome import RouteOutcome
 
-__all__ = ["Effect", "Place", "find_place"]
+__all__ = ["Effect", "Place", "find_place", "tell_lack", "tell_section"]
 
 Routes = Mapping[RouteKey, RouteOutcome]
 
@@ -52,17 +52,19 @@ def find_place(target: Target, path: str, policy: ObjectRef, world: World, route
         return _find_set((namespace, name), section, path, policy, world)
     outcome = routes.get(route_key(kind, namespace, name))
     if outcome is None:
-        return Place(missing=_lack(policy, path, f"{kind} {namespace}/{name}"), attached=False)
+        return Place(missing=tell_lack(policy, path, f"{kind} {namespace}/{name}"), attached=False)
     return _find_route(outcome, target, path, policy, world)
 
 
-def _lack(policy: ObjectRef, path: str, named: str) -> Problem:
+def tell_lack(policy: ObjectRef, path: str, named: str) -> Problem:
+    """Say that a target is not there."""
     return Problem(policy, f"{path}.name", "TargetNotFound", f"{named} not found")
 
 
-def _lack_section(
+def tell_section(
     policy: ObjectRef, path: str, target: str, section: str, names: Iterable[str], what: str
 ) -> Problem:
+    """Say that a target has no such part."""
     there = list(dict.fromkeys(names))
     said = (
         f'"{section}" ({target} has {", ".join(there) or f"no {what}"}); requests pass without it'
@@ -74,7 +76,7 @@ def _lack_section(
 def _find_gateway(key: Key, section: str, path: str, policy: ObjectRef, world: World) -> Place:
     named = f"Gateway {key[0]}/{key[1]}"
     if key not in world.gateways:
-        return Place(missing=_lack(policy, path, named), attached=False)
+        return Place(missing=tell_lack(policy, path, named), attached=False)
     view = world.gateways[key]
     if view is None:
         return Place()
@@ -85,14 +87,14 @@ def _find_gateway(key: Key, section: str, path: str, policy: ObjectRef, world: W
     if found or view.closed:
         return Place({key: _effects(found)})
     names = (one.section for one in own)
-    missing = _lack_section(policy, path, named, section, names, "listener")
+    missing = tell_section(policy, path, named, section, names, "listener")
     return Place({key: ()}, missing, attached=False)
 
 
 def _find_set(key: Key, section: str, path: str, policy: ObjectRef, world: World) -> Place:
     named, found = f"ListenerSet {key[0]}/{key[1]}", world.snapshot.listener_sets.get(key)
     if found is None:
-        return Place(missing=_lack(policy, path, named), attached=False)
+        return Place(missing=tell_lack(policy, path, named), attached=False)
     parent = parent_of(found)
     view = world.gateways.get(parent) if parent is not None else None
     if parent is None or view is None:
@@ -100,7 +102,7 @@ def _find_set(key: Key, section: str, path: str, policy: ObjectRef, world: World
     there = [one for one in view.listeners if one.set == key]
     names = [one.name for one in found.spec.listeners]
     if section and section not in names and found.closed is None:
-        missing = _lack_section(policy, path, named, section, names, "listener")
+        missing = tell_section(policy, path, named, section, names, "listener")
         return Place({parent: ()}, missing, attached=False)
     return Place({parent: _effects(one for one in there if section in ("", one.section))})
 
@@ -127,7 +129,7 @@ def _find_route(
     if section and section not in names and route.closed is None:
         there = (one for one in names if one)
         named = f"{kind} {namespace}/{name}"
-        missing = _lack_section(policy, path, named, section, there, "named rule")
+        missing = tell_section(policy, path, named, section, there, "named rule")
         return Place(dict.fromkeys(gateways, ()), missing, attached=False)
     return Place(dict.fromkeys(gateways, ()))
 

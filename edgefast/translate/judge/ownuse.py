@@ -52,6 +52,13 @@ class OwnUses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             "holds" in found, *(tuple(found.get(way, ())) for way in ("lost", "refused", "unsaid"))
         )
 
+    def gateways_of(self, unit: str) -> Iterator[Key]:
+        """Give the Gateways below which anything becomes of a unit."""
+        for use in self.counts.starting_at((unit, ("", ""), "", "")):
+            if use[0] != unit:
+                return
+            yield use[1]
+
 
 def count_uses(
     changes: Iterable[tuple[RouteOutcome | None, RouteOutcome | None]],
@@ -106,5 +113,8 @@ def _uses_in(part: RoutePart | StreamPart) -> Iterator[tuple[str, _Way, str]]:
         return
     for rule in part.rules:
         if not rule.status:
-            yield from ((unit, "holds", "") for unit in (*rule.policies, *rule.traffic))
+            yield from ((unit, "holds", "") for unit in rule.units())
             yield from ((unit, "lost", by) for unit, by in rule.lost)
+            for share in rule.backends:
+                lost = share.treatment.lost if share.treatment is not None else ()
+                yield from ((unit, "lost", by) for unit, by in lost)

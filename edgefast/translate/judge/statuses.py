@@ -84,6 +84,7 @@ def judge_all(
         backend_tls_policies=policies,
         security_policies=own.of("SecurityPolicy"),
         backend_traffic_policies=own.of("BackendTrafficPolicy"),
+        x_backend_traffic_policies=own.of("XBackendTrafficPolicy"),
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from edgefast.problem import ObjectRef, Problem, Source
-from edgefast.resources.edge.policytarget import TARGET_KINDS, Aim
+from edgefast.resources.edge.policytarget import BACKEND_TARGETS, TARGET_KINDS, Aim, is_target
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.foreign.target import Target as Named
 from edgefast.resources.kinds import Object, ref_of
@@ -45,8 +45,10 @@ _TARGETS: dict[str, Callable[[Snapshot], Mapping[Key, Object]]] = {
     "ListenerSet": lambda snapshot: snapshot.listener_sets,
     "HTTPRoute": lambda snapshot: snapshot.http_routes,
     "GRPCRoute": lambda snapshot: snapshot.grpc_routes,
+    "Service": lambda snapshot: snapshot.services,
+    "Backend": lambda snapshot: snapshot.backends,
 }
-assert tuple(_TARGETS) == TARGET_KINDS
+assert tuple(_TARGETS) == (*TARGET_KINDS, *BACKEND_TARGETS)
 
 
 def tables_of(snapshot: Snapshot) -> dict[str, Mapping[Key, Object]]:
@@ -54,6 +56,7 @@ def tables_of(snapshot: Snapshot) -> dict[str, Mapping[Key, Object]]:
     return {
         "SecurityPolicy": snapshot.security_policies,
         "BackendTrafficPolicy": snapshot.backend_traffic_policies,
+        "XBackendTrafficPolicy": snapshot.x_backend_traffic_policies,
     }
 
 
@@ -79,7 +82,7 @@ def close_newer(policy: OwnPolicy, snapshot: Snapshot) -> tuple[OwnKey, OwnOutco
         (one.kind, namespace, one.name, one.section_name or "") for one in policy.spec.target_refs
     }
     held.update(target for target, _ in resolve_aims(policy, snapshot))
-    aimed = _resolve(policy.newer.aimed, namespace, snapshot)
+    aimed = _resolve(policy.newer.aimed, ref.kind, namespace, snapshot)
     targets = tuple((target, path) for target, path in aimed.items() if target not in held)
     name = f"{policy.metadata.name}{_NEWER}"
     shape = PolicyShape(
@@ -97,22 +100,25 @@ def close_newer(policy: OwnPolicy, snapshot: Snapshot) -> tuple[OwnKey, OwnOutco
 
 def resolve_aims(policy: OwnPolicy, snapshot: Snapshot) -> tuple[tuple[Target, str], ...]:
     """Return what a policy is aimed at, with the field path of each."""
-    return tuple(_resolve(policy.aimed, policy.metadata.namespace, snapshot).items())
+    kind, namespace = type(policy).__name__, policy.metadata.namespace
+    return tuple(_resolve(policy.aimed, kind, namespace, snapshot).items())
 
 
-def _resolve(aims: Sequence[Aim], namespace: str, snapshot: Snapshot) -> dict[Target, str]:
+def _resolve(
+    aims: Sequence[Aim], policy: str, namespace: str, snapshot: Snapshot
+) -> dict[Target, str]:
     found: dict[Target, str] = {}
     for one in aims:
         named = Named(
             path=one.path,
-            group=GATEWAY_GROUP,
+            group=_group_of(one.kind),
             kind=one.kind,
             namespace=namespace,
             name=one.name,
             selector=one.selector,
             section=one.section,
         )
-        for target in _targets_of(named, snapshot):
+        for target in _targets_of(named, policy, snapshot):
             found.setdefault(target, render_path(one.path))
     return found
 
@@ -126,13 +132,13 @@ def _close(policies: Sequence[ForeignPolicy], snapshot: Snapshot) -> OwnOutcome:
     told = []
     for policy in policies:
         for named in _everything(ref.namespace) if policy.lost else ():
-            targets.update((one, "spec") for one in _targets_of(named, snapshot))
+            targets.update((one, "spec") for one in _targets_of(named, ref.kind, snapshot))
     if lost := next((one for one in policies if one.lost), None):
         said = f"a target cannot be read: while the policy has a mistake, 500 is answered for all of namespace {ref.namespace}"
         told.append(Problem(ref, "spec", "Invalid", said, "", lost.source, severity="warning"))
     for named, source in chain.from_iterable(one.targets for one in policies):
         path = render_path(named.path)
-        for target in _targets_of(named, snapshot):
+        for target in _targets_of(named, ref.kind, snapshot):
             if target not in targets:
                 targets[target] = path
                 told.append(_tell_closed(ref, path, target, source))
@@ -146,8 +152,12 @@ def _close(policies: Sequence[ForeignPolicy], snapshot: Snapshot) -> OwnOutcome:
 
 
 def _everything(namespace: str) -> Iterator[Named]:
-    for kind in TARGET_KINDS:
-        yield Named(("spec",), GATEWAY_GROUP, kind, namespace, "", LabelSelector())
+    for kind in _TARGETS:
+        yield Named(("spec",), _group_of(kind), kind, namespace, "", LabelSelector())
+
+
+def _group_of(kind: str) -> str:
+    return BACKEND_TARGETS.get(kind, GATEWAY_GROUP)
 
 
 def _tell_closed(ref: ObjectRef, path: str, target: Target, source: Source | None) -> Problem:
@@ -159,8 +169,9 @@ def _tell_closed(ref: ObjectRef, path: str, target: Target, source: Source | Non
     return Problem(ref, path, "Invalid", said, "", source, severity="warning")
 
 
-def _targets_of(named: Named, snapshot: Snapshot) -> Iterator[Target]:
-    if named.group != GATEWAY_GROUP or named.kind not in _TARGETS:
+def _targets_of(named: Named, policy: str, snapshot: Snapshot) -> Iterator[Target]:
+    """Give what policies of a kind are attached to; nothing where they cannot be."""
+    if not is_target(policy, named.group, named.kind):
         return
     if named.selector is None:
         yield named.kind, named.namespace, named.name, named.section

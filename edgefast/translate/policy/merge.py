@@ -7,6 +7,7 @@ Policies of a kind merge among themselves, by unit:
 - Replace drops what levels above say, unless it is an Override.
 - authorization: all Overrides and, of the others, the most specific. apiKeyAuth, basicAuth, jwt, extAuth, each: the highest Override,
   else the most specific. traffic: all, leaf by leaf.
+- XBackendTrafficPolicies, which are for backends alone and say what no other does: the oldest.
 - closed: always; how it was to merge is a part of what nobody can tell.
 Source: GEP-713 (hierarchical policies), shared design of policies.
 Must never: let a unit of an Override go, look at what a unit says, or depend on the order in which policies came.
@@ -50,13 +51,15 @@ def merge_levels(levels: tuple[Level, ...]) -> Effective:
     """Return what holds where these levels apply; those without policies may be left out."""
     lost: dict[str, str] = {}
     security, traffic = _held(levels, "security", lost), _held(levels, "traffic", lost)
-    closed = [one.name for one in (*security[CLOSED], *traffic[CLOSED])]
+    constraint = _held(levels, "xtraffic", lost)
+    closed = [one.name for one in (*security[CLOSED], *traffic[CLOSED], *constraint[CLOSED])]
     rules = _all_overrides(security["authorization"], lost)
     proofs = [name for unit in _PROOFS for name in _highest(security[unit], lost)]
     service = _highest(security["extAuth"], lost)
     leaves = traffic["traffic"]
     ceilings = dict.fromkeys(one.name for one in leaves if one.override)
     defaults = dict.fromkeys(one.name for one in reversed(leaves) if not one.override)
+    defaults.update(dict.fromkeys(one.name for one in constraint["traffic"]))
     # A policy may be attached at several levels: what holds by one of them holds.
     asked = (*closed, *rules, *proofs, *service)
     holding = {**dict.fromkeys(asked), **ceilings, **defaults}

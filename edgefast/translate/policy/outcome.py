@@ -8,15 +8,22 @@ Must never: look whether a target exists (judge/attached.py does): a policy on n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from edgefast import ir
 from edgefast.problem import Problem, did_you_mean, supported_text
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.resources.edge.policytarget import LATER_KINDS, TARGET_KINDS
+from edgefast.resources.edge.policytarget import (
+    BACKEND_TARGETS,
+    LATER_KINDS,
+    TARGET_KINDS,
+    PolicyTargetReference,
+    is_target,
+)
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
+from edgefast.resources.gatewayapi.xbackendtrafficpolicy import BackendTarget, XBackendTrafficPolicy
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Fact
@@ -36,7 +43,7 @@ __all__ = [
     "shape_policy",
 ]
 
-OwnPolicy = SecurityPolicy | BackendTrafficPolicy
+OwnPolicy = SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy
 #: Targets with the field path of each.
 Aims = tuple[tuple[Target, str], ...]
 
@@ -79,16 +86,17 @@ def check_whole(policy: OwnPolicy, aimed: Aims, report: Report) -> tuple[Aims, s
         said = f"{policy.newer.closed.reason}; the version before is in force, what only this one names is closed"
         report.refuse(path, "Invalid", said, condition="Invalid")
     targets: dict[Target, str] = {}
-    spec, namespace = policy.spec, policy.metadata.namespace
-    for at, ref in enumerate(spec.target_refs):
+    spec, namespace, kinds = policy.spec, policy.metadata.namespace, _kinds_of(policy)
+    refs: Sequence[PolicyTargetReference | BackendTarget] = spec.target_refs
+    for at, ref in enumerate(refs):
         path = f"spec.targetRefs[{at}]"
         if (ref.group, ref.kind) in ((GATEWAY_GROUP, kind) for kind in LATER_KINDS):
-            said = f"policies of {ref.kind}s are not available yet ({', '.join(TARGET_KINDS)} are)"
+            said = f"policies of {ref.kind}s are not available yet ({', '.join(kinds)} are)"
             report.refuse(f"{path}.kind", "NotSupported", said, condition="TargetNotFound")
-        elif ref.group != GATEWAY_GROUP or ref.kind not in TARGET_KINDS:
+        elif not is_target(type(policy).__name__, ref.group, ref.kind):
             named = f"{ref.group}/{ref.kind}" if ref.group != GATEWAY_GROUP else ref.kind
-            hint = did_you_mean(ref.kind, TARGET_KINDS) if ref.group == GATEWAY_GROUP else ""
-            said = supported_text(named, TARGET_KINDS)
+            hint = did_you_mean(ref.kind, kinds) if ref.group == GATEWAY_GROUP else ""
+            said = supported_text(named, kinds)
             report.refuse(f"{path}.kind", "NotSupported", said, hint, condition="TargetNotFound")
         else:
             targets.setdefault((ref.kind, namespace, ref.name, ref.section_name or ""), path)
@@ -105,6 +113,14 @@ def check_whole(policy: OwnPolicy, aimed: Aims, report: Report) -> tuple[Aims, s
     return tuple(targets.items()), closing[0].text() if closing else ""
 
 
+def _kinds_of(policy: OwnPolicy) -> tuple[str, ...]:
+    """Return the kinds that a policy may be attached to."""
+    if isinstance(policy, XBackendTrafficPolicy):
+        return tuple(BACKEND_TARGETS)
+    below = isinstance(policy, BackendTrafficPolicy)
+    return (*TARGET_KINDS, *BACKEND_TARGETS) if below else TARGET_KINDS
+
+
 def _check_merge(policy: OwnPolicy, targets: dict[Target, str], report: Report) -> None:
     word = policy.spec.merge_type
     if word not in _MERGES:
@@ -115,7 +131,7 @@ def _check_merge(policy: OwnPolicy, targets: dict[Target, str], report: Report) 
     wrong = [one for one in kinds if (one in _FRONTS) != (word == "Override")]
     if word in ("Replace", "Override") and wrong:
         said = f"{word} is not for {wrong[0]}s: " + (
-            "they are the lowest level" if word == "Override" else "it drops what routes inherit"
+            "they are the lowest levels" if word == "Override" else "it drops what routes inherit"
         )
         report.refuse("spec.mergeType", "Forbidden", said, condition="Invalid")
 

@@ -15,6 +15,7 @@ import msgspec
 
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
+from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.sortedmap import EMPTY, Draft, SortedMap, find_unlike
 from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
 from edgefast.translate.facts.facts import Fact, Reader, World, is_read
@@ -28,6 +29,7 @@ from edgefast.translate.policy.closed import (
     tables_of,
 )
 from edgefast.translate.policy.outcome import Aims, OwnOutcome, OwnPolicy, UnitOutcome
+from edgefast.translate.policy.retryconstraint import translate_constraint
 from edgefast.translate.policy.security import translate_security
 from edgefast.translate.policy.traffic import translate_traffic
 
@@ -97,7 +99,7 @@ def translate_own_policies(
         old_outcome, policy = previous.outcomes.get(key), tables[key[0]].get(key[1:])
         new: OwnOutcome | None = closed.get(key)
         if policy is not None:
-            assert isinstance(policy, SecurityPolicy | BackendTrafficPolicy)
+            assert isinstance(policy, SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy)
             if policy.aimed:
                 aiming.add(key)
             aimed = resolve_aims(policy, world.snapshot)
@@ -137,12 +139,17 @@ def translate_own_policies(
 
 
 def _is_behind(policy: object) -> TypeGuard[OwnPolicy]:
-    return isinstance(policy, SecurityPolicy | BackendTrafficPolicy) and policy.newer is not None
+    return (
+        isinstance(policy, SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy)
+        and policy.newer is not None
+    )
 
 
 def _translate(policy: OwnPolicy, aimed: Aims, reader: Reader) -> OwnOutcome:
     if isinstance(policy, SecurityPolicy):
         return translate_security(policy, aimed, reader)
+    if isinstance(policy, XBackendTrafficPolicy):
+        return translate_constraint(policy, aimed, reader)
     return translate_traffic(policy, aimed, reader)
 
 

@@ -17,6 +17,7 @@ from edgefast.resources.edge.circuitbreaker import CircuitBreaker
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.model.size import parse_size
+from edgefast.resources.rules.policytarget import check_backend_leaves
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.facts.policyshape import CLOSED
 from edgefast.translate.policy.backend import read_count, translate_budget, translate_passive
@@ -35,6 +36,7 @@ from edgefast.translate.policy.outcome import (
 )
 from edgefast.translate.policy.responseoverride import translate_overrides
 from edgefast.translate.report.report import Report
+from edgefast.translate.report.violation import refuse_violations
 
 __all__ = ["translate_traffic"]
 
@@ -44,6 +46,7 @@ def translate_traffic(policy: BackendTrafficPolicy, aimed: Aims, reader: Reader)
     report = Report(ref_of(policy))
     targets, closed = check_whole(policy, aimed, report)
     before = len(report.refused)
+    refuse_violations(check_backend_leaves(policy.spec), report, "spec", "Invalid")
     made = _translate(policy, reader, report)
     wrong = (*report.refused[before:], *report.unresolved)
     if wrong and not closed:

@@ -1,6 +1,6 @@
 """Guards: what policies come to at the rules of one route.
 
-In: a part of a route, the levels above it that its listeners pass on, the route's own. Out: the part whose rules name the units that
+In: a part of a route, the levels above it that its listeners pass on, the route's own, those of its backends (treated.py). Out: the part whose rules name the units that
 hold for them (policy/merge.py). A rule that answers 500 anyway has no need of them.
 Must never: look at what a unit says, or give a rule other units than merging gives.
 """
@@ -16,16 +16,23 @@ from edgefast.resources.gatewayapi.grpcroute import Route
 from edgefast.translate.facts.policyshape import Level
 from edgefast.translate.policy.merge import merge_levels
 from edgefast.translate.route.outcome import RoutePart
+from edgefast.translate.route.treated import Below, treat_shares
 
 __all__ = ["guard_part"]
 
 
 def guard_part(
-    part: RoutePart, route: Route, inherited: tuple[Level, ...], own: Mapping[str, Level]
+    part: RoutePart,
+    route: Route,
+    inherited: tuple[Level, ...],
+    own: Mapping[str, Level],
+    below: Below,
 ) -> RoutePart:
-    """Return a part with the policies that hold at listeners which pass `inherited` on; `own`: by the names of rules."""
+    """Return a part with the policies that hold at listeners which pass `inherited` on; `own`: by the names of rules, `below`: of backends."""
     names = [one.name or "" for one in route.spec.rules]
-    rules = tuple(_guard(one, _levels(names, one.index, inherited, own)) for one in part.rules)
+    rules = tuple(
+        _guard(one, _levels(names, one.index, inherited, own), below) for one in part.rules
+    )
     return msgspec.structs.replace(part, rules=rules)
 
 
@@ -40,14 +47,16 @@ def _levels(
     return (*inherited, *(one for one in (route, rule) if one))
 
 
-def _guard(rule: ir.Rule, levels: tuple[Level, ...]) -> ir.Rule:
-    if rule.status or not levels:
+def _guard(rule: ir.Rule, levels: tuple[Level, ...], below: Below) -> ir.Rule:
+    if rule.status or not (levels or below):
         return rule
-    made = merge_levels(levels)
-    return msgspec.structs.replace(
-        rule,
-        policies=made.policies,
-        traffic=made.traffic,
-        ceilings=made.ceilings,
-        lost=made.lost,
-    )
+    if levels:
+        made = merge_levels(levels)
+        rule = msgspec.structs.replace(
+            rule,
+            policies=made.policies,
+            traffic=made.traffic,
+            ceilings=made.ceilings,
+            lost=made.lost,
+        )
+    return treat_shares(rule, levels, below) if below else rule

@@ -29,6 +29,7 @@ from edgefast.translate.route.outcome import (
     settle,
 )
 from edgefast.translate.route.rule import RuleOutcome, translate_rule
+from edgefast.translate.route.treated import find_below
 
 
 def translate_route(
@@ -78,6 +79,7 @@ def translate_route(
     own_policies = reader.attached(
         type(route).__name__, route.metadata.namespace, route.metadata.name
     )
+    below = {certificate: find_below(one.clusters, reader) for certificate, one in plain.items()}
     parts: dict[tuple[str, tuple[Level, ...]], RoutePart] = {}
     counted: dict[str, None] = {}
     hosts: dict[tuple[str, str], RoutePart] = {}
@@ -88,8 +90,8 @@ def translate_route(
             shared = (attached.gateway.certificate, listener.policies)
             if shared not in parts:
                 made = plain[shared[0]]
-                if shared[1] or own_policies:
-                    made = guard_part(made, route, shared[1], own_policies)
+                if shared[1] or own_policies or below[shared[0]]:
+                    made = guard_part(made, route, shared[1], own_policies, below[shared[0]])
                 parts[shared] = _keep_part(made, previous)
             part = parts[shared]
             if working:

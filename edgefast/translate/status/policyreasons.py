@@ -119,6 +119,16 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "No target below this Gateway is there.",
         ),
     ),
+    "XBackendTrafficPolicy": (
+        Reason("Accepted", "True", "Accepted", "The policy is in force at its targets."),
+        Reason("Accepted", "False", "Conflicted", "An older policy of the kind has the target."),
+        Reason("Accepted", "False", "TargetNotFound", "A target is not there, or of another kind."),
+        Reason("Accepted", "False", "Invalid", "Requests to its targets are answered 500."),
+        Reason("ResolvedRefs", "True", "ResolvedRefs", "It refers to nothing."),
+        Reason("Programmed", "True", "Programmed", "All ready proxies of the Gateway have it."),
+        Reason("Programmed", "False", "Invalid", "Requests to its targets are answered 500."),
+        Reason("Programmed", "False", "Overridden", "An older policy has its targets.", ours=True),
+    ),
     "BackendTrafficPolicy": (
         Reason("Accepted", "True", "Accepted", "As of a SecurityPolicy, and so are the others."),
         Reason("Accepted", "False", "Conflicted", "An older policy of the kind has the target."),

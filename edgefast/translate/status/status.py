@@ -13,14 +13,18 @@ import msgspec
 
 from edgefast.problem import ObjectRef
 from edgefast.resources.gatewayapi.listener import RouteGroupKind
-from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
 from edgefast.resources.model.reference import GATEWAY_GROUP, ParentReference
 from edgefast.translate.status.condition import Condition
 
 Key = tuple[str, str]
 
-#: Kinds of our own group that have a status.
-_OWN = ("SecurityPolicy", "BackendTrafficPolicy")
+#: Groups of kinds that have a status, but for that of the Gateway API.
+_GROUPS = {
+    "SecurityPolicy": EDGE_GROUP,
+    "BackendTrafficPolicy": EDGE_GROUP,
+    "XBackendTrafficPolicy": EXPERIMENTAL_GROUP,
+}
 
 
 class Status(
@@ -131,6 +135,7 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
     backend_tls_policies: dict[Key, PolicyStatus] = {}
     security_policies: Mapping[Key, PolicyStatus] = {}
     backend_traffic_policies: Mapping[Key, PolicyStatus] = {}
+    x_backend_traffic_policies: Mapping[Key, PolicyStatus] = {}
     #: The Gateway of each ListenerSet of ours; no part of any status.
     parents: dict[Key, Key] = {}
 
@@ -160,8 +165,9 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
             ("BackendTLSPolicy", dict(self.backend_tls_policies)),
             ("SecurityPolicy", dict(self.security_policies)),
             ("BackendTrafficPolicy", dict(self.backend_traffic_policies)),
+            ("XBackendTrafficPolicy", dict(self.x_backend_traffic_policies)),
         )
         for kind, table in tables:
-            group = EDGE_GROUP if kind in _OWN else GATEWAY_GROUP
+            group = _GROUPS.get(kind, GATEWAY_GROUP)
             for namespace, name in sorted(table):
                 yield ObjectRef(kind, namespace, name, group), table[namespace, name]

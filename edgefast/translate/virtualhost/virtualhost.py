@@ -28,7 +28,7 @@ from edgefast.translate.virtualhost.shadow import HostEntry, find_shadows
 from edgefast.translate.virtualhost.turn import WIDENED, settle_turns, turn_of
 
 Place = tuple[str, str]  # listener, hostname
-Treatment = tuple[str, int, tuple[str, ...]]  # cluster, Rule.ceilings, Rule.traffic
+Treatment = tuple[str, int, tuple[str, ...]]  # cluster, and as ir.Treatment: ceilings, traffic
 Loss = tuple[HostEntry, HostEntry]  # what never takes a request, and what takes them all
 
 _NONE: Mapping[Key, Any] = {}  # most hosts have nothing to tell
@@ -129,10 +129,12 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
     for rule in rules:
         if rule.policies or rule.traffic:
             units.update(dict.fromkeys((*rule.policies, *rule.traffic)))
-        if rule.traffic:
-            for share in rule.backends:
-                if share.cluster:
-                    treatments[share.cluster, rule.ceilings, rule.traffic] = None
+        for share in rule.backends:
+            said = share.treatment or rule
+            if said.traffic and share.cluster:
+                treatments[share.cluster, said.ceilings, said.traffic] = None
+                if said is not rule:
+                    units.update(dict.fromkeys(said.traffic))
     host = ir.VirtualHost(
         listener=place[0],
         hostname=place[1],

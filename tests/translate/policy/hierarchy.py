@@ -1,4 +1,4 @@
-"""Hierarchies: one Gateway with listeners and a ListenerSet, routes with named rules, and policies anywhere on them.
+"""Hierarchies: one Gateway with listeners and a ListenerSet, routes with named rules, backends with ports, and policies anywhere on them.
 
 Out: objects, the places that requests can come to, random policies as plain values and as objects.
 """
@@ -15,6 +15,8 @@ from tests.translate.policy.naive import At, Plain
 
 GROUP = "gateway.networking.k8s.io"
 EDGE = "gateway.edge.io/v1alpha1"
+EXPERIMENTAL = "gateway.networking.x-k8s.io/v1alpha1"
+GROUPS = {"Service": "", "Backend": "gateway.edge.io"}
 RULES = ("first", "second", "")
 FRONTS: tuple[At, ...] = (
     ("Gateway", "gw", ""),
@@ -29,6 +31,27 @@ BELOW: tuple[At, ...] = tuple(
     for kind, name in (("HTTPRoute", "web"), ("GRPCRoute", "calls"), ("HTTPRoute", "gone"))
     for section in ("", "first", "second", "none")
 )
+#: What rules send to, and how much of it.
+SHARES = (("Service", "web", 3), ("Service", "side", 1), ("Backend", "far", 1))
+BACKENDS: tuple[At, ...] = (
+    ("Service", "web", ""),
+    ("Service", "web", "plain"),
+    ("Service", "web", "other"),
+    ("Service", "side", ""),
+    ("Service", "side", "plain"),
+    ("Service", "gone", ""),
+    ("Backend", "far", ""),
+    ("Backend", "far", "plain"),
+)
+#: Levels of clusters, below rules.
+CLUSTERS: dict[str, tuple[At, ...]] = {
+    "service/default/web/80": BACKENDS[:2],
+    "service/default/web/80/h2": BACKENDS[:2],
+    "service/default/side/80": BACKENDS[3:4],  # its port has no name
+    "service/default/side/80/h2": BACKENDS[3:4],
+    "backend/default/far": BACKENDS[6:7],
+    "backend/default/far/h2": BACKENDS[6:7],
+}
 #: Levels above routes, by listener.
 LISTENERS: dict[str, tuple[At, ...]] = {
     "default/gw/http": (FRONTS[0], FRONTS[1]),
@@ -63,8 +86,18 @@ def base() -> list[Object]:
         world.listener_set("set"),
         route("HTTPRoute", "web"),
         route("GRPCRoute", "calls"),
-        *(world.service(name) for name in ("web", "auth")),
-        *(world.endpoints(name, "10.0.0.1") for name in ("web", "auth")),
+        world.service("web", name="plain"),
+        *(world.service(name) for name in ("side", "auth")),
+        *(world.endpoints(name, "10.0.0.1") for name in ("side", "auth")),
+        world.endpoints("web", "10.0.0.1", name="plain"),
+        world.make(
+            {
+                "apiVersion": EDGE,
+                "kind": "Backend",
+                "metadata": {"name": "far", "namespace": "default"},
+                "spec": {"endpoints": [{"ip": {"address": "10.0.0.7", "port": 80}}]},
+            }
+        ),
         world.secret("keys", alice="k-alice"),
         world.secret("users", **{".htpasswd": "bob:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ="}),
     ]
@@ -79,7 +112,7 @@ def route(kind: str, name: str) -> Object:
             if kind == "HTTPRoute"
             else {"method": {"service": f"s{at}"}}
         )
-        one |= {"matches": [path], "backendRefs": [{"name": "web", "port": 80}]}
+        one |= {"matches": [path], "backendRefs": [backend_ref(*share) for share in SHARES]}
     return world.make(
         {
             "apiVersion": world.GATEWAY,
@@ -94,16 +127,25 @@ def route(kind: str, name: str) -> Object:
     )
 
 
+def backend_ref(kind: str, name: str, weight: int) -> dict[str, Any]:
+    """Return a share of a rule."""
+    if kind == "Backend":
+        return {"group": EDGE.partition("/")[0], "kind": kind, "name": name, "weight": weight}
+    return {"name": name, "port": 80, "weight": weight}
+
+
 def policy_object(plain: Plain, timeout: str = "1s") -> Object:
     """Return a policy as an API server may have let it in; `timeout` is a content that no shape shows."""
     spec: dict[str, Any] = {
         "targetRefs": [
-            {"group": GROUP, "kind": kind, "name": name}
+            {"group": GROUPS.get(kind, GROUP), "kind": kind, "name": name}
             | ({"sectionName": section} if section else {})
             for kind, name, section in plain.targets
         ],
         "mergeType": plain.merge,
     }
+    if plain.kind == "XBackendTrafficPolicy":
+        return _constraint(plain, timeout)
     if "authorization" in plain.features:
         spec["authorization"] = {"defaultAction": "Allow"}
     if "apiKeyAuth" in plain.features:
@@ -124,8 +166,25 @@ def policy_object(plain: Plain, timeout: str = "1s") -> Object:
         spec["compressor"] = [{"type": "Gzip"}]
         spec["loadBalancer"] = {"type": "RoundRobin"}
         spec["faultInjection"] = {"abort": {"httpStatus": 503, "percentage": 1}}
+    if "endpoints" in plain.features:
+        spec.setdefault("timeout", {"http": {}})["http"]["sendTimeout"] = timeout
+        spec["loadBalancer"] = {"type": "Random"}
+        spec["healthCheck"] = {"active": {"type": "TCP", "tcp": {}}}
     metadata = {"name": plain.name, "namespace": "default", "creationTimestamp": plain.created}
     raw = {"apiVersion": EDGE, "kind": plain.kind, "metadata": metadata, "spec": spec}
+    return decode_api_object(raw, plain.kind)
+
+
+def _constraint(plain: Plain, timeout: str) -> Object:
+    targets = {
+        one: {"group": GROUPS.get(one[0], GROUP), "kind": one[0], "name": one[1]}
+        for one in plain.targets
+    }
+    spec: dict[str, Any] = {"targetRefs": list(targets.values())}
+    if plain.features:
+        spec["retryConstraint"] = {"budget": {"interval": timeout}}
+    metadata = {"name": plain.name, "namespace": "default", "creationTimestamp": plain.created}
+    raw = {"apiVersion": EXPERIMENTAL, "kind": plain.kind, "metadata": metadata, "spec": spec}
     return decode_api_object(raw, plain.kind)
 
 
@@ -136,16 +195,33 @@ def random_policies(random: Random) -> list[Plain]:
 
 def random_policy(random: Random, name: str) -> Plain:
     """Return one policy."""
-    kind = random.choice(("SecurityPolicy", "SecurityPolicy", "BackendTrafficPolicy"))
+    kind = random.choice((*("SecurityPolicy", "BackendTrafficPolicy") * 3, "XBackendTrafficPolicy"))
+    if kind == "XBackendTrafficPolicy":
+        targets = tuple(random.sample((*BACKENDS, FRONTS[0]), random.randint(1, 3)))
+        return Plain(
+            kind,
+            name,
+            random.choice(_TIMES),
+            "Inherit",
+            targets,
+            ("repeats",)[: random.randint(0, 4)],
+        )
     merge = random.choice(("Inherit", "Inherit", "Replace", "Override"))
-    pool = {"Inherit": FRONTS + BELOW, "Replace": BELOW, "Override": FRONTS}[merge]
+    lower = BELOW + BACKENDS
+    pool = {"Inherit": FRONTS + lower, "Replace": lower, "Override": FRONTS}[merge]
+    features: tuple[str, ...] = random.choice(
+        (("traffic",), ("endpoints",), ("traffic", "endpoints"))
+    )
+    if kind == "BackendTrafficPolicy" and random.random() < 0.3:
+        pool, features = BACKENDS, ("endpoints",)
     if random.random() < 0.1:
-        pool = FRONTS + BELOW
-    features: tuple[str, ...] = ("traffic",)
+        pool = FRONTS + lower
     if kind == "SecurityPolicy":
         named = ("authorization", "apiKeyAuth", "basicAuth", "jwt", "extAuth")
         features = tuple(one for one in named if random.random() < 0.6)
     elif random.random() < 0.1:
         features = ()
+    if kind == "SecurityPolicy" and random.random() < 0.9:
+        pool = tuple(one for one in pool if one not in BACKENDS)
     targets = tuple(random.sample(pool, random.randint(1, 3)))
     return Plain(kind, name, random.choice(_TIMES), merge, targets, features)

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-ROUTES = ("HTTPRoute", "GRPCRoute")
+BACKENDS = ("Service", "Backend")
+LOWER = ("HTTPRoute", "GRPCRoute", *BACKENDS)
 
+FAMILIES = {
+    "SecurityPolicy": "security",
+    "BackendTrafficPolicy": "traffic",
+    "XBackendTrafficPolicy": "xtraffic",
+}
 #: Kind, name, section; all are in one namespace.
 At = tuple[str, str, str]
 
@@ -27,15 +33,27 @@ class Plain:
 
     @property
     def title(self) -> str:
-        return f"{'security' if self.kind == 'SecurityPolicy' else 'traffic'}/default/{self.name}"
+        return f"{FAMILIES[self.kind]}/default/{self.name}"
+
+    @property
+    def aims(self) -> tuple[At, ...]:
+        if self.kind == "BackendTrafficPolicy":
+            return self.targets
+        if self.kind == "XBackendTrafficPolicy":  # which has no parts of targets
+            return tuple((kind, name, "") for kind, name, _ in self.targets if kind in BACKENDS)
+        return tuple(one for one in self.targets if one[0] not in BACKENDS)
 
     @property
     def units(self) -> tuple[str, ...]:
-        of_routes = [kind in ROUTES for kind, _, _ in self.targets]
-        if (self.merge == "Replace" and not all(of_routes)) or (
-            self.merge == "Override" and any(of_routes)
+        if self.kind == "XBackendTrafficPolicy":
+            return (self.title,) if self.features else ()
+        lower = [kind in LOWER for kind, _, _ in self.aims]
+        if (self.merge == "Replace" and not all(lower)) or (
+            self.merge == "Override" and any(lower)
         ):
             return (f"{self.title}#closed",)
+        if "traffic" in self.features and any(kind in BACKENDS for kind, _, _ in self.targets):
+            return (f"{self.title}#closed",)  # it says what is settled before there is a backend
         if self.kind == "BackendTrafficPolicy":
             return (self.title,) if self.features else ()
         return tuple(f"{self.title}#{one}" for one in self.features)
@@ -63,12 +81,12 @@ def evaluate(policies: list[Plain], path: list[At]) -> Verdict:
     """Say what holds at the end of a path."""
     verdict = Verdict()
     closed: list[str] = []
-    for kind in ("SecurityPolicy", "BackendTrafficPolicy"):
+    for kind in FAMILIES:
         here = [
             (depth, one)
             for depth, at in enumerate(path)
             for one in sorted(policies, key=lambda p: p.age)
-            if one.kind == kind and at in one.targets
+            if one.kind == kind and at in one.aims
         ]
         replaced, replacer = -1, ""
         for depth in range(len(path)):
@@ -96,7 +114,9 @@ def evaluate(policies: list[Plain], path: list[At]) -> Verdict:
                 else:
                     standing.append((unit, one.merge == "Override"))
         closed += [unit for unit, _ in standing if unit.endswith("#closed")]
-        if kind == "BackendTrafficPolicy":
+        if kind == "XBackendTrafficPolicy":
+            verdict.traffic += [unit for unit, _ in standing]
+        elif kind == "BackendTrafficPolicy":
             leaves = [one for one in standing if not one[0].endswith("#closed")]
             ceilings = [unit for unit, override in leaves if override]
             defaults = [unit for unit, override in reversed(leaves) if not override]

@@ -12,15 +12,22 @@ from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
 from edgefast.translate.facts.policyshape import Level, PolicyShape
 from edgefast.translate.policy.merge import Effective, merge_levels
-from tests.translate.policy.hierarchy import LISTENERS, RULES, base, policy_object, random_policies
+from tests.translate.policy.hierarchy import (
+    CLUSTERS,
+    LISTENERS,
+    RULES,
+    base,
+    policy_object,
+    random_policies,
+)
 from tests.translate.policy.naive import Plain, evaluate
 
 pytestmark = pytest.mark.pure
 
 
-def check(made: Translation, policies: list[Plain]) -> int:
-    """Hold every rule of every host against the naive evaluator; return how many there were."""
-    rules = 0
+def check(made: Translation, policies: list[Plain]) -> tuple[int, int]:
+    """Hold every rule of every host, and its shares, against the naive evaluator; return how many there were, and how many shares differ."""
+    rules = treated = 0
     fleet = made.ir.fleets[0]
     named: set[str] = set()
     for host in fleet.virtual_hosts:
@@ -37,17 +44,28 @@ def check(made: Translation, policies: list[Plain]) -> int:
             ), (host.listener, rule, policies)
             assert dict(rule.lost) == told.lost, (host.listener, rule, policies)
             named |= {*rule.policies, *rule.traffic}
+            for share in rule.backends:
+                below = evaluate(policies, [*path, *CLUSTERS[share.cluster]])
+                closed = [one for one in below.policies if one.endswith("#closed")]
+                closed = [one for one in closed if one not in told.policies]
+                said = share.treatment or rule
+                treated += share.treatment is not None
+                assert (list(said.traffic), said.ceilings) == (
+                    closed + below.traffic,
+                    len(closed) + below.ceilings,
+                ), (host.listener, share, policies)
+                lost = {} if share.treatment is None else dict(share.treatment.lost)
+                assert lost.items() <= below.lost.items(), (host.listener, share, policies)
+                assert below.lost.items() - told.lost.items() == lost.items(), (share, policies)
+                named |= {*said.traffic}
             rules += 1
     assert [one.name for one in fleet.policies] == sorted(named)
     asked = {
         share.cluster for one in fleet.policies if one.ext_auth for share in one.ext_auth.backends
     }
-    assert {one.name for one in fleet.clusters} - asked <= {
-        "service/default/web/80",
-        "service/default/web/80/h2",
-    }
+    assert {one.name for one in fleet.clusters} - asked <= CLUSTERS.keys()
     assert asked <= {one.name for one in fleet.clusters}
-    return rules
+    return rules, treated
 
 
 @pytest.mark.parametrize(
@@ -56,7 +74,7 @@ def check(made: Translation, policies: list[Plain]) -> int:
 )
 def test_rules_are_what_a_naive_evaluator_says(seed: int, count: int) -> None:
     random, objects = Random(seed), base()
-    snapshot, made, rules = Snapshot.of(objects), None, 0
+    snapshot, made, rules, treated = Snapshot.of(objects), None, 0, 0
     there: list[Plain] = []
     for _ in range(count):
         policies = random_policies(random)
@@ -64,9 +82,12 @@ def test_rules_are_what_a_naive_evaluator_says(seed: int, count: int) -> None:
         refs = [ref_of(one) for one in gone]
         snapshot = snapshot.replace([policy_object(one) for one in policies], refs)
         made = translate(snapshot, Settings(), made)
-        rules += check(made, policies)
+        rules, treated = (
+            one + other for one, other in zip((rules, treated), check(made, policies), strict=True)
+        )
         there = policies
     assert rules == count * 18
+    assert treated > rules / 10
 
 
 # --- by hand: what the words of the design say ----------------------------------------------------------------------

@@ -57,6 +57,14 @@
 - apiGroups: ["gateway.edge.io"]
   resources: ["securitypolicies/status", "backendtrafficpolicies/status"]
   verbs: ["patch"]
+# How many requests may be repeated, where the experimental CRD is installed; get as above.
+- apiGroups: ["gateway.networking.x-k8s.io"]
+  resources: ["xbackendtrafficpolicies"]
+  verbs: ["get", "list", "watch"]
+# Their conditions.
+- apiGroups: ["gateway.networking.x-k8s.io"]
+  resources: ["xbackendtrafficpolicies/status"]
+  verbs: ["patch"]
 # Backends, and the addresses of fleets.
 - apiGroups: [""]
   resources: ["services"]

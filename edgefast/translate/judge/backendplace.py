@@ -1,0 +1,39 @@
+"""Backend targets of policies: the Services and Backends that they name, and the Gateways below which they hold.
+
+In: one target, the Gateways whose rules send to it and have units of the policy. Out: a `Place`, as owntarget.py gives for what is above.
+Source: GEP-713: a policy's ancestors are Gateways; a sectionName that does not exist attaches nowhere.
+Must never: take a Service for used because a route only names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from edgefast.problem import ObjectRef
+from edgefast.resources.snapshot import Key
+from edgefast.translate.facts.facts import World
+from edgefast.translate.facts.policyshape import Target
+from edgefast.translate.judge.owntarget import Place, tell_lack, tell_section
+
+__all__ = ["find_backend_place"]
+
+
+def find_backend_place(
+    target: Target, path: str, policy: ObjectRef, world: World, gateways: Iterable[Key]
+) -> Place:
+    """Look for a target of a policy; `path` is its field path, `gateways` have rules for which units of the policy are known."""
+    kind, namespace, name, section = target
+    named, snapshot = f"{kind} {namespace}/{name}", world.snapshot
+    ports: tuple[str, ...] = ()
+    if kind == "Service":
+        service = snapshot.services.get((namespace, name))
+        known = service is not None
+        ports = tuple(one.name for one in service.spec.ports if one.name) if service else ()
+    else:
+        known = (namespace, name) in snapshot.backends
+    if not known:
+        return Place(missing=tell_lack(policy, path, named), attached=False)
+    if section and section not in ports:
+        missing = tell_section(policy, path, named, section, ports, "named port")
+        return Place(dict.fromkeys(gateways, ()), missing, attached=False)
+    return Place(dict.fromkeys(gateways, ()))

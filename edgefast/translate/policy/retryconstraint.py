@@ -1,0 +1,88 @@
+"""XBackendTrafficPolicy: how many repeats there may be in an interval: one policy -> its unit.
+
+In: a policy. Out: an `OwnOutcome` with the unit "traffic", of which only the constraint is said, or with "closed" when there is a
+mistake in it.
+Source: Gateway API XBackendTrafficPolicy (GEP-3388); durations are those of GEP-2257, and their bounds those of the CRD.
+Must never: leave a bound out that cannot be read.
+"""
+
+from __future__ import annotations
+
+from edgefast import ir
+from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficPolicy
+from edgefast.resources.kinds import ref_of
+from edgefast.resources.model.duration import parse_duration
+from edgefast.translate.facts.facts import Reader
+from edgefast.translate.facts.policyshape import CLOSED
+from edgefast.translate.policy.outcome import (
+    Aims,
+    OwnOutcome,
+    UnitOutcome,
+    check_whole,
+    close_policy,
+    note_version,
+    shape_policy,
+)
+from edgefast.translate.report.report import Report
+
+__all__ = ["MAX_INTERVAL", "translate_constraint"]
+
+#: Milliseconds; EF_WINDOW_MAX_MS of csrc/window.h.
+MAX_INTERVAL = 3_600_000
+
+
+def translate_constraint(policy: XBackendTrafficPolicy, aimed: Aims, reader: Reader) -> OwnOutcome:
+    """Translate one policy; `aimed`: what it is for that no targetRef says."""
+    report = Report(ref_of(policy))
+    targets, closed = check_whole(policy, aimed, report)
+    before = len(report.refused)
+    made = _translate(policy, report)
+    if len(report.refused) > before and not closed:
+        closed = report.refused[before].text()
+    shape = shape_policy(policy, "xtraffic", (CLOSED,) if closed else ("traffic",) if made else ())
+    unit = UnitOutcome(
+        ir.PolicyUnit(name=shape.unit("traffic"), traffic=ir.Traffic(retry_constraint=made))
+    )
+    return OwnOutcome(
+        policy=policy,
+        shape=shape,
+        targets=targets,
+        aimed=aimed,
+        units=note_version(
+            policy, (close_policy(shape, closed),) if closed else (unit,) if made else ()
+        ),
+        reads=reader.noted(),
+        refused=tuple(report.refused),
+        unresolved=tuple(report.unresolved),
+        problems=report.problems,
+    )
+
+
+def _translate(policy: XBackendTrafficPolicy, report: Report) -> ir.RetryConstraint | None:
+    said, path = policy.spec.retry_constraint, "spec.retryConstraint"
+    if said is None:
+        return None
+    budget, rate = said.budget, said.min_retry_rate
+    if not 0 <= budget.percent <= 100:
+        text = f"{budget.percent} (expected 0 to 100)"
+        report.refuse(f"{path}.budget.percent", "Invalid", text, condition="Invalid")
+    if not 1 <= rate.count <= 1_000_000:
+        text = f"{rate.count} (expected 1 to 1000000)"
+        report.refuse(f"{path}.minRetryRate.count", "Invalid", text, condition="Invalid")
+    return ir.RetryConstraint(
+        percent=budget.percent,
+        interval=_read(budget.interval, 1000, "1s", report, f"{path}.budget.interval"),
+        count=rate.count,
+        count_interval=_read(rate.interval, 1, "1ms", report, f"{path}.minRetryRate.interval"),
+    )
+
+
+def _read(given: str, least: int, text: str, report: Report, path: str) -> int:
+    try:
+        found = parse_duration(given)
+    except ValueError:
+        found = 0
+    if not least <= found <= MAX_INTERVAL:
+        said = f'"{given}" (expected a duration from {text} to 1h)'
+        report.refuse(path, "Invalid", said, condition="Invalid")
+    return found

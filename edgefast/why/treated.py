@@ -1,0 +1,107 @@
+"""Treated shares: how requests are treated at one backend of a rule where its own policies say something, too.
+
+In: what is served, a share of a rule (ir.Treatment). Out: what is in force there in words, each with whose it is; the answer where a
+policy of the backend is broken. The twin of core/guard/traffic.pyx (`treat`); tests/why hold both together.
+Must never: tell of what is settled before a request has a backend: that is the rule's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from edgefast import ir
+from edgefast.why.backend import COUNTED, describe_units, find_backend, find_panic
+from edgefast.why.explanation import Answer
+from edgefast.why.guarded import answer_broken
+from edgefast.why.loadbalancer import describe_balancer, find_balancer
+from edgefast.why.served import Served
+from edgefast.why.traffic import COUNTS, Setting, settle_traffic
+
+__all__ = [
+    "BACKEND_FIELDS",
+    "answer_treated",
+    "describe_treated",
+    "list_treated",
+    "settle_shares",
+    "settle_treated",
+    "treating",
+]
+
+#: Numbers of ir.Traffic that are about backends.
+BACKEND_FIELDS = ("send_timeout", *COUNTS)
+
+
+def treating(
+    served: Served, rule: ir.Rule, share: ir.BackendRef | None
+) -> tuple[tuple[ir.PolicyUnit, ...], int]:
+    """Return the units that say how requests are treated at a share, and how many of them are Overrides."""
+    said = (share.treatment if share is not None else None) or rule
+    return served.units(said.traffic), said.ceilings
+
+
+def answer_treated(served: Served, share: ir.BackendRef | None) -> Answer | None:
+    """Return the answer to requests of a share that a policy of its backend closes; None: none does."""
+    if share is None or share.treatment is None:
+        return None
+    units = served.units(share.treatment.traffic)
+    broken = next((one for one in units if one.status or one.traffic is None), None)
+    return answer_broken(broken) if broken is not None else None
+
+
+def settle_treated(units: Sequence[ir.PolicyUnit], ceilings: int) -> dict[str, Setting]:
+    """Return the numbers that are in force at a backend."""
+    found = settle_traffic(units, ceilings)
+    return {field: found[field] for field in BACKEND_FIELDS if field in found}
+
+
+def describe_treated(served: Served, share: ir.BackendRef) -> tuple[str, ...]:
+    """Return what is in force at a share that is not treated as its rule says, and what does not hold there."""
+    if share.treatment is None:
+        return ()
+    units = served.units(share.treatment.traffic)
+    return (*list_treated(units, share.treatment),)
+
+
+def list_treated(units: Sequence[ir.PolicyUnit], said: ir.Treatment) -> Iterator[str]:
+    """Give the same, of units that are known already."""
+    broken = next((one for one in units if one.status or one.traffic is None), None)
+    if broken is not None:
+        yield f"{broken.name}: answers {broken.status or 500}: {broken.reason}"
+    else:
+        for one in settle_treated(units, said.ceilings).values():
+            cut = f", cut by {one.cut_by}" if one.cut_by else ""
+            yield f"{one.unit}: {_write(one)}{cut}"
+        yield from describe_units(units)
+        balanced = find_balancer(units)
+        if balanced is not None:
+            yield f"{balanced[1]}: {describe_balancer(balanced[0])}"
+    yield from (f"{name} does not hold: lost to {by}" for name, by in said.lost)
+
+
+def _write(one: Setting) -> str:
+    if one.field in COUNTED:
+        return f"{COUNTED[one.field]} {one.value} at most"
+    return (
+        f"what waits for it is taken within {one.value} ms"
+        if one.value
+        else "it may take nothing for ever"
+    )
+
+
+def settle_shares(served: Served, rule: ir.Rule) -> tuple[tuple[str, object], ...]:
+    """Return what is in force at shares that are not treated as their rule says, in a form that two tables can be compared by."""
+    found: list[tuple[str, object]] = []
+    for share in rule.backends:
+        if share.treatment is None:
+            continue
+        units, ceilings = treating(served, rule, share)
+        at: list[tuple[str, object]] = [
+            (one.field, one.value) for one in settle_treated(units, ceilings).values()
+        ]
+        at += [(one.field, one.value) for one in find_backend(units)]
+        panic, balanced = find_panic(units), find_balancer(units)
+        at += [("panic", panic[0])] if panic is not None and panic[0] else []
+        if balanced is not None and balanced[0] != ir.LoadBalancer():
+            at.append(("load_balancer", balanced[0]))
+        found += [(f"{share.cluster} {field}", value) for field, value in at]
+    return tuple(found)
