@@ -48,6 +48,8 @@ cdef class Health
 cdef class HealthRecord
 cdef class Outlier
 cdef class Breaker
+cdef class ZoneRule
+cdef class ZoneRuns
 cdef class EndpointCheck
 cdef class EndpointChecks
 cdef class Prober
@@ -136,6 +138,7 @@ include "upstream/outlier.pxd"
 include "upstream/breaker.pxd"
 include "upstream/check.pxd"
 include "upstream/balance.pxd"
+include "upstream/zone.pxd"
 include "upstream/upstreamuser.pxd"
 include "upstream/pool.pxd"
 include "upstream/endpoint.pxd"
@@ -229,6 +232,8 @@ cdef class Engine:
         Outlier outlier         # where no policy says
         EndpointChecks checks
         Prober prober
+        str zone                # that it is in; "": it is not known
+        dict proxies            # zone -> proxies of the fleet that are ready there
         object ask_others       # told of a cluster whose connections are other workers'; None: nobody is there
         # life
         readonly int worker

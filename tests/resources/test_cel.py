@@ -56,6 +56,7 @@ from edgefast.resources.rules import (
     policy,
     routefilter,
     traffic,
+    zoneaware,
 )
 from edgefast.resources.rules.rule import Rule
 from edgefast.resources.schema.schema import plain_default
@@ -65,7 +66,18 @@ pytestmark = pytest.mark.pure
 
 RULES = [
     rule
-    for one in (edge, healthcheck, jwt, loadbalancer, policy, routefilter, traffic, backend, config)
+    for one in (
+        edge,
+        healthcheck,
+        jwt,
+        loadbalancer,
+        policy,
+        routefilter,
+        traffic,
+        zoneaware,
+        backend,
+        config,
+    )
     for rule in one.BOOK.rules
 ]
 Document = dict[str, Any]

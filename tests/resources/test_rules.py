@@ -15,6 +15,7 @@ from edgefast.resources.rules import (
     policy,
     routefilter,
     traffic,
+    zoneaware,
 )
 from edgefast.resources.rules.rule import Rule
 from edgefast.resources.rules.rules import _BOOKS, rules_of
@@ -24,7 +25,18 @@ pytestmark = pytest.mark.pure
 RULES = [rule for book in _BOOKS for rule in book.rules]
 OWN = [
     rule
-    for one in (edge, healthcheck, jwt, loadbalancer, policy, routefilter, traffic, backend, config)
+    for one in (
+        edge,
+        healthcheck,
+        jwt,
+        loadbalancer,
+        policy,
+        routefilter,
+        traffic,
+        zoneaware,
+        backend,
+        config,
+    )
     for rule in one.BOOK.rules
 ]
 

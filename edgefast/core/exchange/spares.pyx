@@ -71,6 +71,7 @@ cdef class Spares(Watched):
         ex.outlier = None
         ex.breaker = None
         ex.check = None
+        ex.zones = None
         ex.line = None
         ex.place = None
         ex.sender = None

@@ -7,6 +7,8 @@ cdef class Cluster(Pool):
         dict resolved       # hostname -> tuple of addresses; () while unknown
         uint32_t version    # another one when its endpoints are others
         ef_health_record **records  # of each endpoint
+        ZoneRule zone_rule  # as its Service says; None: nothing
+        str zone            # that its endpoints are in, where `runs` is None
         list checks         # by which any rule has asked; the n-th one's bit is HEED_CHECK << n
         uint32_t seen       # version of its own record when it was looked at who is out
         uint64_t *ids       # of each endpoint
@@ -22,6 +24,7 @@ cdef class Cluster(Pool):
 
     cdef int update(self, object spec) except -1
     cdef TlsContext stream_tls(self)
+    cdef str zone_of(self, Endpoint endpoint)
     cdef int rebuild(self) except -1
     cdef int look_at_checks(self) except -1
     cdef uint8_t bit_of(self, EndpointCheck check) except 0

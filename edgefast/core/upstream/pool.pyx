@@ -89,7 +89,10 @@ cdef class Pool(Timer):
             return user.on_up_failed(UP_NO_ENDPOINT)
         if user.check is not None or user.panic:
             heed = heeded(<Cluster>self, user.check, user.panic)
-        endpoint = self.pick(user.tried_of(<Cluster>self), heed, user.balance, user.hash_key)
+        if self.runs is not None:
+            endpoint = choose(<Cluster>self, user.zones, user.tried_of(<Cluster>self), heed, user.balance, user.hash_key)
+        else:
+            endpoint = self.pick(user.tried_of(<Cluster>self), heed, user.balance, user.hash_key)
         if endpoint is None:
             return user.on_up_failed(UP_NO_ENDPOINT)
         if user.slow_start and endpoint.since:

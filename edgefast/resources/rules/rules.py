@@ -30,6 +30,7 @@ from edgefast.resources.rules import (
     reference,
     routefilter,
     traffic,
+    zoneaware,
 )
 from edgefast.resources.rules.rule import Rule
 
@@ -49,6 +50,7 @@ _BOOKS = (
     backend.BOOK,
     healthcheck.BOOK,
     loadbalancer.BOOK,
+    zoneaware.BOOK,
     config.BOOK,
 )
 

@@ -15,6 +15,7 @@ from edgefast import ir
 from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.backend.cluster import ClusterOutcome
 from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.fleet.proxies import wants_zones
 from edgefast.translate.policy.outcome import UnitOutcome
 from edgefast.translate.virtualhost.stream import StreamOutcome
 from edgefast.translate.virtualhost.virtualhost import HostOutcome, Place, Treatment
@@ -38,6 +39,7 @@ class Shelf(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     policy_uses: SortedMap[str, int] = EMPTY  # hosts and listeners that name a unit
     filters: frozenset[str] = frozenset()  # units that listeners name
     treated: SortedMap[Treatment, int] = EMPTY  # hosts whose rules treat a cluster so
+    zoned: int = 0  # units and clusters that make zones count
 
 
 class Shelves(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -118,6 +120,8 @@ def refill(
         _put(asked, name, unit.clusters or None if unit else None)
     used, secrets, ways_of = shelf.clusters.edit(), shelf.secrets.edit(), treated.done()
     _put_clusters(stale, uses, clusters, used, secrets, ways_of)
+    zoned = _count_zoned(shelf.clusters, used, {ref.id for ref in stale})
+    zoned += _count_zoned(shelf.policies, policies, doubtful)
     return Shelf(
         outcomes=outcomes.done(),
         hosts=served.done(),
@@ -131,7 +135,17 @@ def refill(
         policy_uses=policy_uses.done(),
         filters=filters,
         treated=ways_of,
+        zoned=shelf.zoned + zoned,
     )
+
+
+def _count_zoned(
+    before: SortedMap[str, ir.Cluster] | SortedMap[str, ir.PolicyUnit],
+    after: Draft[str, ir.Cluster] | Draft[str, ir.PolicyUnit],
+    names: Iterable[str],
+) -> int:
+    """Return how many more of these make zones count now."""
+    return sum(wants_zones(after.get(name)) - wants_zones(before.get(name)) for name in names)
 
 
 def _put(table: Draft[str, _T], name: str, value: _T | None) -> None:
