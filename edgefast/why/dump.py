@@ -73,6 +73,7 @@ def _sum_endpoint(address: str, found: list[Mapping[str, Any]]) -> EndpointPart:
     # Each worker counts its own requests: one that failed long ago stays counted where no other came since.
     failing = all(one.get("failures", 0) or not one["healthy"] for one in found)
     return EndpointPart(
+        zone=found[0].get("zone", ""),
         address=address,
         healthy=ejected == 0,
         workers=f"{ejected} of {len(found)} workers ejected it" if ejected else "",

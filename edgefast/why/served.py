@@ -91,7 +91,9 @@ class Served:
         if self.live is not None and cluster in self.live.endpoints:
             return self.live.endpoints[cluster], fallback
         known = (found.endpoints or found.fallback) if found is not None else ()
-        return tuple(EndpointPart(address=render_endpoint(one)) for one in known), fallback
+        return tuple(
+            EndpointPart(address=render_endpoint(one), zone=one.zone) for one in known
+        ), fallback
 
 
 def serve_translation(

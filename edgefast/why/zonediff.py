@@ -18,13 +18,14 @@ __all__ = ["compare_zones"]
 
 def compare_zones(pair: Pair) -> Iterator[Change]:
     """Give clusters whose Services want other zones first than before, and those whose endpoints are in other zones."""
+    counts = any(side.fleet.proxies is not None for side in pair.sides())
     for name in sorted(pair.old.clusters.keys() & pair.new.clusters.keys()):
         before, after = (side.clusters[name] for side in pair.sides())
         said = ""
         if before.zones != after.zones:
             words = describe_zones(after.zones) if after.zones else "as it comes"
             said = f"its Service wants endpoints {words}"
-        elif (after.zones or before.zones) and _moved(before, after):
+        elif (counts or after.zones or before.zones) and _moved(before, after):
             said = "endpoints are in other zones"
         if said:
             ask = pair.by_cluster.get(name)
