@@ -15,7 +15,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.test_bench_rewrite import Path
 from edgefast import ir
-from edgefast.core.engine import count_choices, settle_zone
+from edgefast.core.engine import count_choices
 
 CHOICES = {
     2: 1_000_000,
@@ -43,7 +43,7 @@ def measure(benchmark: BenchmarkFixture, cluster: ir.Cluster, balance: str) -> N
     count = len(cluster.endpoints)
     times = CHOICES[count]
     try:
-        settle_zone(path.engine, "a", {"a": 3, "b": 1, "c": 1})
+        path.engine.zones.settle("a", {"a": 3, "b": 1, "c": 1})
         found = benchmark.pedantic(
             count_choices,
             (path.engine, cluster, balance, 0, times),

@@ -48,6 +48,7 @@ cdef class Health
 cdef class HealthRecord
 cdef class Outlier
 cdef class Breaker
+cdef class Zones
 cdef class ZoneRule
 cdef class ZoneRuns
 cdef class EndpointCheck
@@ -232,8 +233,7 @@ cdef class Engine:
         Outlier outlier         # where no policy says
         EndpointChecks checks
         Prober prober
-        str zone                # that it is in; "": it is not known
-        dict proxies            # zone -> proxies of the fleet that are ready there
+        readonly Zones zones
         object ask_others       # told of a cluster whose connections are other workers'; None: nobody is there
         # life
         readonly int worker

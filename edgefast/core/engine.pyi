@@ -18,7 +18,6 @@ def count_admitted(
 def count_choices(
     engine: Engine, spec: ir.Cluster, balance: str, tried: int, times: int
 ) -> list[int]: ...
-def settle_zone(engine: Engine, zone: str, proxies: dict[str, int]) -> None: ...
 def read_check(
     message: bytes, whole: bool = ...
 ) -> (
@@ -94,8 +93,12 @@ class TlsContext:
     def trust_system(self) -> None: ...
     def within(self, scope: bytes) -> TlsContext: ...
 
+class Zones:
+    def settle(self, own: str, proxies: dict[str, int]) -> None: ...
+
 class Engine:
     limiter: Limiter
+    zones: Zones
     loop: asyncio.AbstractEventLoop
     worker: int
     resolver: Resolver

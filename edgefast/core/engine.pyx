@@ -207,7 +207,7 @@ cdef class Engine:
         self.outlier = Outlier()
         self.checks = EndpointChecks()
         self.prober = Prober(self)
-        self.zone, self.proxies = "", {}
+        self.zones = Zones(self)
         self.unmatched = ef_stat_hold(self.stat, <const uint8_t *>b"-\t-", 3)
         self.connections = set()
         self.old = set()
@@ -381,7 +381,7 @@ cdef class Engine:
         cdef Cluster cluster
         return {
             "version": self.version,
-            "zone": self.zone,
+            "zone": self.zones.own,
             "connections": len(self.connections),
             "streams": len(self.streams),
             "active": self.active,

@@ -1,5 +1,12 @@
 # Which zone's endpoints a user gets (ir.ZoneAware), and where a cluster's are.
 
+cdef class Zones:
+    cdef:
+        Engine engine
+        str own         # that this worker is in; "": it is not known
+        dict proxies    # zone -> proxies of the fleet that are ready there
+
+
 cdef class ZoneRule:
     cdef:
         uint32_t percent        # of choices that it is for

@@ -13,6 +13,21 @@
 # can take). Must never: leave a request without an endpoint while any zone has one that is well; where the run that was drawn has
 # none that was not tried, others that get any are asked, and then all.
 
+cdef class Zones:
+    def __init__(self, Engine engine):
+        self.engine = engine
+        self.own, self.proxies = "", {}
+
+    def settle(self, str own, dict proxies):
+        """Say which zone the worker is in ("": it is not known), and how many proxies that are ready are in each."""
+        cdef Cluster cluster
+        if (own, proxies) == (self.own, self.proxies):
+            return
+        self.own, self.proxies = own, proxies
+        for cluster in list(self.engine.tables.clusters.values()):
+            cluster.rebuild()
+
+
 cdef class ZoneRule:
     def __init__(self, spec):
         self.percent, self.min_endpoints, self.force = spec.percent, spec.min_endpoints, spec.force
@@ -35,7 +50,7 @@ cdef class ZoneRuns:
             raise MemoryError
         for i in range(self.size):
             self.begin[i + 1] = self.begin[i] + <uint32_t>zones.count(self.names[i])
-        self.own = self.names.index(engine.zone) if engine.zone and engine.zone in self.names else -1
+        self.own = self.names.index(engine.zones.own) if engine.zones.own and engine.zones.own in self.names else -1
 
     def __dealloc__(self):
         free(self.begin)
@@ -66,7 +81,7 @@ cdef class ZoneRuns:
             self.only = self.own
             return 0
         else:
-            chances = shares_of(cluster.engine, self.names, weighs, self.own)
+            chances = shares_of(cluster.engine.zones, self.names, weighs, self.own)
             if self.own >= 0 and chances[self.own] >= 1:
                 self.only = self.own
                 return 0
@@ -91,10 +106,10 @@ cdef class ZoneRuns:
         return <int>self.size - 1
 
 
-cdef list shares_of(Engine engine, list names, list weighs, int own):
+cdef list shares_of(Zones zones, list names, list weighs, int own):
     """How our requests are shared out, by the formula above; that of our own is 1 or more where all of them stay."""
-    cdef dict proxies = dict(engine.proxies)
-    proxies[engine.zone] = max(proxies.get(engine.zone, 0), 1)  # here I am, ready or not
+    cdef dict proxies = dict(zones.proxies)
+    proxies[zones.own] = max(proxies.get(zones.own, 0), 1)  # here I am, ready or not
     total, all_proxies = sum(weighs), sum(proxies.values())
     if total == 0:
         return [0] * len(names)
@@ -116,7 +131,7 @@ cdef Endpoint choose(Cluster cluster, ZoneRule said, uint64_t tried, uint8_t hee
     cdef int at
     cdef uint32_t left
     cdef uint64_t rnd
-    if rule is None or balance == BY_KEY or heed == HEED_NOTHING or (not engine.zone and rule.weights is None):
+    if rule is None or balance == BY_KEY or heed == HEED_NOTHING or (not engine.zones.own and rule.weights is None):
         return cluster.pick(tried, heed, balance, key)
     if cluster.seen != ef_health_version(cluster.record.at):
         cluster.look()
@@ -136,7 +151,7 @@ cdef Endpoint choose(Cluster cluster, ZoneRule said, uint64_t tried, uint8_t hee
                     break
     if endpoint is None:
         endpoint = cluster.pick(tried, heed, balance, key)
-    if endpoint is not None and engine.zone:
+    if endpoint is not None and engine.zones.own:
         engine.count(G_ZONE_OWN if is_in(endpoint, runs) else G_ZONE_OTHER)
     return endpoint
 
@@ -179,13 +194,3 @@ cdef ZoneRuns order_by_zone(Engine engine, list found):
         return None
     found.sort(key=lambda item: item[3])
     return ZoneRuns(engine, [item[3] for item in found])
-
-
-def settle_zone(Engine engine, str zone, dict proxies):
-    """Say which zone the worker is in ("": it is not known), and how many proxies that are ready are in each."""
-    cdef Cluster cluster
-    if (zone, proxies) == (engine.zone, engine.proxies):
-        return
-    engine.zone, engine.proxies = zone, proxies
-    for cluster in list(engine.tables.clusters.values()):
-        cluster.rebuild()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from edgefast import ir
 from edgefast.core import Engine
-from edgefast.core.engine import settle_zone
 
 __all__ = ["OwnZone"]
 
@@ -29,4 +28,4 @@ class OwnZone:
         """Take the record of a table; None: it has none."""
         found = dict(proxies.zones).get(self._node, "") if proxies is not None else ""
         self._zone = self._given or found or self._zone
-        settle_zone(self._engine, self._zone, dict(proxies.shares) if proxies is not None else {})
+        self._engine.zones.settle(self._zone, dict(proxies.shares) if proxies is not None else {})

@@ -15,7 +15,7 @@ from core.fleets import make_cluster, make_fleet, make_host, make_listener, make
 from core.guard.policies import TRAFFIC
 from core.world import World
 from edgefast import ir
-from edgefast.core.engine import count_choices, settle_zone
+from edgefast.core.engine import count_choices
 
 FORCE = ir.ZoneAware(min_endpoints=1, force=1)
 SHARE = ir.ZoneAware(min_endpoints=1)
@@ -61,7 +61,7 @@ async def count(client: Client, times: int = 100, path: str = "/") -> collection
 async def begin(
     world: World, zones: str, said: ir.ZoneAware | None, zone: str = "a", **parts: Any
 ) -> tuple[list[Backend], Client]:
-    settle_zone(world.engine, zone, parts.pop("proxies", {}))
+    world.engine.zones.settle(zone, parts.pop("proxies", {}))
     backends = await make_backends(world, zones)
     return backends, await world.client(await world.serve(fleet_of(backends, zones, said, **parts)))
 
@@ -104,7 +104,7 @@ async def test_no_endpoint_gets_more_than_any_other(world: World, kind: str) -> 
     found = await count(client, 400)
     assert 150 < found["a"] < 250
     # A proxy of the other zone keeps all of its requests; together each endpoint has as many.
-    settle_zone(world.engine, "b", {"a": 2, "b": 2})
+    world.engine.zones.settle("b", {"a": 2, "b": 2})
     found += await count(client, 400)
     assert all(130 < one.count < 270 for one in backends)
     assert 150 < found["a"] < 250
@@ -178,7 +178,7 @@ async def test_half_of_a_zone_is_out(world: World) -> None:
 
 async def test_a_service_may_want_it_and_a_policy_comes_first(world: World) -> None:
     backends = await make_backends(world, "aabb")
-    settle_zone(world.engine, "b", {})
+    world.engine.zones.settle("b", {})
     port = await world.serve(fleet_of(backends, "aabb", None, service=FORCE))
     client = await world.client(port)
     assert (await count(client)).keys() == {"b"}
@@ -190,7 +190,7 @@ async def test_a_service_may_want_it_and_a_policy_comes_first(world: World) -> N
 
 async def test_a_key_has_its_endpoint_in_whichever_zone(world: World) -> None:
     backends = await make_backends(world, "aabb")
-    settle_zone(world.engine, "b", {})
+    world.engine.zones.settle("b", {})
     by_user = ir.HashPolicy(headers=("x-user",))
     fleet = fleet_of(backends, "aabb", None, service=FORCE, kind="hash", hash=by_user)
     client = await world.client(await world.serve(fleet))
@@ -207,7 +207,7 @@ async def test_a_rollout_moves_endpoints_between_zones(world: World) -> None:
         await count(client, 40)
         chosen = {zones[at] for at, one in enumerate(backends) if one.count > before[at]}
         assert chosen == ({"a"} if "a" in zones else {"b"})
-    settle_zone(world.engine, "", {})
+    world.engine.zones.settle("", {})
     world.apply(fleet_of(backends, "aabb", FORCE))
     assert (await count(client)).keys() == {"a", "b"}
 
@@ -215,7 +215,7 @@ async def test_a_rollout_moves_endpoints_between_zones(world: World) -> None:
 async def test_a_zone_that_becomes_known(world: World) -> None:
     _, client = await begin(world, "aabb", FORCE, zone="")
     assert (await count(client)).keys() == {"a", "b"}
-    settle_zone(world.engine, "b", {"a": 3})
+    world.engine.zones.settle("b", {"a": 3})
     assert (await count(client)).keys() == {"b"}
     assert world.engine.dump()["zone"] == "b"
     (cluster,) = world.engine.dump()["clusters"]
@@ -225,7 +225,7 @@ async def test_a_zone_that_becomes_known(world: World) -> None:
 async def test_a_new_endpoint_of_the_zone_starts_slowly(world: World) -> None:
     """Others of the zone take what it does not get yet."""
     backends = await make_backends(world, "aaabb")
-    settle_zone(world.engine, "a", {})
+    world.engine.zones.settle("a", {})
 
     def fleet(first: int) -> ir.Fleet:
         return fleet_of(backends[first:], "aaabb"[first:], FORCE, slow_start=3_600_000)
@@ -280,7 +280,7 @@ def test_every_endpoint_is_as_busy_as_any_other(world: World) -> None:
         )
         sent: collections.Counter[str] = collections.Counter()
         for zone, count in proxies.items():
-            settle_zone(world.engine, zone, proxies)
+            world.engine.zones.settle(zone, proxies)
             found = iter(count_choices(world.engine, cluster, "random", 0, times))
             for one in cluster.endpoints:
                 sent[one.zone] += next(found) * count
@@ -299,8 +299,8 @@ def test_near_ones_come_before_any_that_need_not_be_used(world: World) -> None:
         ),
         zones=SHARE,
     )
-    settle_zone(world.engine, "a", {"a": 3, "b": 2})
+    world.engine.zones.settle("a", {"a": 3, "b": 2})
     assert sum(count_choices(world.engine, cluster, "least_request", 0, 5000)[6:]) == 0
-    settle_zone(world.engine, "a", {"a": 4, "b": 1})
+    world.engine.zones.settle("a", {"a": 4, "b": 1})
     away = sum(count_choices(world.engine, cluster, "least_request", 0, 20_000)[6:])
     assert away / 20_000 == pytest.approx(0.25, abs=0.015)
