@@ -34,6 +34,7 @@ class Live(msgspec.Struct, frozen=True):
     refusing: bool = False  # its store of counters does not answer, and requests get 500 then
     problems: tuple[str, ...] = ()  # errors that it knows of its files, one line each
     uncounted: tuple[str, ...] = ()  # what keeps limits from counting: texts of such problems
+    zone: str = ""  # that it is in; "": it does not know
     workers: int = 0  # that were asked
     silent: int = 0  # of these, that did not answer
 

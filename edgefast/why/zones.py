@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgefast import ir
+from edgefast.why.served import Live
 
-__all__ = ["describe_zones", "list_wishes"]
+__all__ = ["describe_zones", "list_zones"]
 
 
 def describe_zones(one: ir.ZoneAware) -> str:
@@ -29,10 +30,25 @@ def describe_zones(one: ir.ZoneAware) -> str:
     return said + (f", for {one.percent} % of requests" if one.percent < 100 else "")
 
 
-def list_wishes(
+def list_zones(
+    rule: ir.Rule,
+    clusters: Sequence[ir.Cluster | None],
+    balancer: ir.LoadBalancer | None,
+    live: Live | None,
+) -> tuple[str, ...]:
+    """Say what the Services of a rule's backends want, and where the proxy is that was asked, if that counts."""
+    said = _list_wishes(rule, clusters, balancer)
+    asks = balancer is not None and balancer.zones is not None and not balancer.zones.weights
+    if live is None or not (said or (asks and not rule.status)):
+        return said
+    where = f"in zone {live.zone}" if live.zone else "in no zone that is known"
+    return (*said, f"this proxy is {where}")
+
+
+def _list_wishes(
     rule: ir.Rule, clusters: Sequence[ir.Cluster | None], balancer: ir.LoadBalancer | None
 ) -> tuple[str, ...]:
-    """Say what the Services of a rule's backends want, where no policy speaks of zones and no key decides."""
+    """Give them where no policy speaks of zones and no key decides."""
     if rule.status or (
         balancer is not None and (balancer.zones is not None or balancer.type == "hash")
     ):

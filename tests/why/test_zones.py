@@ -10,7 +10,7 @@ import pytest
 from core.fleets import CLUSTER, PORT, make_fleet, make_host, make_listener, make_rule
 from core.guard.policies import TRAFFIC
 from edgefast import ir
-from edgefast.why import Ask, Explanation, Served, explain
+from edgefast.why import Ask, Explanation, Live, Served, explain
 from edgefast.why.outcome import find_outcome
 from edgefast.why.pair import Pair
 from edgefast.why.render import render_explanation
@@ -72,6 +72,17 @@ def test_a_service_is_told_where_no_policy_speaks_of_zones() -> None:
         assert wish not in told_of(fleet_of(one, WISH)).notes
     text = "\n".join(render_explanation(told_of(fleet_of())))
     assert "endpoints 10.0.0.1:80 in a, 10.0.0.2:80 in b, 10.0.0.3:80" in text
+
+
+def test_a_proxy_that_is_asked_says_where_it_is() -> None:
+    for fleet in (fleet_of(None, WISH), fleet_of(ir.LoadBalancer(zones=WISH))):
+        served = Served(fleet, live=Live({}, zone="a"))
+        assert explain(served, Ask(port=PORT, host="a.test")).notes[-1] == "this proxy is in zone a"
+        served = Served(fleet, live=Live({}))
+        said = explain(served, Ask(port=PORT, host="a.test")).notes[-1]
+        assert said == "this proxy is in no zone that is known"
+    plain = Served(fleet_of(), live=Live({}, zone="a"))
+    assert explain(plain, Ask(port=PORT, host="a.test")).notes == ()
 
 
 def test_a_policy_that_says_something_else_is_another_outcome() -> None:
