@@ -50,6 +50,7 @@ cdef class Outlier
 cdef class Breaker
 cdef class Zones
 cdef class ZoneRule
+cdef class ZoneChances
 cdef class ZoneRuns
 cdef class EndpointCheck
 cdef class EndpointChecks

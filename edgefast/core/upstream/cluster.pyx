@@ -45,7 +45,7 @@ cdef class Cluster(Pool):
         self.tls_stream = None
         self.sni = tls.sni if tls is not None else None
         self.spec = spec
-        self.zone_rule = zone_rule(spec.zones) if spec is not None else None
+        self.zone_rule = self.engine.zones.rule_of(spec.zones) if spec is not None else None
         if spec is not None:
             self.max_connections, self.max_pending = spec.max_connections, spec.max_pending
         self.tightest = 0  # of rules that may be others now
@@ -142,7 +142,7 @@ cdef class Cluster(Pool):
             self.look_at_checks()
         self.back_at = first
         if self.runs is not None:
-            self.runs.rule = None  # its chances are of who was well before
+            self.runs.forget()
         return self.rearm()
 
     cdef int look_at_checks(self) except -1:

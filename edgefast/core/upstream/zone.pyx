@@ -8,7 +8,8 @@
 #   force, and as many well endpoints in our zone as it asks for:  all of our requests stay
 #   e >= p:  all stay; there is room for what other zones send besides
 #   e < p:   e / p of them stay, and the rest goes to each other zone by max(0, e - p) of that zone: what it has and does not need
-# So every endpoint gets as much as any other, if proxies get alike. Of a zone without any that is well e is 0. Who knows of no other proxy is all there are: p is 1.
+# So every endpoint gets as much as any other, if proxies get alike. Of a zone without any that is well e is 0. Who knows of no other proxy is
+# all there are: p is 1.
 # With weights each zone gets as it weighs, less when more than 2 in 7 of its endpoints are out (as much as 1.4 times those that are well
 # can take). Must never: leave a request without an endpoint while any zone has one that is well; where the run that was drawn has
 # none that was not tried, others that get any are asked, and then all.
@@ -17,6 +18,16 @@ cdef class Zones:
     def __init__(self, Engine engine):
         self.engine = engine
         self.own, self.proxies = "", {}
+        self.rules = WeakValueDictionary()
+
+    cdef ZoneRule rule_of(self, object spec):
+        """Equal rules are one, so that what came of them is found again; None: there is none."""
+        if spec is None:
+            return None
+        rule = self.rules.get(spec)
+        if rule is None:
+            rule = self.rules[spec] = ZoneRule(spec)
+        return rule
 
     def settle(self, str own, dict proxies):
         """Say which zone the worker is in ("": it is not known), and how many proxies that are ready are in each."""
@@ -34,64 +45,91 @@ cdef class ZoneRule:
         self.weights = dict(spec.weights) if spec.weights else None
 
 
-cdef ZoneRule zone_rule(spec):
-    return ZoneRule(spec) if spec is not None else None
-
-
 cdef class ZoneRuns:
     def __init__(self, Engine engine, list zones):
         """zones: of each endpoint in their order, run by run."""
+        cdef dict counts = {}
         cdef uint32_t i
-        self.names = list(dict.fromkeys(zones))
+        for name in zones:
+            counts[name] = counts.get(name, 0) + 1
+        self.names = list(counts)
         self.size = <uint32_t>len(self.names)
         self.begin = <uint32_t *>calloc(self.size + 1, sizeof(uint32_t))
-        self.chance = <double *>calloc(self.size + 1, sizeof(double))
-        if self.begin == NULL or self.chance == NULL:
+        if self.begin == NULL:
             raise MemoryError
         for i in range(self.size):
-            self.begin[i + 1] = self.begin[i] + <uint32_t>zones.count(self.names[i])
-        self.own = self.names.index(engine.zones.own) if engine.zones.own and engine.zones.own in self.names else -1
+            self.begin[i + 1] = self.begin[i] + <uint32_t>counts[self.names[i]]
+        self.own = self.names.index(engine.zones.own) if engine.zones.own in counts and engine.zones.own else -1
+        self.made = {}
 
     def __dealloc__(self):
         free(self.begin)
-        free(self.chance)
 
-    cdef int settle(self, Cluster cluster, ZoneRule rule, uint8_t heed) except -1:
+    cdef int forget(self) except -1:
+        """Somebody's health has changed."""
+        self.made.clear()
+        self.rule = self.last = None
+        return 0
+
+    cdef int recall(self, Cluster cluster, ZoneRule rule, uint8_t heed) except -1:
+        """Have the chances of a rule, made now or before."""
+        cdef ZoneChances chances = self.made.get((rule, heed))
+        if chances is None:
+            if len(self.made) >= ZONE_RULES:
+                self.made.clear()
+            chances = ZoneChances.__new__(ZoneChances, self.size)
+            chances.make(cluster, self, rule, heed)
+            self.made[rule, heed] = chances
+        self.last, self.rule, self.heed = chances, rule, heed
+        return 0
+
+
+cdef class ZoneChances:
+    def __cinit__(self, uint32_t size):
+        self.size = size
+        self.only = -2
+        self.upto = <double *>calloc(size + 1, sizeof(double))
+        if self.upto == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.upto)
+
+    cdef int make(self, Cluster cluster, ZoneRuns runs, ZoneRule rule, uint8_t heed) except -1:
         cdef uint32_t i, at, well, wells = 0, own_well = 0
         cdef double reached = 0
         cdef list weighs = [0] * self.size, counts = [0] * self.size
-        self.rule, self.heed, self.only = rule, heed, -2
         for at in range(self.size):
             well = 0
-            for i in range(self.begin[at], self.begin[at + 1]):
+            for i in range(runs.begin[at], runs.begin[at + 1]):
                 if cluster.load[i].out & heed == 0:
                     well += 1
                     weighs[at] += cluster.load[i].weight
             counts[at] = well
             wells += well
-            if <int>at == self.own:
+            if <int>at == runs.own:
                 own_well = well
         if wells == 0 or wells < rule.min_endpoints:
             return 0
         if rule.weights is not None:
             chances = [
-                rule.weights.get(self.names[at], 1) * min(1.0, 1.4 * counts[at] / (self.begin[at + 1] - self.begin[at])) for at in range(self.size)
+                rule.weights.get(runs.names[at], 1) * min(1.0, 1.4 * counts[at] / (runs.begin[at + 1] - runs.begin[at])) for at in range(self.size)
             ]
         elif rule.force and own_well >= rule.force:
-            self.only = self.own
+            self.only = runs.own
             return 0
         else:
-            chances = shares_of(cluster.engine.zones, self.names, weighs, self.own)
-            if self.own >= 0 and chances[self.own] >= 1:
-                self.only = self.own
+            chances = shares_of(cluster.engine.zones, runs.names, weighs, runs.own)
+            if runs.own >= 0 and chances[runs.own] >= 1:
+                self.only = runs.own
                 return 0
         for at in range(self.size):
             reached += chances[at]
-            self.chance[at] = reached
+            self.upto[at] = reached
         if reached > 0:
             self.only = -1
             for at in range(self.size):
-                self.chance[at] /= reached
+                self.upto[at] /= reached
         return 0
 
     cdef int draw(self, uint64_t rnd) noexcept:
@@ -101,7 +139,7 @@ cdef class ZoneRuns:
         if self.only != -1:
             return self.only if self.only >= 0 else -1
         for at in range(self.size - 1):
-            if point < self.chance[at]:
+            if point < self.upto[at]:
                 return <int>at
         return <int>self.size - 1
 
@@ -126,6 +164,7 @@ cdef Endpoint choose(Cluster cluster, ZoneRule said, uint64_t tried, uint8_t hee
     """An endpoint, of the zones that come first for this user. said: by its policies; None: they say nothing."""
     cdef ZoneRule rule = said if said is not None else cluster.zone_rule
     cdef ZoneRuns runs = cluster.runs
+    cdef ZoneChances chances
     cdef Engine engine = cluster.engine
     cdef Endpoint endpoint
     cdef int at
@@ -136,16 +175,17 @@ cdef Endpoint choose(Cluster cluster, ZoneRule said, uint64_t tried, uint8_t hee
     if cluster.seen != ef_health_version(cluster.record.at):
         cluster.look()
     if runs.rule is not rule or runs.heed != heed:
-        runs.settle(cluster, rule, heed)
-    if runs.only == -2 or (rule.percent < 100 and ef_random(engine.random) % 100 >= rule.percent):
+        runs.recall(cluster, rule, heed)
+    chances = runs.last
+    if chances.only == -2 or (rule.percent < 100 and ef_random(engine.random) % 100 >= rule.percent):
         return cluster.pick(tried, heed, balance, key)
-    rnd = ef_random(engine.random) if runs.only == -1 else 0
-    at = runs.draw(rnd)
+    rnd = ef_random(engine.random) if chances.only == -1 else 0
+    at = chances.draw(rnd)
     endpoint = pick_in(cluster, runs.begin[at], runs.begin[at + 1], tried, heed, balance)
-    if endpoint is None and runs.only == -1:  # another zone that gets any
+    if endpoint is None and chances.only == -1:  # another zone that gets any
         for left in range(runs.size - 1):
             at = (at + 1) % <int>runs.size
-            if runs.chance[at] > (runs.chance[at - 1] if at else 0):
+            if chances.upto[at] > (chances.upto[at - 1] if at else 0):
                 endpoint = pick_in(cluster, runs.begin[at], runs.begin[at + 1], tried, heed, balance)
                 if endpoint is not None:
                     break
